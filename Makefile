@@ -2,7 +2,29 @@
 SWIFT ?= swift
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 # All optional parts are built and tested: libraries, programs and tests share one .build.
-BUILD := -j $(JOBS) --enable-all-traits
+# Debug information would take a fifth of a build's time: `make build INFO=dwarf` for a debugger.
+INFO ?= none
+QUICK := -j $(JOBS) -debug-info-format $(INFO)
+# Takes a fifth off the time of a first build, and makes later ones compile whole modules.
+WHOLE := -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
+# In CI every build is a first one, and none is kept: plain and run leave their dependencies to the tests.
+ifdef CI
+QUICK += $(WHOLE)
+else
+# SwiftPM finds tests by the index.
+APART := $(WHOLE) --disable-index-store --scratch-path .build
+endif
+BUILD := --enable-all-traits $(QUICK)
+# Exploration and simulation compute for long: see Package.swift.
+ifeq ($(INFO),none)
+export HANDSTAMP_OPTIMIZED = 1
+endif
+UNOPTIMIZED := env -u HANDSTAMP_OPTIMIZED $(SWIFT)
+# For the scripts: with other options SwiftPM would build everything again.
+export HANDSTAMP_BUILD = $(BUILD)
+export HANDSTAMP_QUICK = $(filter-out $(WHOLE),$(QUICK)) $(WHOLE)
+# Examples share what they depend on.
+export HANDSTAMP_EXAMPLES = $(HANDSTAMP_QUICK) --scratch-path $(CURDIR)/.build/examples
 DEBUG = "$$($(SWIFT) build $(BUILD) --show-bin-path)"
 RELEASE = "$$($(SWIFT) build $(BUILD) -c release --show-bin-path)"
 # Tests wait for real servers and processes; on few cores, running all of them at once slows each of them down.
@@ -12,7 +34,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help templates bench-peers bench-deps instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,14 +48,16 @@ test-deps: ## the same, plus the programs the tests use: a keyring, a third-part
 build: deps ## builds the libraries, the programs and the tests
 	$(SWIFT) build $(BUILD) --build-tests
 
+# Of the optional parts only those that the tour needs, in a folder of its own: traits concern every module.
+TOUR := --traits Command,Strict $(QUICK) $(APART:.build=.build/tour)
 run: deps ## starts a server, signs in, and proves step by step that the session stays signed in
-	@$(SWIFT) build $(BUILD) --product handstamp
-	@$(DEBUG)/handstamp tour
+	@$(UNOPTIMIZED) build $(TOUR) --product handstamp
+	@$(if $(CI),.build,.build/tour)/debug/handstamp tour
 
-test: test-deps ## runs all tests
+test: test-deps ## runs all tests (FILTER=StormTests for some)
 	$(SWIFT) build $(BUILD) --build-tests
-	env -u SWIFT_DETERMINISTIC_HASHING $(SWIFT) test $(BUILD) --skip-build
-	$(SWIFT) test --package-path Examples/ForumReader -j $(JOBS)
+	@env -u SWIFT_DETERMINISTIC_HASHING SWIFT="$(SWIFT)" FILTER="$(FILTER)" sh scripts/tests $(BUILD)
+	$(if $(FILTER),,$(UNOPTIMIZED) test --package-path Examples/ForumReader $(HANDSTAMP_EXAMPLES))
 
 explore: ## explores every order of events within bounds, client and server together (release; some minutes)
 	$(SWIFT) run $(BUILD) -c release HandstampExplorer
@@ -60,8 +84,8 @@ forum-tour: test-deps ## plays the life of an account in the forum reader, in tm
 	@JOBS=$(JOBS) sh scripts/forum --tour
 
 forum-bench: deps ## measures the store and the scrapers with a million posts (release; ROWS=n for fewer)
-	$(SWIFT) build --package-path Examples/ForumReader -j $(JOBS) -c release --product forum-bench
-	@"$$($(SWIFT) build --package-path Examples/ForumReader -c release --show-bin-path)/forum-bench" $(ROWS)
+	$(UNOPTIMIZED) build --package-path Examples/ForumReader -j $(JOBS) -c release --product forum-bench
+	@"$$($(UNOPTIMIZED) build --package-path Examples/ForumReader -c release --show-bin-path)/forum-bench" $(ROWS)
 
 fuzz: deps ## fuzzes the scrapers (SECONDS=60)
 	sh scripts/fuzz $(SECONDS)
@@ -80,12 +104,16 @@ lint: ## checks the format and a few rules that no compiler checks
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 	@sh scripts/rules
 
+templates: ## compiles the templates of the pages into Swift: Sources/HandstampPages
+	@/usr/bin/python3 scripts/templates
+
 format: ## formats the sources
 	$(SWIFT) format --in-place --recursive --parallel $(SOURCES)
 
+PLAIN := --traits Strict $(QUICK) $(APART:.build=.build/plain)
 plain: ## builds the package without traits, and checks that a forgotten trait is named
-	$(SWIFT) build -j $(JOBS) --traits Strict --scratch-path .build/plain
-	@sh scripts/forgotten
+	$(UNOPTIMIZED) build $(PLAIN)
+	@sh scripts/forgotten $$($(UNOPTIMIZED) build $(PLAIN) --show-bin-path)
 
 schemathesis: test-deps ## sends generated requests to a server, and compares its answers with its OpenAPI document (EXAMPLES=8)
 	$(SWIFT) build $(BUILD) --product handstamp
@@ -114,13 +142,13 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain test schemathesis attack-short instructions openid passkeys pages cluster-short api apple docs examples outside run forum-tour
+CHECKS := test-deps lint plain run test schemathesis attack-short instructions openid passkeys pages cluster-short api apple docs examples outside forum-tour
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
 check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the release build, the package, all attacks
 	TSAN_OPTIONS=suppressions=scripts/tsan-suppressions \
-	  $(SWIFT) test $(BUILD) --sanitize=thread --scratch-path .build/tsan \
+	  $(UNOPTIMIZED) test $(BUILD) -debug-info-format dwarf --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
 	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries|is fixed by the command'
 	SWIFT="$(SWIFT)" JOBS=$(JOBS) sh scripts/outside --deep
@@ -176,14 +204,20 @@ cluster-short: test-deps ## those faults that take little time
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@/usr/bin/python3 scripts/cluster $(DEBUG)/handstamp short
 
-capacity: test-deps ## measures nodes on PostgreSQL with SESSIONS="10000 1000000" (release; needs wrk)
+capacity: test-deps bench-deps ## measures nodes on PostgreSQL with SESSIONS="10000 1000000" (release)
 	@$(SWIFT) build $(BUILD) -c release --product handstamp
 	@/usr/bin/python3 scripts/capacity $(RELEASE)/handstamp $(SESSIONS)
 
-bench: release ## runs the benchmarks (release) and draws docs/bench.svg; needs wrk
+bench: bench-deps release ## runs the benchmarks (release) and draws docs/bench.svg
 	@$(RELEASE)/HandstampBench
 	@/usr/bin/python3 scripts/speed $(RELEASE)/handstamp --bench $(RELEASE)/HandstampBench --json .build/speed.json
 	@/usr/bin/python3 scripts/drawing/speed.py .build/speed.json docs/bench.svg
+
+bench-peers: bench-deps release ## installs servers of others, glewlwyd and django-oauth-toolkit, and measures them beside this one (Debian)
+	@/usr/bin/python3 scripts/peers $(RELEASE)/handstamp --json .build/peers.json
+
+bench-deps:
+	@sh scripts/deps --bench
 
 instructions: test-deps ## counts the instructions of requests with callgrind: at most 5 % more than before (UPDATE=1 writes the counts)
 	@$(SWIFT) build $(BUILD) --product handstamp

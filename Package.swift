@@ -11,9 +11,13 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
+/// The modules that are explored and simulated, which takes most of the tests' time: `make` sets the variable, and they are
+/// optimized in debug builds, too. Without it there are no unsafe flags, which SwiftPM would refuse in a dependency.
+let optimized = ["-O", "-whole-module-optimization", "-num-threads", "2"]
+let explored = strict + (Context.environment["HANDSTAMP_OPTIMIZED"] == nil ? [] : [.unsafeFlags(optimized)])
 
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
-/// scrypt. Only where passphrases are: on Apple's systems it would bring a second library of cryptography into every app.
+/// scrypt. Only for passphrases, and not on Apple's systems, where it would be a second library of cryptography.
 let scrypt: Target.Dependency = .product(
   name: "_CryptoExtras", package: "swift-crypto", condition: .when(platforms: [.linux]))
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
@@ -44,6 +48,7 @@ let package = Package(
     .library(name: "HandstampOAuth", targets: ["HandstampOAuth"]),
     .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
+    .library(name: "HandstampPassphrase", targets: ["HandstampPassphrase"]),
     .library(name: "HandstampCookies", targets: ["HandstampCookies"]),
     .library(name: "HandstampSecretService", targets: ["HandstampSecretService"]),
     .library(name: "HandstampUI", targets: ["HandstampUI"]),
@@ -67,6 +72,9 @@ let package = Package(
       name: "Server", description: "HandstampServer: the session server (Hummingbird, libargon2)",
       enabledTraits: ["JOSE"]),
     .trait(
+      name: "TLS", description: "HandstampServer: HTTPS and HTTP/2 without a proxy (NIOSSL, NIOHTTP2)",
+      enabledTraits: ["Server"]),
+    .trait(
       name: "Verifier", description: "HandstampVerifier: verifies access tokens in other services (AsyncHTTPClient)",
       enabledTraits: ["JOSE", "AsyncHTTPClient"]),
     .trait(
@@ -80,10 +88,11 @@ let package = Package(
     .trait(name: "WebSocket", description: "HandstampWebSocket: WebSocket streams over SwiftNIO"),
     .trait(name: "LoopbackRedirect", description: "HandstampLoopback: OAuth redirects to a loopback port (SwiftNIO)"),
     .trait(
+      name: "Command", description: "the program handstamp without HTTPS at its server and without the gate",
+      enabledTraits: ["Server", "SQLite", "PostgreSQL", "LoopbackRedirect"]),
+    .trait(
       name: "Programs", description: "the program handstamp; in this repository also the benchmark and server tests",
-      enabledTraits: [
-        "Server", "SQLite", "PostgreSQL", "AsyncHTTPClient", "LoopbackRedirect", "WebSocket", "Middleware",
-      ]),
+      enabledTraits: ["Command", "TLS", "AsyncHTTPClient", "WebSocket", "Middleware"]),
     .trait(name: "OpenCombine", description: "tests of HandstampUI's ObservableObject adapter on Linux"),
     .trait(
       name: "Exploration",
@@ -110,7 +119,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
     .package(
       url: "https://github.com/apple/swift-configuration", from: "1.4.0",
-      traits: [.defaults, .trait(name: "YAML", condition: .when(traits: ["Programs"]))]),
+      traits: [.defaults, .trait(name: "YAML", condition: .when(traits: ["Command"]))]),
     .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   ],
@@ -119,17 +128,21 @@ let package = Package(
     // Targets that depend on HandstampCore name HandstampModel, which it exports: SwiftPM 6.3 rebuilds a target for changes of the
     // modules that it names, and of no others.
     // Shared by all modules, and seen by no app: dates, URLs, encodings, files, locks.
-    .target(name: "HandstampSupport", swiftSettings: strict),
-    .target(name: "HandstampModel", dependencies: ["HandstampSupport"], swiftSettings: strict),
-    .target(name: "HandstampCore", dependencies: ["HandstampModel", "HandstampSupport"], swiftSettings: strict),
+    .target(name: "HandstampSupport", swiftSettings: explored),
+    .target(name: "HandstampModel", dependencies: ["HandstampSupport"], swiftSettings: explored),
+    .target(name: "HandstampCore", dependencies: ["HandstampModel", "HandstampSupport"], swiftSettings: explored),
     .target(
       name: "HandstampRegistry", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
-      swiftSettings: strict),
+      swiftSettings: explored),
     .target(
       name: "HandstampOAuth", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
       swiftSettings: strict),
     .target(
-      name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto, scrypt],
+      name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
+      swiftSettings: strict),
+    .target(
+      name: "HandstampPassphrase",
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", scrypt],
       swiftSettings: strict),
     .target(name: "CHandstampSecret"),
     .target(
@@ -173,7 +186,7 @@ let package = Package(
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "Handstamp", "HandstampRegistry",
       ],
-      swiftSettings: strict),
+      swiftSettings: explored),
 
     // MARK: For servers
     .systemLibrary(
@@ -208,7 +221,7 @@ let package = Package(
     .target(
       name: "HandstampPages",
       dependencies: ["HandstampSupport"] + products("Mustache", of: "swift-mustache", with: "Server"),
-      resources: [.embedInCode("Templates")], swiftSettings: strict),
+      exclude: ["Templates"], swiftSettings: strict),
     .target(
       name: "HandstampServer",
       dependencies: [
@@ -221,10 +234,11 @@ let package = Package(
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
         + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Server")
-        + nio("NIOHTTP1", "NIOPosix", "NIOTLS", with: "Server")
-        + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", "NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "Server")
-        + products("NIOHTTP2", of: "swift-nio-http2", with: "Server")
-        + products("NIOSSL", of: "swift-nio-ssl", with: "Server"),
+        + nio("NIOHTTP1", "NIOPosix", with: "Server")
+        + products("NIOHTTPTypes", "NIOHTTPTypesHTTP1", of: "swift-nio-extras", with: "Server")
+        + products("NIOHTTPTypesHTTP2", of: "swift-nio-extras", with: "TLS")
+        + products("NIOHTTP2", of: "swift-nio-http2", with: "TLS") + nio("NIOTLS", with: "TLS")
+        + products("NIOSSL", of: "swift-nio-ssl", with: "TLS"),
       swiftSettings: strict),
     // What the stores share: keys, and the files beside a database.
     .target(
@@ -249,16 +263,17 @@ let package = Package(
     .executableTarget(
       name: "HandstampCommand",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampVaults",
+        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampPassphrase",
+        "HandstampVaults",
         "HandstampRegistry",
         "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
         "HandstampAsyncHTTP", "HandstampLoopback", "HandstampVerifier", crypto,
-      ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
-        + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Programs")
-        + products("Configuration", of: "swift-configuration", with: "Programs")
-        + products("SystemPackage", of: "swift-system", with: "Programs")
-        + products("Yams", of: "Yams", with: "Programs")
-        + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Programs"),
+      ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
+        + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Command")
+        + products("Configuration", of: "swift-configuration", with: "Command")
+        + products("SystemPackage", of: "swift-system", with: "Command")
+        + products("Yams", of: "Yams", with: "Command")
+        + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Command"),
       swiftSettings: strict),
     .executableTarget(
       name: "HandstampBench",
@@ -288,7 +303,10 @@ let package = Package(
     // Processes that tests start, watch and kill.
     .executableTarget(
       name: "VaultProbe",
-      dependencies: ["HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"],
+      dependencies: [
+        "HandstampPassphrase", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampTesting",
+      ],
       path: "Tests/VaultProbe", swiftSettings: strict),
     .executableTarget(
       name: "SecretProbe",
@@ -341,7 +359,8 @@ let package = Package(
     .testTarget(
       name: "HandstampVaultsTests",
       dependencies: [
-        "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting", "VaultProbe",
+        "HandstampPassphrase", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampTesting", "VaultProbe",
       ],
       swiftSettings: strict),
     .testTarget(
@@ -443,7 +462,7 @@ let package = Package(
         "HandstampCommand", "HandstampJOSE", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
         "HandstampStorage", "HandstampAsyncHTTP", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
-        "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
+        "HandstampPassphrase", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
       swiftSettings: strict),
   ]

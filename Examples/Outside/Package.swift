@@ -5,8 +5,8 @@ import PackageDescription
 // a clone.
 let url = Context.environment["HANDSTAMP_URL"] ?? "https://github.com/example/handstamp"
 let traits = [
-  "AsyncHTTPClient", "Data", "LoopbackRedirect", "Middleware", "PostgreSQL", "Programs", "SQLite", "Server", "Verifier",
-  "WebSocket",
+  "AsyncHTTPClient", "Command", "Data", "LoopbackRedirect", "Middleware", "PostgreSQL", "Programs", "SQLite", "Server",
+  "TLS", "Verifier", "WebSocket",
 ]
 
 func handstamp(_ product: String) -> Target.Dependency { .product(name: product, package: "handstamp") }

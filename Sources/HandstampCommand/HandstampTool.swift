@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import ArgumentParser
 
 /// The `handstamp` program: signs the user in at a terminal and supplies valid access tokens.
@@ -34,10 +34,17 @@ struct HandstampTool: AsyncParsableCommand {
     subcommands: [
       Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, Watch.self,
-      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self, Gate.self,
-      Admin.self,
-      Tour.self,
-    ])
+      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self,
+    ] + gate + [Admin.self, Tour.self])
+
+  /// The commands of the trait `Verifier`.
+  private static var gate: [any ParsableCommand.Type] {
+    #if Verifier
+    [Gate.self]
+    #else
+    []
+    #endif
+  }
 
   static func main() async {
     Inheritance.remember()

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 extension HandstampTool {
   /// The version of this source, the only place that holds it. Packages take it from here, and `scripts/rules` compares the changelog.
   static let version = "0.1.0"

@@ -1,6 +1,7 @@
 #if Exploration
 import Foundation
 import HandstampCore
+import HandstampPassphrase
 import HandstampTesting
 import HandstampVaults
 

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite

@@ -1,7 +1,6 @@
-#if Programs
+#if Command
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 
 /// The credentials for API calls: the session, or the token in `HANDSTAMP_TOKEN`.
@@ -68,7 +67,7 @@ enum Caller: Sendable {
     request.headers.append(.bearer(token.secret))
     do throws(TransportError) {
       return try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
-        try await AsyncHTTPTransport.shared.send(request)
+        try await CommandTransport.shared.send(request)
       }
     } catch {
       throw Refusal(.network(error), server: server)

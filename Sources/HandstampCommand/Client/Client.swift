@@ -1,7 +1,6 @@
-#if Programs
+#if Command
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
 import HandstampVaults
@@ -41,7 +40,7 @@ struct Client: Sendable {
     let shared: any Vault = isShortLived ? UnwatchedVault(base: vault) : vault
     let log = CommandLog(base: FileAuditLog(vault, program: "handstamp"))
     session = SessionManager(
-      backend: watch, vault: shared, baseURL: base, transport: AsyncHTTPTransport.shared, policy: policy, clock: clock,
+      backend: watch, vault: shared, baseURL: base, transport: CommandTransport.shared, policy: policy, clock: clock,
       audit: log, logger: Verbosity.logger
     ) { _ in }
   }
@@ -63,7 +62,7 @@ struct Client: Sendable {
     at server: ServerAddress, home: Home, deviceName: String? = nil
   ) throws(Refusal) -> ServerBackend {
     let device = ServerBackend.Device(id: try home.device(), name: deviceName ?? ServerBackend.deviceName)
-    return ServerBackend(baseURL: try server.url, device: device, transport: AsyncHTTPTransport.shared)
+    return ServerBackend(baseURL: try server.url, device: device, transport: CommandTransport.shared)
   }
 
   /// Stores a response that has no tokens and does not end the session; any other response clears the stored one.

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import HandstampCore
 
 /// A backend that reports failed revocations, after which waiting any longer is pointless, and the server's response to each

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import ArgumentParser
 import Foundation
 import Handstamp

@@ -1,7 +1,6 @@
-#if Programs
+#if Command
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampSupport
 import HandstampVaults
@@ -142,7 +141,7 @@ extension Examination {
     let answer: TransportResponse
     do throws(TransportError) {
       answer = try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
-        try await AsyncHTTPTransport.shared.send(
+        try await CommandTransport.shared.send(
           TransportRequest(method: "GET", url: server.text + "/health", timeout: .seconds(5)))
       }
     } catch {

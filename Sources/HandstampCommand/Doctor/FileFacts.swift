@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import Foundation
 
 /// Facts about a file, read without opening it.

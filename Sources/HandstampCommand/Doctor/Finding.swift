@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 /// One result of `doctor`.
 struct Finding: Sendable, Hashable, Encodable {
   enum Level: String, Sendable, Encodable {

@@ -1,6 +1,5 @@
-#if Programs
+#if Command
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
 import HandstampSupport
@@ -13,7 +12,7 @@ struct OAuthExamination: Sendable {
 
   func findings() async -> [Finding] {
     let clock = SystemClock()
-    let transport = LastAnswer(base: AsyncHTTPTransport.shared, clock: clock)
+    let transport = LastAnswer(base: CommandTransport.shared, clock: clock)
     do throws(SessionError) {
       _ = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
         try await OAuthBackend(record.settings(secret: nil), transport: transport).metadata()

@@ -1,4 +1,4 @@
-#if Programs
+#if Command && Verifier
 import Foundation
 import HandstampCore
 import HandstampSupport

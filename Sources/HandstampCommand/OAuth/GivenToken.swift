@@ -1,7 +1,6 @@
-#if Programs
+#if Command
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 
 /// A session made from an access token that was obtained elsewhere. It ends when the token expires.
@@ -21,7 +20,7 @@ enum GivenToken {
     let request = TransportRequest(
       method: "GET", url: server.text + "/v1/me", headers: [.bearer(token)], maximumResponseSize: 1 << 20)
     let answer: TransportResponse
-    do throws(TransportError) { answer = try await AsyncHTTPTransport.shared.send(request) } catch {
+    do throws(TransportError) { answer = try await CommandTransport.shared.send(request) } catch {
       throw SessionError(error)
     }
     switch answer.status {

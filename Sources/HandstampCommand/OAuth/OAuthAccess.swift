@@ -1,5 +1,4 @@
-#if Programs
-import HandstampAsyncHTTP
+#if Command
 import HandstampCore
 import HandstampOAuth
 import HandstampSupport
@@ -24,7 +23,7 @@ final class OAuthAccess: Backend {
     self.record = record
     self.home = home
     self.account = account
-    finder = OAuthBackend(record.settings(secret: nil), transport: AsyncHTTPTransport.shared)
+    finder = OAuthBackend(record.settings(secret: nil), transport: CommandTransport.shared)
   }
 
   /// Why the client secret could not be read; `nil` if it could, or was not needed yet.
@@ -40,7 +39,7 @@ final class OAuthAccess: Backend {
       guard let secret = try await home.clientSecret(of: account) else {
         throw .unavailable("the client secret is missing")
       }
-      let backend = OAuthBackend(record.settings(secret: secret), transport: AsyncHTTPTransport.shared)
+      let backend = OAuthBackend(record.settings(secret: secret), transport: CommandTransport.shared)
       state.withLock { $0 = State(backend: backend, trouble: nil) }
       return backend
     } catch {

@@ -1,7 +1,6 @@
-#if Programs
+#if Command
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampLoopback
 import HandstampOAuth
@@ -23,7 +22,7 @@ struct OAuthSignIn: Sendable {
   ///   - record: The client. If it has no scopes, common ones that the server supports are requested.
   ///   - secret: The secret of a confidential client.
   init(_ record: OAuthRecord, secret: Secret?, at server: ServerAddress) async throws(Refusal) {
-    let finding = OAuthBackend(record.settings(secret: nil), transport: AsyncHTTPTransport.shared)
+    let finding = OAuthBackend(record.settings(secret: nil), transport: CommandTransport.shared)
     do throws(SessionError) { metadata = try await finding.metadata() } catch {
       let refusal = Refusal(error, server: server)
       switch error {
@@ -42,7 +41,7 @@ struct OAuthSignIn: Sendable {
     self.server = server
     self.record = record
     self.secret = secret
-    backend = OAuthBackend(record.settings(secret: secret), transport: AsyncHTTPTransport.shared)
+    backend = OAuthBackend(record.settings(secret: secret), transport: CommandTransport.shared)
   }
 
   /// The default method: a browser if one is likely to be available.

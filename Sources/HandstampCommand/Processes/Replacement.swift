@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)

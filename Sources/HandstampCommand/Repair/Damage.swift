@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import HandstampCore
 
 /// A fault in an installation, with the command that fixes it.

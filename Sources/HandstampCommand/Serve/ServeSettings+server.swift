@@ -1,6 +1,5 @@
-#if Programs
+#if Command
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
@@ -65,7 +64,7 @@ extension ServeSettings {
     return try await ServeSettings.explained {
       try await SessionServer(
         configuration: configuration, registry: registry, keys: signing,
-        mailer: mailer, apple: apple, transport: AsyncHTTPTransport())
+        mailer: mailer, apple: apple, transport: CommandTransport.make())
     }
   }
 

@@ -1,6 +1,5 @@
-#if Programs
+#if Command
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
@@ -244,7 +243,7 @@ extension SettingValues {
     guard !ids.contains("") else { throw refusal(.appleClientID, "a list of app IDs") }
     return AppleSignIn(
       clientIDs: Set(ids), issuer: issuer ?? AppleSignIn.issuer, keysURL: keysURL ?? AppleSignIn.keysURL,
-      transport: AsyncHTTPTransport())
+      transport: CommandTransport.make())
   }
 
   func keys() throws(Refusal) -> ServerKeys? {

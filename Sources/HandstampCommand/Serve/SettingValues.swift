@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import Configuration
 import Foundation
 import HandstampCore

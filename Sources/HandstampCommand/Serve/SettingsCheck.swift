@@ -1,6 +1,5 @@
-#if Programs
+#if Command
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
@@ -27,7 +26,7 @@ struct SettingsCheck {
         configuration: settings.configuration(
           logger: Logger(label: "handstamp.check") { _ in SwiftLogNoOpLogHandler() }),
         registry: registry, keys: keys, mailer: settings.mailer, apple: settings.apple,
-        transport: AsyncHTTPTransport())
+        transport: CommandTransport.make())
     }
     if ListeningAddress.inherited(by: getpid(), environment: ProcessInfo.processInfo.environment).isEmpty {
       do throws(ListenFault) {

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import HandstampCore
 import HandstampServer
 import HandstampStorage

@@ -1,5 +1,6 @@
-#if Programs
+#if Command
 import HandstampCore
+import HandstampPassphrase
 import HandstampSecretService
 import HandstampSupport
 import HandstampVaults

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import Foundation
 import Handstamp
 import HandstampCore

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import Foundation
 
 /// Searches data for many secrets at once.

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 /// One step of the tour.
 struct Step: Sendable {
   var title: String

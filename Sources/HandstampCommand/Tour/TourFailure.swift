@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 /// An expected observation that did not occur.
 struct TourFailure: Error, CustomStringConvertible {
   var description: String

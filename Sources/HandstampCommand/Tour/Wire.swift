@@ -1,5 +1,4 @@
-#if Programs
-import HandstampAsyncHTTP
+#if Command
 import HandstampCore
 import HandstampServer
 import HandstampSupport
@@ -46,7 +45,7 @@ final class Wire: Sendable {
     var secrets: Set<String> = []
   }
   let state = Locked(State())
-  let transport = AsyncHTTPTransport()
+  let transport = CommandTransport.make()
   let address = OneShot<String>()
 
   /// Sets the URL of the server.

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import HandstampSupport
 
 /// IDs on the command line that begin with a dash, as one in 64 does: base64url of a session's 16 bytes or a key's 32.

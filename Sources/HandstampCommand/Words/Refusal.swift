@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 /// Why a command failed, and what to do about it. Lower case, no full stop.
 struct Refusal: Error, Equatable {
   var exit: ExitReason

@@ -1,4 +1,4 @@
-#if Programs
+#if Command
 import ArgumentParser
 
 /// A duration as typed on the command line: `500ms`, `60s`, `5m`, `12h`, `30d`.

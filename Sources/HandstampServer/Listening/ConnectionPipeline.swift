@@ -1,32 +1,18 @@
 #if Server
 import NIOCore
 import NIOHTTP1
-import NIOHTTP2
 import NIOHTTPTypesHTTP1
-import NIOHTTPTypesHTTP2
-import NIOSSL
-import NIOTLS
 
 /// Sets up accepted connections: HTTP/1.1, or over TLS what the client chooses.
 struct ConnectionPipeline: Sendable {
   let host: ExchangeHost
 
-  func add(to channel: any Channel, of connection: Connection, with tls: NIOSSLContext?) throws {
+  func add(to channel: any Channel, of connection: Connection, with tls: SecureContext?) throws {
     guard let tls else { return try addHTTP1(to: channel, of: connection, isSecure: false) }
-    let pipeline = channel.pipeline.syncOperations
-    try pipeline.addHandler(NIOSSLServerHandler(context: tls))
-    try pipeline.addHandler(
-      NIOTypedApplicationProtocolNegotiationHandler<Void> { result, channel in
-        channel.eventLoop.makeCompletedFuture {
-          switch result {
-          case .negotiated("h2"): try addHTTP2(to: channel, of: connection)
-          case .negotiated, .fallback: try addHTTP1(to: channel, of: connection, isSecure: true)
-          }
-        }
-      })
+    try addTLS(to: channel, of: connection, with: tls)
   }
 
-  private func addHTTP1(to channel: any Channel, of connection: Connection, isSecure: Bool) throws {
+  func addHTTP1(to channel: any Channel, of connection: Connection, isSecure: Bool) throws {
     var limits = NIOHTTPDecoderLimitConfiguration()
     limits.maxHeaderFieldSize = host.options.headSize
     limits.maxHeaderListSize = host.options.headSize
@@ -38,53 +24,6 @@ struct ConnectionPipeline: Sendable {
     try pipeline.addHandler(RequestCheck())
     try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: isSecure))
     try pipeline.addHandler(ExchangeHandler(host: host, connection: connection, isStream: false))
-  }
-
-  private func addHTTP2(to channel: any Channel, of connection: Connection) throws {
-    connection.isMultiplexed = true
-    var settings = NIOHTTP2Handler.ConnectionConfiguration()
-    settings.initialSettings = [
-      HTTP2Setting(parameter: .maxConcurrentStreams, value: host.options.concurrentStreams),
-      HTTP2Setting(parameter: .maxHeaderListSize, value: host.options.headSize),
-    ]
-    // Control frames that wait because the client does not read (CVE-2019-9512 and others).
-    settings.maximumBufferedControlFrames = 1000
-    var streams = NIOHTTP2Handler.StreamConfiguration()
-    // Requests that are taken back as soon as they are made (CVE-2023-44487), or cause errors at once.
-    streams.streamResetFrameRateLimit.maximumCount = 2 * host.options.concurrentStreams
-    streams.streamErrorRateLimit.maximumCount = 2 * host.options.concurrentStreams
-    let pipeline = channel.pipeline.syncOperations
-    let manager = NIOHTTP2ServerConnectionManagementHandler(
-      eventLoop: channel.eventLoop,
-      configuration: .init(maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil))
-    try pipeline.addHandler(
-      NIOHTTP2Handler(
-        mode: .server, eventLoop: channel.eventLoop, connectionConfiguration: settings, streamConfiguration: streams,
-        streamDelegate: manager.http2StreamDelegate
-      ) { stream in
-        stream.eventLoop.makeCompletedFuture {
-          let pipeline = stream.pipeline.syncOperations
-          try pipeline.addHandler(HTTP2FramePayloadToHTTPServerCodec())
-          try pipeline.addHandler(ExchangeHandler(host: host, connection: connection, isStream: true))
-        }
-      })
-    try pipeline.addHandler(manager)
-    try pipeline.addHandler(ConnectionEnd())
-  }
-
-  /// Whether an error is one of HTTP, and not of TLS.
-  static func isHTTP(_ error: any Error) -> Bool { !(error is NIOSSLError) && !(error is BoringSSLError) }
-}
-
-/// Closes a connection of HTTP/2 whose client violates the protocol.
-private final class ConnectionEnd: ChannelInboundHandler {
-  typealias InboundIn = HTTP2Frame
-
-  func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
-
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if let event = event as? ChannelEvent, event == .inputClosed { context.close(promise: nil) }
-    context.fireUserInboundEventTriggered(event)
   }
 }
 #endif

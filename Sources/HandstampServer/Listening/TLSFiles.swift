@@ -1,11 +1,15 @@
 #if Server
 import HandstampSupport
+
+#if TLS
 import NIOSSL
+#endif
 
 /// The files of the server's certificate, in PEM, as certbot writes them (`fullchain.pem`, `privkey.pem`).
 ///
-/// They are read again when they change, also when a symbolic link to them does: new connections get the new certificate, open
-/// ones continue. If the new files cannot be used, the former ones stay in use.
+/// Needs the trait `TLS`: without it, the server does not start with them (``TLSFault/missingTrait``). They are read again when
+/// they change, also when a symbolic link to them does: new connections get the new certificate, open ones continue. If the new
+/// files cannot be used, the former ones stay in use.
 public struct TLSFiles: Sendable, Hashable {
   /// The path of the certificate, followed by those of the authorities in between.
   public var certificate: String
@@ -24,7 +28,8 @@ public struct TLSFiles: Sendable, Hashable {
   public func check() throws(TLSFault) { _ = try context() }
 
   /// Reads the files.
-  func context() throws(TLSFault) -> NIOSSLContext {
+  func context() throws(TLSFault) -> SecureContext {
+    #if TLS
     let chain: [NIOSSLCertificate]
     do { chain = try NIOSSLCertificate.fromPEMBytes(try TLSFiles.bytes(of: certificate)) } catch {
       throw TLSFault.from(error, certificate, else: .certificate(certificate))
@@ -41,6 +46,9 @@ public struct TLSFiles: Sendable, Hashable {
     do { return try NIOSSLContext(configuration: configuration) } catch {
       throw .mismatch(certificate: certificate, key: self.key)
     }
+    #else
+    throw .missingTrait
+    #endif
   }
 
   private static func bytes(of path: String) throws(TLSFault) -> [UInt8] {
@@ -92,6 +100,8 @@ public enum TLSFault: Error, Sendable, Hashable, CustomStringConvertible {
   case key(String)
   /// The key is not the certificate's.
   case mismatch(certificate: String, key: String)
+  /// The package was built without the trait `TLS`.
+  case missingTrait
 
   static func from(_ error: any Error, _ path: String, else fault: TLSFault) -> TLSFault { error as? TLSFault ?? fault }
 
@@ -101,6 +111,7 @@ public enum TLSFault: Error, Sendable, Hashable, CustomStringConvertible {
     case .certificate(let path): "\(path) has no certificate in PEM"
     case .key(let path): "\(path) has no private key in PEM"
     case .mismatch(let certificate, let key): "the key in \(key) does not belong to the certificate in \(certificate)"
+    case .missingTrait: "this program was built without TLS"
     }
   }
 
@@ -111,6 +122,7 @@ public enum TLSFault: Error, Sendable, Hashable, CustomStringConvertible {
     case .certificate: "name the chain, such as fullchain.pem, which begins with -----BEGIN CERTIFICATE-----"
     case .key: "name the key without a passphrase, such as privkey.pem"
     case .mismatch: "name a certificate and a key that were issued together"
+    case .missingTrait: "build it with the package's trait TLS, or let a proxy in front terminate TLS"
     }
   }
 }

@@ -1,12 +1,11 @@
 #if Server
 import HandstampSupport
 import Logging
-import NIOSSL
 
 /// The certificate in use, which follows its files.
 final class TLSIdentity: Sendable {
   private struct Content: Sendable {
-    var context: NIOSSLContext
+    var context: SecureContext
     /// The files that were last read, whether they could be used or not.
     var stamp: [TLSFiles.FileStamp]
   }
@@ -26,7 +25,7 @@ final class TLSIdentity: Sendable {
   }
 
   /// What a new connection uses.
-  var context: NIOSSLContext { content.withLock { $0.context } }
+  var context: SecureContext { content.withLock { $0.context } }
 
   /// Reads the files again at every change, until the task is cancelled.
   func follow() async {

@@ -4,7 +4,8 @@ public import HandstampCore
 import HandstampSupport
 
 /// A passphrase for a folder of vaults. It confirms the user's presence and seals the vault key, so that a copy of the
-/// disk alone opens nothing. For systems without a presence check of their own, such as Linux.
+/// disk alone opens nothing. For systems without a presence check of their own, such as Linux. The module
+/// `HandstampPassphrase` creates it.
 ///
 /// ```swift
 /// let passphrase = Passphrase(folder: folder) { question in await prompt(question.reason) }
@@ -31,28 +32,23 @@ public final class Passphrase: UserPresence {
 
   public let folder: String
   private let cost: PassphraseCost
+  private let stretch: PassphraseStretch
   private let clock: any SessionClock
   private let ask: @Sendable (Question) async throws -> Secret?
   private let state = Locked(State())
   let listeners = ChangeListeners()
 
-  /// Creates the passphrase of the vaults in `folder`. Nothing is read or created until first use.
-  ///
-  /// - Parameter ask: Returns the passphrase as typed, or `nil` if the user declines.
-  public convenience init(
-    folder: String, clock: any SessionClock = SystemClock(),
-    ask: @escaping @Sendable (Question) async throws -> Secret? = { _ in nil }
-  ) {
-    self.init(folder: folder, cost: .standard, clock: clock, ask: ask)
-  }
-
-  /// - Parameter cost: The cost per attempt of a new passphrase; an existing one keeps its own.
+  /// - Parameters:
+  ///   - cost: The cost per attempt of a new passphrase; an existing one keeps its own.
+  ///   - stretch: The key derivation.
+  ///   - ask: Returns the passphrase as typed, or `nil` if the user declines.
   package init(
-    folder: String, cost: PassphraseCost, clock: any SessionClock = SystemClock(),
-    ask: @escaping @Sendable (Question) async throws -> Secret? = { _ in nil }
+    folder: String, cost: PassphraseCost, stretch: @escaping PassphraseStretch, clock: any SessionClock,
+    ask: @escaping @Sendable (Question) async throws -> Secret?
   ) {
     self.folder = folder
     self.cost = cost
+    self.stretch = stretch
     self.clock = clock
     self.ask = ask
   }
@@ -78,7 +74,7 @@ public final class Passphrase: UserPresence {
     try await exclusively(making: true) { files throws(PassphraseError) in
       guard try files.load() == nil else { throw .alreadySet }
       let key = try files.keyToSeal()
-      try await files.store(key, new, cost: cost)
+      try await files.store(key, new, cost: cost, stretch: stretch)
       try files.removeKeyFile()
       unlock(key)
     }
@@ -99,7 +95,7 @@ public final class Passphrase: UserPresence {
     try PassphraseText.check(new)
     try await exclusively { files throws(PassphraseError) in
       let key = try await open(old, files)
-      try await files.store(key, new, cost: cost)
+      try await files.store(key, new, cost: cost, stretch: stretch)
       unlock(key)
     }
   }
@@ -164,7 +160,7 @@ public final class Passphrase: UserPresence {
     try PassphraseText.check(new)
     try await exclusively(making: true) { files throws(PassphraseError) in
       guard try files.load() == nil else { throw .alreadySet }
-      try await files.store(key, new, cost: cost)
+      try await files.store(key, new, cost: cost, stretch: stretch)
       unlock(key)
     }
   }
@@ -211,9 +207,9 @@ public final class Passphrase: UserPresence {
     // A full disk must not lock the user out, so this process keeps the count in memory.
     let isCounted = (try? tries.store(count)) != nil
     state.withLock { [count] in $0.tries = isCounted ? nil : count }
-    let key = try await derived { () throws(PassphraseError) in
+    let key = try await derived { [stretch] () throws(PassphraseError) in
       try PassphraseText.withBytes(of: passphrase) { bytes throws(PassphraseError) in
-        try PassphraseFormat.open(header, with: bytes)
+        try PassphraseFormat.open(header, with: bytes, stretch: stretch)
       }
     }
     try? tries.forget()

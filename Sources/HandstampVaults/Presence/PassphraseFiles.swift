@@ -38,12 +38,14 @@ struct PassphraseFiles {
   }
 
   /// Replaces the file atomically. It is durable on return.
-  func store(_ key: Secret, _ passphrase: Secret, cost: PassphraseCost) async throws(PassphraseError) {
+  func store(
+    _ key: Secret, _ passphrase: Secret, cost: PassphraseCost, stretch: @escaping PassphraseStretch
+  ) async throws(PassphraseError) {
     let sealed = try await derived { () throws(PassphraseError) in
       try PassphraseText.withBytes(of: passphrase) { text throws(PassphraseError) in
         var bytes = key.withExposedBytes { Array($0) }
         defer { wipe(&bytes) }
-        return try PassphraseFormat.seal(bytes, with: text, cost: cost)
+        return try PassphraseFormat.seal(bytes, with: text, cost: cost, stretch: stretch)
       }
     }
     try stored { () throws(VaultError) in

@@ -1,19 +1,18 @@
 import Crypto
-import HandstampCore
+package import HandstampCore
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
 import Foundation
 #endif
-#if os(Linux)
-import _CryptoExtras
-#endif
 
 /// The work and memory that one attempt takes (scrypt, RFC 7914): 2^n rounds of 1 KiB each.
 package struct PassphraseCost: Sendable, Hashable {
   /// The binary logarithm of scrypt's N.
-  let rounds: UInt8
+  package let rounds: UInt8
+  /// scrypt's r.
+  package static let blockSize: UInt8 = 8
 
   package init(rounds: UInt8) { self.rounds = rounds }
 
@@ -22,6 +21,10 @@ package struct PassphraseCost: Sendable, Hashable {
   /// 128 MiB, some tenths of a second; recommended by OWASP.
   package static let standard = PassphraseCost(rounds: 17)
 }
+
+/// A key derivation for passphrases: the passphrase as bytes, the salt, the cost. Returns 32 bytes.
+package typealias PassphraseStretch =
+  @Sendable (_ passphrase: borrowing [UInt8], _ salt: [UInt8], _ cost: PassphraseCost) throws(PassphraseError) -> Secret
 
 /// The file that holds a vault key sealed with a passphrase; numbers are big-endian.
 ///
@@ -37,7 +40,6 @@ enum PassphraseFormat {
   static let count = 92
   private static let magic = Array("HSTPASS1".utf8)
   private static let scrypt: UInt8 = 1
-  private static let blockSize: UInt8 = 8
   /// 2^18 rounds take 256 MiB, the most that a file may demand.
   private static let rounds = 10...18 as ClosedRange<UInt8>
 
@@ -54,7 +56,7 @@ enum PassphraseFormat {
       guard file.count == count, SealedFormat.check(file[..<88]).elementsEqual(file[88...]), file[7] == magic[7] else {
         throw .damaged
       }
-      guard file[8] == scrypt, rounds.contains(file[9]), file[10] == blockSize, file[11] == 1 else {
+      guard file[8] == scrypt, rounds.contains(file[9]), file[10] == PassphraseCost.blockSize, file[11] == 1 else {
         throw .storage(.newerFormat("this version of the program does not know how the key is sealed"))
       }
       cost = PassphraseCost(rounds: file[9])
@@ -62,15 +64,15 @@ enum PassphraseFormat {
     }
   }
 
-  static func seal(_ key: borrowing [UInt8], with passphrase: borrowing [UInt8], cost: PassphraseCost)
-    throws(PassphraseError) -> [UInt8]
-  {
+  static func seal(
+    _ key: borrowing [UInt8], with passphrase: borrowing [UInt8], cost: PassphraseCost, stretch: PassphraseStretch
+  ) throws(PassphraseError) -> [UInt8] {
     var random = SystemRandomNumberGenerator()
-    var file = magic + [scrypt, cost.rounds, blockSize, 1]
+    var file = magic + [scrypt, cost.rounds, PassphraseCost.blockSize, 1]
     for _ in 0..<28 { file.append(.random(in: .min ... .max, using: &random)) }
     do {
       let box = try ChaChaPoly.seal(
-        copy key, using: try derive(passphrase, salt: Array(file[12..<28]), cost: cost),
+        copy key, using: try derive(passphrase, salt: Array(file[12..<28]), cost: cost, stretch: stretch),
         nonce: ChaChaPoly.Nonce(data: file[28..<40]), authenticating: file)
       file += box.ciphertext
       file += box.tag
@@ -82,9 +84,11 @@ enum PassphraseFormat {
 
   /// Returns the key. Throws ``PassphraseError/wrong`` if the passphrase does not open it. The tag is compared in
   /// constant time.
-  static func open(_ header: Header, with passphrase: borrowing [UInt8]) throws(PassphraseError) -> Secret {
+  static func open(
+    _ header: Header, with passphrase: borrowing [UInt8], stretch: PassphraseStretch
+  ) throws(PassphraseError) -> Secret {
     let file = header.file
-    let wrapping = try derive(passphrase, salt: Array(file[12..<28]), cost: header.cost)
+    let wrapping = try derive(passphrase, salt: Array(file[12..<28]), cost: header.cost, stretch: stretch)
     do {
       let box = try ChaChaPoly.SealedBox(
         nonce: ChaChaPoly.Nonce(data: file[28..<40]), ciphertext: file[40..<72], tag: file[72..<88])
@@ -97,29 +101,11 @@ enum PassphraseFormat {
   }
 
   private static func derive(
-    _ passphrase: borrowing [UInt8], salt: [UInt8], cost: PassphraseCost
+    _ passphrase: borrowing [UInt8], salt: [UInt8], cost: PassphraseCost, stretch: PassphraseStretch
   ) throws(PassphraseError) -> SymmetricKey {
-    let stretched = try stretch(passphrase, salt: salt, cost: cost)
+    let stretched = try stretch(passphrase, salt, cost)
     return HKDF<SHA256>.deriveKey(
       inputKeyMaterial: stretched.withExposedBytes { SymmetricKey(data: $0) },
       info: Array("handstamp passphrase".utf8), outputByteCount: 32)
-  }
-
-  /// scrypt with r = 8 and p = 1.
-  static func stretch(
-    _ passphrase: borrowing [UInt8], salt: [UInt8], cost: PassphraseCost
-  ) throws(PassphraseError) -> Secret {
-    #if os(Linux)
-    do {
-      let key = try KDF.Scrypt.deriveKey(
-        from: copy passphrase, salt: salt, outputByteCount: 32, rounds: 1 << Int(cost.rounds),
-        blockSize: Int(blockSize), parallelism: 1)
-      return key.withUnsafeBytes { Secret(bytes: $0) }
-    } catch {
-      throw .storage(.unavailable("not enough memory for the passphrase"))
-    }
-    #else
-    throw .storage(.unavailable("passphrases are not supported on this system: use its own presence check"))
-    #endif
   }
 }

@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampPassphrase
 import HandstampVaults
 import Testing
 

@@ -1,12 +1,13 @@
 import Foundation
 import HandstampCore
+import HandstampPassphrase
 import HandstampSupport
 import HandstampTesting
 import Testing
 
 @testable import HandstampVaults
 
-@Suite(.enabled(if: Scrypt.isHere), .timeLimit(.minutes(10))) struct `A key sealed with a passphrase` {
+@Suite(.enabled(if: PassphraseSupport.isHere), .timeLimit(.minutes(10))) struct `A key sealed with a passphrase` {
   let home: NewFolder
   private let asked = Locked<[PassphraseError?]>([])
 

@@ -1,12 +1,13 @@
 import Foundation
 import HandstampCore
+import HandstampPassphrase
 import HandstampSupport
 import HandstampTesting
 import Testing
 
 @testable import HandstampVaults
 
-@Suite(.enabled(if: Scrypt.isHere), .timeLimit(.minutes(10))) struct `A passphrase` {
+@Suite(.enabled(if: PassphraseSupport.isHere), .timeLimit(.minutes(10))) struct `A passphrase` {
   let home: NewFolder
   let clock = ManualClock()
   let right = Secret("correct horse battery staple")
@@ -285,14 +286,14 @@ import Testing
 
   @Test func `is stretched by RFC 7914`() throws {
     // Section 12, the third vector; PBKDF2's first block is the same for any length.
-    let key = try PassphraseFormat.stretch(
+    let key = try Scrypt.stretch(
       Array("pleaseletmein".utf8), salt: Array("SodiumChloride".utf8), cost: PassphraseCost(rounds: 14))
     let hex = key.withExposedBytes { $0.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
     #expect(hex == "7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2")
   }
 }
 
-@Suite(.enabled(if: Scrypt.isHere), .timeLimit(.minutes(10))) struct `Passphrase attempts` {
+@Suite(.enabled(if: PassphraseSupport.isHere), .timeLimit(.minutes(10))) struct `Passphrase attempts` {
   @Test(
     arguments: [(0, 0), (4, 0), (5, 30), (6, 60), (7, 120), (11, 1920), (12, 3600), (.max, 3600)] as [(UInt32, Int64)])
   func `back off, and never forever`(failures: UInt32, seconds: Int64) {

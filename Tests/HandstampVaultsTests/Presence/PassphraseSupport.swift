@@ -1,5 +1,5 @@
 /// Passphrase key derivation exists only on Linux.
-enum Scrypt {
+enum PassphraseSupport {
   #if os(Linux)
   static let isHere = true
   #else
