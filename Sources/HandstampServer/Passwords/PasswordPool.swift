@@ -19,12 +19,22 @@ public final class PasswordPool: Sendable {
     var preferred: [@Sendable () -> Void] = []
     var waiting: [@Sendable () -> Void] = []
 
+    /// How many preferred ones in a row went ahead of the others.
+    var ahead = 0
+
     mutating func next() -> (@Sendable () -> Void)? {
-      if !preferred.isEmpty { return preferred.removeFirst() }
+      if !preferred.isEmpty, waiting.isEmpty || ahead < PasswordPool.mostAhead {
+        ahead += 1
+        return preferred.removeFirst()
+      }
+      ahead = 0
       return waiting.isEmpty ? nil : waiting.removeFirst()
     }
   }
 
+  /// After so many preferred attempts one of the others has its turn: a steady load of known devices would otherwise let no one in
+  /// on a new one.
+  private static let mostAhead = 3
   /// How many preferred attempts may wait beyond the capacity.
   private static let reserve = 16
 
@@ -50,8 +60,8 @@ public final class PasswordPool: Sendable {
   /// Reserves a place in the queue. Call it before any other waiting, so that refused requests cost almost nothing.
   public func admit() throws(Busy) -> Place { try admit(isPreferred: false) }
 
-  /// - Parameter isPreferred: whether its hashes go ahead of the others, with some places kept for it: a flood of strangers must
-  ///   not keep owners out.
+  /// - Parameter isPreferred: whether its hashes go ahead of the others, three for each of them, with some places kept for it: a
+  ///   flood of strangers must not keep owners out.
   func admit(isPreferred: Bool) throws(Busy) -> Place {
     let isAdmitted = line.withLock { line in
       guard line.places < width + capacity + (isPreferred ? PasswordPool.reserve : 0) else { return false }
@@ -64,6 +74,10 @@ public final class PasswordPool: Sendable {
 
   /// The number of admitted requests, whether they are hashing yet or not.
   var places: Int { line.withLock { $0.places } }
+  /// Whether a thread of it computes.
+  var isBusy: Bool { line.withLock { $0.running > 0 } }
+  /// The number of hashes that wait for a thread.
+  var queued: Int { line.withLock { $0.preferred.count + $0.waiting.count } }
 
   /// Returns the hash to store for a new password.
   public func hash(_ password: Secret) async throws(Busy) -> Secret { try await admit().hash(password) }
@@ -142,7 +156,7 @@ public final class PasswordPool: Sendable {
     return value
   }
 
-  /// Runs one job, then the waiting ones: the preferred ones first, each kind oldest first.
+  /// Runs one job, then the waiting ones: three preferred ones for one of the others, each kind oldest first.
   private func run(_ first: @Sendable () -> Void) {
     PasswordPool.yieldToOthers()
     first()

@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampSupport
 import Testing
 
 @testable import HandstampServer
@@ -69,6 +70,24 @@ import Testing
     #expect(try await places[0].verify(Secret("password"), against: nil) == false)
     places = []
     _ = try await pool.hash(Secret("password"))
+  }
+
+  @Test func `prefers known devices, and keeps no other out`() async throws {
+    let pool = pool(width: 1)
+    let (begins, order) = (DispatchSemaphore(value: 0), Locked(""))
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      // On the pool's own thread.
+      group.addTask { try await pool.perform { begins.wait() } }
+      #expect(await eventually { pool.isBusy })
+      for kind in ["s", "s", "p", "p", "p", "p", "p", "p", "p", "p"] {
+        let before = pool.queued
+        group.addTask { try await pool.perform(isPreferred: kind == "p") { order.withLock { $0 += kind } } }
+        #expect(await eventually { pool.queued == before + 1 })
+      }
+      begins.signal()
+      try await group.waitForAll()
+    }
+    #expect(order.withLock { $0 } == "pppspppspp")
   }
 
   @Test func `rejects requests beyond its queue, and serves the rest`() async throws {
