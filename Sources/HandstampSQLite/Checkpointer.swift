@@ -7,8 +7,8 @@ import HandstampSupport
 /// Moves commits from the write-ahead log into the database file, on a connection of its own, while writes go on.
 ///
 /// SQLite would do so at the end of a commit, and with many sessions in the file, whose pages lie far apart, that commit and all
-/// behind it would wait. What is committed during the move, little, the next commit moves itself: only after a complete move does
-/// the log begin again from its start instead of growing.
+/// behind it would wait. The next commit itself moves what was committed meanwhile, which is little: only after a complete move
+/// does the log begin again from its start instead of growing.
 final class Checkpointer: Sendable {
   /// The length of the log, in pages, from which on it is moved: SQLite's own limit. Longer moves hold up the syncs of commits.
   static let limit: CInt = 1_000
@@ -31,11 +31,19 @@ final class Checkpointer: Sendable {
     sqlite3_wal_hook(
       db.sqliteConnection,
       { context, connection, _, pages in
-        guard let context, pages >= Checkpointer.limit else { return SQLITE_OK }
-        Unmanaged<Checkpointer>.fromOpaque(context).takeUnretainedValue().logIsLong(connection)
+        guard let context else { return SQLITE_OK }
+        let checkpointer = Unmanaged<Checkpointer>.fromOpaque(context).takeUnretainedValue()
+        if pages < Checkpointer.limit { checkpointer.logIsShort() } else { checkpointer.logIsLong(connection) }
         // A commit is durable without it: SQLite ignores such failures, too, and tries again at the next commit.
         return SQLITE_OK
       }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// Called after a commit, by the thread that made it: the log began again, so nothing is left of the last move.
+  private func logIsShort() {
+    work.withLock { work in
+      if case .isLeftToACommit = work { work = .waits }
+    }
   }
 
   /// Called after a commit, by the thread that made it.
@@ -56,9 +64,9 @@ final class Checkpointer: Sendable {
   }
 
   private func move() {
-    try? database.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }
+    let isDone = (try? database.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }) != nil
     work.withLock { work in
-      if case .moves = work { work = .isLeftToACommit }
+      if case .moves = work { work = isDone ? .isLeftToACommit : .waits }
     }
   }
 
