@@ -4,13 +4,14 @@ JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu)
 # All optional parts are built and tested: libraries, programs and tests share one .build.
 # Debug information would take a fifth of a build's time: `make build INFO=dwarf` for a debugger.
 INFO ?= none
-QUICK := -j $(JOBS) -debug-info-format $(INFO)
+BASE := -j $(JOBS) -debug-info-format $(INFO)
 # Takes a fifth off the time of a first build, and makes later ones compile whole modules.
 WHOLE := -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2
 # In CI every build is a first one, and none is kept: plain and run leave their dependencies to the tests.
 ifdef CI
-QUICK += $(WHOLE)
+QUICK := $(BASE) $(WHOLE)
 else
+QUICK := $(BASE)
 # SwiftPM finds tests by the index.
 APART := $(WHOLE) --disable-index-store --scratch-path .build
 endif
@@ -22,9 +23,7 @@ endif
 UNOPTIMIZED := env -u HANDSTAMP_OPTIMIZED $(SWIFT)
 # For the scripts: with other options SwiftPM would build everything again.
 export HANDSTAMP_BUILD = $(BUILD)
-export HANDSTAMP_QUICK = $(filter-out $(WHOLE),$(QUICK)) $(WHOLE)
-# Examples share what they depend on.
-export HANDSTAMP_EXAMPLES = $(HANDSTAMP_QUICK) --scratch-path $(CURDIR)/.build/examples
+export HANDSTAMP_QUICK = $(BASE) $(WHOLE)
 DEBUG = "$$($(SWIFT) build $(BUILD) --show-bin-path)"
 RELEASE = "$$($(SWIFT) build $(BUILD) -c release --show-bin-path)"
 # Tests wait for real servers and processes; on few cores, running all of them at once slows each of them down.
@@ -57,7 +56,7 @@ run: deps ## starts a server, signs in, and proves step by step that the session
 test: test-deps ## runs all tests (FILTER=StormTests for some)
 	$(SWIFT) build $(BUILD) --build-tests
 	@env -u SWIFT_DETERMINISTIC_HASHING SWIFT="$(SWIFT)" FILTER="$(FILTER)" sh scripts/tests $(BUILD)
-	$(if $(FILTER),,$(UNOPTIMIZED) test --package-path Examples/ForumReader $(HANDSTAMP_EXAMPLES))
+	$(if $(FILTER),,$(UNOPTIMIZED) test --package-path Examples/ForumReader $(HANDSTAMP_QUICK))
 
 explore: ## explores every order of events within bounds, client and server together (release; some minutes)
 	$(SWIFT) run $(BUILD) -c release HandstampExplorer

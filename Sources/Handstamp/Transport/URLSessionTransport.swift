@@ -10,7 +10,8 @@ import FoundationNetworking
 ///
 /// On Linux an abandoned request is not cancelled: its caller returns at once, its response is dropped, its socket is closed by
 /// the time-out. Cancelling there races with the arriving response and deadlocks or crashes inside Foundation
-/// (swift-corelibs-foundation issues 5412 and 3296). A request with a body gets a connection of its own there. Streams are silent when they are cancelled, and are cancelled.
+/// (swift-corelibs-foundation issues 5412 and 3296). Streams are silent when they are cancelled, and are cancelled. A request with
+/// a body has a connection of its own, which costs a handshake: a dropped one would not be noticed.
 public final class URLSessionTransport: Transport {
   private let session: URLSession
   private let receiver = Receiver()
@@ -36,7 +37,7 @@ public final class URLSessionTransport: Transport {
     if request.mayReuseConnection, URLSessionTransport.reusesConnections(for: request) {
       return try await send(request, in: session, receiver)
     }
-    // A new session has its own connections.
+    // A new session has its own connections, none of which the server may be closing.
     let receiver = Receiver()
     let session = URLSessionTransport.session(for: receiver)
     defer { session.finishTasksAndInvalidate() }

@@ -1,6 +1,5 @@
 #if Command
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampSupport
 import HTTPTypes

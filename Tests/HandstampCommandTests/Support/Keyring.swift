@@ -86,7 +86,7 @@ final class Keyring: @unchecked Sendable {
       open)
         printf 'the keyring password' | gnome-keyring-daemon --foreground --unlock --components=secrets >/dev/null 2>&1 &
         KEYRING=$!; end=$(($(date +%s) + 20))
-        ready && until unlocked || [ "$(date +%s)" -ge $end ]; do :; done && echo done ;;
+        ready && until unlocked || [ "$(date +%s)" -ge $end ]; do :; done; unlocked && echo done ;;
       cold)
         gnome-keyring-daemon --foreground --start --components=secrets </dev/null >/dev/null 2>&1 &
         KEYRING=$!; ready && echo done ;;
