@@ -11,10 +11,14 @@ let strict: [SwiftSetting] = [
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
+
 /// The modules that are explored and simulated, which takes most of the tests' time: `make` sets the variable, and they are
 /// optimized in debug builds, too. Without it there are no unsafe flags, which SwiftPM would refuse in a dependency.
 let optimized = ["-O", "-whole-module-optimization", "-num-threads", "2"]
-let explored = strict + (Context.environment["HANDSTAMP_OPTIMIZED"] == nil ? [] : [.unsafeFlags(optimized, .when(configuration: .debug))])
+let explored =
+  strict
+  + (Context.environment["HANDSTAMP_OPTIMIZED"] == nil
+    ? [] : [.unsafeFlags(optimized, .when(configuration: .debug))])
 
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 /// scrypt. Only for passphrases, and not on Apple's systems, where it would be a second library of cryptography.
