@@ -33,7 +33,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help templates bench-peers bench-deps instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help bench-peers bench-deps instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -102,9 +102,6 @@ docs: deps ## builds reference and guides (.build/docs/site), checks every link,
 lint: ## checks the format and a few rules that no compiler checks
 	$(SWIFT) format lint --strict --recursive --parallel $(SOURCES)
 	@sh scripts/rules
-
-templates: ## compiles the templates of the pages into Swift: Sources/HandstampPages
-	@/usr/bin/python3 scripts/templates
 
 format: ## formats the sources
 	$(SWIFT) format --in-place --recursive --parallel $(SOURCES)

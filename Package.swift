@@ -225,7 +225,7 @@ let package = Package(
     .target(
       name: "HandstampPages",
       dependencies: ["HandstampSupport"] + products("Mustache", of: "swift-mustache", with: "Server"),
-      exclude: ["Templates"], swiftSettings: strict),
+      resources: [.embedInCode("Templates")], swiftSettings: strict),
     .target(
       name: "HandstampServer",
       dependencies: [

@@ -73,7 +73,7 @@ private final class ConnectionEnd: ChannelInboundHandler {
 #elseif Server
 import NIOCore
 
-/// There is none without the trait `TLS`: ``TLSFiles`` throws ``TLSFault/missingTrait``.
+/// Never created without the trait `TLS`: ``TLSFiles`` throws ``TLSFault/missingTrait``.
 struct SecureContext: Sendable {
   private init() {}
 }

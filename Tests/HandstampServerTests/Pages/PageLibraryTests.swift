@@ -15,7 +15,7 @@ import Testing
     try JSONDecoder().decode([String: String].self, from: Data((PageLibrary.builtIn[name] ?? "").utf8))
   }
 
-  @Test func `has every file of its folder, as it is there (make templates)`() throws {
+  @Test func `has every file of its folder, as it is there`() throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
     #expect(Set(names) == Set(PageLibrary.builtIn.keys))
     for name in names {
