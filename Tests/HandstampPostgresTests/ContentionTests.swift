@@ -127,26 +127,21 @@ import Testing
 
 /// A session of `psql` with an open transaction.
 private final class Blocker {
-  private var process = Process()
-  private var input = Pipe()
+  private let process = Process()
+  private let input = Pipe()
   /// Kept open: what writes to a closed pipe is killed.
-  private var output = Pipe()
+  private let output = Pipe()
 
   private struct NoLock: Error {}
 
   init(_ database: TestDatabase, _ statement: String) throws {
-    for _ in 0..<20 {
-      (process, input, output) = (Process(), Pipe(), Pipe())
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = ["psql", "-h", database.cluster.folder, "-U", "postgres", "-d", database.name, "-XqAt"]
-      (process.standardInput, process.standardOutput) = (input, output)
-      try process.run()
-      try input.fileHandleForWriting.write(contentsOf: Data("BEGIN;\n\(statement);\n".utf8))
-      // Its answer: the lock is held. Without one it has ended, as if the server had no connection left for it.
-      if try output.fileHandleForReading.read(upToCount: 1) == Data("1".utf8) { return }
-      end()
-    }
-    throw NoLock()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["psql", "-h", database.cluster.folder, "-U", "postgres", "-d", database.name, "-XqAt"]
+    (process.standardInput, process.standardOutput) = (input, output)
+    try process.run()
+    try input.fileHandleForWriting.write(contentsOf: Data("BEGIN;\n\(statement);\n".utf8))
+    // Its answer: the lock is held.
+    guard try output.fileHandleForReading.read(upToCount: 1) == Data("1".utf8) else { throw NoLock() }
   }
 
   func end() {

@@ -70,10 +70,12 @@ import Testing
     _ = try await stores[0].write([.createAccount(Samples.account)], events: [Samples.established(Samples.session(1))])
     await arrivals.next()
     #expect(try await stores[1].lastEventID() == EventID(rawValue: 1))
-    // After a connection was lost, the node looks for what it has missed.
+    // After a connection was lost, the node looks for what it has missed. Other tests have other databases.
     try database.sql(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' OR wait_event = 'ClientRead' AND query LIKE 'SELECT 1%'"
-    )
+      """
+      SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+        AND (query LIKE 'LISTEN%' OR wait_event = 'ClientRead' AND query LIKE 'SELECT 1%')
+      """)
     await arrivals.next()
     #expect(try await stores[1].lastEventID() == EventID(rawValue: 1))
     for store in stores { store.release() }
