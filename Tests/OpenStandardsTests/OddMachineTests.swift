@@ -113,7 +113,7 @@ import Testing
 
   @Test(.enabled("needs a mount namespace: unshare is not allowed here") { await Shell.mayMount() })
   func `whose disk fills up during a refresh stores the response nevertheless`() async throws {
-    try await Rig.run(["--rotate", "--delay", "2"]) { rig in
+    try await Rig.run(["--rotate", "--hold"]) { rig in
       try await rig.expire()
       let outcome = try await rig.shell(
         """
@@ -126,6 +126,7 @@ import Testing
         sys.exit(json.load(urllib.request.urlopen(sys.argv[1] + "/counts"))["inTheAir"] != 1)'
         until python3 -c "$under_way" "$SERVER"; do :; done
         dd if=/dev/zero of="$FOLDER-disk/filler" bs=1k 2>/dev/null || true
+        python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/release", b"")' "$SERVER"
         wait $!
         rm "$FOLDER-disk/filler"
         "$PROGRAM" refresh

@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import HandstampAsyncHTTP
 import HandstampCore
 
 /// A third-party program run by a test. It exits when its standard input closes, even if the test crashes.
@@ -56,6 +57,11 @@ struct IndependentServer: Sendable {
     defer { program.close() }
     for await url in program.lines { return try await body(IndependentServer(url: url)) }
     throw Program.Failed(description: "the independent server did not start: are scripts/deps installed?")
+  }
+
+  /// Sends the responses of refreshes that the server holds, and no longer holds any.
+  func release() async throws {
+    _ = try await AsyncHTTPTransport.shared.send(TransportRequest(method: "POST", url: url + "/release"))
   }
 }
 #endif

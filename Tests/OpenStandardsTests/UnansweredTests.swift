@@ -58,11 +58,12 @@ import Testing
   }
 
   @Test func `of a killed program is repeated once its limit has passed, and not before`() async throws {
-    try await Rig.run(["--delay", "0.3"]) { rig in
+    try await Rig.run(["--hold"]) { rig in
       let first = try rig.probe(limit: 3000)
       try await rig.refreshIsUnderWay()
       first.send(SIGKILL)
       _ = await first.outcome()
+      try await rig.server.release()
       let second = await (try rig.probe(limit: 3000)).outcome()
       #expect(second.status == 0, "\(second.words)")
       let times = try await rig.presented()

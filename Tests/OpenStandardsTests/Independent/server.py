@@ -30,6 +30,7 @@ options = argparse.ArgumentParser()
 options.add_argument("--rotate", action="store_true")
 options.add_argument("--replace", action="store_true", help="a refresh ends earlier access tokens")
 options.add_argument("--delay", type=float, default=0, help="between a refresh and its response")
+options.add_argument("--hold", action="store_true", help="the response of every refresh, until POST /release")
 options.add_argument("--broken", type=int, default=0, help="that many refreshes are carried out, but answered with 500")
 options.add_argument("--agree", action="store_true", help="devices are allowed at once")
 options.add_argument("--bare-401", action="store_true", help="answer every revocation with it, and ignore the request")
@@ -47,6 +48,7 @@ options.add_argument("--post", action="store_true", help="secrets are accepted o
 options = options.parse_args()
 
 lock = threading.RLock()
+released = threading.Event()
 tokens, codes, devices, nonces, presented, paths, authentication = [], {}, {}, set(), [], [], []
 METHODS = ["none", "client_secret_post" if options.post else "client_secret_basic"]
 counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0, "mostInTheAir": 0}
@@ -163,6 +165,8 @@ class RefreshGrant(grants.RefreshTokenGrant):
                 for former in tokens[:-1]:
                     former.access = None
         time.sleep(options.delay)
+        if options.hold:
+            released.wait()
 
 
 class Device:
@@ -338,6 +342,12 @@ def user_info(): return jsonify(sub=current_token.user.get_user_id(), name="Ada 
 
 @app.route("/introspect", methods=["POST"])
 def introspect(): return server.create_endpoint_response("introspection")
+
+
+@app.route("/release", methods=["POST"])
+def release():
+    released.set()
+    return "", 204
 
 
 @app.route("/forget", methods=["POST"])
