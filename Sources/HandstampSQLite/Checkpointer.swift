@@ -12,6 +12,8 @@ import HandstampSupport
 final class Checkpointer: Sendable {
   /// The length of the log, in pages, from which on it is moved: SQLite's own limit. Longer moves hold up the syncs of commits.
   static let limit: CInt = 1_000
+  /// The length from which on commits wait for the move, which a slow disk or a busy machine may hold up: 16 MB.
+  static let longest: CInt = 4_000
 
   private enum Work {
     case waits, moves, isLeftToACommit, isClosed
@@ -33,34 +35,49 @@ final class Checkpointer: Sendable {
       { context, connection, _, pages in
         guard let context else { return SQLITE_OK }
         let checkpointer = Unmanaged<Checkpointer>.fromOpaque(context).takeUnretainedValue()
-        if pages < Checkpointer.limit { checkpointer.logIsShort() } else { checkpointer.logIsLong(connection) }
+        if pages < Checkpointer.limit {
+          // The log has begun again.
+          checkpointer.nothingIsLeft()
+        } else {
+          checkpointer.logIsLong(connection, pages)
+        }
         // A commit is durable without it: SQLite ignores such failures, too, and tries again at the next commit.
         return SQLITE_OK
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// Called after a commit, by the thread that made it: the log began again, so nothing is left of the last move.
-  private func logIsShort() {
+  /// Called after a commit, by the thread that made it: nothing is left of the last move.
+  private func nothingIsLeft() {
     work.withLock { work in
       if case .isLeftToACommit = work { work = .waits }
     }
   }
 
   /// Called after a commit, by the thread that made it.
-  private func logIsLong(_ connection: OpaquePointer?) {
-    let (begins, ends) = work.withLock { work in
-      switch work {
-      case .waits:
-        work = .moves
-        return (true, false)
-      case .isLeftToACommit:
-        work = .waits
-        return (false, true)
-      case .moves, .isClosed: return (false, false)
+  private func logIsLong(_ connection: OpaquePointer?, _ pages: CInt) {
+    let former = work.withLock { work in
+      let former = work
+      switch former {
+      case .waits: work = .moves
+      case .isLeftToACommit: work = .waits
+      case .moves, .isClosed: break
       }
+      return former
     }
-    if ends { sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil) }
-    if begins { queue.async { self.move() } }
+    switch former {
+    case .waits: queue.async { self.move() }
+    case .isLeftToACommit: finish(connection)
+    case .moves where pages >= Checkpointer.longest:
+      queue.sync {}
+      nothingIsLeft()
+      finish(connection)
+    case .moves, .isClosed: break
+    }
+  }
+
+  /// Moves what was committed meanwhile.
+  private func finish(_ connection: OpaquePointer?) {
+    sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
   }
 
   private func move() {
