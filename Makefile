@@ -7,13 +7,16 @@ INFO ?= none
 BASE := -j $(JOBS) -debug-info-format $(INFO)
 # Takes a quarter off the compiler's time in a first build, and makes later ones compile whole modules.
 WHOLE := -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2 -Xswiftc -no-emit-module-separately-wmo
-# In CI every build is a first one, and none is kept: plain and run leave their dependencies to the tests.
-ifdef CI
+# In CI every build is a first one, and none is kept: the dependencies are built once, for all packages and traits.
+ifneq ($(filter-out false,$(CI)),)
 QUICK := $(BASE) $(WHOLE)
+TOGETHER := .build
+APART :=
 else
 QUICK := $(BASE)
 # SwiftPM finds tests by the index.
 APART := $(WHOLE) --disable-index-store --scratch-path .build
+TOGETHER := .build/examples
 endif
 BUILD := --enable-all-traits $(QUICK)
 # Exploration and simulation compute for long: see Package.swift.
@@ -24,6 +27,8 @@ UNOPTIMIZED := env -u HANDSTAMP_OPTIMIZED $(SWIFT)
 # For the scripts: with other options SwiftPM would build everything again.
 export HANDSTAMP_BUILD = $(BUILD)
 export HANDSTAMP_QUICK = $(BASE) $(WHOLE)
+# The packages that depend on this one have the same dependencies.
+export HANDSTAMP_TOGETHER = $(TOGETHER)
 DEBUG = "$$($(SWIFT) build $(BUILD) --show-bin-path)"
 RELEASE = "$$($(SWIFT) build $(BUILD) -c release --show-bin-path)"
 # Tests wait for real servers and processes; on few cores, running all of them at once slows each of them down.
@@ -51,12 +56,13 @@ build: deps ## builds the libraries, the programs and the tests
 TOUR := --traits Command,Strict $(QUICK) $(APART:.build=.build/tour)
 run: deps ## starts a server, signs in, and proves step by step that the session stays signed in
 	@$(UNOPTIMIZED) build $(TOUR) --product handstamp
-	@$(if $(CI),.build,.build/tour)/debug/handstamp tour
+	@$(if $(APART),.build/tour,.build)/debug/handstamp tour
 
+# Those of the forum reader first: each build leaves the modules of this package with its own traits.
 test: test-deps ## runs all tests (FILTER=StormTests for some)
+	$(if $(FILTER),,$(UNOPTIMIZED) test --package-path Examples/ForumReader --scratch-path $(TOGETHER) $(HANDSTAMP_QUICK))
 	$(SWIFT) build $(BUILD) --build-tests
 	@env -u SWIFT_DETERMINISTIC_HASHING SWIFT="$(SWIFT)" FILTER="$(FILTER)" sh scripts/tests $(BUILD)
-	$(if $(FILTER),,$(UNOPTIMIZED) test --package-path Examples/ForumReader $(HANDSTAMP_QUICK))
 
 explore: ## explores every order of events within bounds, client and server together (release; some minutes)
 	$(SWIFT) run $(BUILD) -c release HandstampExplorer
@@ -138,7 +144,7 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain run test schemathesis attack-short instructions openid passkeys pages cluster-short api apple docs examples outside forum-tour
+CHECKS := test-deps lint plain run test schemathesis attack-short instructions openid passkeys pages cluster-short api apple docs forum-tour examples outside
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 
