@@ -7,11 +7,14 @@ INFO ?= none
 OPTIONS := -j $(JOBS) -debug-info-format $(INFO)
 # Takes a quarter off the compiler's time in a first build, and makes later ones compile whole modules.
 WHOLE := -Xswiftc -whole-module-optimization -Xswiftc -num-threads -Xswiftc 2 -Xswiftc -no-emit-module-separately-wmo
+# Where packages or traits share a folder: SwiftPM would build by the plan of the one before.
+ANEW := --disable-build-manifest-caching
 # In CI every build is a first one, and none is kept: the dependencies are built once, for all packages and traits.
-ifneq ($(filter-out false,$(CI)),)
+IN_CI := $(filter-out false,$(CI))
+ifneq ($(IN_CI),)
 QUICK := $(OPTIONS) $(WHOLE)
 TOGETHER := .build
-APART :=
+APART := $(ANEW)
 else
 QUICK := $(OPTIONS)
 # SwiftPM finds tests by the index.
@@ -26,7 +29,7 @@ endif
 UNOPTIMIZED := env -u HANDSTAMP_OPTIMIZED $(SWIFT)
 # For the scripts: with other options SwiftPM would build everything again.
 export HANDSTAMP_BUILD = $(BUILD)
-export HANDSTAMP_QUICK = $(OPTIONS) $(WHOLE)
+export HANDSTAMP_QUICK = $(OPTIONS) $(WHOLE) $(ANEW)
 # The packages that depend on this one have the same dependencies.
 export HANDSTAMP_TOGETHER = $(TOGETHER)
 DEBUG = "$$($(SWIFT) build $(BUILD) --show-bin-path)"
@@ -56,12 +59,12 @@ build: deps ## builds the libraries, the programs and the tests
 TOUR := --traits Command,Strict $(QUICK) $(APART:.build=.build/tour)
 run: deps ## starts a server, signs in, and proves step by step that the session stays signed in
 	@$(UNOPTIMIZED) build $(TOUR) --product handstamp
-	@$(if $(APART),.build/tour,.build)/debug/handstamp tour
+	@$(if $(IN_CI),.build,.build/tour)/debug/handstamp tour
 
 # Those of the forum reader first: each build leaves the modules of this package with its own traits.
 test: test-deps ## runs all tests (FILTER=StormTests for some)
 	$(if $(FILTER),,$(UNOPTIMIZED) test --package-path Examples/ForumReader --scratch-path $(TOGETHER) $(HANDSTAMP_QUICK))
-	$(SWIFT) build $(BUILD) --build-tests
+	$(SWIFT) build $(BUILD) $(ANEW) --build-tests
 	@env -u SWIFT_DETERMINISTIC_HASHING SWIFT="$(SWIFT)" FILTER="$(FILTER)" sh scripts/tests $(BUILD)
 
 explore: ## explores every order of events within bounds, client and server together (release; some minutes)
@@ -98,7 +101,7 @@ fuzz: deps ## fuzzes the scrapers (SECONDS=60)
 # In CI the program is there; its modules have given way to those of the forum reader.
 examples: deps ## builds the examples, compares README and guides with them, and runs the README's
 	sh scripts/readme --check
-	@SWIFT="$(SWIFT)" HANDSTAMP=$(if $(APART),,$(wildcard .build/debug/handstamp)) sh scripts/examples
+	@SWIFT="$(SWIFT)" HANDSTAMP=$(if $(IN_CI),$(wildcard .build/debug/handstamp)) sh scripts/examples
 
 apple: deps ## type-checks the package for Apple platforms
 	@sh scripts/apple
