@@ -62,7 +62,7 @@ run: deps ## starts a server, signs in, and proves step by step that the session
 	@$(if $(IN_CI),.build,.build/tour)/debug/handstamp tour
 
 # Those of the forum reader first: each build leaves the modules of this package with its own traits.
-test: test-deps ## runs all tests (FILTER=StormTests for some)
+test: test-deps ## runs all tests (FILTER=HandstampCoreTests for some)
 	$(if $(FILTER),,$(UNOPTIMIZED) test --package-path Examples/ForumReader --scratch-path $(TOGETHER) $(HANDSTAMP_QUICK))
 	$(SWIFT) build $(BUILD) $(ANEW) --build-tests
 	@env -u SWIFT_DETERMINISTIC_HASHING SWIFT="$(SWIFT)" FILTER="$(FILTER)" sh scripts/tests $(BUILD)
