@@ -10,9 +10,10 @@ import HandstampSupport
 /// behind it would wait. The next commit itself moves what was committed meanwhile, which is little: only after a complete move
 /// does the log begin again from its start instead of growing.
 final class Checkpointer: Sendable {
-  /// The length of the log, in pages, from which on it is moved: SQLite's own limit. Longer moves hold up the syncs of commits.
-  static let limit: CInt = 1_000
-  /// The length from which on commits wait for the move, which a slow disk or a busy machine may hold up: 16 MB.
+  /// The length of the log, in pages, at which a move starts: a quarter of SQLite's own limit, because long moves hold up the syncs
+  /// of commits.
+  static let limit: CInt = 250
+  /// The length at which commits wait for the move, which a slow disk or a busy machine may hold up: 16 MB.
   static let longest: CInt = 4_000
 
   private enum Work {
@@ -22,6 +23,10 @@ final class Checkpointer: Sendable {
   private let database: DatabaseQueue
   private let queue = DispatchQueue(label: "handstamp checkpoint")
   private let work = Locked(Work.waits)
+  private let moved = Locked(0)
+
+  /// How many pages were moved while writes went on.
+  var movedPages: Int { moved.withLock { $0 } }
 
   /// - Parameter configuration: the one of the connection that writes.
   init(path: String, configuration: Configuration) throws {
@@ -81,9 +86,15 @@ final class Checkpointer: Sendable {
   }
 
   private func move() {
-    let isDone = (try? database.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }) != nil
+    // After a close there is no connection.
+    let isOpen = work.withLock { work in
+      if case .moves = work { true } else { false }
+    }
+    guard isOpen else { return }
+    let pages = try? database.writeWithoutTransaction { db in try db.checkpoint(.passive).checkpointedFrameCount }
+    moved.withLock { $0 += pages ?? 0 }
     work.withLock { work in
-      if case .moves = work { work = isDone ? .isLeftToACommit : .waits }
+      if case .moves = work { work = pages == nil ? .waits : .isLeftToACommit }
     }
   }
 

@@ -12,7 +12,7 @@ import HandstampSupport
 /// share a commit. Each session is one row, updated in place. Only the file's owner can access it.
 public final class SQLiteRegistryStore: ServerStore {
   let pool: DatabasePool
-  private let checkpointer: Checkpointer
+  let checkpointer: Checkpointer
   private let writer: GroupWriter
   private let reader: GroupReader
   private let ends: EndLog?
@@ -130,7 +130,12 @@ public final class SQLiteRegistryStore: ServerStore {
     writer.close()
     let trouble = place.trouble
     checkpointer.close()
-    let checkpoint = Result { try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) } }
+    let checkpoint = Result {
+      try pool.writeWithoutTransaction { db in
+        guard db.sqliteConnection != nil else { throw RegistryStoreError.unavailable("the store is closed") }
+        _ = try db.checkpoint(.truncate)
+      }
+    }
     do {
       try pool.close()
       try checkpoint.get()

@@ -3,9 +3,10 @@ import Foundation
 import GRDB
 import HandstampCore
 import HandstampRegistry
-import HandstampSQLite
 import HandstampTesting
 import Testing
+
+@testable import HandstampSQLite
 
 @Suite(.timeLimit(.minutes(10))) struct `A SQLite store` {
   /// A store that remembers its path, so that a second one can be opened on it.
@@ -39,6 +40,7 @@ import Testing
     for number in 0..<3000 as Range<UInt64> { _ = try await store.write([.createSession(session(number))], events: []) }
     let log = try FileManager.default.attributesOfItem(atPath: folder.server.databasePath + "-wal")[.size] as? Int
     #expect(try #require(log) < 18_000_000)
+    #expect(store.checkpointer.movedPages > 0)
     try store.close()
     #expect(try await folder.server.open().store.sessions(of: ada.id).count == 3000)
   }
@@ -58,6 +60,7 @@ import Testing
         try await store.write([], events: [])
       }
       await #expect(throws: RegistryStoreError.self) { try await store.session(row.id) }
+      #expect(throws: RegistryStoreError.unavailable("the store is closed")) { try store.close() }
     }
     row.revision = 1
     let store = try folder.server.open().store
