@@ -1,5 +1,5 @@
 -- One thread, and one connection, of wrk: `wrk -tN -cN -s wrk.lua URL -- KIND FOLDER RATE`, with KIND refresh, me, introspect, password or hello. Thread
--- number i has the sessions of FOLDER/i.tokens to itself, one per line, and writes back those that are left. With RATE above 0, each
+-- number i has the sessions of FOLDER/i.tokens to itself, one per line. With RATE above 0, each
 -- thread begins that many requests a second, whether or not the one before is answered, and writes to FOLDER/i.times how many microseconds passed from the
 -- moment at which each was due: a server that stalls cannot hide the requests that waited for it.
 local ffi = require("ffi")
