@@ -11,7 +11,7 @@ import FoundationNetworking
 /// On Linux an abandoned request is not cancelled: its caller returns at once, its response is dropped, its socket is closed by
 /// the time-out. Cancelling there races with the arriving response and deadlocks or crashes inside Foundation
 /// (swift-corelibs-foundation issues 5412 and 3296). Streams are silent when they are cancelled, and are cancelled. A request with
-/// a body has a connection of its own, which costs a handshake: a dropped one would not be noticed.
+/// a body has a connection of its own, at the cost of a handshake: Foundation would not notice that a kept-alive one was dropped.
 public final class URLSessionTransport: Transport {
   private let session: URLSession
   private let receiver = Receiver()
