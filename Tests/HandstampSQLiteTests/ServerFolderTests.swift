@@ -111,7 +111,9 @@ import Testing
   }
 
   @Test func `closed while another server has it open reports that it is incomplete`() async throws {
-    let (first, second) = try (folder.server.open().store, folder.server.open().store)
+    var hasty = folder.server
+    hasty.patience = .milliseconds(100)
+    let (first, second) = try (hasty.open().store, folder.server.open().store)
     _ = try await first.write([.createAccount(ada)], events: [])
     // An active reader keeps the log from being emptied.
     var configuration = Configuration()
