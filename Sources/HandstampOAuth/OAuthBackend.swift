@@ -10,11 +10,11 @@ public import HandstampCore
 /// ```
 ///
 /// ## Limits
-/// Such a server does not support rotation keys. A refresh therefore always runs under the refresh lock, other processes adopt
-/// the tokens that it stored, and no refresh is sent before the newest token has been read. One risk remains: a server that
-/// rotates refresh tokens and allows no second use treats a repeat after a *lost response* as token reuse, and ends the
-/// session. No client can prevent that. Servers with a grace period, servers that do not rotate, and Handstamp's own server
-/// through its `ServerBackend` are not affected.
+/// Handstamp's own server, whose metadata says so, gets a rotation key with every refresh, so that a lost response costs nothing.
+/// Other servers know no such keys. There, a refresh always runs under the refresh lock, other processes adopt the tokens that it
+/// stored, and no refresh is sent before the newest token has been read. One risk remains: a server that rotates refresh tokens and
+/// allows no second use treats a repeat after a *lost response* as token reuse, and ends the session. No client can prevent that.
+/// Servers with an overlap, and servers that do not rotate, are not affected, see ``RefreshPolicy/reuse``.
 public struct OAuthBackend: Backend {
   /// The registration of the app at the server.
   public let client: OAuthClient
@@ -47,12 +47,18 @@ public struct OAuthBackend: Backend {
 
   // MARK: Backend
 
-  public var abilities: BackendAbilities { BackendAbilities(sessionEndingOrigin: client.issuer) }
+  public var abilities: BackendAbilities {
+    BackendAbilities(
+      sessionEndingOrigin: client.issuer, reuse: KnownIssuers.reuse(of: client.issuer), supportsTargets: true)
+  }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     do throws(RefreshProblem) {
-      let answer = try await refreshed(token)
-      return .granted(TokenResponse(tokens: answer.tokens, session: answer.session_id))
+      let answer = try await refreshed(request)
+      return .granted(
+        TokenResponse(
+          tokens: answer.tokens, session: answer.session_id, acceptsRotationKey: answer.handstamp_rotation_key ?? false,
+          scopes: answer.scope?.split(separator: " ").map(String.init)))
     } catch {
       return error.result
     }
@@ -76,25 +82,42 @@ public struct OAuthBackend: Backend {
 
   // MARK: The token endpoint
 
-  /// Sends one refresh (RFC 6749 section 6), with a narrower scope or resource if given. It is sent once, and the response is
-  /// awaited until the task is cancelled.
-  func refreshed(
-    _ token: RefreshToken, scopes: [String] = [], resource: String? = nil
-  ) async throws(RefreshProblem) -> TokenAnswer {
+  /// Sends one refresh (RFC 6749 section 6). It is sent once, and the response is awaited until the task is cancelled.
+  private func refreshed(_ request: RefreshRequest) async throws(RefreshProblem) -> TokenAnswer {
+    let token = request.token
     var fields = [("grant_type", Secret("refresh_token")), ("refresh_token", token.secret)]
-    if !scopes.isEmpty { fields.append(("scope", Secret(scopes.joined(separator: " ")))) }
-    if let resource { fields.append(("resource", Secret(resource))) }
+    if let target = request.target {
+      if !target.scopes.isEmpty { fields.append(("scope", Secret(target.scopes.joined(separator: " ")))) }
+      if let resource = target.resource { fields.append(("resource", Secret(resource))) }
+    }
     let response: TransportResponse
+    let metadata: ServerMetadata
     do throws(PostFailure) {
-      let endpoint = try await prepared { () async throws(SessionError) in try await metadata() }.tokenEndpoint
-      response = try await send(fields, to: endpoint, timeout: OAuthBackend.patience)
+      metadata = try await prepared { () async throws(SessionError) in try await self.metadata() }
+      let sendsKey =
+        switch request.keyUse {
+        case .ifOffered: metadata.supportsRotationKeys
+        case .always: true
+        case .never: false
+        }
+      if sendsKey { fields.append(("rotation_key", request.key.wireText)) }
+      response = try await send(fields, to: metadata.tokenEndpoint, timeout: OAuthBackend.patience)
     } catch {
       throw RefreshProblem(result: .noDecision(error.failure, retryAfter: error.retryAfter))
     }
-    guard response.status == 200 else { throw RefreshProblem(response, at: time.now()) }
-    do throws(SessionError) { return try TokenAnswer(response.body, isBound: prover != nil) } catch {
+    guard response.status == 200 else {
+      throw RefreshProblem(response, isOwn: metadata.isHandstamp, at: time.now())
+    }
+    do throws(SessionError) { return try answer(response.body, of: metadata) } catch {
       throw RefreshProblem(unusable: response.body, error: error, sent: token)
     }
+  }
+
+  /// Parses a token response. Handstamp's additions count only at a server whose metadata names them: others may use the same
+  /// names in their own way.
+  private func answer(_ body: [UInt8], of metadata: ServerMetadata) throws(SessionError) -> TokenAnswer {
+    let answer = try TokenAnswer(body, isBound: prover != nil)
+    return metadata.isHandstamp ? answer : answer.withoutAdditions
   }
 
   /// Longer than any response is awaited: the caller measures the time in which the program ran, and cancels.
@@ -110,13 +133,14 @@ public struct OAuthBackend: Backend {
     return try await SignInTurn.take { [fields] () async throws(SessionError) in
       let response = try await post(fields, to: metadata.tokenEndpoint)
       guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
-      let answer = try TokenAnswer(response.body, isBound: prover != nil)
+      let answer = try answer(response.body, of: metadata)
       let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
       let served = response.header("Date").flatMap { UnixTime(httpDate: $0) }
       return TokenResponse(
         tokens: answer.tokens, session: answer.session_id,
         profile: try await profile(answer, metadata, nonce: nonce, served: served),
-        revocation: handle.map { RevocationHandle($0) }, issuer: metadata.issuer)
+        revocation: handle.map { RevocationHandle($0) }, issuer: metadata.issuer,
+        acceptsRotationKey: answer.handstamp_rotation_key ?? false)
     }
   }
 

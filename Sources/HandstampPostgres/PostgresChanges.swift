@@ -294,18 +294,18 @@ extension PostgresStatement {
       """
       UPDATE handstamp.session SET counter = $1, ring = $2, rotated_at = $3, last_seen_at = $4, absolute_expiry = $5,
         idle_limit = $6, expiry = $7, dpop_thumbprint = $8, push_token = $9, authenticated_at = $10, device_id = $11,
-        device_name = $12, platform = $13, ended_at = $14, end_reason = $15, revision = revision + 1
-      WHERE id = $16 AND account = $17 AND revision = $18
+        device_name = $12, platform = $13, ended_at = $14, end_reason = $15, kind = $16, revision = revision + 1
+      WHERE id = $17 AND account = $18 AND revision = $19
       RETURNING \(LoggedEnd.columns)
       """,
       [
-        .integer(try row.storedCounter()), .bytes(row.ring.bytes), .integer(row.rotatedAt.milliseconds),
+        .integer(try row.storedCounter()), .bytes(row.ring.bytes(in: row.kind)), .integer(row.rotatedAt.milliseconds),
         .integer(row.lastSeenAt.milliseconds), .integer(row.absoluteExpiry?.milliseconds),
         .integer(row.idleLimit?.wholeMilliseconds), .integer(row.expiry?.milliseconds), .text(row.dpopThumbprint),
         PostgresValue(StoredValue(row.pushToken)), .integer(row.authenticatedAt.milliseconds),
         .text(row.device.id.rawValue), .text(row.device.name), .text(row.device.platform),
-        .integer(row.end?.at.milliseconds), .text(row.end?.reason.rawValue), .bytes(row.session.bytes),
-        .text(row.account.rawValue), .integer(expecting),
+        .integer(row.end?.at.milliseconds), .text(row.end?.reason.rawValue), .text(row.kind.rawValue),
+        .bytes(row.session.bytes), .text(row.account.rawValue), .integer(expecting),
       ])
   }
 

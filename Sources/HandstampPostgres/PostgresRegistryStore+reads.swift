@@ -10,6 +10,32 @@ extension PostgresRegistryStore {
     return try await records(SessionRow.self, "session", "WHERE id = $1", [.bytes(session.bytes)]).first
   }
 
+  /// Reads the session together with the database's clock, which all nodes share, and then writes.
+  @concurrent public func change<Value: Sendable>(
+    _ id: SessionID,
+    _ decide:
+      @escaping @Sendable (SessionRow?, UnixTime?) -> (
+        value: Value, changes: [RegistryChange], events: [RegistryEvent]
+      )
+  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+    var found: (row: SessionRow, time: UnixTime)?
+    if let session = SessionBytes(id) {
+      let statement = PostgresStatement(
+        """
+        SELECT \(SessionRow.columns), (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM handstamp.session
+        WHERE id = $1
+        """, [.bytes(session.bytes)])
+      found = try await read(statement) { result throws(UnreadableRow) in
+        guard result.count > 0 else { return nil }
+        var columns = StoredColumns(result[0])
+        return (try SessionRow(from: &columns), try columns.time())
+      }
+    }
+    let (value, changes, events) = decide(found?.row, found?.time)
+    guard !changes.isEmpty || !events.isEmpty else { return (value, []) }
+    return (value, try await write(changes, events: events))
+  }
+
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
     return try await records(

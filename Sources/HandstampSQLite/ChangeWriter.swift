@@ -147,13 +147,14 @@ struct ChangeWriter {
     if row.end == nil {
       try run(
         """
-        UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
+        UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
           expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, revision = revision + 1
         WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
           AND platform = ?
         """,
         [
-          try row.storedCounter(), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
+          row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
+          row.lastSeenAt.milliseconds,
           row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
           row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
         ] + key + [row.device.id.rawValue, row.device.name, row.device.platform])
@@ -161,14 +162,15 @@ struct ChangeWriter {
     }
     try run(
       """
-      UPDATE session SET counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
+      UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
         expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, device_id = ?, device_name = ?,
         platform = ?, ended_at = ?, end_reason = ?, revision = revision + 1
       WHERE id = ? AND account = ? AND revision = ?
       """,
       [
-        try row.storedCounter(), Data(row.ring.bytes), row.rotatedAt.milliseconds, row.lastSeenAt.milliseconds,
-        row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
+        row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
+        row.lastSeenAt.milliseconds, row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds,
+        row.expiry?.milliseconds,
         row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.device.id.rawValue,
         row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
       ] + key)

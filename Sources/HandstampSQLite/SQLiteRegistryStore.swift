@@ -160,12 +160,15 @@ public final class SQLiteRegistryStore: ServerStore {
   /// In one transaction, and in one turn of the writer's queue.
   @concurrent public func change<Value: Sendable>(
     _ id: SessionID,
-    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+    _ decide:
+      @escaping @Sendable (SessionRow?, UnixTime?) -> (
+        value: Value, changes: [RegistryChange], events: [RegistryEvent]
+      )
   ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
     let decided = Locked<Value?>(nil)
     let events = try await writer.write { db in
       let row = try SessionBytes(id).flatMap { try SessionRow.stored($0, in: db) }
-      let (value, changes, events) = decide(row)
+      let (value, changes, events) = decide(row, nil)
       decided.withLock { $0 = value }
       return (changes, events)
     }.get()

@@ -35,7 +35,8 @@ extension SessionRow: StoredRecord {
     let kind: SessionKind = try columns.word()
     let counter = try columns.integer()
     guard counter >= 0 else { throw columns.unreadable }
-    guard let ring = KeyRing(bytes: try columns.bytes()), Int64(ring.entries.count) <= counter else {
+    // The key of a sign-in comes before the first rotation.
+    guard let ring = KeyRing(bytes: try columns.bytes(), in: kind), Int64(ring.entries.count) <= counter + 1 else {
       throw columns.unreadable
     }
     let (created, rotated, seen) = (try columns.time(), try columns.time(), try columns.time())
@@ -64,7 +65,7 @@ extension SessionRow: StoredRecord {
   package func storedValues() throws(RegistryStoreError) -> [StoredValue] {
     [
       .bytes(session.bytes), .text(account.rawValue), .text(device.id.rawValue), .text(device.name),
-      .text(device.platform), .text(kind.rawValue), .integer(try storedCounter()), .bytes(ring.bytes),
+      .text(device.platform), .text(kind.rawValue), .integer(try storedCounter()), .bytes(ring.bytes(in: kind)),
       StoredValue(createdAt), StoredValue(rotatedAt), StoredValue(lastSeenAt), StoredValue(end?.at),
       StoredValue(end?.reason.rawValue), StoredValue(absoluteExpiry), StoredValue(idleLimit?.wholeMilliseconds),
       StoredValue(expiry), StoredValue(dpopThumbprint), StoredValue(pushToken), StoredValue(client?.id),

@@ -33,15 +33,15 @@ public final class ScriptedBackend: Backend {
   /// Answers every revocation with this result from now on.
   public func answerRevocations(with result: RevocationResult) { content.withLock { $0.revocationResult = result } }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     let call = content.withLock { content in
-      content.calls.append((token, key))
+      content.calls.append((request.token, request.key))
       content.inFlight += 1
       content.maxInFlight = max(content.maxInFlight, content.inFlight)
       return content.calls.count
     }
     defer { content.withLock { $0.inFlight -= 1 } }
-    return await script(call, token, key)
+    return await script(call, request.token, request.key)
   }
 
   @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {

@@ -74,7 +74,7 @@ public actor TestServer: Backend {
 
   public nonisolated var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
 
-  public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     let trouble = troubles.isEmpty ? nil : troubles.removeFirst()
     switch trouble {
     case .requestLost: return .noDecision(.network(.timedOut))
@@ -82,7 +82,7 @@ public actor TestServer: Backend {
     case .answerLost, nil: break
     }
     let outcome: RefreshOutcome
-    do { outcome = try await registry.refresh(token, key: key.wireText, now: clock.now().wall) } catch {
+    do { outcome = try await registry.refresh(request.token, key: request.key.wireText, now: clock.now().wall) } catch {
       return .noDecision(.server(.init(status: 503)))
     }
     let answer = answer(to: outcome)
@@ -102,6 +102,7 @@ public actor TestServer: Backend {
       switch issue.course {
       case .rotated, .fastForwarded: rotations += 1
       case .repeated: repeats += 1
+      case .kept: break
       }
       return .granted(
         TokenResponse(

@@ -24,6 +24,11 @@ struct Bench {
   var states: [SessionState] = []
   var timers: [Machine.Timer: (ticket: UInt64, after: Duration, due: Moment)] = [:]
   var lockIsFree = true
+  /// How each refresh so far used its key, and what it was for.
+  var uses: [RefreshRequest.KeyUse] = []
+  var targets: [TokenTarget?] = []
+  /// The processes that have ended.
+  var ended: Set<ProcessIdentity> = []
   var keys: UInt8 = 0
   private var waiters: UInt64 = 0
   private var queue: [Machine.Effect] = []
@@ -33,9 +38,10 @@ struct Bench {
 
   init(
     policy: SessionPolicy = SessionPolicy(), vault: VaultEntry? = nil, supportsRotationKeys: Bool = true,
-    cleanups: [Cleanup] = []
+    cleanups: [Cleanup] = [], sender: ProcessIdentity = ProcessIdentity(id: 0)
   ) {
-    machine = SessionMachine(policy: policy, supportsRotationKeys: supportsRotationKeys, cleanups: cleanups)
+    machine = SessionMachine(
+      policy: policy, supportsRotationKeys: supportsRotationKeys, cleanups: cleanups, sender: sender)
     self.vault = vault
   }
 
@@ -55,8 +61,11 @@ struct Bench {
       case .startTimer(let timer, let ticket, let delay): timers[timer] = (ticket, delay, now.advanced(by: delay))
       case .resume(let waiters, let result): for waiter in waiters { results[waiter] = result }
       case .finish(let waiter, let result): outcomes[waiter] = result
-      case .askRefresh(let operation, let token, let key): asked.append((operation, token, key))
-      case .read, .edit, .lock: queue.append(effect)
+      case .askRefresh(let operation, let request):
+        asked.append((operation, request.token, request.key))
+        uses.append(request.keyUse)
+        targets.append(request.target)
+      case .read, .edit, .lock, .checkSender: queue.append(effect)
       case .clean(let ended, let step): cleaning.append((ended, step))
       case .abandon(let operation): asked.removeAll { $0.operation == operation }
       case .audit, .refreshed, .adopted, .cancelRequests, .unlock, .ignored, .revoke: break
@@ -86,6 +95,8 @@ struct Bench {
         keys += 1
         guard let key = RotationKey.sample(keys) else { continue }
         handle(lockIsFree ? .locked(operation, key) : .lockFailed(operation, key))
+      case .checkSender(let operation, let sender):
+        handle(.senderChecked(operation, hasEnded: ended.contains(sender)))
       case .publish, .audit, .refreshed, .adopted, .startTimer, .resume, .finish, .cancelRequests, .unlock, .abandon,
         .ignored,
         .askRefresh,
@@ -135,9 +146,9 @@ struct Bench {
     run(.cleaned(ended.session, step: step, succeeded: succeeding, entropy: 0))
   }
 
-  mutating func answer(_ answer: Machine.RefreshAnswer) {
+  mutating func answer(_ answer: RefreshResult, entropy: UInt64 = 0) {
     guard !asked.isEmpty else { return }
-    run(.answered(asked.removeFirst().operation, answer))
+    run(.answered(asked.removeFirst().operation, answer, entropy: entropy))
   }
 
   /// Moves the clock forward to the timer, if it is in the future, and fires it.

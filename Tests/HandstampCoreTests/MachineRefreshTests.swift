@@ -79,7 +79,7 @@ import Testing
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.demand()
     let first = bench.asked[0]
-    bench.answer(.noDecision(retryAfter: nil, entropy: .max))
+    bench.answer(.noDecision(.network(.timedOut)), entropy: .max)
     bench.fire(.retry)
     #expect(bench.asked[0].token == first.token)
     #expect(bench.asked[0].key == first.key)
@@ -98,7 +98,7 @@ import Testing
     bench.now = bench.now.advanced(by: .seconds(600))
     let caller = bench.demand()
     for _ in 0..<3 {
-      bench.answer(.noDecision(retryAfter: .seconds(7), entropy: 0))
+      bench.answer(.noDecision(.network(.timedOut), retryAfter: .seconds(7)))
       bench.fire(.retry)
     }
     #expect(bench.asked.isEmpty)
@@ -116,7 +116,7 @@ import Testing
     var bench = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)))
     bench.now = bench.now.advanced(by: .seconds(500))
     let caller = bench.demand(.init(validity: .seconds(300)))
-    bench.answer(.noDecision(retryAfter: nil, entropy: 0))
+    bench.answer(.noDecision(.network(.timedOut)))
     #expect(bench.token(caller) == "access-s1-0")
   }
 
@@ -153,7 +153,7 @@ import Testing
         bench.now = bench.now.advanced(by: .milliseconds(10))
         bench.demand()
       }
-      bench.answer(.noDecision(retryAfter: nil, entropy: .max))
+      bench.answer(.noDecision(.network(.timedOut)), entropy: .max)
     }
   }
 

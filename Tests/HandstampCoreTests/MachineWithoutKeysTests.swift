@@ -112,13 +112,13 @@ import Testing
   @Test func `is repeated once after its limit, then reported with the remaining time`() {
     var (bench, caller) = asking()
     bench.now = bench.now.advanced(by: .seconds(1))
-    bench.answer(.noDecision(retryAfter: nil, entropy: 0))
+    bench.answer(.noDecision(.network(.timedOut)))
     #expect(bench.asked.isEmpty && bench.failure(caller) == nil)
     #expect(bench.timers[.retry]?.after == .seconds(59))
     bench.fire(.retry)
     #expect(bench.asked.count == 1)
     bench.now = bench.now.advanced(by: .seconds(2))
-    bench.answer(.noDecision(retryAfter: nil, entropy: 0))
+    bench.answer(.noDecision(.network(.timedOut)))
     #expect(bench.failure(caller) == .requestFailed(.network(.timedOut), retryAfter: .seconds(58)))
     // A caller that comes now causes no request either.
     let next = bench.demand()
@@ -165,8 +165,8 @@ import Testing
 
   @Test func `that had no effect is withdrawn, and keeps no process waiting`() {
     var (bench, caller) = asking(SessionPolicy(retry: RetryPolicy(attempts: 1)))
-    bench.answer(.noDecision(retryAfter: .seconds(7), entropy: 0, isSettled: true))
-    #expect(bench.failure(caller) == .requestFailed(.network(.timedOut), retryAfter: .seconds(7)))
+    bench.answer(.noDecision(.network(.notConnected("")), retryAfter: .seconds(7)))
+    #expect(bench.failure(caller) == .requestFailed(.network(.notConnected("")), retryAfter: .seconds(7)))
     #expect(bench.vault?.session?.attempt == nil)
     var other = other(bench)
     other.demand()
@@ -204,7 +204,7 @@ import Testing
 
   @Test func `with an unusable access token keeps its successor`() {
     var (bench, caller) = asking()
-    bench.answer(.unusable(successor: RefreshToken("r9"), reason: "unknown token_type", entropy: 0))
+    bench.answer(.noDecision(.unusableTokens("unknown token_type", successor: RefreshToken("r9"))))
     #expect(bench.failure(caller) == .requestFailed(.unusableTokens("unknown token_type", successor: nil)))
     #expect(bench.vault?.session?.refresh == RefreshToken("r9"))
     #expect(bench.vault?.session?.attempt == nil)
@@ -221,7 +221,7 @@ import Testing
     let sent = try #require(session.refresh)
     // Another process was faster; its access token has expired by now.
     _ = bench.apply(.advance(session.id, sent: sent, to: RefreshToken("r8"), access: over, profile: nil))
-    bench.answer(.unusable(successor: RefreshToken("r9"), reason: "unknown token_type", entropy: 0))
+    bench.answer(.noDecision(.unusableTokens("unknown token_type", successor: RefreshToken("r9"))))
     #expect(bench.asked.map(\.token) == [RefreshToken("r8")])
     bench.answer(.granted(.sample(1)))
     #expect(bench.token(caller) == "access-s1-1")

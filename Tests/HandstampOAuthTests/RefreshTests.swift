@@ -14,7 +14,7 @@ import Testing
     let server = StubServer()
     server.on("/token") { _, _ in answer }
     let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
-    let outcome = await backend.refresh(RefreshToken("r0"), key: try #require(key))
+    let outcome = await backend.refresh(RefreshRequest(token: RefreshToken("r0"), key: try #require(key)))
     #expect(server.forms(to: "/token") == [["client_id": "app", "grant_type": "refresh_token", "refresh_token": "r0"]])
     return outcome
   }
@@ -31,7 +31,7 @@ import Testing
     let outcome = await SendingTime.$isOver.withValue(
       { true },
       operation: {
-        await backend.refresh(RefreshToken("r0"), key: key)
+        await backend.refresh(RefreshRequest(token: RefreshToken("r0"), key: key))
       })
     #expect(outcome == .noDecision(.network(.notConnected("the program was suspended before the request was sent"))))
     #expect(server.forms(to: "/token").isEmpty)
@@ -74,7 +74,7 @@ import Testing
         Issue.record("\(status) \(code)")
         continue
       }
-      #expect(!failure.mayHaveTakenEffect && "\(failure)".contains(code), "\(status) \(code)")
+      #expect(failure.exchange == .withoutEffect && "\(failure)".contains(code), "\(status) \(code)")
     }
     // Anything else is undecided: the server may have replaced the token.
     for (status, body) in [
@@ -87,7 +87,7 @@ import Testing
         Issue.record("\(status) \(body)")
         continue
       }
-      #expect(failure.mayHaveTakenEffect, "\(status) \(body)")
+      #expect(failure.exchange == .over, "\(status) \(body)")
     }
   }
 
@@ -130,12 +130,10 @@ import Testing
     let clock = ManualClock()
     let backend: OAuthBackend
     let controller: SessionController
-    let scoped: ScopedTokens
 
     init() {
       backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
       controller = SessionController(backend: backend, vault: vault, clock: clock)
-      scoped = ScopedTokens(backend: backend, vault: vault, clock: clock)
       server.on("/token", json: StubServer.tokens)
     }
 
@@ -172,15 +170,17 @@ import Testing
     let rig = Rig()
     try await rig.signIn()
     rig.rotating()
-    let mail = try await rig.scoped.token(scopes: ["mail"])
+    let mail = try await rig.controller.token(for: TokenTarget(scopes: ["mail"]))
     #expect(mail == AccessToken("mail2"))
-    #expect(try await rig.scoped.token(scopes: [], resource: "https://api") == AccessToken("https://api3"))
-    #expect(try await rig.scoped.token(scopes: ["mail"]) == mail)
+    #expect(
+      try await rig.controller.token(for: TokenTarget(scopes: [], resource: "https://api"))
+        == AccessToken("https://api3"))
+    #expect(try await rig.controller.token(for: TokenTarget(scopes: ["mail"])) == mail)
     // The session's own token is still the first, and its next refresh uses the newest successor.
     #expect(try await rig.controller.token() == AccessToken("a1"))
     rig.clock.advance(by: .seconds(601))
     #expect(try await rig.controller.token() == AccessToken("4"))
-    #expect(try await rig.scoped.token(scopes: ["mail"]) == AccessToken("mail5"))
+    #expect(try await rig.controller.token(for: TokenTarget(scopes: ["mail"])) == AccessToken("mail5"))
     #expect(rig.server.forms(to: "/token").dropFirst().map { $0["refresh_token"] } == ["r1", "r2", "r3", "r4"])
   }
 
@@ -188,9 +188,11 @@ import Testing
     let rig = Rig()
     try await rig.signIn()
     rig.rotating()
-    let scoped = rig.scoped
+    let controller = rig.controller
     let tokens = try await withThrowingTaskGroup(of: AccessToken.self) { group in
-      for number in 0..<40 { group.addTask { try await scoped.token(scopes: ["s\(number % 4)"]) } }
+      for number in 0..<40 {
+        group.addTask { try await controller.token(for: TokenTarget(scopes: ["s\(number % 4)"])) }
+      }
       return try await group.reduce(into: Set<AccessToken>()) { $0.insert($1) }
     }
     #expect(tokens.count == 4)
@@ -201,9 +203,11 @@ import Testing
     let rig = Rig()
     try await rig.signIn()
     rig.rotating()
-    _ = try await rig.scoped.token(scopes: ["mail"])
+    _ = try await rig.controller.token(for: TokenTarget(scopes: ["mail"]))
     _ = await rig.controller.signOut()
-    await #expect(throws: SessionError.signedOut(.signedOut)) { try await rig.scoped.token(scopes: ["mail"]) }
+    await #expect(throws: SessionError.signedOut(.signedOut)) {
+      try await rig.controller.token(for: TokenTarget(scopes: ["mail"]))
+    }
   }
 
   @Test func `leave the session alone if one of them is refused`() async throws {
@@ -216,20 +220,20 @@ import Testing
     await #expect(
       throws: SessionError.requestFailed(.configuration(.init(status: 400, error: "invalid_scope")))
     ) {
-      try await rig.scoped.token(scopes: ["admin"])
+      try await rig.controller.token(for: TokenTarget(scopes: ["admin"]))
     }
     await #expect(
       throws: SessionError.requestFailed(
         .configuration(.init(status: 400, error: "invalid_target", detail: "unknown API")))
     ) {
-      try await rig.scoped.token(scopes: [], resource: "https://api.example.org")
+      try await rig.controller.token(for: TokenTarget(scopes: [], resource: "https://api.example.org"))
     }
     await #expect(
       throws: SessionError.requestFailed(
         .configuration(.init(status: 200, error: "invalid_scope", detail: "the server grants less than was requested"))
       )
-    ) { try await rig.scoped.token(scopes: ["mail", "admin"]) }
-    #expect(try await rig.scoped.token(scopes: ["mail"]) == AccessToken("mail3"))
+    ) { try await rig.controller.token(for: TokenTarget(scopes: ["mail", "admin"])) }
+    #expect(try await rig.controller.token(for: TokenTarget(scopes: ["mail"])) == AccessToken("mail3"))
     #expect(try await rig.controller.token() == AccessToken("a1"))
   }
 }

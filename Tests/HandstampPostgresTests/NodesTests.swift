@@ -117,7 +117,7 @@ import Testing
     _ = try await store.write([.createAccount(Samples.account), .createSession(row)], events: [])
     for revision in 0..<50 as Range<Int64> {
       row.counter += 1
-      row.ring = KeyRing([.known(KeyMark(rawValue: row.counter))])
+      row.ring = KeyRing([.keyed(KeyMark(rawValue: row.counter))])
       row.rotatedAt = row.rotatedAt.advanced(by: .seconds(60))
       row.lastSeenAt = row.rotatedAt
       _ = try await store.write([.replaceSession(row, expecting: revision)], events: [])

@@ -147,22 +147,27 @@ func outline(_ outcome: RefreshOutcome) -> String {
     "", "short", String(repeating: "A", count: 21), String(repeating: "A", count: 23), "AAAAAAAAAAAAAAAAAAAAA=",
     String(repeating: "A", count: 100_000), "AAAAAAAAAAAAAAAAAAAAA\0", "AAAAAAAAAAAAAAAAAAAAAB",
   ])
-  func `ignores a malformed key`(text: String) async throws {
+  func `refuses a malformed key, and changes nothing`(text: String) async throws {
     let world = try await World()
     let (keyed, plain) = (try await world.signIn("a"), try await world.signIn("b", kind: .plain))
     let outcome = try await world.registry.refresh(keyed.refreshToken, key: Secret(text), now: start)
     #expect(outcome == .invalidRequest)
     #expect(try await world.store.session(keyed.row.id) == keyed.row)
-    let served = try await world.registry.refresh(plain.refreshToken, key: Secret(text), now: start)
-    #expect(outline(served) == "issued rotated")
+    let refused = try await world.registry.refresh(plain.refreshToken, key: Secret(text), now: start)
+    #expect(refused == .invalidRequest)
+    #expect(try await world.store.session(plain.row.id) == plain.row)
   }
 
-  @Test func `of a plain session gives the same successor for 30 s, then ends it`() async throws {
+  @Test func `of a session without keys gives the same successor within the overlap, audits it, then ends the session`()
+    async throws
+  {
     let world = try await World()
     let new = try await world.signIn(kind: .plain)
     let first = try await world.successor(of: new.refreshToken, key: nil)
-    #expect(try await world.successor(of: new.refreshToken, key: 5, now: after(.seconds(30))) == first)
-    let late = try await world.refresh(new.refreshToken, key: nil, now: after(.milliseconds(30_001)))
+    #expect(try await world.successor(of: new.refreshToken, key: nil, now: after(.seconds(120))) == first)
+    let audited = try await world.store.auditedActions(after: 0, limit: 10).map(\.audited.action)
+    #expect(audited == ["account.created", "session.refresh_repeated"])
+    let late = try await world.refresh(new.refreshToken, key: nil, now: after(.milliseconds(120_001)))
     #expect(outline(late) == "theft replayed")
     #expect(outline(try await world.refresh(first, key: nil)) == "ended tokenReuseDetected")
   }

@@ -4,11 +4,14 @@ import Testing
 @testable import HandstampRegistry
 
 /// A row after rotations with the keys 1, 2, 3 …: token number `c` carries the mark of key `c`.
-func row(rotations: UInt64, kind: SessionKind = .keyed, ring: [KeyRing.Entry]? = nil) -> SessionRow {
-  let all = (0..<rotations).map { KeyRing.Entry.known(mark($0 + 1)) }
+func row(
+  rotations: UInt64, kind: SessionKind = .keyed, client: SessionClient? = nil, ring: [KeyRing.Entry]? = nil
+) -> SessionRow {
+  let all = (0..<rotations).map { KeyRing.Entry.keyed(mark($0 + 1)) }
   return SessionRow(
     session: session(1), account: AccountID("ada"),
-    device: DeviceInfo(id: DeviceID("phone"), name: "Phone", platform: "ios"), kind: kind, counter: rotations,
+    device: DeviceInfo(id: DeviceID("phone"), name: "Phone", platform: "ios"), kind: kind, client: client,
+    counter: rotations,
     ring: KeyRing(ring ?? Array(all.suffix(KeyRing.size))), createdAt: start, revision: Int64(rotations))
 }
 
@@ -20,8 +23,10 @@ func token(_ counter: UInt64, mark number: UInt64? = nil) -> RefreshClaims {
 func outline(_ verdict: RotationVerdict) -> String {
   switch verdict {
   case .rotate(let row, let next): "rotate to \(next.counter), row at \(row.counter)"
+  case .stay(let row, let token): "stay at \(token.counter), row at \(row.counter)"
   case .fastForward(let row, let next, let lost): "fast-forward by \(lost) to \(next.counter), row at \(row.counter)"
-  case .again(let next): "again \(next.counter)"
+  case .again(let next, nil): "again \(next.counter)"
+  case .again(let next, .some): "again \(next.counter), with keys from now on"
   case .superseded: "superseded"
   case .theft(_, let sign): "theft: \(sign)"
   case .ended(let reason): "ended: \(reason)"
@@ -75,44 +80,127 @@ func outline(_ verdict: RotationVerdict) -> String {
     #expect(outline(decide(row(rotations: rotations), token(counter, mark: made), key: key)) == verdict)
   }
 
+  /// A row of an OAuth session: K is a keyed rotation, D a drawn one, ? a lost one.
+  private func oauth(_ rotations: String) -> SessionRow {
+    let ring = rotations.enumerated().map { offset, letter -> KeyRing.Entry in
+      switch letter {
+      case "K": .keyed(mark(UInt64(offset) + 1))
+      case "D": .drawn(mark(UInt64(offset) + 1))
+      default: .unknown
+      }
+    }
+    return row(
+      rotations: UInt64(rotations.count), kind: rotations.contains("K") ? .keyed : .plain,
+      client: SessionClient(id: "app", scope: ""), ring: ring)
+  }
+
   @Test(
     arguments: [
-      // rotations so far, token, its mark, seconds since the last rotation, verdict
-      (0, 0, 0, 5, "rotate to 1, row at 1"),
-      (5, 5, 5, 5, "rotate to 6, row at 6"),
-      (5, 4, 4, 29, "again 5"),
-      (5, 4, 4, 30, "again 5"),
-      (5, 4, 4, -30, "again 5"),
-      (5, 4, 4, -31, "theft: replayed"),
-      (5, 4, 4, 31, "theft: replayed"),
-      (5, 4, 9, 5, "theft: forkedBranch"),
-      (5, 3, 3, 5, "theft: replayed"),
-      (5, 5, 9, 5, "theft: forkedBranch"),
-      (40, 7, 7, 5, "theft: ancient"),
-      (5, 7, 7, 5, "fast-forward by 2 to 8, row at 8"),
-    ] as [(UInt64, UInt64, UInt64, Int64, String)])
-  func `of a plain session follows the table`(
-    rotations: UInt64, counter: UInt64, made: UInt64, seconds: Int64, verdict: String
+      // rotations so far, token, its mark, key, seconds since the last rotation, verdict
+      ("", 0, 0, nil, 5, "rotate to 1, row at 1"),
+      ("", 0, 0, 1, 5, "rotate to 1, row at 1"),
+      ("DDDDD", 5, 5, nil, 5, "rotate to 6, row at 6"),
+      ("DDDDD", 4, 4, nil, 119, "again 5"),
+      ("DDDDD", 4, 4, nil, 120, "again 5"),
+      ("DDDDD", 4, 4, 77, 120, "again 5, with keys from now on"),
+      ("DDDDD", 4, 4, nil, -120, "again 5"),
+      ("DDDDD", 4, 4, nil, -121, "theft: replayed"),
+      ("DDDDD", 4, 4, nil, 121, "theft: replayed"),
+      ("DDDDD", 4, 4, 77, 121, "theft: replayed"),
+      ("DDDDD", 4, 9, nil, 5, "theft: forkedBranch"),
+      ("DDDDD", 3, 3, nil, 5, "theft: replayed"),
+      ("DDDDD", 5, 9, nil, 5, "theft: forkedBranch"),
+      ("DDDDD", 7, 7, nil, 5, "fast-forward by 2 to 8, row at 8"),
+      ("KKKKK", 5, 5, 6, 5, "rotate to 6, row at 6"),
+      ("KKKKK", 5, 5, nil, 5, "rotate to 6, row at 6"),
+      ("KKKKK", 4, 4, 5, 86_400, "again 5"),
+      ("KKKKK", 4, 4, 9, 5, "theft: twoKeys"),
+      ("KKKKK", 4, 4, nil, 5, "theft: keyLeftOut"),
+      ("KKKKK", 3, 3, 4, 5, "superseded"),
+      ("KKKKK", 3, 3, nil, 5, "theft: keyLeftOut"),
+      ("KKKKD", 4, 4, nil, 5, "again 5"),
+      ("KKKKD", 4, 4, 9, 5, "theft: twoKeys"),
+      ("KKKKD", 4, 4, 9, 121, "theft: replayed"),
+      ("KKKKD", 3, 3, 4, 121, "superseded"),
+      ("DDDDK", 4, 4, nil, 5, "theft: keyLeftOut"),
+      ("DDDDK", 4, 4, 5, 86_400, "again 5"),
+      ("DDDDK", 3, 3, nil, 5, "theft: replayed"),
+      ("DD?DD", 2, 2, nil, 5, "superseded"),
+    ] as [(String, UInt64, UInt64, UInt64?, Int64, String)])
+  func `of an OAuth session follows the table`(
+    rotations: String, counter: UInt64, made: UInt64, key: UInt64?, seconds: Int64, verdict: String
   ) {
-    let row = row(rotations: rotations, kind: .plain)
-    for key in [nil, 4, 77] as [UInt64?] {
-      let decided = decide(row, token(counter, mark: made), key: key, now: after(.seconds(seconds)))
-      #expect(outline(decided) == verdict)
+    let decided = decide(oauth(rotations), token(counter, mark: made), key: key, now: after(.seconds(seconds)))
+    #expect(outline(decided) == verdict)
+  }
+
+  @Test(
+    arguments: [
+      ("DDDDD", 5, 5, nil, "stay at 5, row at 5"),
+      ("KKKKK", 5, 5, nil, "stay at 5, row at 5"),
+      ("DDDDD", 5, 5, 6, "rotate to 6, row at 6"),
+      ("DDDDD", 4, 4, nil, "again 5"),
+      ("DDDDD", 3, 3, nil, "superseded"),
+      ("DDDDD", 5, 9, nil, "theft: forkedBranch"),
+      ("KKKKK", 4, 4, nil, "theft: keyLeftOut"),
+      ("KKKKK", 4, 4, 9, "theft: twoKeys"),
+      ("KKKKK", 4, 4, 5, "again 5"),
+      ("DDDDD", 7, 7, nil, "fast-forward by 2 to 8, row at 8"),
+    ] as [(String, UInt64, UInt64, UInt64?, String)])
+  func `of a client that proves itself follows the table`(
+    rotations: String, counter: UInt64, made: UInt64, key: UInt64?, verdict: String
+  ) {
+    let decided = rotation.decide(
+      row: oauth(rotations), token: token(counter, mark: made), key: key.map(mark), drawn: mark(1000),
+      terms: RefreshTerms(isConstrained: true, overlap: .zero), now: after(.seconds(86_400)))
+    #expect(outline(decided) == verdict)
+  }
+
+  @Test func `of a client that proves itself counts as a use, and changes nothing else`() throws {
+    var expected = oauth("DD")
+    let verdict = rotation.decide(
+      row: expected, token: token(2), key: nil, drawn: mark(9), terms: RefreshTerms(isConstrained: true),
+      now: after(.seconds(60)))
+    expected.lastSeenAt = after(.seconds(60))
+    expected.revision += 1
+    #expect(verdict == .stay(expected, token(2)))
+  }
+
+  @Test func `closes its overlap to the millisecond, by the store's clock alone`() {
+    let row = oauth("DD")
+    for far in [-40, 0, 40] as [Int64] {
+      let now = after(.seconds(120 + far))
+      let inside = rotation.decide(
+        row: row, token: token(1), key: nil, drawn: .zero, now: now, stored: after(.milliseconds(120_000)))
+      let outside = rotation.decide(
+        row: row, token: token(1), key: nil, drawn: .zero, now: now, stored: after(.milliseconds(120_001)))
+      #expect(inside == .again(token(2)))
+      #expect(outline(outside) == "theft: replayed")
     }
   }
 
-  @Test func `of a plain session closes its retry window to the millisecond`() {
-    let row = row(rotations: 2, kind: .plain)
-    let inside = decide(row, token(1), key: nil, now: after(.milliseconds(30_000)))
-    let outside = decide(row, token(1), key: nil, now: after(.milliseconds(30_001)))
-    #expect(inside == .again(token(2)))
-    #expect(outline(outside) == "theft: replayed")
+  @Test func `dates a rotation by the store's clock, and its use by the server's`() throws {
+    let verdict = rotation.decide(
+      row: oauth("D"), token: token(1), key: nil, drawn: mark(2), now: after(.seconds(60)), stored: after(.seconds(20)))
+    guard case .rotate(let next, _) = verdict else { throw Unexpected(verdict) }
+    #expect(next.rotatedAt == after(.seconds(20)) && next.lastSeenAt == after(.seconds(60)))
   }
 
-  @Test func `of a plain session draws the key, and a retry gets that key's successor`() throws {
-    let first = decide(row(rotations: 0, kind: .plain), token(0), key: 5, drawn: 50, now: start)
+  @Test func `makes a session keyed with the first key, and a key for a drawn rotation then ends it`() throws {
+    let first = decide(oauth("D"), token(0), key: 7, now: after(.seconds(5)))
+    guard case .again(let successor, storing: let keyed?) = first else { throw Unexpected(first) }
+    #expect(successor == token(1) && keyed.kind == .keyed && !keyed.isKeyed)
+    #expect(outline(decide(keyed, token(0), key: 7, now: after(.seconds(5)))) == "theft: twoKeys")
+    #expect(outline(decide(keyed, token(0), key: nil, now: after(.seconds(5)))) == "again 1")
+    let second = decide(oauth("D"), token(1), key: 2)
+    guard case .rotate(let rotated, _) = second else { throw Unexpected(second) }
+    #expect(rotated.kind == .keyed && rotated.isKeyed)
+  }
+
+  @Test func `of a client without keys draws the key, and a retry gets that key's successor`() throws {
+    let first = decide(oauth(""), token(0), key: nil, drawn: 50, now: start)
     guard case .rotate(let row, let successor) = first else { throw Unexpected(first) }
-    #expect(successor == token(1, mark: 50))
+    #expect(successor == token(1, mark: 50) && !row.isKeyed)
     let second = decide(row, token(0), key: nil, drawn: 51, now: after(.seconds(30)))
     #expect(second == .again(successor))
   }
@@ -125,7 +213,7 @@ func outline(_ verdict: RotationVerdict) -> String {
     guard case .rotate(let after, let successor) = verdict else { throw Unexpected(verdict) }
     var expected = before
     expected.counter = 6
-    expected.ring = KeyRing((1...6).map { .known(mark($0)) })
+    expected.ring = KeyRing((1...6).map { .keyed(mark($0)) })
     expected.rotatedAt = start.advanced(by: .seconds(70))
     expected.lastSeenAt = expected.rotatedAt
     expected.revision += 1
@@ -148,7 +236,7 @@ func outline(_ verdict: RotationVerdict) -> String {
       guard case .rotate(let next, _) = verdict else { throw Unexpected(verdict) }
       row = next
     }
-    #expect(row.ring.entries == (69...100).map { .known(mark($0)) })
+    #expect(row.ring.entries == (69...100).map { .keyed(mark($0)) })
     #expect(outline(decide(row, token(68), key: 69)) == "superseded")
     #expect(outline(decide(row, token(67), key: 68)) == "theft: ancient")
   }
@@ -166,8 +254,8 @@ func outline(_ verdict: RotationVerdict) -> String {
     #expect(successor == token(9))
     #expect(
       row.ring.entries == [
-        .known(mark(1)), .known(mark(2)), .known(mark(3)), .unknown, .unknown, .unknown, .unknown, .known(mark(8)),
-        .known(mark(9)),
+        .keyed(mark(1)), .keyed(mark(2)), .keyed(mark(3)), .unknown, .unknown, .unknown, .unknown, .keyed(mark(8)),
+        .keyed(mark(9)),
       ])
     // A retry of the fast-forward itself, of the lost rotations, and of the one that token 8 proves.
     #expect(decide(row, token(8), key: 9) == .again(token(9)))
@@ -217,11 +305,11 @@ func outline(_ verdict: RotationVerdict) -> String {
     var rules = RotationRules()
     rules.ringSize = 2
     let short = Rotation(rules: rules)
-    let row = row(rotations: 5, ring: [.known(mark(4)), .known(mark(5))])
+    let row = row(rotations: 5, ring: [.keyed(mark(4)), .keyed(mark(5))])
     #expect(
       outline(short.decide(row: row, token: token(2), key: mark(3), drawn: .zero, now: start)) == "theft: ancient")
     if case .rotate(let next, _) = short.decide(row: row, token: token(5), key: mark(6), drawn: .zero, now: start) {
-      #expect(next.ring.entries == [.known(mark(5)), .known(mark(6))])
+      #expect(next.ring.entries == [.keyed(mark(5)), .keyed(mark(6))])
     } else {
       Issue.record("no rotation")
     }
@@ -245,27 +333,36 @@ struct Unexpected: Error {
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `A key ring` {
-  @Test func `round-trips through its bytes`() {
-    let rings = [
-      KeyRing(), KeyRing([.unknown]), KeyRing([.known(.zero)]),
-      KeyRing([.known(KeyMark(rawValue: .max)), .unknown, .known(mark(3))]),
-      KeyRing((0..<32).map { .known(mark($0)) }),
+  @Test(arguments: SessionKind.allCases) func `round-trips through its bytes`(kind: SessionKind) {
+    var rings = [
+      KeyRing(), KeyRing([.unknown]), KeyRing([.keyed(.zero)]),
+      KeyRing([.keyed(KeyMark(rawValue: .max)), .unknown, .keyed(mark(3))]),
+      KeyRing((0..<32).map { .keyed(mark($0)) }),
     ]
+    if kind == .keyed { rings.append(KeyRing([.drawn(.zero), .keyed(.zero), .drawn(mark(7))])) }
+    if kind == .plain { rings = [KeyRing(), KeyRing([.drawn(.zero), .unknown, .drawn(mark(7))])] }
     for ring in rings {
-      #expect(KeyRing(bytes: ring.bytes) == ring)
-      #expect(ring.bytes.count == ring.entries.count * 9)
+      #expect(KeyRing(bytes: ring.bytes(in: kind), in: kind) == ring)
+      #expect(ring.bytes(in: kind).count == ring.entries.count * 9)
     }
+  }
+
+  @Test func `of a plain session reads what was stored before rotations could be keyed as drawn`() {
+    let stored: [UInt8] = [1, 0, 0, 0, 0, 0, 0, 0, 9]
+    #expect(KeyRing(bytes: stored, in: .plain) == KeyRing([.drawn(KeyMark(rawValue: 9))]))
+    #expect(KeyRing([.drawn(KeyMark(rawValue: 9))]).bytes(in: .plain) == stored)
   }
 
   @Test func `is not parsed from anything else`() {
     let zeroes = [UInt8](repeating: 0, count: 8)
     let odd: [[UInt8]] = [
-      [1], [1] + zeroes.dropLast(), [2] + zeroes, [0] + zeroes.dropLast() + [1], [1] + zeroes + [0],
+      [1], [1] + zeroes.dropLast(), [3] + zeroes, [0] + zeroes.dropLast() + [1], [1] + zeroes + [0],
     ]
     for bytes in odd {
-      #expect(KeyRing(bytes: bytes) == nil)
+      #expect(KeyRing(bytes: bytes, in: .plain) == nil)
     }
-    #expect(KeyRing(bytes: [UInt8](repeating: 0, count: 9 * 256)) == nil)
-    #expect(KeyRing(bytes: [UInt8](repeating: 0, count: 9 * 255)) != nil)
+    #expect(KeyRing(bytes: [2] + zeroes, in: .plain) == nil)
+    #expect(KeyRing(bytes: [UInt8](repeating: 0, count: 9 * 256), in: .keyed) == nil)
+    #expect(KeyRing(bytes: [UInt8](repeating: 0, count: 9 * 255), in: .keyed) != nil)
   }
 }

@@ -52,7 +52,7 @@ import Testing
       let store = try folder.server.open().store
       _ = try await store.write([.createAccount(ada), .createSession(row)], events: [])
       row.counter = 1
-      row.ring = try #require(KeyRing(bytes: [1, 0, 0, 0, 0, 0, 0, 0, 9]))
+      row.ring = try #require(KeyRing(bytes: [1, 0, 0, 0, 0, 0, 0, 0, 9], in: row.kind))
       let event = RegistryEvent(kind: .sessionEstablished, account: ada.id, session: row.id, at: start)
       _ = try await store.write([.replaceSession(row, expecting: 0)], events: [event])
       try store.close()

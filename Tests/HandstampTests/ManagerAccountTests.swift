@@ -30,7 +30,7 @@ private final class Desk: AccountBackend {
   }
 
   var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
-  func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult { .granted(.sample(1)) }
+  func refresh(_ request: RefreshRequest) async -> RefreshResult { .granted(.sample(1)) }
   func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }
 
   func signUp(email: String, password: Secret, username: String) async throws(SessionError) -> SignUpResponse {

@@ -10,8 +10,8 @@ private struct AuthorityBackend: Backend {
   var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true, sessionEndingOrigin: authority) }
   var issuer = ScriptedBackend.rotating()
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
-    await issuer.refresh(token, key: key)
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
+    await issuer.refresh(request)
   }
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { await issuer.revoke(handle) }
 }

@@ -18,7 +18,7 @@ private struct TokenEndpoint: Transport {
     guard let key = RotationKey(wireText: form["rotation_key"] ?? "") else {
       return refusal("invalid_request")
     }
-    switch await server.refresh(RefreshToken(form["refresh_token"] ?? ""), key: key) {
+    switch await server.refresh(RefreshRequest(token: RefreshToken(form["refresh_token"] ?? ""), key: key)) {
     case .granted(let grant):
       let access = grant.tokens.credential.secret.withExposed { $0 }
       let refresh = grant.tokens.refresh?.secret.withExposed { $0 } ?? ""
@@ -53,12 +53,12 @@ private struct Gullible: Backend {
 
   var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
     do throws(TransportError) {
       let answer = try await transport.send(TransportRequest(method: "POST", url: "https://example.org/oauth/token"))
       guard answer.status < 400 else { return .rejected(.rejected) }
     } catch { return .noDecision(.network(.timedOut)) }
-    return await server.refresh(token, key: key)
+    return await server.refresh(request)
   }
 
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { await server.revoke(handle) }

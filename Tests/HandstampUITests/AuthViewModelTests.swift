@@ -231,7 +231,7 @@ import Testing
 /// Signs Ada in, and supports nothing else.
 struct NoAccounts: AccountBackend {
   var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
     .noDecision(.network(.timedOut))
   }
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }

@@ -8,7 +8,8 @@ import Testing
   static let entries: [VaultEntry] = VaultSamples.oddSessions.map { session in
     var session = session
     session.attempt = RefreshAttempt(
-      since: session.startedAt, process: .max,
+      since: session.startedAt, sender: ProcessIdentity(id: .max, startedAt: 77, namespace: .max),
+      first: session.startedAt, limit: .milliseconds(1667), isOver: true,
       readings: (0..<RefreshAttempt.readingLimit).map { VaultSamples.moment(Int64($0)) })
     return VaultEntry(
       revision: 7, session: session,

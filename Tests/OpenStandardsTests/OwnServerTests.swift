@@ -117,17 +117,16 @@ import Testing
     try await OwnServer.run { server async throws in
       let rig = Rig(server)
       try await rig.signIn()
-      let scoped = ScopedTokens(backend: rig.backend, vault: rig.vault, clock: rig.clock)
-      let token = try await scoped.token(scopes: [], resource: "https://api.example.org")
+      let token = try await rig.controller.token(for: TokenTarget(scopes: [], resource: "https://api.example.org"))
       #expect(try await rig.me(token) == 401)
       #expect(try await rig.me(try await rig.controller.token()) == 200)
       rig.clock.advance(by: .seconds(601))
       #expect(try await rig.me(try await rig.controller.token()) == 200)
       await #expect(throws: SessionError.requestFailed(.configuration(.init(status: 400, error: "invalid_scope")))) {
-        try await scoped.token(scopes: ["admin"])
+        try await rig.controller.token(for: TokenTarget(scopes: ["admin"]))
       }
       await #expect(throws: SessionError.requestFailed(.configuration(.init(status: 400, error: "invalid_target")))) {
-        try await scoped.token(scopes: [], resource: "https://evil.example.org")
+        try await rig.controller.token(for: TokenTarget(scopes: [], resource: "https://evil.example.org"))
       }
     }
   }

@@ -26,9 +26,7 @@ import HandstampVaults
       backend: backend, vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), policy: policy,
       clock: LaterClock(offset: .seconds(offset)))
     if arguments.last == "scoped" {
-      let vault = SealedFileVault(folder: arguments[2], account: AccountID("user-1"))
-      let scoped = ScopedTokens(backend: backend, vault: vault, clock: LaterClock(offset: .seconds(offset)))
-      Task { try await scoped.token(scopes: []) }
+      Task { try await session.token(for: TokenTarget()) }
       for await _ in transport.sent { return }
     }
     print(try await session.token().secret.withExposed { $0 })

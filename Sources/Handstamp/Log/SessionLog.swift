@@ -8,7 +8,7 @@ struct SessionLog: Sendable {
 
   func note(_ event: SessionMachine.Event) {
     switch event {
-    case .answered(_, let answer): note(answer)
+    case .answered(_, let result, _): note(result)
     case .lockFailed(_, _, let error): write(.warning, "refresh lock not acquired", ["cause": error.code])
     case .read(_, .trouble(let error)): write(.warning, "vault not readable", ["cause": error.code])
     case .edited(_, .failed(let error), _): write(.warning, "vault not writable", ["cause": error.code])
@@ -25,13 +25,12 @@ struct SessionLog: Sendable {
     }
   }
 
-  private func note(_ answer: SessionMachine.RefreshAnswer) {
-    switch answer {
+  private func note(_ result: RefreshResult) {
+    switch result {
     case .granted: write(.debug, "refresh granted")
     case .rejected(let reason): write(.notice, "refresh rejected", ["reason": reason.rawValue])
     case .superseded: write(.warning, "refresh superseded")
-    case .unusable: write(.warning, "refresh undecided", ["cause": "unusable_tokens"])
-    case .noDecision(let cause, let retryAfter, _, _):
+    case .noDecision(let cause, let retryAfter):
       var values = ["cause": cause.code]
       if case .server(let response) = cause { values["status"] = "\(response.status)" }
       if case .configuration(let response) = cause { values["status"] = "\(response.status)" }

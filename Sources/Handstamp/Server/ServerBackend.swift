@@ -54,9 +54,10 @@ public struct ServerBackend: AccountBackend {
     BackendAbilities(supportsRotationKeys: true, sessionEndingOrigin: baseURL.absoluteString)
   }
 
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     let form = FormBody([
-      ("grant_type", Secret("refresh_token")), ("refresh_token", token.secret), ("rotation_key", key.wireText),
+      ("grant_type", Secret("refresh_token")), ("refresh_token", request.token.secret),
+      ("rotation_key", request.key.wireText),
     ])
     do throws(TransportError) {
       return RefreshResult(try await post("/oauth/token", form: form))

@@ -69,7 +69,12 @@ extension SessionController {
       }
       vaultWork.yield(.edit(operation, edit))
     case .lock(let operation, let limit): takeLock(operation, within: limit)
-    case .askRefresh(let operation, let token, let key): askRefresh(operation, token, key)
+    case .askRefresh(let operation, let request): askRefresh(operation, request)
+    case .checkSender(let operation, let sender):
+      // Not at once: an effect is answered after all effects of its list.
+      Task.detached(priority: .userInitiated) { [weak self] in
+        await self?.post(.senderChecked(operation, hasEnded: sender.hasEnded))
+      }
     case .clean(let ended, let step): clean(ended, step: step)
     case .revoke(let session, let handle): revoke(session, handle)
     }
@@ -121,25 +126,24 @@ extension SessionController {
   }
 
   /// Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
-  private func askRefresh(_ operation: SessionMachine.Operation, _ token: RefreshToken, _ key: RotationKey) {
-    if !abilities.supportsRotationKeys, !delaysExit {
+  private func askRefresh(_ operation: SessionMachine.Operation, _ request: RefreshRequest) {
+    let noted = machine.notedAttempt
+    if noted != nil, !delaysExit {
       // The program is exiting. The next launch finds the session as it is.
       guard UnsettledRefreshes.begin() else { return }
       delaysExit = true
     }
-    let (noted, limit) = (machine.attemptNotedAt, machine.policy.refresh.responseTimeout)
     asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
-      let result = await SendingTime.during(limit, since: noted, by: clock) {
-        await backend.refresh(token, key: key)
+      let result = await SendingTime.during(noted?.limit ?? .zero, since: noted?.since, by: clock) {
+        await backend.refresh(request)
       }
-      let answer = SessionMachine.RefreshAnswer(result, entropy: .random(in: .min ... .max))
-      await self?.answered(operation, answer)
+      await self?.answered(operation, result)
     }
   }
 
-  private func answered(_ operation: SessionMachine.Operation, _ answer: SessionMachine.RefreshAnswer) {
+  private func answered(_ operation: SessionMachine.Operation, _ result: RefreshResult) {
     asking[operation] = nil
-    post(.answered(operation, answer))
+    post(.answered(operation, result, entropy: .random(in: .min ... .max)))
   }
 
   private func revoke(_ session: SessionID, _ handle: RevocationHandle) {
@@ -170,20 +174,6 @@ extension SessionController {
 
   static func randomSessionID() -> SessionID {
     SessionID(Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) }))
-  }
-}
-
-extension SessionMachine.RefreshAnswer {
-  init(_ result: RefreshResult, entropy: UInt64) {
-    switch result {
-    case .granted(let tokens): self = .granted(tokens)
-    case .rejected(let reason): self = .rejected(reason)
-    case .superseded: self = .superseded
-    case .noDecision(.unusableTokens(let reason, let successor?), _):
-      self = .unusable(successor: successor, reason: reason, entropy: entropy)
-    case .noDecision(let cause, let retryAfter):
-      self = .noDecision(cause, retryAfter: retryAfter, entropy: entropy, isSettled: !cause.mayHaveTakenEffect)
-    }
   }
 }
 

@@ -89,9 +89,11 @@ public actor SessionController {
     boot = clock.now().boot
     if !abilities.supportsRotationKeys { UnsettledRefreshes.watchExit() }
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
+    var known = policy
+    known.refresh.reuse = policy.refresh.reuse ?? backend.abilities.reuse
     machine = SessionMachine(
-      policy: policy, supportsRotationKeys: abilities.supportsRotationKeys, cleanups: cleanups.map(\.cleanup),
-      process: ProcessInfo.processInfo.processIdentifier)
+      policy: known, supportsRotationKeys: abilities.supportsRotationKeys, cleanups: cleanups.map(\.cleanup),
+      sender: .current)
     let hub = StateHub()
     self.hub = hub
     states = SessionStates(hub: hub)
@@ -164,6 +166,28 @@ public actor SessionController {
   ///   token has not expired.
   public nonisolated func refreshIfNeeded(minimumValidity validity: Duration = .zero) async throws(SessionError) {
     _ = try await unguarded(validity)
+  }
+
+  /// Returns an access token for other scopes or another API than the session's own (RFC 6749 section 6, RFC 8707 section 2.2), from
+  /// the same refresh token and by the same refresh: no two are in flight at once, in any process, and a successor is stored before
+  /// the token is returned. Such tokens are kept in memory only, and none is returned after the session has ended.
+  ///
+  /// - Parameters:
+  ///   - target: the scopes and the API.
+  ///   - validity: as in ``token(minimumValidity:)``. Default 30 s.
+  /// - Throws: ``SessionError/unsupported(_:)`` if the backend knows no targets. ``SessionError/requestFailed(_:retryAfter:)`` with
+  ///   ``RequestFailure/configuration(_:)`` and the code `invalid_scope` or `invalid_target` if the server refuses, or grants less.
+  ///   A rejection, ``SessionError/sessionEnded(_:)``, does not end the session: only its own refresh does. Otherwise as
+  ///   ``token(minimumValidity:)``.
+  public nonisolated func token(
+    for target: TokenTarget, minimumValidity validity: Duration = .seconds(30)
+  ) async throws(SessionError) -> AccessToken {
+    guard abilities.supportsTargets else { throw .unsupported("tokens for other scopes or APIs") }
+    let need = SessionMachine.Need(validity: validity, target: target)
+    guard let presence else { return try await demand(need).get().credential.asToken() }
+    return try await guarded(by: presence) { () async throws(SessionError) in
+      try await demand(need).get().credential.asToken()
+    }
   }
 
   private nonisolated func unguarded(_ validity: Duration) async throws(SessionError) -> Credential {

@@ -18,7 +18,6 @@ package enum UnsettledRefreshes {
   }
   private static let state = Locked(State())
   private static let exitWaits: Void = {
-    ExitGuard.watch.withLock { $0 = ExitGuard.Watch(begin: UnsettledRefreshes.begin, end: UnsettledRefreshes.end) }
     _ = atexit {
       // A refresh that has not been sent by now is not sent any more: no program would be left to read the response.
       UnsettledRefreshes.state.withLock { $0.isExiting = true }

@@ -17,8 +17,8 @@ final class DeliveryWatch: Backend {
 
   var abilities: BackendAbilities { base.abilities }
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
-    let result = await base.refresh(token, key: key)
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
+    let result = await base.refresh(request)
     await refreshed(result)
     return result
   }

@@ -52,10 +52,10 @@ final class OAuthAccess: Backend {
 
   var abilities: BackendAbilities { finder.abilities }
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
     let backend: OAuthBackend
     do throws(SessionError) { backend = try await self.backend() } catch { return .noDecision(.preparation(error)) }
-    return await backend.refresh(token, key: key)
+    return await backend.refresh(request)
   }
 
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {

@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import HandstampRegistry
 import HandstampServer
 
 /// Reads the file of OAuth clients, a JSON array.
@@ -21,10 +22,13 @@ enum ClientFile {
     var idTokenSigningAlg: SigningKeys.Algorithm?
     var backChannelLogoutURI: String?
     var postLogoutRedirectURIs: [String]?
+    /// In seconds.
+    var refreshOverlap: Int?
 
     static let names: Set<String> = [
       "id", "name", "secretSHA256", "redirectURIs", "flows", "scopes", "audiences", "firstParty", "introspects",
       "accessTokenSigningAlg", "idTokenSigningAlg", "backChannelLogoutURI", "postLogoutRedirectURIs",
+      "refreshOverlap",
     ]
   }
 
@@ -62,7 +66,8 @@ enum ClientFile {
             isFirstParty: entry.firstParty ?? false, introspects: entry.introspects ?? false,
             accessTokenSigning: entry.accessTokenSigningAlg ?? .es256,
             idTokenSigning: entry.idTokenSigningAlg ?? .es256, backChannelLogoutURI: entry.backChannelLogoutURI,
-            postLogoutRedirectURIs: entry.postLogoutRedirectURIs ?? []))
+            postLogoutRedirectURIs: entry.postLogoutRedirectURIs ?? [],
+            refreshOverlap: entry.refreshOverlap.map { .seconds($0) } ?? RefreshTerms.overlap))
       } catch {
         throw refuse(error.words)
       }
@@ -94,6 +99,7 @@ extension ClientFault {
     case .noRedirect(let id): "client \(id): the authorization code flow needs a redirect URI"
     case .noSecret(let id): "client \(id): introspects needs a secretSHA256"
     case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
+    case .badOverlap(let id): "client \(id): refreshOverlap is not a number of seconds from 0 to 86400"
     case .noOpenID(let id): "client \(id): backChannelLogoutURI needs the scope openid"
     case .noTransport(let id): "client \(id): backChannelLogoutURI needs a transport"
     case .noSigningKey(let id): "client \(id): RS256 needs an RSA key, and the signing key file has none"

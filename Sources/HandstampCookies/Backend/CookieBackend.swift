@@ -68,7 +68,7 @@ public struct CookieBackend: Backend, RequestCredential {
   }
 
   /// A cookie cannot be refreshed: never called, because a session of this backend has no refresh token.
-  @concurrent public func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     .noDecision(.preparation(.unsupported("a refresh")))
   }
 

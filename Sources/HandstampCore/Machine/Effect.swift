@@ -25,7 +25,9 @@ extension SessionMachine {
     case read(Operation)
     case edit(Operation, VaultEdit)
     case lock(Operation, within: Duration)
-    case askRefresh(Operation, RefreshToken, RotationKey)
+    case askRefresh(Operation, RefreshRequest)
+    /// Finds out whether a process has ended.
+    case checkSender(Operation, ProcessIdentity)
     /// Runs one clean-up step, by name. Repeated from the tombstone until it succeeds.
     case clean(EndedSession, step: String)
     /// Best effort, repeated from the tombstone until the server confirms.

@@ -20,26 +20,14 @@ extension SessionMachine {
     package var validity: Duration
     /// The credential that an API rejected: any other will do.
     package var refused: Credential?
+    /// The token that is wanted; `nil` for the session's own.
+    package var target: TokenTarget?
 
-    package init(validity: Duration = .zero, refused: Credential? = nil) {
+    package init(validity: Duration = .zero, refused: Credential? = nil, target: TokenTarget? = nil) {
+      self.target = target
       self.validity = validity
       self.refused = refused
     }
-  }
-
-  /// The answer to a refresh.
-  package enum RefreshAnswer: Sendable, Hashable {
-    case granted(TokenResponse)
-    /// The definitive rejection of `docs/refresh.md`, with the server's reason.
-    case rejected(EndReason)
-    /// `superseded`: the server has already replaced this token.
-    case superseded
-    /// A new refresh token, and an access token that cannot be used, for this reason.
-    case unusable(successor: RefreshToken, reason: String, entropy: UInt64)
-    /// No decision. Never ends a session. The entropy spreads the next attempt. With `isSettled` the token is known to be
-    /// unchanged: nothing was sent, or the server refused.
-    case noDecision(
-      RequestFailure = .network(.timedOut), retryAfter: Duration?, entropy: UInt64, isSettled: Bool = false)
   }
 
   /// A timer; starting it again replaces the former.
@@ -109,7 +97,10 @@ extension SessionMachine {
     case locked(Operation, RotationKey)
     /// The refresh lock could not be acquired, for this reason.
     case lockFailed(Operation, RotationKey, VaultError = .unavailable("the refresh lock is held elsewhere"))
-    case answered(Operation, RefreshAnswer)
+    /// The response to a refresh. The entropy spreads the next attempt.
+    case answered(Operation, RefreshResult, entropy: UInt64 = 0)
+    /// Whether the sender of a recorded attempt has ended.
+    case senderChecked(Operation, hasEnded: Bool)
     /// The result of a revocation. With `refusal`, the server's error code, it refused permanently. With `isAnswered` it
     /// responded in a way that decides nothing.
     case revoked(SessionID, delivered: Bool, refusal: String? = nil, isAnswered: Bool = false, entropy: UInt64)

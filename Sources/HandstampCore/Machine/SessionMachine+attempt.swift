@@ -1,19 +1,62 @@
-/// Refreshes at servers without rotation keys: a token is not presented a second time before the first presentation is settled,
-/// or its limit has passed.
+/// Refreshes at servers without rotation keys: a token is not presented a second time while a response to the first presentation
+/// may arrive.
 extension SessionMachine {
+  /// The outcome of an attempt of this process.
+  enum AttemptState: Sendable, Hashable {
+    /// It had no consequences: nothing was sent, or the server refused.
+    case harmless
+    /// A response may still arrive.
+    case open
+    /// No response can arrive, and the server may have acted.
+    case over
+  }
+
   /// The effect of a recorded attempt on a refresh.
   enum Regard {
     case goOn
     case wait(Duration)
     /// Its age is unknown under this boot.
     case noteReading
+    /// Whether its sender has ended decides.
+    case checkSender
+  }
+
+  /// Whether the server is known to accept rotation keys of the session in use: then a refresh may be repeated freely.
+  var isKeyed: Bool { supportsRotationKeys || live?.stored.rotationKeys == .accepted }
+
+  func rule(for session: StoredSession) -> RepeatRule {
+    var reuse = policy.refresh.reuse
+    if reuse == nil, session.isRotated == false { reuse = .notRotated }
+    if reuse == .notRotated, session.isRotated == true { reuse = nil }
+    return RepeatRule(reuse: reuse, timeout: policy.refresh.responseTimeout)
   }
 
   func regard(for found: RefreshAttempt, in live: Live, at now: Moment) -> Regard {
-    // Its outcome is known here.
-    if found.isSame(as: live.attempt), !live.isAttemptOpen { return .goOn }
+    if found.isSame(as: live.attempt), live.attemptState != .open { return .goOn }
     guard let age = found.age(at: now) else { return .noteReading }
-    return age < policy.refresh.responseTimeout ? .wait(policy.refresh.responseTimeout - age) : .goOn
+    let limit = found.limit ?? policy.refresh.responseTimeout
+    guard age < limit, !found.isOver else { return .goOn }
+    guard found.since.boot == now.boot, found.sender.isVisible(to: sender), found.sender != sender else {
+      return .wait(limit - age)
+    }
+    switch live.refresh?.senderHasEnded {
+    case nil: return .checkSender
+    case true?: return age < RepeatRule.pause ? .wait(RepeatRule.pause - age) : .goOn
+    // It may end at any time.
+    case false?: return .wait(min(limit - age, RepeatRule.look))
+    }
+  }
+
+  mutating func checkSender(of found: RefreshAttempt) -> [Effect] {
+    let operation = nextOperation()
+    live?.refresh?.state = .checkingSender(operation)
+    return [.checkSender(operation, found.sender)]
+  }
+
+  mutating func senderChecked(_ operation: Operation, hasEnded: Bool, at now: Moment) -> [Effect] {
+    guard case .checkingSender(operation)? = live?.refresh?.state else { return [.ignored] }
+    live?.refresh?.senderHasEnded = hasEnded
+    return prepare(at: now)
   }
 
   /// Waits until the limit of `found` has passed, without the lock: other processes wait for the same.
@@ -41,33 +84,59 @@ extension SessionMachine {
     }
   }
 
-  /// There is no response, or it decides nothing. The first time, the callers wait until the limit has passed and the token is
-  /// presented again; the second time they get the error.
+  /// There is no response, or it decides nothing, and the server may have acted on the request.
+  ///
+  /// If no response can arrive any more, the token is presented again after a short pause, as often as the policy allows. If one
+  /// may, the callers wait until the limit has passed and the token is presented again; the second time they get the error.
   mutating func unanswered(
-    retryAfter: Duration?, entropy: UInt64, hasPassed: Bool = false, at now: Moment
+    _ exchange: AttemptState, retryAfter: Duration? = nil, entropy: UInt64, at now: Moment
   ) -> [Effect] {
-    guard !supportsRotationKeys else { return pause(retryAfter: retryAfter, entropy: entropy, at: now) }
-    guard let attempt = live?.attempt, let number = live?.refresh?.unanswered else { return [.ignored] }
-    live?.refresh?.unanswered = number + 1
-    // Time in which the program ran is at most the time on any clock.
-    if hasPassed {
-      live?.isAttemptOpen = false
-      live?.cause = .network(.timedOut)
+    guard !isKeyed else { return pause(retryAfter: retryAfter, entropy: entropy, at: now) }
+    guard let live, let attempt = live.attempt, let refresh = live.refresh else { return [.ignored] }
+    self.live?.attemptState = exchange
+    self.live?.refresh?.unanswered = refresh.unanswered + 1
+    let rule = rule(for: live.stored)
+    let age = now.elapsed(since: attempt.first ?? attempt.since)
+    let pause = rule.pause(
+      before: refresh.unanswered + 1, sinceFirst: age, retryAfter: retryAfter, entropy: entropy)
+    switch exchange {
+    case .over where refresh.attempt < policy.retry.attempts:
+      self.live?.refresh?.attempt += 1
+      self.live?.refresh?.state = .pausing
+      return serveWithWhatLasts(at: now) + [startTimer(.retry, after: pause)]
+    case .over: return giveUp(for: max(pause, quiet(entropy)), retryAfter: retryAfter ?? pause, at: now)
+    case .open, .harmless:
+      let limit = attempt.limit ?? policy.refresh.responseTimeout
+      let rest = max(.zero, limit - (attempt.age(at: now) ?? .zero))
+      let wait = max(rest, min(retryAfter ?? .zero, policy.retry.cap))
+      guard refresh.unanswered == 0 else {
+        return giveUp(for: max(wait, quiet(entropy)), retryAfter: wait > .zero ? wait : nil, at: now)
+      }
+      return waitOut(attempt, for: wait, at: now)
     }
-    let rest = hasPassed ? .zero : max(.zero, policy.refresh.responseTimeout - (attempt.age(at: now) ?? .zero))
-    let wait = max(rest, min(retryAfter ?? .zero, policy.retry.cap))
-    guard number == 0 else {
-      let failures = policy.retry.count(afterFailure: live?.failures ?? 0)
-      live?.failures = failures
-      let quiet = max(wait, policy.retry.delay(afterAttempt: failures, entropy: entropy, retryAfter: nil))
-      return giveUp(for: quiet, retryAfter: wait > .zero ? wait : nil, at: now)
-    }
-    return wait > .zero ? waitOut(attempt, for: wait, at: now) : prepare(at: now)
   }
 
-  /// The program has run for as long as a response is awaited.
+  /// The back-off after another refresh that brought no tokens.
+  private mutating func quiet(_ entropy: UInt64) -> Duration {
+    let failures = policy.retry.count(afterFailure: live?.failures ?? 0)
+    live?.failures = failures
+    return policy.retry.delay(afterAttempt: failures, entropy: entropy, retryAfter: nil)
+  }
+
+  /// The program has run for as long as a response is awaited: it is given up, so none can arrive, and the token is presented again.
   mutating func responseTimeoutPassed(at now: Moment) -> [Effect] {
-    guard case .sending(let operation, _, _)? = live?.refresh?.state else { return [.ignored] }
-    return [.abandon(operation)] + unanswered(retryAfter: nil, entropy: 0, hasPassed: true, at: now)
+    guard let live, let refresh = live.refresh, let attempt = live.attempt,
+      case .sending(let operation, _, _) = refresh.state
+    else { return [.ignored] }
+    self.live?.attemptState = .over
+    self.live?.cause = .network(.timedOut)
+    self.live?.refresh?.unanswered = refresh.unanswered + 1
+    let age = now.elapsed(since: attempt.first ?? attempt.since)
+    let isTolerated = rule(for: live.stored).isTolerated(sinceFirst: age) && refresh.attempt < policy.retry.attempts
+    guard refresh.unanswered == 0 || isTolerated else {
+      return [.abandon(operation)] + giveUp(for: quiet(0), retryAfter: nil, at: now)
+    }
+    self.live?.refresh?.attempt += 1
+    return [.abandon(operation)] + prepare(at: now)
   }
 }

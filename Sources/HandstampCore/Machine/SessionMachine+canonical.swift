@@ -41,6 +41,7 @@ extension SessionMachine.Refresh.State {
     case .checkingRollback(let operation, let token): .checkingRollback(new(operation), token)
     case .pausing: .pausing
     case .withdrawing(let operation): .withdrawing(new(operation))
+    case .checkingSender(let operation): .checkingSender(new(operation))
     }
   }
 }

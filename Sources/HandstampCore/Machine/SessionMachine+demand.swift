@@ -21,10 +21,10 @@ extension SessionMachine {
       return [.resume([waiter], .failure(.signedOut(reason)))]
     case .ending(let ending): return [.resume([waiter], .failure(.signedOut(ending.reason)))]
     case .live(let live):
-      if let access = live.access, serves(access, need, at: now) {
+      if let access = token(for: need, of: live, at: now) {
         return [.resume([waiter], .success(access))] + refreshAheadIfDue(at: now)
       }
-      if let access = live.access, need.refused == access.credential, isJustIssued(live, at: now) {
+      if let access = live.access, need.target == nil, need.refused == access.credential, isJustIssued(live, at: now) {
         return [.resume([waiter], .failure(.tokenRejected))]
       }
       waiters[waiter] = need
@@ -36,15 +36,17 @@ extension SessionMachine {
   /// Serves the callers that can be served, and makes sure that there is a refresh for the rest.
   mutating func settle(at now: Moment) -> [Effect] {
     guard let live, !waiters.isEmpty else { return [] }
-    var effects: [Effect] = []
-    if let access = live.access {
-      let served = waiters.filter { serves(access, $0.value, at: now) }.keys.sorted()
-      if !served.isEmpty {
-        for waiter in served { waiters[waiter] = nil }
-        effects.append(.resume(served, .success(access)))
-      }
-    }
+    let effects = resume(waiters.compactMapValues { token(for: $0, of: live, at: now) })
     return waiters.isEmpty ? effects : effects + startRefresh(at: now)
+  }
+
+  /// Answers callers with their tokens.
+  private mutating func resume(_ tokens: [Waiter: StoredAccess]) -> [Effect] {
+    for waiter in tokens.keys { waiters[waiter] = nil }
+    return Dictionary(grouping: tokens.keys.sorted()) { tokens[$0] }.compactMap { access, waiters in
+      access.map { (waiters, $0) }
+    }
+    .sorted { $0.0[0] < $1.0[0] }.map { .resume($0.0, .success($0.1)) }
   }
 
   /// Starts a refresh unless there is one, or none is possible now.
@@ -101,15 +103,13 @@ extension SessionMachine {
 
   /// Serves callers that asked for more validity than there is, and can do with less.
   mutating func serveWithWhatLasts(at now: Moment) -> [Effect] {
-    guard let access = live?.access, SessionMachine.serves(access.lifetime, for: .zero, at: now) else { return [] }
-    let served = waiters.filter { $0.value.refused != access.credential }.keys.sorted()
-    guard !served.isEmpty else { return [] }
-    for waiter in served { waiters[waiter] = nil }
-    return [.resume(served, .success(access))]
-  }
-
-  private func serves(_ access: StoredAccess, _ need: Need, at now: Moment) -> Bool {
-    need.refused != access.credential && SessionMachine.serves(access.lifetime, for: need.validity, at: now)
+    guard let live else { return [] }
+    let tokens = waiters.compactMapValues { need in
+      var need = need
+      need.validity = .zero
+      return token(for: need, of: live, at: now)
+    }
+    return resume(tokens)
   }
 
   private func isJustIssued(_ live: Live, at now: Moment) -> Bool {

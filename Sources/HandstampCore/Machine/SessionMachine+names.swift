@@ -2,7 +2,8 @@
 extension SessionMachine {
   /// The states of `docs/session-machine.md`: the phases, and within a session in use those of its refresh.
   package enum StateName: String, Sendable, CaseIterable, Comparable {
-    case dormant, restoring, signedOut, idle, locking, checkingHolder, preparing, notingReading, sending, saving,
+    case dormant, restoring, signedOut, idle, locking, checkingHolder, preparing, notingReading, checkingSender,
+      sending, saving,
       rejecting,
       checkingRollback, pausing, withdrawing, ending, unavailable
 
@@ -29,6 +30,7 @@ extension SessionMachine {
       case .checkingRollback: .checkingRollback
       case .pausing: .pausing
       case .withdrawing: .withdrawing
+      case .checkingSender: .checkingSender
       }
     }
   }

@@ -2,9 +2,9 @@
 extension SessionMachine {
   /// The age above which refresh token and rotation key are read again before they are sent: the process may have been
   /// suspended.
-  static let staleness: Duration = .seconds(30)
+  package static let staleness: Duration = .seconds(30)
   /// How long to wait for the refresh lock.
-  static let lockPatience: Duration = .seconds(5)
+  package static let lockPatience: Duration = .seconds(5)
   static let mostRereads = 64
 
   // MARK: The lock
@@ -24,6 +24,7 @@ extension SessionMachine {
     live?.refresh?.newKey = key
     live?.refresh?.lock = operation
     live?.refresh?.hasReadVault = false
+    live?.refresh?.senderHasEnded = nil
     live?.refresh?.failure = nil
     return prepare(at: now)
   }
@@ -35,7 +36,7 @@ extension SessionMachine {
     guard case .locking(operation)? = live?.refresh?.state else { return [.ignored] }
     live?.refresh?.newKey = key
     live?.refresh?.lock = nil
-    if supportsRotationKeys { return prepare(at: now) }
+    if isKeyed { return prepare(at: now) }
     let reading = nextOperation()
     live?.refresh?.state = .checkingHolder(reading, trouble)
     return [.read(reading)]
@@ -52,7 +53,9 @@ extension SessionMachine {
       return effects
     }
     if !isRefreshWanted(at: now) { return effects + endRefresh(at: now) }
-    if let age = live.stored.attempt?.age(at: now), age < policy.refresh.responseTimeout {
+    if let found = live.stored.attempt, let age = found.age(at: now),
+      age < found.limit ?? policy.refresh.responseTimeout
+    {
       return effects + acquireLock()
     }
     self.live?.refresh?.failure = .storage(trouble)
@@ -70,24 +73,35 @@ extension SessionMachine {
     }
     var attempt: RefreshAttempt?
     var former: RefreshAttempt?
-    if !supportsRotationKeys {
+    if !isKeyed {
+      var first: Moment?
       if let found = live.stored.attempt {
         switch regard(for: found, in: live, at: now) {
-        case .goOn: former = found
+        case .goOn:
+          former = found
+          let isHarmless = found.isSame(as: live.attempt) && live.attemptState == .harmless
+          first = found.first ?? (isHarmless ? nil : found.since)
         case .wait(let rest):
           // It may be settled by now: the vault is read before waiting.
           if live.refresh?.hasReadVault == true { return waitOut(found, for: rest, at: now) }
         case .noteReading: return noteReading(of: found, at: now)
+        case .checkSender: return checkSender(of: found)
         }
       }
-      attempt = RefreshAttempt(since: now, process: process)
+      let age = first.map { now.elapsed(since: $0) } ?? .zero
+      attempt = RefreshAttempt(
+        since: now, sender: sender, first: first, limit: rule(for: live.stored).patience(sinceFirst: age),
+        carriesKey: first == nil || former?.carriesKey == true)
       self.live?.attempt = attempt
-      self.live?.isAttemptOpen = false
+      self.live?.attemptState = .harmless
     }
     let operation = nextOperation()
     self.live?.refresh?.awaited = nil
     self.live?.refresh?.state = .preparing(operation)
-    let access = live.stored.access?.token
+    let target = nextTarget(at: now)
+    self.live?.refresh?.target = target
+    // A token for another target is wanted whoever has refreshed the session's own.
+    let access = target == nil ? live.stored.access?.token : nil
     return [
       .edit(
         operation,
@@ -105,15 +119,19 @@ extension SessionMachine {
         return continueRefresh(from: entry, at: now)
       }
       // Other processes count from the recorded moment: a process that was suspended since then records a new one.
-      let noted = supportsRotationKeys ? .zero : session.attempt?.age(at: now)
-      guard let noted, noted <= policy.refresh.responseTimeout / 2 else { return continueRefresh(from: entry, at: now) }
-      let (operation, isOpen) = (nextOperation(), !supportsRotationKeys)
+      let isKeyed = isKeyed
+      let limit = session.attempt?.limit ?? policy.refresh.responseTimeout
+      let noted = isKeyed ? .zero : session.attempt?.age(at: now)
+      guard let noted, noted <= limit / 2 else { return continueRefresh(from: entry, at: now) }
+      let operation = nextOperation()
       live?.adopt(session, in: now.boot)
       live?.refresh?.state = .sending(operation, token, since: now)
-      live?.isAttemptOpen = isOpen
-      let asking = Effect.askRefresh(operation, token, key)
-      return supportsRotationKeys
-        ? [asking] : [asking, startTimer(.answer, after: policy.refresh.responseTimeout - noted)]
+      if !isKeyed { live?.attemptState = .open }
+      let asking = Effect.askRefresh(
+        operation,
+        RefreshRequest(
+          token: token, key: key, keyUse: session.keyUse, target: live?.refresh?.target))
+      return isKeyed ? [asking] : [asking, startTimer(.answer, after: limit - noted)]
     case .conflict(let entry):
       // The attempt was not recorded.
       live?.attempt = nil
@@ -141,7 +159,9 @@ extension SessionMachine {
 
   // MARK: The answer
 
-  mutating func refreshAnswered(_ operation: Operation, _ answer: RefreshAnswer, at now: Moment) -> [Effect] {
+  mutating func refreshAnswered(
+    _ operation: Operation, _ answer: RefreshResult, entropy: UInt64, at now: Moment
+  ) -> [Effect] {
     if case .lateAnswer(let session, let sent)? = work[operation] {
       work[operation] = nil
       return lateAnswer(answer, of: session, sent: sent)
@@ -155,26 +175,39 @@ extension SessionMachine {
       else {
         // Tokens of another session or account must not replace this session's.
         self.live?.cause = .unusableTokens("they belong to another session", successor: nil)
-        return unanswered(retryAfter: nil, entropy: 0, at: now)
+        return unanswered(.over, entropy: entropy, at: now)
       }
+      let target = live.refresh?.target
       // An earlier answer to this refresh may have had no usable token.
-      self.live?.refresh?.failure = nil
-      return save(
-        Unsaved(
-          sent: sent, successor: grant.tokens.refresh ?? sent,
-          access: StoredAccess(
-            grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) }),
-          profile: grant.profile))
-    case .unusable(let successor, let reason, _):
+      let failure = target.flatMap { self.objection(to: grant, for: $0) }
+      self.live?.refresh?.failure = failure
+      let access = StoredAccess(
+        grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) })
+      var unsaved = Unsaved(
+        sent: sent, successor: grant.tokens.refresh ?? sent, access: access, profile: grant.profile,
+        usedKey: grant.acceptsRotationKey)
+      if target != nil {
+        unsaved.targeted = access
+        // A session without an access token of its own gets one that has expired.
+        unsaved.access =
+          live.access ?? StoredAccess(access.credential, lifetime: Lifetime(start: since, duration: .zero))
+      }
+      return save(unsaved)
+    case .noDecision(.unusableTokens(let reason, let successor?), _):
       let failure = RequestFailure.unusableTokens(reason, successor: nil)
       guard let access = live.access else {
         self.live?.cause = failure
-        return unanswered(retryAfter: nil, entropy: 0, at: now)
+        return unanswered(.over, entropy: entropy, at: now)
       }
       // The current access token stays valid until it expires; the next attempt begins with the new refresh token.
       self.live?.refresh?.failure = .requestFailed(failure)
       return save(Unsaved(sent: sent, successor: successor, access: access, profile: nil))
-    case .rejected(let reason):
+    case .rejected(let reason) where live.refresh?.target != nil: return targetRefused(.sessionEnded(reason), at: now)
+    case .superseded where live.refresh?.target != nil: return targetRefused(.storageOutdated, at: now)
+    case .noDecision(.configuration(let response), _) where live.refresh?.target != nil:
+      return targetRefused(.requestFailed(.configuration(response)), at: now)
+    case .rejected(var reason):
+      if reason == .rejected, !isKeyed, live.attempt?.first != nil { reason = .repeatRefused }
       let operation = nextOperation()
       self.live?.refresh?.state = .rejecting(operation, reason)
       return [
@@ -185,11 +218,15 @@ extension SessionMachine {
       let operation = nextOperation()
       self.live?.refresh?.state = .checkingRollback(operation, sent)
       return [.read(operation)]
-    case .noDecision(let cause, let retryAfter, let entropy, let isSettled):
+    case .noDecision(let cause, let retryAfter):
       self.live?.cause = cause
-      guard isSettled else { return unanswered(retryAfter: retryAfter, entropy: entropy, at: now) }
-      self.live?.isAttemptOpen = false
-      return pause(retryAfter: retryAfter, entropy: entropy, at: now)
+      switch cause.exchange {
+      case .over: return unanswered(.over, retryAfter: retryAfter, entropy: entropy, at: now)
+      case .open: return unanswered(.open, retryAfter: retryAfter, entropy: entropy, at: now)
+      case .withoutEffect:
+        self.live?.attemptState = .harmless
+        return pause(retryAfter: retryAfter, entropy: entropy, at: now)
+      }
     }
   }
 
@@ -216,7 +253,10 @@ extension SessionMachine {
       guard let session = entry.session, session.id == live.stored.id else {
         return continueRefresh(from: entry, at: now)
       }
-      self.live?.advanced(to: session, isNew: isNew, at: now)
+      self.live?.advanced(to: session, isNew: isNew && unsaved.targeted == nil, at: now)
+      if let target = live.refresh?.target, live.refresh?.failure == nil {
+        self.live?.targeted[target] = unsaved.targeted
+      }
       if isNew, let failure = live.refresh?.failure {
         return [audit(.refresh, session, "unusable", at: now), .refreshed(session.id, failure)]
           + endRefresh(failing: failure, at: now)
@@ -251,8 +291,8 @@ extension SessionMachine {
   ) -> [Effect] {
     guard let live else { return [.ignored] }
     self.live?.unsaved = unsaved
-    if isNew { self.live?.mintedAt = now }
-    if !supportsRotationKeys, let lock = live.refresh?.lock {
+    if isNew, unsaved.targeted == nil { self.live?.mintedAt = now }
+    if !isKeyed, let lock = live.refresh?.lock {
       self.live?.lockOfUnsaved = lock
       self.live?.refresh?.lock = nil
     }
@@ -296,29 +336,45 @@ extension SessionMachine {
 
   mutating func retry(at now: Moment) -> [Effect] {
     guard case .pausing? = live?.refresh?.state else { return [.ignored] }
-    return live?.refresh?.lock == nil && !supportsRotationKeys ? acquireLock() : prepare(at: now)
+    live?.refresh?.senderHasEnded = nil
+    return live?.refresh?.lock == nil && !isKeyed ? acquireLock() : prepare(at: now)
   }
 
-  /// Gives up for now. The record of an attempt that no process needs to wait for is removed first.
+  /// Gives up for now.
   mutating func giveUp(for quiet: Duration, retryAfter: Duration?, at now: Moment) -> [Effect] {
     guard let live, live.refresh != nil else { return [.ignored] }
     self.live?.quietUntil = now.advanced(by: quiet)
     self.live?.retryAfter = retryAfter.map { now.advanced(by: $0) }
     let failure = live.refresh?.failure ?? live.failure(retryAfter: retryAfter)
     let told = [audit(.refresh, live.stored, failure.code, at: now), .refreshed(live.stored.id, failure)]
-    guard let attempt = live.attempt, !live.isAttemptOpen, attempt.isSame(as: live.stored.attempt),
+    return told + withdraw(failing: failure, at: now)
+  }
+
+  /// Ends the refresh. The record of an attempt that no process needs to wait for is removed first, or marked as over.
+  mutating func withdraw(failing failure: SessionError, at now: Moment) -> [Effect] {
+    guard let live, let attempt = live.attempt, live.attemptState != .open, attempt.isSame(as: live.stored.attempt),
       live.refresh?.lock != nil, let stored = live.stored.attempt
-    else { return told + endRefresh(failing: failure, at: now) }
+    else { return endRefresh(failing: failure, at: now) }
+    // An earlier attempt with this token may have had consequences.
+    var left: RefreshAttempt? = stored
+    left?.isOver = true
+    if live.attemptState == .harmless, stored.first == nil { left = nil }
     let operation = nextOperation()
     self.live?.refresh?.failure = failure
     self.live?.refresh?.state = .withdrawing(operation)
-    return told + [.edit(operation, .note(live.stored.id, stored, as: nil))]
+    return [.edit(operation, .note(live.stored.id, stored, as: left))]
   }
 
   private mutating func withdrawn(at now: Moment) -> [Effect] {
     guard let live else { return [.ignored] }
     // If it could not be written, the next attempt replaces it.
-    if live.attempt?.isSame(as: live.stored.attempt) == true { self.live?.stored.attempt = nil }
+    if live.attempt?.isSame(as: live.stored.attempt) == true {
+      if live.attemptState == .harmless, live.stored.attempt?.first == nil {
+        self.live?.stored.attempt = nil
+      } else {
+        self.live?.stored.attempt?.isOver = true
+      }
+    }
     return endRefresh(failing: live.refresh?.failure ?? live.failure(retryAfter: nil), at: now)
   }
 
@@ -328,18 +384,29 @@ extension SessionMachine {
     self.live?.refresh = nil
     var effects: [Effect] = []
     if let error {
-      effects += failWaiters(error, at: now)
-    } else if let access = live.access {
+      effects += serveWithWhatLasts(at: now) + resume(for: refresh.target, .failure(error))
+    } else if let access = refresh.target.map({ live.targeted[$0] }) ?? live.access {
       // A token that was issued for them satisfies all callers except those for which that very token was rejected.
-      let refused = waiters.filter { $0.value.refused == access.credential }.keys.sorted()
+      let refused = waiters.filter { $0.value.target == refresh.target && $0.value.refused == access.credential }
+        .keys.sorted()
       for waiter in refused { waiters[waiter] = nil }
-      effects += resumeAll(.success(access))
+      effects += resume(for: refresh.target, .success(access))
       if !refused.isEmpty { effects.append(.resume(refused, .failure(.tokenRejected))) }
     }
     if let lock = refresh.lock { effects.append(.unlock(lock)) }
-    // Never at once: otherwise a failing vault, or a server whose tokens have expired on arrival, would be contacted in a tight
-    // loop.
-    return effects + scheduleRefresh(at: now, atLeast: SessionMachine.leastPause)
+    // Callers for other targets; then the timer. Never at once for the same target: otherwise a failing vault, or a server whose
+    // tokens have expired on arrival, would be contacted in a tight loop.
+    return effects + settle(at: now) + scheduleRefresh(at: now, atLeast: SessionMachine.leastPause)
+  }
+
+  /// Answers every caller that waits for a token for `target`.
+  private mutating func resume(
+    for target: TokenTarget?, _ result: Result<StoredAccess, SessionError>
+  ) -> [Effect] {
+    let all = waiters.filter { $0.value.target == target }.keys.sorted()
+    guard !all.isEmpty else { return [] }
+    for waiter in all { waiters[waiter] = nil }
+    return [.resume(all, result)]
   }
 
   // MARK: Answers by operation

@@ -5,11 +5,15 @@ extension SessionMachine {
     var state: State
     var attempt = 1
     var newKey: RotationKey?
+    /// The token that is requested; `nil` for the session's own.
+    var target: TokenTarget?
     var lock: Operation?
     /// The number of attempts without a response, one of another process included.
     var unanswered = 0
     /// Whether the vault has been read since the lock was acquired.
     var hasReadVault = false
+    /// Whether the sender of the attempt that was found has ended; `nil` until that was checked.
+    var senderHasEnded: Bool?
     /// The attempt whose limit this refresh waits for.
     var awaited: RefreshAttempt?
     /// The error for waiting callers at its end.
@@ -36,6 +40,10 @@ extension SessionMachine {
       ///
       /// Valid transitions from `notingReading`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
       case notingReading(Operation)
+      /// Whether the sender of an attempt that was found has ended is being checked.
+      ///
+      /// Valid transitions from `checkingSender`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
+      case checkingSender(Operation)
       /// The request is in flight.
       ///
       /// Valid transitions from `sending`: `checkingRollback`, `ending`, `idle`, `locking`, `notingReading`, `pausing`,
@@ -67,7 +75,8 @@ extension SessionMachine {
         switch self {
         case .locking(let operation), .checkingHolder(let operation, _), .preparing(let operation),
           .notingReading(let operation), .sending(let operation, _, _), .saving(let operation, _),
-          .rejecting(let operation, _), .checkingRollback(let operation, _), .withdrawing(let operation):
+          .rejecting(let operation, _), .checkingRollback(let operation, _), .withdrawing(let operation),
+          .checkingSender(let operation):
           operation
         case .pausing: nil
         }

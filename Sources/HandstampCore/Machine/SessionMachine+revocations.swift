@@ -45,12 +45,12 @@ extension SessionMachine {
 /// Successors that arrived after the end of their session. Where the refresh token ends the session, the server needs the
 /// newest one: a replaced token ends nothing.
 extension SessionMachine {
-  mutating func lateAnswer(_ answer: RefreshAnswer, of session: SessionID, sent: RefreshToken) -> [Effect] {
+  mutating func lateAnswer(_ answer: RefreshResult, of session: SessionID, sent: RefreshToken) -> [Effect] {
     let successor: RefreshToken? =
       switch answer {
       // Tokens of another session do not count.
       case .granted(let grant): grant.session == nil || grant.session == session ? grant.tokens.refresh : nil
-      case .unusable(let successor, _, _): successor
+      case .noDecision(.unusableTokens(_, let successor), _): successor
       case .rejected, .superseded, .noDecision: nil
       }
     guard let successor, successor != sent else { return [.ignored] }

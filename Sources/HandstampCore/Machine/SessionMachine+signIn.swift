@@ -17,7 +17,8 @@ extension SessionMachine {
         revocation: grant.revocation,
         access: StoredAccess(
           grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
-        startedAt: now, activeAt: now, isRemembered: remember)
+        startedAt: now, activeAt: now, isRemembered: remember,
+        rotationKeys: RotationKeyUse.unknown.after(grant.acceptsRotationKey))
       heldSignIn = Held(waiter: waiter, session: session)
       return clean(again: true) + proceed(at: now)
     }

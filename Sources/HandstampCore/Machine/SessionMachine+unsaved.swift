@@ -5,9 +5,13 @@ extension SessionMachine {
     var successor: RefreshToken
     var access: StoredAccess
     var profile: Profile?
+    /// The token for another target that came with the successor.
+    var targeted: StoredAccess?
+    /// Whether the server used the rotation key.
+    var usedKey = false
 
     func edit(of session: SessionID) -> VaultEdit {
-      .advance(session, sent: sent, to: successor, access: access, profile: profile)
+      .advance(session, sent: sent, to: successor, access: access, profile: profile, usedKey: usedKey)
     }
   }
 

@@ -7,10 +7,10 @@
 /// Rule 4: nothing that depends on work follows it in the same list; it comes out of the event that answers the work.
 package struct SessionMachine: Sendable, Hashable {
   package let policy: SessionPolicy
-  /// Whether the server accepts rotation keys. If not, a refresh is never sent without the refresh lock.
+  /// Whether the server accepts rotation keys with every session. If not, see ``isKeyed``.
   package let supportsRotationKeys: Bool
-  /// The process ID that its attempts are recorded with.
-  package let process: Int32
+  /// The process that its attempts are recorded with.
+  package let sender: ProcessIdentity
   /// Incremented whenever a session comes into use or ends; requests of an earlier epoch are discarded.
   package internal(set) var epoch: UInt64 = 0
 
@@ -44,9 +44,9 @@ package struct SessionMachine: Sendable, Hashable {
 
   package init(
     policy: SessionPolicy = SessionPolicy(), supportsRotationKeys: Bool = true, cleanups: [Cleanup] = [],
-    process: Int32 = 0
+    sender: ProcessIdentity = ProcessIdentity(id: 0)
   ) {
-    self.process = process
+    self.sender = sender
     self.policy = policy
     self.supportsRotationKeys = supportsRotationKeys
     self.cleanups = CleanupQueue(cleanups)
@@ -106,9 +106,11 @@ package struct SessionMachine: Sendable, Hashable {
     /// token that the server has replaced.
     var lockOfUnsaved: Operation?
     var refresh: Refresh?
-    /// The attempt that this process recorded last, and whether it may have had consequences.
+    /// Tokens for other targets.
+    var targeted: [TokenTarget: StoredAccess] = [:]
+    /// The attempt that this process recorded last, and its outcome.
     var attempt: RefreshAttempt?
-    var isAttemptOpen = false
+    var attemptState = AttemptState.harmless
     /// The refresh item is locked: only the access token is available.
     var hasOnlyAccess = false
     /// When the current access token was issued.
@@ -164,7 +166,7 @@ package struct SessionMachine: Sendable, Hashable {
       adopt(session, in: now.boot)
       unsaved = nil
       attempt = nil
-      isAttemptOpen = false
+      attemptState = .harmless
       failures = 0
       cause = nil
       quietUntil = nil
@@ -266,7 +268,9 @@ package struct SessionMachine: Sendable, Hashable {
     case .conditionsChanged: return conditionsChanged(at: now)
     case .locked(let operation, let key): return locked(operation, key, at: now)
     case .lockFailed(let operation, let key, let trouble): return lockRefused(operation, key, trouble, at: now)
-    case .answered(let operation, let answer): return refreshAnswered(operation, answer, at: now)
+    case .answered(let operation, let answer, let entropy):
+      return refreshAnswered(operation, answer, entropy: entropy, at: now)
+    case .senderChecked(let operation, let hasEnded): return senderChecked(operation, hasEnded: hasEnded, at: now)
     case .revoked(let session, let delivered, let refusal, let isAnswered, let entropy):
       return revocationAnswered(
         session, delivered: delivered, refusal: refusal, isAnswered: isAnswered, entropy: entropy, at: now)
@@ -359,9 +363,10 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
-  /// When the attempt in progress was recorded.
-  package var attemptNotedAt: Moment? {
-    live?.attempt?.since
+  /// When the attempt in progress was recorded, and how long no other process presents its token; `nil` with rotation keys.
+  package var notedAttempt: (since: Moment, limit: Duration)? {
+    guard !isKeyed, let attempt = live?.attempt else { return nil }
+    return (attempt.since, attempt.limit ?? policy.refresh.responseTimeout)
   }
 
   package func isWaiting(for timer: Timer) -> Bool { timers[timer] != nil }
@@ -388,7 +393,8 @@ extension SessionMachine {
     if case .ending = phase { return !supportsRotationKeys }
     return switch live?.refresh?.state {
     case .sending, .saving, .rejecting, .checkingRollback: true
-    case .locking, .checkingHolder, .preparing, .notingReading, .pausing, .withdrawing, nil: live?.unsaved != nil
+    case .locking, .checkingHolder, .preparing, .notingReading, .checkingSender, .pausing, .withdrawing, nil:
+      live?.unsaved != nil
     }
   }
 

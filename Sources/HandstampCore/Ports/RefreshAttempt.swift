@@ -1,13 +1,22 @@
 /// A refresh token that was, or may have been, presented to a server without rotation keys, and whose response is not stored
 /// yet. Such a server may have replaced the token, and may end the session when it sees the old one again.
 ///
-/// It is stored durably beside the token before the first byte is sent. A process that finds one waits until
-/// ``RefreshPolicy/responseTimeout`` has passed before it presents the token again.
+/// It is stored durably beside the token before the first byte is sent. A process that finds one presents the token again only
+/// when no response to it can arrive any more: ``isOver``, its sender has ended, or ``limit`` has passed.
 public struct RefreshAttempt: Sendable, Hashable {
   /// When the attempt was recorded.
   public var since: Moment
-  /// The sender's process ID, for messages only.
-  public var process: Int32
+  /// The sender.
+  public var sender: ProcessIdentity
+  /// When the token was presented for the first time; `nil` if this attempt is the first.
+  public var first: Moment?
+  /// How long the sender awaits the response; `nil` for ``RefreshPolicy/responseTimeout``, as in records of earlier versions.
+  public var limit: Duration?
+  /// Whether its request, and that of the first attempt, may carry the session's rotation key. A repeat carries what the first
+  /// carried. `false` in records of earlier versions.
+  public var carriesKey: Bool
+  /// Whether the sender has learned that no response can arrive any more.
+  public var isOver = false
   /// When the attempt was first read under other boots, at most ``readingLimit`` of them: their clocks cannot be compared with
   /// the sender's, so time counts from there.
   public var readings: [Moment]
@@ -15,9 +24,16 @@ public struct RefreshAttempt: Sendable, Hashable {
   /// The most readings that are kept.
   public static let readingLimit = 8
 
-  public init(since: Moment, process: Int32, readings: [Moment] = []) {
+  public init(
+    since: Moment, sender: ProcessIdentity, first: Moment? = nil, limit: Duration? = nil,
+    carriesKey: Bool = false, isOver: Bool = false, readings: [Moment] = []
+  ) {
     self.since = since
-    self.process = process
+    self.sender = sender
+    self.first = first
+    self.limit = limit
+    self.carriesKey = carriesKey
+    self.isOver = isOver
     self.readings = readings
   }
 
@@ -28,7 +44,7 @@ public struct RefreshAttempt: Sendable, Hashable {
   }
 
   /// Whether the other is this attempt, ignoring readings.
-  package func isSame(as other: RefreshAttempt?) -> Bool { since == other?.since && process == other?.process }
+  package func isSame(as other: RefreshAttempt?) -> Bool { since == other?.since && sender.id == other?.sender.id }
 
   /// Returns the same attempt, read at `now` for the first time under that boot.
   package func read(at now: Moment) -> RefreshAttempt {

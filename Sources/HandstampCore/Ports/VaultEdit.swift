@@ -14,7 +14,10 @@ public enum VaultEdit: Sendable, Hashable {
   /// one.
   case note(SessionID, RefreshAttempt, as: RefreshAttempt?)
   /// A refresh has succeeded: stores the successor and clears the pending key and attempt. Only if the session holds `sent`.
-  case advance(SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?)
+  ///
+  /// `usedKey` tells whether the server used the rotation key.
+  case advance(
+    SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?, usedKey: Bool = false)
   /// The server replaced the credential in requests, as it may with a cookie. Only if the session holds that one, so that of two
   /// concurrent responses the second is merged. If the same secret is also the revocation handle, the new one replaces it.
   case renew(SessionID, holding: Credential, with: StoredAccess)
@@ -101,9 +104,11 @@ public enum VaultEdit: Sendable, Hashable {
     case .note(let id, let former, let attempt):
       guard let session = entry.session, session.id == id, session.attempt == former else { return .conflict }
       new.session?.attempt = attempt
-    case .advance(let id, let sent, let successor, let access, let profile):
+    case .advance(let id, let sent, let successor, let access, let profile, let usedKey):
       guard let session = entry.session, session.id == id, session.refresh == sent else { return .conflict }
       new.session?.refresh = successor
+      new.session?.rotationKeys = session.rotationKeys.after(usedKey)
+      new.session?.isRotated = successor != sent || session.isRotated == true
       // At a server without handles the refresh token itself ends the session: then the newest one is needed.
       if session.revocation?.secret == sent.secret { new.session?.revocation = RevocationHandle(successor.secret) }
       new.session?.pendingKey = nil

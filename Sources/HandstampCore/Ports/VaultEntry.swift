@@ -38,6 +38,10 @@ public struct StoredSession: Sendable, Hashable {
   public var pendingKey: RotationKey?
   /// A refresh whose response is not stored yet, at a server without rotation keys.
   public var attempt: RefreshAttempt?
+  /// What the server has shown about rotation keys.
+  public var rotationKeys: RotationKeyUse
+  /// Whether the server has ever replaced the refresh token; `nil` before the first refresh.
+  public var isRotated: Bool?
   /// The handle that ends the session at the server; `nil` if there is none.
   public var revocation: RevocationHandle?
   /// What authorizes requests; `nil` if there is nothing yet.
@@ -52,9 +56,10 @@ public struct StoredSession: Sendable, Hashable {
   public init(
     id: SessionID, profile: Profile?, refresh: RefreshToken?, pendingKey: RotationKey? = nil,
     attempt: RefreshAttempt? = nil, revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment,
-    activeAt: Moment,
-    isRemembered: Bool = true
+    activeAt: Moment, isRemembered: Bool = true, rotationKeys: RotationKeyUse = .unknown, isRotated: Bool? = nil
   ) {
+    self.rotationKeys = rotationKeys
+    self.isRotated = isRotated
     self.isRemembered = isRemembered
     self.id = id
     self.profile = profile
@@ -68,7 +73,26 @@ public struct StoredSession: Sendable, Hashable {
   }
 }
 
+/// What an OAuth server has shown about the rotation keys of a session.
+public enum RotationKeyUse: UInt8, Sendable, Hashable, CaseIterable {
+  /// No response has said that a key was used.
+  case unknown = 0
+  /// The last response says that its key was used: a repeat is free.
+  case accepted = 1
+  /// An earlier response said so, but not the last one, as of a server of an older version: the key is sent, and no repeat is free.
+  case ignored = 2
+
+  /// Returns the use after another response.
+  func after(_ accepts: Bool) -> RotationKeyUse { accepts ? .accepted : self == .unknown ? .unknown : .ignored }
+}
+
 extension StoredSession {
+  /// Whether a refresh carries the rotation key.
+  var keyUse: RefreshRequest.KeyUse {
+    if let attempt, !attempt.carriesKey { return .never }
+    return rotationKeys == .unknown ? .ifOffered : .always
+  }
+
   /// Whether it is known to belong to another account; `false` if either does not name its account.
   package func isOfAnotherAccount(than other: StoredSession) -> Bool {
     guard let own = profile?.id, let theirs = other.profile?.id else { return false }

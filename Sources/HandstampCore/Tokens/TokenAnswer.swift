@@ -12,12 +12,16 @@ package struct TokenAnswer: Decodable, Sendable {
   package var refresh_token: String?
   package var scope: String?
   package var id_token: String?
+  /// Handstamp's addition, as the next three.
   package var session_id: SessionID?
   package var revocation_handle: String?
   package var profile: Person?
+  /// Whether the request's rotation key was used.
+  package var handstamp_rotation_key: Bool?
 
   private enum CodingKeys: String, CodingKey {
     case access_token, token_type, expires_in, refresh_token, scope, id_token, session_id, revocation_handle, profile
+    case handstamp_rotation_key
   }
 
   package init(from decoder: any Decoder) throws {
@@ -36,12 +40,23 @@ package struct TokenAnswer: Decodable, Sendable {
     session_id = try? values.decodeIfPresent(SessionID.self, forKey: .session_id)
     revocation_handle = try? values.decodeIfPresent(String.self, forKey: .revocation_handle)
     profile = try? values.decodeIfPresent(Person.self, forKey: .profile)
+    handstamp_rotation_key = try? values.decodeIfPresent(Bool.self, forKey: .handstamp_rotation_key)
   }
 
   /// Whether every token may stand in a header: printable ASCII without spaces (RFC 6750 section 2.1). Other characters could
   /// break out of it.
   package var hasValidTokens: Bool {
     [access_token, refresh_token, revocation_handle].compactMap { $0 }.allSatisfy { Secret($0).isToken }
+  }
+
+  /// The response without Handstamp's additions.
+  package var withoutAdditions: TokenAnswer {
+    var answer = self
+    answer.session_id = nil
+    answer.revocation_handle = nil
+    answer.profile = nil
+    answer.handstamp_rotation_key = nil
+    return answer
   }
 
   package var tokens: TokenSet {

@@ -60,14 +60,24 @@ extension RequestFailure {
     "invalid_scope", "invalid_target", "invalid_dpop_proof", "use_dpop_nonce", "unsupported_token_type",
   ]
 
-  /// Whether the server may have acted on the request. It has not if no byte of it was sent, or if the response is an error of
-  /// RFC 6749 section 5.2.
-  package var mayHaveTakenEffect: Bool {
+  /// The state of an exchange that brought no usable response.
+  package enum Exchange: Sendable, Hashable {
+    /// The server has not acted on the request: no byte of it was sent, or the response is an error of RFC 6749 section 5.2.
+    case withoutEffect
+    /// No response can arrive any more, and the server may have acted on the request, or may do so still: the connection broke
+    /// after everything received was read, or a complete response came from something else than the endpoint, such as a gateway.
+    case over
+    /// A response may still arrive: a time-out, or a cancellation.
+    case open
+  }
+
+  package var exchange: Exchange {
     switch self {
-    case .network(.notConnected), .network(.invalidRequest), .preparation: false
-    case .network, .unusableTokens, .clock: true
+    case .network(.notConnected), .network(.invalidRequest), .preparation: .withoutEffect
+    case .network(.connectionLost), .unusableTokens, .clock: .over
+    case .network: .open
     case .server(let response), .configuration(let response):
-      response.error == nil || !(400..<500).contains(response.status)
+      response.error == nil || !(400..<500).contains(response.status) ? .over : .withoutEffect
     }
   }
 }

@@ -130,10 +130,11 @@ extension EndReason {
     case .signedOut: "signed out"
     case .revoked: "ended from another device"
     case .replaced: "this device signed in again"
-    case .tokenReuseDetected: "a copy of its refresh token was used"
+    case .tokenReuseDetected: "its refresh token was used twice"
     case .expired: "it reached its maximum age"
     case .idle: "it was not used for too long"
     case .accountClosed: "the account was closed"
+    case .repeatRefused: "the server did not accept a repeat after a lost response"
     case .rejected: "the server no longer accepts it"
     case .erased: "it was erased from this device"
     }

@@ -37,19 +37,32 @@ public struct RefreshPolicy: Sendable, Hashable {
   /// The age below which a rejected token is not refreshed again, so that an API which rejects every token cannot force a
   /// refresh loop. Default 5 s.
   public var minimumAge: Duration
-  /// For servers without rotation keys: how long to wait for the response to a refresh, and how long after an unanswered
-  /// refresh no process presents the same token again. Default 60 s, at least 1 s.
+  /// For servers without rotation keys: how long to wait for the response to a refresh that may still arrive, and how long no
+  /// process presents the same token again meanwhile. Default 60 s, at least 1 s. What is known of the server shortens it, see
+  /// ``reuse``.
   ///
   /// The sending process counts only time in which it was running, so a suspended program loses none of it. Other processes
-  /// count from the moment the refresh was recorded in the vault. A server that accepts the old token for a while after it was
-  /// replaced (a grace period, overlap or leeway) tolerates a repeat only if that period is longer than this limit.
+  /// count from the moment the refresh was recorded in the vault.
   public var responseTimeout: Duration
+  /// For servers without rotation keys: how the server treats a refresh token that it has replaced. `nil` (the default) uses
+  /// ``BackendAbilities/reuse``, and what the session's own refreshes have shown.
+  ///
+  /// | reuse | a response is awaited for |
+  /// |---|---|
+  /// | ``RefreshTokenReuse/overlap(_:)`` | a third of the overlap, so that two lost responses in a row fit into it |
+  /// | ``RefreshTokenReuse/predecessor`` | 20 s |
+  /// | ``RefreshTokenReuse/notRotated`` | 10 s |
+  /// | ``RefreshTokenReuse/never``, `nil` | ``responseTimeout`` |
+  ///
+  /// No value exceeds ``responseTimeout``.
+  public var reuse: RefreshTokenReuse?
 
   /// Creates a policy with ``SessionPolicy/aheadOfExpiry``'s defaults. A `responseTimeout` below 1 s is raised to 1 s.
   public init(
     margin: Duration = .seconds(300), usesTimer: Bool = true, minimumAge: Duration = .seconds(5),
-    responseTimeout: Duration = .seconds(60)
+    responseTimeout: Duration = .seconds(60), reuse: RefreshTokenReuse? = nil
   ) {
+    self.reuse = reuse
     self.responseTimeout = max(.seconds(1), responseTimeout)
     self.margin = margin
     self.usesTimer = usesTimer
@@ -82,8 +95,8 @@ public struct RetryPolicy: Sendable, Hashable {
   /// The number of attempts before waiting callers get the error, of a refresh ``SessionError/requestFailed(_:retryAfter:)``.
   /// Default 4, at least 1.
   ///
-  /// At a server without rotation keys, a refresh without a response is repeated once only, when
-  /// ``RefreshPolicy/responseTimeout`` has passed.
+  /// At a server without rotation keys, a refresh to which a response may still arrive is repeated once only, when the limit of
+  /// ``RefreshPolicy/reuse`` has passed; within a known overlap as often as here.
   public var attempts: Int
   /// The upper bound of the first delay. Default 250 ms.
   public var base: Duration

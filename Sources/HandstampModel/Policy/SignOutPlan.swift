@@ -44,7 +44,7 @@ public struct SignOutPlan: Sendable, Hashable {
     switch reason {
     case .accountClosed: .everything
     case .signedOut, .revoked: .standard
-    case .replaced, .tokenReuseDetected, .expired, .idle, .rejected, .erased: .expiry
+    case .replaced, .tokenReuseDetected, .expired, .idle, .repeatRefused, .rejected, .erased: .expiry
     }
   }
 }

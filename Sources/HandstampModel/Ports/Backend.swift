@@ -8,16 +8,12 @@ public protocol Backend: Sendable {
 
   /// Requests new tokens.
   ///
-  /// If the server supports rotation keys, this call may send the same token and key again. If not, it must send the token at
+  /// If the server accepts the rotation key, this call may send the same token and key again. If not, it must send the token at
   /// most once, with ``TransportRequest/mayReuseConnection`` set to `false`, and with a ``TransportRequest/timeout`` longer
   /// than ``RefreshPolicy/responseTimeout`` (default 60 s): the default of 20 s is too short. A response that arrives after the
-  /// time-out is lost, and the new refresh token with it. The controller cancels the call after
+  /// time-out is lost, and the new refresh token with it. The controller cancels the call after at most
   /// ``RefreshPolicy/responseTimeout``, not counting time in which the program was suspended.
-  ///
-  /// - Parameters:
-  ///   - token: the current refresh token.
-  ///   - key: the rotation key to send with it; ignored without ``BackendAbilities/supportsRotationKeys``.
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult
 
   /// Ends one session at the server (RFC 7009).
   ///
@@ -31,10 +27,16 @@ public protocol Backend: Sendable {
 
 /// The optional features of a backend, as one value.
 public struct BackendAbilities: Sendable {
-  /// Whether the server accepts a ``RotationKey``: an idempotency key for one rotation of the refresh token, not a
-  /// cryptographic key. If not, a refresh token is presented only under the vault's refresh lock, and never again before
-  /// ``RefreshPolicy/responseTimeout`` has passed. Default `false`.
+  /// Whether the server accepts a ``RotationKey`` with every refresh of every session: an idempotency key for one rotation of the
+  /// refresh token, not a cryptographic key. If not, a refresh token is presented only under the vault's refresh lock, and never
+  /// again while a response to it may arrive; except in sessions whose last response has
+  /// ``TokenResponse/acceptsRotationKey``. Default `false`.
   public var supportsRotationKeys: Bool
+  /// Whether ``Backend/refresh(_:)`` obeys a ``RefreshRequest/target``. Default `false`.
+  public var supportsTargets: Bool
+  /// How the server treats a refresh token that it has replaced; `nil` (the default) if that is not known.
+  /// ``RefreshPolicy/reuse`` takes precedence.
+  public var reuse: RefreshTokenReuse?
   /// The URL of the server that issues the tokens. Its 401 responses end the session if the `code` of the problem document (RFC
   /// 9457) is `session_ended`. Matched as an origin (scheme, host, port); responses of other origins do not end the session.
   /// `nil` (the default) if no API's response ends it.
@@ -44,8 +46,11 @@ public struct BackendAbilities: Sendable {
   public var credential: (any RequestCredential)?
 
   public init(
-    supportsRotationKeys: Bool = false, sessionEndingOrigin: String? = nil, credential: (any RequestCredential)? = nil
+    supportsRotationKeys: Bool = false, sessionEndingOrigin: String? = nil,
+    credential: (any RequestCredential)? = nil, reuse: RefreshTokenReuse? = nil, supportsTargets: Bool = false
   ) {
+    self.supportsTargets = supportsTargets
+    self.reuse = reuse
     self.supportsRotationKeys = supportsRotationKeys
     self.sessionEndingOrigin = sessionEndingOrigin
     self.credential = credential

@@ -18,7 +18,9 @@ public enum RefreshResult: Sendable, Hashable {
   case superseded
   /// Anything else: no response, a time-out, a 5xx, a 429, an HTML page, `invalid_client`. The session continues, and the
   /// refresh is retried after `retryAfter`, but at most ``RetryPolicy/cap``; without one, by the back-off of ``RetryPolicy``.
-  /// At a server without rotation keys, a refresh whose outcome is unknown waits at least ``RefreshPolicy/responseTimeout``.
+  /// At a server without rotation keys, the failure also says whether a response may still arrive: after a broken connection, or a
+  /// complete response of something else than the endpoint, the token is presented again within seconds, after a time-out only
+  /// when the limit of the first attempt has passed.
   case noDecision(RequestFailure, retryAfter: Duration? = nil)
 }
 

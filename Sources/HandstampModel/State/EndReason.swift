@@ -11,7 +11,8 @@ public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   case revoked
   /// Another sign-in on the same device took its place, with the same account or another.
   case replaced
-  /// Token reuse: two clients presented the same refresh token, so it had been copied.
+  /// A refresh token was used twice (RFC 9700 section 4.14.2): it had been copied, or, where neither a key nor a proof tells them
+  /// apart, a request was delivered late.
   case tokenReuseDetected = "misused"
   /// The session reached its maximum age.
   case expired
@@ -19,6 +20,9 @@ public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   case idle
   /// The account was disabled or deleted.
   case accountClosed = "account_closed"
+  /// The server did not accept the repeat of a refresh whose response was lost. An overlap at the server, see
+  /// ``RefreshTokenReuse/overlap(_:)``, prevents that.
+  case repeatRefused = "repeat_refused"
   /// The server no longer accepts the session and gave no reason, or one that this version does not know.
   case rejected
   /// The stored session is missing, and so is the record of its end that would give the reason.

@@ -124,14 +124,22 @@ public struct TokenResponse: Sendable, Hashable {
   /// `RevocationHandle(refresh.secret)`, with the sign-in. As long as the two are equal, each rotation replaces the handle as
   /// well. The handle of a refresh is ignored, so a handle that merely contains the refresh token becomes outdated.
   public var revocation: RevocationHandle?
+  /// The scopes of the access token; `nil` (the default) if the server did not say: those that were requested (RFC 6749 section
+  /// 5.1).
+  public var scopes: [String]?
+  /// Whether the server used the request's ``RotationKey``, so that the same request may be repeated freely. Default `false`.
+  /// Ignored with ``BackendAbilities/supportsRotationKeys``.
+  public var acceptsRotationKey: Bool
   /// The issuer's URL (OpenID Connect Core 1.0 section 2); the profile's ID is unique only within it. `nil` (the default) for
   /// apps with a single server. Used by `Accounts`; ignored after a refresh.
   public var issuer: String?
 
   public init(
     tokens: TokenSet, session: SessionID? = nil, profile: Profile? = nil, revocation: RevocationHandle? = nil,
-    issuer: String? = nil
+    issuer: String? = nil, acceptsRotationKey: Bool = false, scopes: [String]? = nil
   ) {
+    self.scopes = scopes
+    self.acceptsRotationKey = acceptsRotationKey
     self.tokens = tokens
     self.session = session
     self.profile = profile

@@ -32,29 +32,22 @@ extension TokenRefusal {
 /// Why a refresh brought no tokens: any result but ``RefreshResult/granted(_:)``.
 struct RefreshProblem: Error {
   var result: RefreshResult
-
-  /// The error for callers.
-  var error: SessionError {
-    switch result {
-    case .granted: .invalidResponse("tokens")
-    case .rejected(let reason): .sessionEnded(reason)
-    case .superseded: .storageOutdated
-    // A new refresh token is for the session alone.
-    case .noDecision(.unusableTokens(let reason, _), let retryAfter):
-      SessionError(.unusableTokens(reason, successor: nil), retryAfter: retryAfter)
-    case .noDecision(let failure, let retryAfter): SessionError(failure, retryAfter: retryAfter)
-    }
-  }
 }
 
 extension RefreshProblem {
   /// Maps a response to a refresh other than 200: only `invalid_grant` in a JSON body with 400, 401 or 403 ends the session,
   /// and only an error of RFC 6749 section 5.2 means that the token is unchanged.
-  init(_ response: TransportResponse, at now: UnixTime) {
+  ///
+  /// - Parameter isOwn: whether the server speaks Handstamp's additions, `error_code` and `reason`.
+  init(_ response: TransportResponse, isOwn: Bool, at now: UnixTime) {
     let refusal = TokenRefusal(response)
     guard let refusal, [400, 401, 403].contains(response.status), refusal.error == "invalid_grant" else {
       self.init(
         result: .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryDelay()))
+      return
+    }
+    guard isOwn else {
+      self.init(result: .rejected(.rejected))
       return
     }
     if refusal.error_code == "superseded" {

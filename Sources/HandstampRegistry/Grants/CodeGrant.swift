@@ -79,12 +79,17 @@ public struct CodeClaim: Sendable, Hashable {
   public var verifier: Secret
   /// The thumbprint of the key of the request's DPoP proof. The session's tokens are bound to that key.
   public var thumbprint: String?
+  /// The mark of the request's rotation key; `nil` if it sent none.
+  public var key: KeyMark?
 
-  public init(client: String, redirectURI: String, verifier: Secret, thumbprint: String? = nil) {
+  public init(
+    client: String, redirectURI: String, verifier: Secret, thumbprint: String? = nil, key: KeyMark? = nil
+  ) {
     self.client = client
     self.redirectURI = redirectURI
     self.verifier = verifier
     self.thumbprint = thumbprint
+    self.key = key
   }
 }
 
@@ -165,7 +170,8 @@ extension Registry {
         id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: record.payload,
         createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
       let origin = SessionOrigin(
-        kind: .plain, client: client, thumbprint: claim.thumbprint, session: session,
+        kind: claim.key == nil ? .plain : .keyed, client: client, thumbprint: claim.thumbprint, key: claim.key,
+        session: session,
         authenticatedAt: grant.authenticatedAt,
         latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil)
       do throws(RegistryError) {

@@ -148,7 +148,7 @@ extension Registry {
   ///
   /// - Parameter admits: whether the code is for what the request asks for. Called before anything is written.
   public func redeemDevice(
-    _ presented: Secret, client: String, thumbprint: String? = nil, now: UnixTime,
+    _ presented: Secret, client: String, thumbprint: String? = nil, key: KeyMark? = nil, now: UnixTime,
     admits: (SessionClient) -> Bool = { _ in true }
   ) async throws(RegistryError) -> DeviceOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
@@ -165,7 +165,7 @@ extension Registry {
       var source = source
       let session = SessionBytes(from: &source)
       let origin = SessionOrigin(
-        kind: .plain, client: granted, thumbprint: thumbprint, session: session,
+        kind: key == nil ? .plain : .keyed, client: granted, thumbprint: thumbprint, key: key, session: session,
         authenticatedAt: grant.authenticatedAt, isElsewhere: true)
       do throws(RegistryError) {
         return .signedIn(

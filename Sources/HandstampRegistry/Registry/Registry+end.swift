@@ -19,7 +19,7 @@ extension EndReason {
   fileprivate var reachesClients: Bool {
     switch self {
     case .expired, .idle, .replaced: false
-    case .signedOut, .revoked, .tokenReuseDetected, .accountClosed, .rejected, .erased: true
+    case .signedOut, .revoked, .tokenReuseDetected, .accountClosed, .repeatRefused, .rejected, .erased: true
     }
   }
 }

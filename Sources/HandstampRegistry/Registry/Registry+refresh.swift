@@ -8,11 +8,11 @@ public enum RefreshOutcome: Sendable, Hashable {
   case superseded(SessionID)
   /// `invalid_grant` with the reason: the session has ended, or is unknown.
   case ended(SessionID, EndReason)
-  /// `invalid_grant` with the reason `misused`: two parties hold the token. This call ended the session.
+  /// `invalid_grant` with the reason `misused`: a token was used twice. This call ended the session.
   case theft(SessionRow, TheftSign, [StoredEvent])
   /// `invalid_grant` without details: this server did not issue the token. Nothing changed.
   case forged
-  /// `invalid_request`: a keyed session needs a well-formed rotation key. Nothing changed.
+  /// `invalid_request`: the rotation key is malformed, or missing in a session of the server's own protocol. Nothing changed.
   case invalidRequest
   /// `invalid_grant`: the session belongs to another client. Nothing changed.
   case otherClient
@@ -32,6 +32,8 @@ public enum RefreshOutcome: Sendable, Hashable {
   /// How a successor came about.
   public enum Course: Sendable, Hashable {
     case rotated
+    /// The client proves itself, so its refresh token stays.
+    case kept
     /// The request was a retry and got the same successor again.
     case repeated
     /// The store had lost this many rotations. Operators should be alerted.
@@ -44,17 +46,19 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - token: the `refresh_token` parameter, any bytes.
-  ///   - key: the `rotation_key` parameter, any bytes; an invalid key counts as none.
+  ///   - key: the `rotation_key` parameter, any bytes.
   ///   - client: the requesting client; `nil` for the server's own app.
   ///   - proof: the thumbprint of the key of the request's DPoP proof.
+  ///   - terms: what is known of the client; that it proves itself also if the session is bound to its key.
   ///   - admits: whether the session was granted what the request asks for. Called before anything is written.
   public func refresh(
-    _ token: RefreshToken, key: Secret?, client: String? = nil, proof: String? = nil, now: UnixTime,
+    _ token: RefreshToken, key: Secret?, client: String? = nil, proof: String? = nil,
+    terms: RefreshTerms = RefreshTerms(), now: UnixTime,
     admits: @escaping @Sendable (SessionRow) -> Bool = { _ in true }
   ) async throws(RegistryError) -> RefreshOutcome {
     switch mint.read(token) {
     case .genuine(let claims):
-      return try await refresh(claims, key: key, client: client, proof: proof, now: now, admits: admits)
+      return try await refresh(claims, key: key, client: client, proof: proof, terms: terms, now: now, admits: admits)
     case .forged: return .forged
     case .unknownKey(let id): throw .unknownKey(id)
     }
@@ -62,22 +66,25 @@ extension Registry {
 
   /// Handles a refresh whose token was read before, see ``TokenMint/read(_:)-(RefreshToken)``.
   package func refresh(
-    _ claims: RefreshClaims, key: Secret?, client: String? = nil, proof: String? = nil, now: UnixTime,
+    _ claims: RefreshClaims, key: Secret?, client: String? = nil, proof: String? = nil,
+    terms: RefreshTerms = RefreshTerms(), now: UnixTime,
     admits: @escaping @Sendable (SessionRow) -> Bool = { _ in true }
   ) async throws(RegistryError) -> RefreshOutcome {
-    // 16 bytes encode to 22 characters; nothing longer is decoded.
-    let key = key.flatMap { $0.count == 22 ? $0.withExposed(RotationKey.init(wireText:)) : nil }
-    let mark = key.map(KeyMark.init(of:))
+    let mark = key.flatMap { KeyMark(parameter: $0) }
+    guard key == nil || mark != nil else { return .invalidRequest }
     let id = claims.session.id
     for _ in 0..<Registry.attempts {
       let drawn = KeyMark(rawValue: random())
       let decided = try await change(id) {
-        row -> (value: Decision, changes: [RegistryChange], events: [RegistryEvent]) in
+        row, stored -> (value: Decision, changes: [RegistryChange], events: [RegistryEvent]) in
         guard let row else { return (.refused(.ended(id, .rejected)), [], []) }
         guard row.client?.id == client else { return (.refused(.otherClient), [], []) }
         guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return (.refused(.otherProof), [], []) }
         guard admits(row) else { return (.refused(.notGranted), [], []) }
-        let verdict = rotation.decide(row: row, token: claims, key: mark, drawn: drawn, now: now)
+        var terms = terms
+        if row.dpopThumbprint != nil { terms.isConstrained = true }
+        let verdict = rotation.decide(
+          row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
         let (changes, events) = writes(of: verdict, on: row, now: now)
         return (.verdict(verdict, row), changes, events)
       }
@@ -102,15 +109,19 @@ extension Registry {
     of verdict: RotationVerdict, on row: SessionRow, now: UnixTime
   ) -> (changes: [RegistryChange], events: [RegistryEvent]) {
     switch verdict {
-    case .rotate(let next, _), .fastForward(let next, _, _):
+    case .rotate(let next, _), .stay(let next, _), .fastForward(let next, _, _):
       return ([.replaceSession(next, expecting: row.revision)], [])
     case .theft(let ended, let sign):
-      // The theft is a fact, however often either party refreshes in the meantime.
+      // The second use is a fact, however often either party refreshes in the meantime.
       let end = ending(row, SessionEnd(at: now, reason: .tokenReuseDetected))
       let notice = notice(.tokenTheft, of: row.account, device: row.device.name, now: now)
       let audit = audited(
         .theftDetected, account: row.account, session: row.id, details: #"{"sign":"\#(sign.rawValue)"}"#, at: now)
       return (end + [audit] + notice, [.revoked(ended, at: now)])
+    case .again(_, let next) where !row.isKeyed:
+      // A thief who refreshes within the overlap gets the same successor: the owner may want to know when.
+      let audit = audited(.refreshRepeated, account: row.account, session: row.id, at: now)
+      return ((next.map { [.replaceSession($0, expecting: row.revision)] } ?? []) + [audit], [])
     case .again, .superseded, .ended, .invalidRequest: return ([], [])
     }
   }
@@ -121,9 +132,10 @@ extension Registry {
   ) -> RefreshOutcome {
     switch verdict {
     case .rotate(let next, let successor): issue(next, successor, .rotated)
+    case .stay(let next, let token): issue(next, token, .kept)
     case .fastForward(let next, let successor, let lost): issue(next, successor, .fastForwarded(lost: lost))
     case .theft(let ended, let sign): .theft(ended, sign, events)
-    case .again(let successor): issue(row, successor, .repeated)
+    case .again(let successor, _): issue(row, successor, .repeated)
     case .superseded: .superseded(row.id)
     case .ended(let reason): .ended(row.id, reason)
     case .invalidRequest: .invalidRequest
@@ -144,7 +156,10 @@ extension Registry {
   /// Changes a session. Returns `nil` if something that the changes expect has changed or is missing, or what they create exists.
   private func change<Value: Sendable>(
     _ id: SessionID,
-    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+    _ decide:
+      @escaping @Sendable (SessionRow?, UnixTime?) -> (
+        value: Value, changes: [RegistryChange], events: [RegistryEvent]
+      )
   ) async throws(RegistryError) -> (value: Value, events: [StoredEvent])? {
     try await unlessChanged { () throws(RegistryStoreError) in try await store.change(id, decide) }
   }

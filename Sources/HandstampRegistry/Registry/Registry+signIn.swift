@@ -17,6 +17,8 @@ struct SessionOrigin: Sendable {
   var client: SessionClient?
   /// The JWK thumbprint that its tokens are bound to.
   var thumbprint: String?
+  /// The rotation key that an OAuth client sent with its sign-in.
+  var key: KeyMark?
   /// Its ID, if the caller has to know it in advance.
   var session: SessionBytes?
   /// When the user proved to be the account's owner; `nil` if that was just now.
@@ -141,7 +143,8 @@ extension Registry {
     let absolute = (isBrowser ? limits.browserAbsoluteLimit : limits.absoluteLimit).map { now.advanced(by: $0) }
     return SessionRow(
       session: origin.session ?? SessionBytes(from: &source), account: account, device: device, kind: origin.kind,
-      client: origin.client, createdAt: now, authenticatedAt: origin.authenticatedAt,
+      client: origin.client, ring: KeyRing(origin.key.map { [.keyed($0)] } ?? []), createdAt: now,
+      authenticatedAt: origin.authenticatedAt,
       absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
       idleLimit: isBrowser ? limits.browserIdleLimit : limits.idleLimit,
       dpopThumbprint: origin.thumbprint)

@@ -1,11 +1,31 @@
-/// The rotation keys of a session's last rotations, which tell a retry from a replay.
+/// The rotation keys of a session's last rotations, which tell a retry from a second use. Where a key came with the sign-in, it
+/// counts as the first: of the rotation before the token 0.
 public struct KeyRing: Sendable, Hashable {
   /// One accepted rotation.
   public enum Entry: Sendable, Hashable {
-    /// The rotation took place with this key.
-    case known(KeyMark)
+    /// The rotation took place with this key of the client.
+    case keyed(KeyMark)
+    /// The client sent no key, and the server drew this one.
+    case drawn(KeyMark)
     /// The rotation took place, but the store lost it, so its key is not known.
     case unknown
+
+    /// The mark in the token that the rotation made; `nil` if it is not known.
+    var mark: KeyMark? {
+      switch self {
+      case .keyed(let mark), .drawn(let mark): mark
+      case .unknown: nil
+      }
+    }
+
+    /// Returns a rotation of the same kind with another mark.
+    func with(_ mark: KeyMark) -> Entry {
+      switch self {
+      case .keyed: .keyed(mark)
+      case .drawn: .drawn(mark)
+      case .unknown: .unknown
+      }
+    }
   }
 
   /// How many rotations a ring remembers.
@@ -25,19 +45,31 @@ public struct KeyRing: Sendable, Hashable {
     if entries.count > size { entries.removeFirst(entries.count - size) }
   }
 
-  /// Nine bytes per entry: 1 and the mark, or nine zeros for an unknown one.
-  public var bytes: [UInt8] {
+  /// Nine bytes per entry: a tag and the mark; nine zeros for an unknown one.
+  ///
+  /// | tag | in a plain session | in a keyed session |
+  /// |---|---|---|
+  /// | 1 | drawn | keyed |
+  /// | 2 | – | drawn |
+  ///
+  /// Servers of versions without drawn rotations in keyed sessions cannot read the tag 2, and so answer such a session's refreshes
+  /// with 503 instead of treating a repeat as a second use.
+  public func bytes(in kind: SessionKind) -> [UInt8] {
     entries.flatMap { entry in
       switch entry {
-      case .known(let mark): [1] + bigEndian(mark.rawValue)
+      case .keyed(let mark): [1] + bigEndian(mark.rawValue)
+      case .drawn(let mark): [KeyRing.drawnTag(in: kind)] + bigEndian(mark.rawValue)
       case .unknown: [UInt8](repeating: 0, count: 9)
       }
     }
   }
 
-  /// Parses ``bytes``. Returns `nil` for any other input.
-  public init?(bytes: some Collection<UInt8>) {
+  private static func drawnTag(in kind: SessionKind) -> UInt8 { kind == .plain ? 1 : 2 }
+
+  /// Parses ``bytes(in:)``. Returns `nil` for any other input.
+  public init?(bytes: some Collection<UInt8>, in kind: SessionKind) {
     guard bytes.count % 9 == 0, bytes.count / 9 <= KeyRing.greatestSize else { return nil }
+    let drawnTag = KeyRing.drawnTag(in: kind)
     // Copy into an array: slices of generic collections are slow, and this runs on every refresh.
     let bytes = Array(bytes)
     entries = []
@@ -46,7 +78,8 @@ public struct KeyRing: Sendable, Hashable {
       var mark: UInt64 = 0
       for place in 1...8 { mark = mark << 8 | UInt64(bytes[start + place]) }
       switch (bytes[start], mark) {
-      case (1, _): entries.append(.known(KeyMark(rawValue: mark)))
+      case (drawnTag, _): entries.append(.drawn(KeyMark(rawValue: mark)))
+      case (1, _): entries.append(.keyed(KeyMark(rawValue: mark)))
       case (0, 0): entries.append(.unknown)
       case (_, _): return nil
       }

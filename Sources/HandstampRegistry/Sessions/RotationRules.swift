@@ -7,11 +7,12 @@ package struct RotationRules: Sendable, Hashable {
   /// Whether a token's mark is compared with the rotation that made it. Without it, after a store has lost a commit, two
   /// holders can go on along two branches undetected.
   package var comparesMark = true
-  /// Whether a keyed session is served without a key, like a plain one. If so, a thief can leave the key out and follow the
+  /// Whether a session of the server's own protocol is served without a key. If so, a thief can leave the key out and follow the
   /// victim undetected.
   package var servesKeyless = false
-  /// How long a plain session gets the same successor again.
-  package var replayWindow = Duration.seconds(30)
+  /// Whether a keyed OAuth session gets a drawn rotation's successor again for a key. If so, a thief who leaves the key out, and is
+  /// always first, can follow the victim undetected.
+  package var repeatsDrawnWithKey = false
 
   package init() {}
 }
@@ -21,6 +22,6 @@ struct RotationRules: Sendable, Hashable {
   let ringSize = KeyRing.size
   let comparesMark = true
   let servesKeyless = false
-  let replayWindow = Duration.seconds(30)
+  let repeatsDrawnWithKey = false
 }
 #endif

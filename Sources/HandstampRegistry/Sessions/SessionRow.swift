@@ -1,10 +1,11 @@
 public import HandstampCore
 
-/// Whether the client of a session sends rotation keys. Fixed at sign-in, for the lifetime of the session.
+/// Whether the client of a session sends rotation keys.
 public enum SessionKind: String, Sendable, Hashable, Codable, CaseIterable {
-  /// Every refresh carries a key. A refresh without one is refused; otherwise a thief could leave the key out.
+  /// It does, or has done so once. In the server's own protocol every refresh carries a key, and one without is refused. In an OAuth
+  /// session, each rotation is keyed or drawn, see ``Rotation``.
   case keyed
-  /// The client does not support rotation keys, such as a third-party OAuth library.
+  /// It never has: an OAuth client that does not know of such keys.
   case plain
   /// A browser, which has a cookie instead of tokens. It cannot be refreshed.
   case browser
@@ -68,7 +69,8 @@ public struct SessionRow: Sendable, Hashable {
   public let session: SessionBytes
   public let account: AccountID
   public var device: DeviceInfo
-  public let kind: SessionKind
+  /// Changes only from plain to keyed.
+  public var kind: SessionKind
   /// `nil` for a session of the server's own app.
   public let client: SessionClient?
   /// How often the refresh token was rotated, which is the counter of the current token.
@@ -78,6 +80,7 @@ public struct SessionRow: Sendable, Hashable {
   /// When the user proved to be the account's owner, with a password for example. Before ``createdAt`` if the session comes
   /// from a browser in which the user had been signed in.
   public var authenticatedAt: UnixTime
+  /// By the store's clock, see ``RegistryStore/change(_:_:)``.
   public var rotatedAt: UnixTime
   /// Lags behind by up to a minute, see ``RegistryLimits/touchInterval``.
   public var lastSeenAt: UnixTime
@@ -143,6 +146,22 @@ extension SessionRow {
     if let absoluteExpiry, now >= absoluteExpiry { return .expired }
     if let idleExpiry, now >= idleExpiry { return .idle }
     return nil
+  }
+
+  /// Whether the client sent a key with the last rotation, or with the sign-in. It may then repeat that request freely.
+  public var isKeyed: Bool {
+    switch ring.entries.last {
+    case .drawn?: false
+    case .keyed?, .unknown?, nil: kind == .keyed
+    }
+  }
+
+  /// Returns the row as used at `now`.
+  func seen(at now: UnixTime) -> SessionRow {
+    var row = self
+    row.lastSeenAt = max(row.lastSeenAt, now)
+    row.revision += 1
+    return row
   }
 
   /// Returns the ring's entry for the rotation of `counter`, or `nil` if it is too old or has not taken place yet.

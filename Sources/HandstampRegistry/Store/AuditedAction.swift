@@ -31,7 +31,9 @@ public struct AuditedAction: Sendable, Hashable {
     case sessionEnded = "session.ended"
     /// All sessions of an account were ended, but perhaps one.
     case sessionsEnded = "sessions.ended"
-    /// A copied refresh token was presented.
+    /// A refresh that carried no key and no proof was repeated within the overlap, and got the same successor.
+    case refreshRepeated = "session.refresh_repeated"
+    /// A refresh token was used a second time.
     case theftDetected = "session.theft_detected"
     /// The owner no longer allows an OAuth client anything.
     case consentWithdrawn = "consent.withdrawn"

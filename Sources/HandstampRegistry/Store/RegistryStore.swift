@@ -15,11 +15,15 @@ public protocol RegistryStore: Sendable {
   /// A store that can do this in one step does, so that nothing changes the session in between. By default, it reads and then
   /// writes: state the revisions that the changes expect, and call again after ``RegistryStoreError/conflict``.
   ///
-  /// - Parameter decide: called with the session, or with `nil` if there is none. It must not wait, may be called more than
-  ///   once, and may return no changes.
+  /// - Parameter decide: called with the session, or with `nil` if there is none; and with the time of the store's own clock, which
+  ///   all servers at the store share, or with `nil` if it has no other clock than its one server. It must not wait, may be called
+  ///   more than once, and may return no changes.
   @concurrent func change<Value: Sendable>(
     _ id: SessionID,
-    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+    _ decide:
+      @escaping @Sendable (SessionRow?, UnixTime?) -> (
+        value: Value, changes: [RegistryChange], events: [RegistryEvent]
+      )
   ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent])
 
   /// Returns the session with that ID, ended or not, or `nil` if there is none.
@@ -97,9 +101,12 @@ extension RegistryStore {
 
   @concurrent public func change<Value: Sendable>(
     _ id: SessionID,
-    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+    _ decide:
+      @escaping @Sendable (SessionRow?, UnixTime?) -> (
+        value: Value, changes: [RegistryChange], events: [RegistryEvent]
+      )
   ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
-    let (value, changes, events) = decide(try await session(id))
+    let (value, changes, events) = decide(try await session(id), nil)
     guard !changes.isEmpty || !events.isEmpty else { return (value, []) }
     return (value, try await write(changes, events: events))
   }
@@ -111,7 +118,7 @@ public enum RegistryChange: Sendable, Hashable {
   /// was not ended; with `notFound` if the account does not exist. Stored with revision 0.
   case createSession(SessionRow)
   /// Replaces a session. Fails with `notFound` if it does not exist, with `conflict` if its revision is not the expected one.
-  /// Stored with revision `expecting + 1`. Account, kind and creation time never change.
+  /// Stored with revision `expecting + 1`. Account and creation time never change.
   case replaceSession(SessionRow, expecting: Int64)
   /// Ends a session, whatever its revision, so that constant writes cannot keep it alive. Fails with `notFound` if it does not
   /// exist, with `conflict` if it was ended before. Removes the push token, increments the revision and changes nothing else.

@@ -36,6 +36,13 @@ public struct KeyMark: Sendable, Hashable {
   public init(rawValue: UInt64) { self.rawValue = rawValue }
   public init(of key: RotationKey) { rawValue = Derivation.mark(of: key.secret) }
 
+  /// Parses the parameter `rotation_key`; `nil` for any text that is not a key.
+  package init?(parameter: Secret) {
+    // 16 bytes encode to 22 characters; nothing longer is decoded.
+    guard parameter.count == 22, let key = parameter.withExposed(RotationKey.init(wireText:)) else { return nil }
+    self.init(of: key)
+  }
+
   /// The mark in the first token of a session. It is not checked.
   public static let zero = KeyMark(rawValue: 0)
 }

@@ -120,11 +120,12 @@ struct MailWriter: Sendable {
         "A session of your account was ended",
         Secret(
           """
-          Your sign-in at \(issuer) on \(device.map { "the device that calls itself \($0)" } ?? "one of your devices") was copied, and \
-          the copy was used. That session was ended on \(time). Sign in again on that device.
+          A refresh token of your session at \(issuer) on \(device.map { "the device that calls itself \($0)" } ?? "one of your devices") \
+          was used twice. That session was ended on \(time). Sign in again on that device.
 
-          If you restored the device from a backup, this is the reason. Otherwise, a program on it may have read your
-          sign-in: check the device, then change your password. These devices are signed in now:
+          A device that was restored from a backup, or a request that the network delivered twice, can be the reason. But a
+          program on the device may have copied the session: check the device, then change your password. These devices are
+          signed in now:
           \(devicesLink)
           """)
       )

@@ -50,11 +50,14 @@ struct PublishedMetric: Sendable {
     PublishedMetric("password_hashes_total", "Runs of Argon2.") { $0.passwordHashes },
     PublishedMetric("password_queue", "Requests that hash a password, or wait for it.") { $0.passwordQueue },
     PublishedMetric("rotations_total", "Refreshes that rotated the token.") { $0.rotations },
+    PublishedMetric("kept_tokens_total", "Refreshes of clients with a secret or a proof, whose refresh token stayed.") {
+      $0.kept
+    },
     PublishedMetric("repeats_total", "Retried refreshes that got the same successor.") { $0.repeats },
     PublishedMetric("superseded_total", "Refreshes with a token and key that were answered long ago.") {
       $0.superseded
     },
-    PublishedMetric("thefts_total", "Sessions ended because a refresh token had been copied.") { $0.thefts },
+    PublishedMetric("thefts_total", "Sessions ended because a refresh token was used twice.") { $0.thefts },
     PublishedMetric("fast_forwards_total", "Refreshes with a token ahead of a store that had lost commits.") {
       $0.fastForwards
     },

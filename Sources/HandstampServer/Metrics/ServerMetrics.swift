@@ -45,9 +45,11 @@ public final class ServerMetrics: Sendable {
     public var rotations = 0
     /// Retried refreshes that got the same successor.
     public var repeats = 0
+    /// Refreshes of clients that prove who they are, whose refresh token stayed.
+    public var kept = 0
     /// Refreshes with a token and key that were answered long ago.
     public var superseded = 0
-    /// Sessions ended because a refresh token had been copied.
+    /// Sessions ended because a refresh token was used twice.
     public var thefts = 0
     /// Refreshes with a token ahead of the store, which had lost commits.
     public var fastForwards = 0

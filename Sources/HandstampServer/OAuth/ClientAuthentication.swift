@@ -1,6 +1,7 @@
 #if Server
 import Foundation
 import HandstampCore
+import HandstampRegistry
 import HTTPTypes
 import Hummingbird
 
@@ -11,6 +12,15 @@ enum Caller: Sendable {
   case client(ConfiguredClient)
 
   var client: ConfiguredClient? { if case .client(let client) = self { client } else { nil } }
+
+  /// What the registry has to know of the client to refresh its session.
+  ///
+  /// - Parameter life: how long access tokens are valid. The overlap is at most half of that: a client refreshes once per access
+  ///   token, so a longer overlap would reach back to the refresh before.
+  func terms(accessTokenLife life: Duration) -> RefreshTerms {
+    RefreshTerms(
+      isConstrained: client?.secretHash != nil, overlap: min(client?.refreshOverlap ?? RefreshTerms.overlap, life / 2))
+  }
 }
 
 /// Reads the form of a request to an OAuth endpoint and authenticates its client (RFC 6749 section 2.3).

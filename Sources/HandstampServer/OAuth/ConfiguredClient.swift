@@ -2,6 +2,7 @@
 import Crypto
 import Foundation
 public import HandstampCore
+public import HandstampRegistry
 import HandstampSupport
 
 /// An OAuth client (RFC 6749 section 2) that users can allow to access their accounts, as configured by the operator. There
@@ -39,6 +40,10 @@ public struct ConfiguredClient: Sendable, Hashable {
   public let accessTokenSigning: SigningKeys.Algorithm
   /// The algorithm that signs its ID tokens and logout tokens: ES256, unless it knows only RS256.
   public let idTokenSigning: SigningKeys.Algorithm
+  /// How long its refresh token gets the same successor again after it was rotated, if the client sends no rotation key, has no
+  /// secret and proves no possession of a key: 2 min, at most half the lifetime of access tokens. With zero, one lost response ends
+  /// the session; whatever it is, a thief who refreshes within it after each refresh of the owner is not noticed.
+  public let refreshOverlap: Duration
   /// Where it hears that a session has ended (OpenID Connect Back-Channel Logout 1.0): an `https` URL, or `http` on this machine.
   public let backChannelLogoutURI: String?
   /// Where browsers may be sent after it has signed its user out (OpenID Connect RP-Initiated Logout 1.0), compared byte by byte.
@@ -50,7 +55,7 @@ public struct ConfiguredClient: Sendable, Hashable {
     flows: Set<Flow> = [.code], scopes: [String] = [], audiences: [String] = [], isFirstParty: Bool = false,
     introspects: Bool = false, accessTokenSigning: SigningKeys.Algorithm = .es256,
     idTokenSigning: SigningKeys.Algorithm = .es256, backChannelLogoutURI: String? = nil,
-    postLogoutRedirectURIs: [String] = []
+    postLogoutRedirectURIs: [String] = [], refreshOverlap: Duration = RefreshTerms.overlap
   ) throws(ClientFault) {
     guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy({ (33...126).contains($0) }) else { throw .badID }
     guard secretHash.map({ $0.count == 32 }) ?? true else { throw .badSecret(id) }
@@ -58,6 +63,7 @@ public struct ConfiguredClient: Sendable, Hashable {
       guard ConfiguredClient.isSafe(uri) else { throw .badRedirect(id, uri) }
     }
     guard !flows.contains(.code) || !redirectURIs.isEmpty else { throw .noRedirect(id) }
+    guard refreshOverlap >= .zero, refreshOverlap <= .seconds(86_400) else { throw .badOverlap(id) }
     guard !introspects || secretHash != nil else { throw .noSecret(id) }
     for scope in scopes {
       // RFC 6749 section 3.3.
@@ -83,6 +89,7 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.idTokenSigning = idTokenSigning
     self.backChannelLogoutURI = backChannelLogoutURI
     self.postLogoutRedirectURIs = postLogoutRedirectURIs
+    self.refreshOverlap = refreshOverlap
   }
 
   /// Whether it speaks OpenID Connect.
@@ -167,6 +174,8 @@ public enum ClientFault: Error, Sendable, Hashable {
   /// A client that introspects all tokens requires a secret.
   case noSecret(String)
   case badScope(String, String)
+  /// The overlap is negative or longer than a day.
+  case badOverlap(String)
   /// The client is to be told of ended sessions, but lacks the scope `openid`, without which it has no ID token.
   case noOpenID(String)
   /// A client is to be told of ended sessions, and the server has no transport to do it.

@@ -54,7 +54,7 @@ struct TokenController: Sendable {
     let now = clock.now
     let outcome = try await registry.acting(as: .server(from: client.text)).refresh(
       claims, key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
-      proof: proof?.thumbprint, now: now
+      proof: proof?.thumbprint, terms: caller.terms(accessTokenLife: responses.tokens.life), now: now
     ) { wish.narrowed($0.client) != nil }
     switch outcome {
     case .issued(let issue):
@@ -72,7 +72,7 @@ struct TokenController: Sendable {
       journal.logouts.signal(.look)
       metrics.update { $0.thefts += 1 }
       logger.warning(
-        "Copied refresh token detected, session ended",
+        "A refresh token was used twice, session ended",
         metadata: [
           "handstamp.session": "\(row.id)", "handstamp.account": "\(row.account)", "handstamp.sign": "\(sign.rawValue)",
         ])
@@ -94,6 +94,7 @@ struct TokenController: Sendable {
   private func count(_ issue: RefreshOutcome.Issue, _ logger: Logger) {
     switch issue.course {
     case .rotated: metrics.update { $0.rotations += 1 }
+    case .kept: metrics.update { $0.kept += 1 }
     case .repeated: metrics.update { $0.repeats += 1 }
     case .fastForwarded(let lost):
       metrics.update {
@@ -115,7 +116,8 @@ struct TokenController: Sendable {
       throw OAuthError.invalidRequest("code, redirect_uri or code_verifier is missing")
     }
     let claim = CodeClaim(
-      client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof?.thumbprint)
+      client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof?.thumbprint,
+      key: try key(form))
     let wish = try TokenWish(form, of: client, at: issuer)
     let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now) { wish.narrowed($0) != nil }
     switch outcome {
@@ -141,7 +143,7 @@ struct TokenController: Sendable {
     guard pacing.mayAsk(presented.secret, now: now) else { throw OAuthError("slow_down") }
     let wish = try TokenWish(form, of: client, at: issuer)
     let outcome = try await registry.redeemDevice(
-      presented.secret, client: client.id, thumbprint: proof?.thumbprint, now: now
+      presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: try key(form), now: now
     ) { wish.narrowed($0) != nil }
     switch outcome {
     case .signedIn(let new): return try began(new, wish, proof, logger)
@@ -151,6 +153,15 @@ struct TokenController: Sendable {
     case .invalid: throw OAuthError("invalid_grant")
     case .notGranted: throw wish.refusal
     }
+  }
+
+  /// Returns the mark of the rotation key that a client sends with a code; `nil` without one.
+  private func key(_ form: FormBody) throws -> KeyMark? {
+    guard let text = form["rotation_key"] else { return nil }
+    guard let mark = KeyMark(parameter: Secret(text)) else {
+      throw OAuthError.invalidRequest("rotation_key is malformed")
+    }
+    return mark
   }
 
   /// Answers with the session that a code began. If two requests had one proof, either session is bound to its key.

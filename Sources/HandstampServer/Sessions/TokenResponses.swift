@@ -37,6 +37,8 @@ struct TokenResponses: Sendable {
     json.add("refresh_token", refreshToken.secret.withExposed { $0 })
     json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
     json.add("session_id", row.id.rawValue)
+    // Tells an OAuth client that its key counts: it may repeat this request, and the next ones, with the same key.
+    if row.client != nil, row.isKeyed { json.add("handstamp_rotation_key", true) }
     return json
   }
 

@@ -21,3 +21,9 @@ extension SignUpResponse {
     return tokens
   }
 }
+
+extension Backend {
+  package func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+    await refresh(RefreshRequest(token: token, key: key))
+  }
+}

@@ -37,7 +37,9 @@ package struct EventStorm {
     hangs = seed % 7 == 0
     isCrowded = seed % 5 == 1
     let policy = SessionPolicy(
-      refresh: RefreshPolicy(usesTimer: seed % 3 != 0), retry: RetryPolicy(attempts: 2),
+      refresh: RefreshPolicy(
+        usesTimer: seed % 3 != 0, reuse: [nil, .overlap(.seconds(30)), .notRotated, .never][Int(seed / 2 % 4)]),
+      retry: RetryPolicy(attempts: 2),
       idleLimit: seed % 4 == 0 ? .seconds(2000) : nil, absoluteLimit: seed % 5 == 0 ? .seconds(9000) : nil)
     machine = SessionMachine(
       policy: policy, supportsRotationKeys: seed % 2 == 0,
@@ -45,7 +47,7 @@ package struct EventStorm {
         ? []
         : [
           Cleanup("always", .always), Cleanup("cookies", .cookies), Cleanup("store", .database),
-        ])
+        ], sender: ProcessIdentity(id: 1, startedAt: 1, namespace: 0))
   }
 
   private mutating func roll(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
@@ -87,7 +89,8 @@ package struct EventStorm {
       let caller = Machine.Waiter(number())
       callers.insert(caller)
       let refused = roll(4) == 0 ? machine.access?.credential : nil
-      handle(.demand(caller, .init(validity: .seconds(roll(900)), refused: refused)))
+      let target = roll(6) == 0 ? TokenTarget(scopes: ["s\(roll(2))"]) : nil
+      handle(.demand(caller, .init(validity: .seconds(roll(900)), refused: refused, target: target)))
     case 7:
       guard let caller = callers.sorted().first else { return }
       callers.remove(caller)
@@ -154,7 +157,7 @@ package struct EventStorm {
   /// Other processes come in between most often where the machine depends on what the vault holds next.
   private mutating func interfere() {
     switch machine.stateName {
-    case .notingReading, .sending, .saving, .rejecting, .checkingRollback, .pausing:
+    case .notingReading, .checkingSender, .sending, .saving, .rejecting, .checkingRollback, .pausing:
       guard roll(3) == 0 else { return }
       anotherProcess()
       if roll(2) == 0 { presentElsewhere() }
@@ -169,7 +172,8 @@ package struct EventStorm {
     guard !machine.supportsRotationKeys, let stored = vault.session, let token = stored.refresh else { return }
     var since = now
     if roll(2) == 0 { since.boot = now.boot &- 1 }
-    let attempt = RefreshAttempt(since: since, process: 77)
+    let attempt = RefreshAttempt(
+      since: since, sender: ProcessIdentity(id: 77, startedAt: 5, namespace: roll(2) == 0 ? 0 : nil))
     apply(.prepare(stored.id, holding: token, key: key(), attempt: attempt, over: stored.attempt))
   }
 
@@ -212,7 +216,11 @@ package struct EventStorm {
     case 4: handle(.answered(operation, .rejected(.tokenReuseDetected)))
     case 5: handle(.answered(operation, .superseded))
     case 6: handle(.answered(operation, .granted(grant(session: SessionID("foreign")))))
-    default: handle(.answered(operation, .noDecision(retryAfter: nil, entropy: random.next())))
+    default:
+      handle(
+        .answered(
+          operation, .noDecision(.network(roll(2) == 0 ? .timedOut : .connectionLost("reset"))), entropy: random.next())
+      )
     }
   }
 
@@ -243,6 +251,7 @@ package struct EventStorm {
     case .edit(let operation, let edit):
       let outcome = trouble.map { VaultOutcome.failed($0) } ?? apply(edit)
       handle(.edited(operation, outcome, asOf: now))
+    case .checkSender(let operation, _): handle(.senderChecked(operation, hasEnded: roll(2) == 0))
     default: faults.append("not a vault effect")
     }
   }
@@ -277,14 +286,15 @@ package struct EventStorm {
         timers[timer] = ticket
         if delay < .zero { faults.append("a timer set in the past") }
       case .lock(let operation, _): locksAsked.append(operation)
-      case .askRefresh(let operation, let token, _):
+      case .askRefresh(let operation, let request):
+        let token = request.token
         if asked.contains(where: { $0.token == token }) && machine.session == nil {
           faults.append("sent a request while signed out")
         }
         asked.append((operation, token))
         if !machine.supportsRotationKeys, locksHeld.isEmpty { faults.append("sent a request without the lock") }
       case .abandon(let operation): asked.removeAll { $0.operation == operation }
-      case .read, .edit: vaultQueue.append(effect)
+      case .read, .edit, .checkSender: vaultQueue.append(effect)
       case .revoke(let session, _):
         if session == machine.session { faults.append("ended the session in use: \(event)") }
         revoking.append(session)
@@ -338,7 +348,8 @@ package struct EventStorm {
 extension SessionMachine.Effect {
   fileprivate func names(_ operation: SessionMachine.Operation) -> Bool {
     switch self {
-    case .read(let own), .edit(let own, _), .lock(let own, _), .askRefresh(let own, _, _), .unlock(let own),
+    case .read(let own), .edit(let own, _), .lock(let own, _), .askRefresh(let own, _), .checkSender(let own, _),
+      .unlock(let own),
       .abandon(let own):
       own == operation
     case .publish, .audit, .refreshed, .adopted, .startTimer, .resume, .finish, .cancelRequests, .ignored, .revoke,

@@ -45,10 +45,10 @@ package struct KeyedServer: Sendable, Hashable {
 
   mutating func present(
     _ token: RefreshToken, key: RotationKey?, life: Duration? = nil, at time: UnixTime = World.start.wall
-  ) -> SessionMachine.RefreshAnswer {
+  ) -> RefreshResult {
     guard let claims = claims(of: token) else { return .rejected(.rejected) }
     var mark = key.map { KeyMark(of: $0) }
-    if servesAnyKey, claims.counter < row.counter, case .known(let known)? = row.ring.entries.last,
+    if servesAnyKey, claims.counter < row.counter, case .keyed(let known)? = row.ring.entries.last,
       claims.counter + 1 == row.counter
     {
       mark = known
@@ -56,16 +56,18 @@ package struct KeyedServer: Sendable, Hashable {
     let verdict = rotation.decide(
       row: row, token: claims, key: mark, drawn: KeyMark(rawValue: claims.counter + 0xd00), now: time)
     switch verdict {
-    case .rotate(let row, let successor), .fastForward(let row, let successor, _):
+    case .rotate(let row, let successor), .stay(let row, let successor), .fastForward(let row, let successor, _):
       store(row)
       return .granted(grant(successor, life: life, at: time))
-    case .again(let successor): return .granted(grant(successor, life: life, at: time))
+    case .again(let successor, let row):
+      if let row { store(row) }
+      return .granted(grant(successor, life: life, at: time))
     case .superseded: return .superseded
     case .theft(let row, _):
       store(row)
       return .rejected(.tokenReuseDetected)
     case .ended(let reason): return .rejected(reason)
-    case .invalidRequest: return .noDecision(retryAfter: nil, entropy: 0)
+    case .invalidRequest: return .noDecision(.network(.timedOut))
     }
   }
 
@@ -90,17 +92,18 @@ package struct KeyedServer: Sendable, Hashable {
   /// - Parameter blindly: plants a fault: the node writes whatever the row is by now.
   mutating func commit(
     _ attempt: Attempt, _ commit: World.Commit, blindly: Bool, at time: UnixTime
-  ) -> SessionMachine.RefreshAnswer? {
-    let answer: SessionMachine.RefreshAnswer
+  ) -> RefreshResult? {
+    let answer: RefreshResult
     let new: SessionRow
     switch attempt.verdict {
-    case .rotate(let next, let successor), .fastForward(let next, let successor, _):
+    case .rotate(let next, let successor), .stay(let next, let successor), .fastForward(let next, let successor, _):
       (answer, new) = (.granted(grant(successor, life: nil, at: time)), next)
     case .theft(let ended, _): (answer, new) = (.rejected(.tokenReuseDetected), ended)
-    case .again(let successor): return .granted(grant(successor, life: nil, at: time))
+    case .again(let successor, nil): return .granted(grant(successor, life: nil, at: time))
+    case .again(let successor, let next?): (answer, new) = (.granted(grant(successor, life: nil, at: time)), next)
     case .superseded: return .superseded
     case .ended(let reason): return .rejected(reason)
-    case .invalidRequest: return .noDecision(retryAfter: nil, entropy: 0)
+    case .invalidRequest: return .noDecision(.network(.timedOut))
     }
     if case .theft = attempt.verdict {
       // Needs no revision: constant writes must not keep a stolen session alive.

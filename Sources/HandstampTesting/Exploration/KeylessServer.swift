@@ -25,10 +25,9 @@ package struct KeylessServer: Sendable, Hashable {
     }
   }
 
-  /// The grace time of servers that have one.
-  static let grace: Duration = .seconds(90)
-
   let kind: Kind
+  /// How long servers with a grace time accept a replaced token.
+  let overlap: Duration
   let session: SessionID
   let profile: Profile
   let startedAt: UnixTime
@@ -45,7 +44,8 @@ package struct KeylessServer: Sendable, Hashable {
     var successor: UInt64
   }
 
-  init(_ kind: Kind, number: Int, person: String, at time: UnixTime) {
+  init(_ kind: Kind, overlap: Duration, number: Int, person: String, at time: UnixTime) {
+    self.overlap = overlap
     self.kind = kind
     session = SessionID("k\(number)")
     profile = Profile(id: AccountID(person), name: person)
@@ -61,7 +61,7 @@ package struct KeylessServer: Sendable, Hashable {
       profile: profile, revocation: RevocationHandle(kind == .none ? access.secret : token.secret))
   }
 
-  mutating func present(_ token: RefreshToken, life: Duration?, at time: UnixTime) -> SessionMachine.RefreshAnswer {
+  mutating func present(_ token: RefreshToken, life: Duration?, at time: UnixTime) -> RefreshResult {
     guard let number = ModelServer.words(of: token.secret, of: session)?.0 else { return .rejected(.rejected) }
     if let end { return .rejected(end) }
     guard kind.rotates else {
@@ -69,7 +69,7 @@ package struct KeylessServer: Sendable, Hashable {
       return .granted(grant(life: life, at: time))
     }
     if let use = used[number] {
-      guard kind != .strict, time.since(use.at) <= KeylessServer.grace else {
+      guard kind != .strict, time.since(use.at) <= overlap else {
         end = .tokenReuseDetected
         return .rejected(.tokenReuseDetected)
       }

@@ -65,7 +65,7 @@ package enum ModelServer: Sendable, Hashable {
 
   package mutating func present(
     _ token: RefreshToken, key: RotationKey?, life: Duration? = nil, at time: UnixTime = World.start.wall
-  ) -> SessionMachine.RefreshAnswer {
+  ) -> RefreshResult {
     switch self {
     case .keyed(var server):
       defer { self = .keyed(server) }
@@ -111,7 +111,7 @@ package enum ModelServer: Sendable, Hashable {
 
   mutating func commit(
     _ attempt: KeyedServer.Attempt, _ commit: World.Commit, blindly: Bool, at time: UnixTime
-  ) -> SessionMachine.RefreshAnswer? {
+  ) -> RefreshResult? {
     guard case .keyed(var server) = self else { return nil }
     defer { self = .keyed(server) }
     return server.commit(attempt, commit, blindly: blindly, at: time)

@@ -1,4 +1,6 @@
 #if Exploration
+import HandstampCore
+
 /// Scenarios for servers without rotation keys. Letters and numbers refer to docs/refresh.md.
 extension Scenario {
   package static let others = kept + signIns + harmless + lost + othersFaults
@@ -84,14 +86,28 @@ extension Scenario {
     }
     + [KeylessServer.Kind.graceSameSuccessor, .graceNewSuccessor].flatMap { kind in
       [
-        at(kind, "a loss within the grace time", .nobodyOut) { limits in
-          limits.kinds = [.lost, .killed, .frozenOut, .suspended]
+        at(
+          kind, "a broken connection or a killed sender, with a short overlap that the client does not know", .nobodyOut
+        ) {
+          limits in
+          limits.overlap = .seconds(5)
+          limits.kinds = [.lost, .killed]
           limits.troubles = 1
-          limits.passes = 1
+          limits.passes = 2
           limits.checksLiveness = false
         },
-        at(kind, "a loss, after the grace time", .loses) { limits in
-          limits.kinds = [.lost]
+        at(kind, "silence within a known overlap, twice", .nobodyOut) { limits in
+          limits.overlap = .seconds(30)
+          limits.reuse = .overlap(.seconds(30))
+          limits.attempts = 4
+          limits.kinds = [.lost, .silent, .killed]
+          limits.troubles = 2
+          limits.passes = 4
+          limits.checksLiveness = false
+        },
+        at(kind, "silence longer than an overlap that the client does not know", .loses) { limits in
+          limits.overlap = .seconds(30)
+          limits.kinds = [.silent]
           limits.passes = 2
           limits.checksLiveness = false
         },
@@ -101,6 +117,7 @@ extension Scenario {
   /// Each of the faults that no client can make good, alone, at a strict server.
   private static let lost: [Scenario] = [
     alone("(a) a lost response") { $0.kinds = [.lost] },
+    alone("(a) a lost response, unnoticed") { $0.kinds = [.silent] },
     alone("(a) a late response") { limits in
       limits.kinds = [.late]
       limits.delays = true
@@ -141,7 +158,15 @@ extension Scenario {
     },
     fault(.leavingLosesTheAnswer, "the response lost with its caller") { $0.passes = 1 },
     fault(.deadlineRunsWhileSuspended, "a deadline that runs during suspension") { $0.passes = 1 },
-    fault(.repeatsAtOnce, "an immediate repeat") { $0.kinds = [.lost] },
+    fault(.repeatsAtOnce, "an immediate repeat") { limits in
+      limits.suspensionGivesUpLock = true
+      limits.kinds = [.suspended]
+    },
+    fault(.waitsAfterTheEnd, "a wait that is longer than the overlap", at: .graceSameSuccessor) { limits in
+      limits.overlap = .seconds(30)
+      limits.kinds = [.lost]
+      limits.passes = 2
+    },
     fault(.vanishedReadsAsAbsence, "a missing folder read as an empty one") { limits in
       limits.vaultTroubles = 1
       limits.signals = true

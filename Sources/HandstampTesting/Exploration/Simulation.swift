@@ -119,6 +119,16 @@ extension World.Limits {
     server = KeylessServer.Kind.allCases[Int(random.next() % UInt64(KeylessServer.Kind.allCases.count))]
     thief = nil
     lostCommits = 0
+    attempts = 4
+    overlap = .seconds([5, 10, 30, 120][Int(random.next() % 4)])
+    if random.next() % 2 == 0 {
+      switch server {
+      case .graceSameSuccessor, .graceNewSuccessor: reuse = .overlap(overlap)
+      case .keepsAndAdds, .keepsAndReplaces: reuse = .notRotated
+      case .strict: reuse = .never
+      case .some(.none), nil: break
+      }
+    }
     signOuts = max(1, signOuts)
     life.serverLimit = nil
     kinds = [.suspended, .refused, .leaves, .cancelled]
@@ -148,7 +158,7 @@ extension World.Move {
     case .signIn, .vaultRecovers: 12
     case .call: 8
     case .pass: 2
-    case .deliver(_, keepsCopy: true), .deliverInVain, .timeOut, .crash, .crashAfterWrite, .hearOfEnd: 6
+    case .deliver(_, keepsCopy: true), .deliverInVain, .swallow, .timeOut, .crash, .crashAfterWrite, .hearOfEnd: 6
     case .signInAnswered(_, arrives: false), .clean(_, succeeds: false): 4
     case .loseCommit, .steal, .activity, .nodeCommits, .failOver: 4
     case .thiefRefresh: 8

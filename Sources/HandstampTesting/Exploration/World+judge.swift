@@ -83,7 +83,7 @@ extension World {
   }
 
   /// The server has sent a response, to the thief or an honest process.
-  mutating func judgeAnswer(_ answer: SessionMachine.RefreshAnswer, to token: RefreshToken, _ key: RotationKey?) {
+  mutating func judgeAnswer(_ answer: RefreshResult, to token: RefreshToken, _ key: RotationKey?) {
     guard life != nil, limits.server == nil, case .granted = answer, let key else { return }
     if let former = ledger.accepted[token], former != key, limits.lostCommits == 0 {
       fail(6, "two keys were accepted with one token")
@@ -150,7 +150,7 @@ extension World {
       let isBlind = reason == .idle && vaultState != .works && vaultState != .full && vaultState != .unconfirmed
       if isBlind || isOver(reason, session, at: time) { ledger.overdue.insert(session) }
     case .refreshed, .adopted, .askRefresh, .startTimer, .finish, .cancelRequests, .unlock, .abandon, .ignored, .read,
-      .edit, .lock,
+      .edit, .lock, .checkSender,
       .revoke:
       break
     }

@@ -85,7 +85,8 @@ extension World {
       let before = processes[index].machine
       perform(nonsense(kind), by: index)
       if processes[index].machine != before { fail(7, "a nonsensical event changed something") }
-    case .demand, .vault, .grantLock, .refuseLock, .deliver, .deliverInVain, .timeOut, .crash, .timer, .loseCommit,
+    case .demand, .vault, .grantLock, .refuseLock, .deliver, .deliverInVain, .swallow, .timeOut, .crash, .timer,
+      .loseCommit,
       .nodeReads, .nodeCommits, .failOver,
       .steal, .thiefRefresh, .notice, .signIn, .signOut, .revoke, .vaultFails, .vaultRecovers, .refuse, .suspend,
       .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack, .portal, .endUnsaved:
@@ -100,7 +101,7 @@ extension World {
     clock = Moment(boot: clock.boot + 1, uptime: .seconds(1), wall: clock.wall.advanced(by: .seconds(30)))
     serverTime = serverTime.advanced(by: .seconds(30))
     holder = nil
-    presented = presented.mapValues { _ in clock.uptime }
+    for token in presented.keys { presented[token]?.since = clock.uptime }
     for index in processes.indices {
       crash(index)
       processes[index].isBehind = false
@@ -140,15 +141,16 @@ extension World {
     guard network.indices.contains(index), let operation = network[index].operation else { return }
     life?.garbage -= 1
     let message = network.remove(at: index)
-    let answer: SessionMachine.RefreshAnswer
+    let answer: RefreshResult
     switch kind {
-    case .html: answer = .noDecision(retryAfter: .seconds(7), entropy: entropy())
+    case .html: answer = .noDecision(.server(.init(status: 502)), retryAfter: .seconds(7))
     case .otherSession:
       answer = .granted(foreignGrant(session: SessionID("another"), profile: nil))
     case .otherAccount:
       answer = .granted(foreignGrant(session: nil, profile: Profile(id: AccountID("eve"), name: "eve")))
     }
     ledger.garbageTo.insert(message.process)
+    presented[message.token] = nil
     let isBelieved = limits.faults.contains(.garbageIsBelieved)
     answered(operation, of: message.process, by: isBelieved ? .rejected(.rejected) : answer)
   }

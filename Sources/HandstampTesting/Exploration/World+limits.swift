@@ -3,6 +3,12 @@ package import HandstampCore
 extension World {
   /// The moves that may occur in a world, and how often.
   package struct Limits: Sendable, Hashable {
+    /// How long a third-party server with an overlap accepts a replaced token.
+    package var overlap: Duration = .seconds(90)
+    /// What the client knows of it.
+    package var reuse: RefreshTokenReuse?
+    /// How often a client of a third-party server presents a token before its callers get an error.
+    package var attempts = 2
     package var processes = 2
     /// Refresh requests of honest processes.
     package var requests = 4
@@ -56,8 +62,10 @@ extension World {
 
   /// A fault between a process and a server, or in a process.
   package enum Trouble: String, Sendable, Hashable, CaseIterable {
-    /// A request or a response is lost, or the response does not come from the token endpoint.
+    /// A request or a response is lost together with its connection, or the response does not come from the token endpoint.
     case lost
+    /// A response is lost, and nothing tells its sender.
+    case silent
     /// A response arrives after the deadline.
     case late
     /// A process is killed.
@@ -179,6 +187,8 @@ extension World {
     case deadlineRunsWhileSuspended
     /// A token is sent again regardless of an unanswered attempt.
     case repeatsAtOnce
+    /// A client waits as long after a broken connection as after silence.
+    case waitsAfterTheEnd
     /// A running program takes a missing folder for an empty one.
     case vanishedReadsAsAbsence
     /// A restored older vault is adopted, whatever the program holds.

@@ -10,6 +10,8 @@ extension World {
     case deliver(Int, keepsCopy: Bool)
     /// The server responds, and the response is lost.
     case deliverInVain(Int)
+    /// The same, and the sender does not notice.
+    case swallow(Int)
     case timeOut(Int)
     case crash(Int)
     case timer(Int, SessionMachine.Timer)
@@ -101,7 +103,9 @@ extension World {
       if requestsLeft > 0 {
         for (timer, ticking) in process.timers.sorted(by: { $0.key < $1.key })
         where ticking.due.map({ $0 <= clock.uptime }) ?? true || timer == .answer && life == nil && mayBeLate {
-          if timer == .answer, life == nil, !mayBeLate, !limits.faults.contains(.deadlineRunsWhileSuspended) {
+          if timer == .answer, life == nil, !mayBeLate, !isUnheard(index),
+            !limits.faults.contains(.deadlineRunsWhileSuspended)
+          {
             continue
           }
           moves.append(.timer(index, timer))
@@ -112,9 +116,9 @@ extension World {
     for index in network.indices where !limits.hasNodes {
       moves.append(.deliver(index, keepsCopy: false))
       if duplicatesLeft > 0 { moves.append(.deliver(index, keepsCopy: true)) }
-      if network[index].operation != nil, troublesLeft > 0, limits.kinds.contains(.lost) {
-        moves.append(.deliverInVain(index))
-      }
+      guard network[index].operation != nil, troublesLeft > 0 else { continue }
+      if limits.kinds.contains(.lost) { moves.append(.deliverInVain(index)) }
+      if limits.kinds.contains(.silent) { moves.append(.swallow(index)) }
     }
     if lostCommitsLeft > 0, network.isEmpty, sessions.last?.canLoseCommit == true { moves.append(.loseCommit) }
     if limits.thief != nil {
@@ -146,6 +150,12 @@ extension World {
     case .deliverInVain(let index):
       troublesLeft -= 1
       deliver(index, keepsCopy: false, answerArrives: false)
+    case .swallow(let index):
+      troublesLeft -= 1
+      guard network.indices.contains(index) else { return }
+      let message = network.remove(at: index)
+      excuse(message.token)
+      _ = present(message.token, key: message.key)
     case .timeOut(let index):
       troublesLeft -= 1
       giveUp(index)

@@ -17,16 +17,21 @@ extension World {
     guard let operation = message.operation else { return }
     ledger.garbageTo.remove(message.process)
     switch answer {
-    case .rejected, .superseded, .noDecision(_, _, _, isSettled: true):
-      if answerArrives { presented[message.token] = nil }
-    case .granted, .unusable, .noDecision: break
+    case .rejected, .superseded: presented[message.token] = nil
+    case .granted, .noDecision: if !answerArrives { presented[message.token] = nil }
     }
-    let heard = answerArrives ? answer : .noDecision(retryAfter: nil, entropy: entropy())
+    let heard = answerArrives ? answer : brokenConnection
     guard processes[message.process].suspendedAt == nil else {
       processes[message.process].socket.append(Answer(operation: operation, answer: heard))
       return
     }
     answered(operation, of: message.process, by: heard)
+  }
+
+  /// What a client hears of a broken connection.
+  var brokenConnection: RefreshResult {
+    limits.faults.contains(.waitsAfterTheEnd)
+      ? .noDecision(.network(.timedOut)) : .noDecision(.network(.connectionLost("reset")))
   }
 
   mutating func send(
@@ -39,11 +44,11 @@ extension World {
 
   /// Delivers a response if its sender still waits for it.
   mutating func answered(
-    _ operation: SessionMachine.Operation, of index: Int, by answer: SessionMachine.RefreshAnswer
+    _ operation: SessionMachine.Operation, of index: Int, by answer: RefreshResult
   ) {
     guard let place = processes[index].asking.firstIndex(of: operation) else { return }
     processes[index].asking.remove(at: place)
-    perform(.answered(operation, answer), by: index)
+    perform(.answered(operation, answer, entropy: entropy()), by: index)
   }
 
   mutating func giveUp(_ index: Int) {
@@ -53,7 +58,8 @@ extension World {
     excused.formUnion(processes[index].machine.sessionsWithLateSuccessors)
     processes[index].socket.removeAll { $0.operation == operation }
     abandon(operation, of: index)
-    answered(operation, of: index, by: .noDecision(retryAfter: nil, entropy: entropy()))
+    presented = presented.filter { $0.value.process != index }
+    answered(operation, of: index, by: brokenConnection)
   }
 
   mutating func abandon(_ operation: SessionMachine.Operation, of index: Int) {
@@ -74,9 +80,11 @@ extension World {
     if limits.faults.contains(.keyIsNotDurable) { vault = durable }
     // The user saw the program die, and does not rely on an unanswered sign-in.
     if let session = processes[index].signingInTo { endedRightly.insert(session) }
-    let drawn = processes[index].keysDrawn
-    processes[index] = newProcess(index)
+    let (drawn, starts) = (processes[index].keysDrawn, processes[index].starts)
+    processes[index] = newProcess(index, starts: starts + 1)
     processes[index].keysDrawn = drawn
+    // Its copy of the vault is another machine's, which cannot see that.
+    if copy == nil { presented = presented.filter { $0.value.process != index } }
     perform(.start, by: index)
   }
 
@@ -87,7 +95,7 @@ extension World {
     }
   }
 
-  mutating func present(_ token: RefreshToken, key: RotationKey?) -> SessionMachine.RefreshAnswer {
+  mutating func present(_ token: RefreshToken, key: RotationKey?) -> RefreshResult {
     for index in sessions.indices where sessions[index].issued(token) {
       let answer = sessions[index].present(token, key: key, life: life?.tokenLife, at: serverTime)
       judgeAnswer(answer, to: token, key)

@@ -38,7 +38,7 @@ extension World {
       guard network.indices.contains(index), let attempt = network[index].attempt else { return }
       if commit != .acknowledged { unknownCommitsLeft -= 1 }
       let message = network[index]
-      var answer = SessionMachine.RefreshAnswer.noDecision(retryAfter: nil, entropy: entropy())
+      var answer = RefreshResult.noDecision(.network(.timedOut))
       for place in sessions.indices where sessions[place].issued(message.token) {
         guard
           let decided = sessions[place].commit(

@@ -26,7 +26,7 @@ extension World {
     if has(.refused) {
       for index in network.indices where network[index].operation != nil { moves.append(.refuse(index)) }
     }
-    if life == nil, passesLeft > 0, mayPass(World.responseTimeout) { moves.append(.limitPasses) }
+    if life == nil, passesLeft > 0, mayPass(nextWait) { moves.append(.limitPasses) }
     if goesBackLeft > 0, older != nil, older?.session?.id == vault.session?.id,
       allHoldTheNewest || limits.kinds.contains(.goesBackUnseen)
     {
@@ -50,7 +50,7 @@ extension World {
       troublesLeft -= 1
       let message = network.remove(at: index)
       guard let operation = message.operation else { return }
-      let answer = SessionMachine.RefreshAnswer.noDecision(retryAfter: nil, entropy: entropy(), isSettled: true)
+      let answer = RefreshResult.noDecision(.network(.notConnected("refused")))
       presented[message.token] = nil
       guard processes[message.process].suspendedAt == nil else {
         processes[message.process].socket.append(Answer(operation: operation, answer: answer))
@@ -70,8 +70,9 @@ extension World {
       troublesLeft -= 1
       if let session = processes[index].machine.session { excused.insert(session) }
       processes[index].socket = processes[index].asking.map {
-        Answer(operation: $0, answer: .noDecision(retryAfter: nil, entropy: 0))
+        Answer(operation: $0, answer: brokenConnection)
       }
+      presented = presented.filter { $0.value.process != index }
       for operation in processes[index].asking { abandon(operation, of: index) }
     case .leave(let index):
       troublesLeft -= 1
@@ -85,8 +86,9 @@ extension World {
       perform(.gone(World.waiter), by: index)
     case .limitPasses:
       passesLeft -= 1
-      clock = clock.advanced(by: World.responseTimeout)
-      serverTime = serverTime.advanced(by: World.responseTimeout)
+      let wait = nextWait
+      clock = clock.advanced(by: wait)
+      serverTime = serverTime.advanced(by: wait)
     case .goBack:
       goesBackLeft -= 1
       guard let older else { return }
@@ -112,6 +114,25 @@ extension World {
     }
   }
 
+  /// The time until the next wait of a process ends; the longest one if there is none.
+  private var nextWait: Duration {
+    var dues: [Duration] = []
+    for process in processes where process.suspendedAt == nil {
+      for timer in [SessionMachine.Timer.answer, .retry] {
+        if let due = process.timers[timer]?.due, due > clock.uptime { dues.append(due) }
+      }
+    }
+    return dues.min().map { $0 - clock.uptime } ?? World.responseTimeout
+  }
+
+  /// Whether a process awaits a response that will never arrive.
+  func isUnheard(_ index: Int) -> Bool {
+    processes[index].asking.contains { operation in
+      !network.contains { $0.process == index && $0.operation == operation }
+        && !processes[index].socket.contains { $0.operation == operation }
+    }
+  }
+
   /// Whether a response may arrive after the deadline.
   var mayBeLate: Bool { limits.server != nil && limits.kinds.contains(.late) && (life != nil || troublesLeft > 0) }
 
@@ -123,7 +144,8 @@ extension World {
       guard process.suspendedAt == nil, !process.asking.isEmpty, let due = process.timers[.answer]?.due else {
         return true
       }
-      return clock.uptime + duration < due
+      let isUnheard = !network.contains { process.asking.contains($0.operation ?? .init(0)) } && process.socket.isEmpty
+      return isUnheard || clock.uptime + duration < due
     }
   }
 
@@ -172,13 +194,15 @@ extension World {
     // deadline passed.
     let isOvertaken = processes.indices.contains { $0 != index && processes[$0].machine.isRefreshUnsettled }
     if isOvertaken, limits.suspensionGivesUpLock { excuse(token) }
-    if let since = presented[token], clock.uptime - since < World.responseTimeout, copy == nil,
+    if let former = presented[token], clock.uptime - former.since < former.limit, copy == nil,
       !excused.contains(where: { session in sessions.contains { $0.session == session && $0.issued(token) } })
         || life == nil
     {
       fail(11, "p\(index) sends a token again before the first attempt is settled or its deadline has passed")
     }
-    presented[token] = vault.session?.attempt?.since.uptime ?? clock.uptime
+    let attempt = vault.session?.attempt
+    presented[token] = Presentation(
+      process: index, since: attempt?.since.uptime ?? clock.uptime, limit: attempt?.limit ?? World.responseTimeout)
     guard life == nil, let stored = vault.session?.access?.credential, let refused = processes[index].refused,
       let session = vault.session?.id, copy == nil, processes[index].waits
     else { return }

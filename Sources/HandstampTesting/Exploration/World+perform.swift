@@ -67,10 +67,11 @@ extension World {
       }
     case .lock(let operation, let limit):
       processes[index].lockWanted = LockRequest(operation: operation, until: life == nil ? nil : clock.uptime + limit)
-    case .askRefresh(let operation, let token, let key):
+    case .askRefresh(let operation, let request):
       requestsLeft -= 1
       processes[index].asking.append(operation)
-      send(token, key, for: operation, by: index)
+      send(request.token, request.key, for: operation, by: index)
+    case .checkSender(let operation, let sender): processes[index].queue.append(.check(operation, sender))
     case .clean(let ended, let step):
       guard life != nil else { return }
       if limits.faults.contains(.cleanupIsNotedFirst) {
@@ -99,6 +100,7 @@ extension World {
       switch job {
       case .read(let operation): .read(new(operation))
       case .edit(let operation, let edit): .edit(new(operation), edit)
+      case .check(let operation, let sender): .check(new(operation), sender)
       }
     }
     for position in network.indices where network[position].process == index {

@@ -122,7 +122,7 @@ extension World.Move {
       .timer, .notice, .revoke(_, _, arrives: true),
       .resume, .readSocket, .signInAnswered(_, arrives: true), .clean(_, succeeds: true):
       true
-    case .nodeCommits, .failOver, .demand, .deliver, .deliverInVain, .timeOut, .crash, .loseCommit, .steal,
+    case .nodeCommits, .failOver, .demand, .deliver, .deliverInVain, .swallow, .timeOut, .crash, .loseCommit, .steal,
       .thiefRefresh, .signIn, .signOut,
       .revoke, .vaultFails, .vaultRecovers, .signInAnswered, .call, .activity, .clean, .crashAfterWrite, .pass,
       .setClock, .reboot, .revokeElsewhere, .hearOfEnd, .answerGarbage, .forge, .nonsense, .refuse, .suspend,

@@ -26,7 +26,9 @@ extension World {
     case .read(let operation): "reads \(operation)"
     case .edit(let operation, let edit): "edits \(operation): \(short(edit))"
     case .lock(let operation, _): "wants the lock \(operation)"
-    case .askRefresh(let operation, let token, let key): "asks \(operation) \(short(token)) with key \(short(key))"
+    case .askRefresh(let operation, let request):
+      "asks \(operation) \(short(request.token)) with key \(short(request.key))"
+    case .checkSender(let operation, let sender): "checks \(operation) whether p\(sender.id) has ended"
     case .clean(let ended, let step): "cleans \(step) after \(short(ended.session))"
     case .revoke(let session, _): "revokes \(short(session)) at the server"
     }
@@ -52,7 +54,7 @@ extension World {
     case .postpone(let session, _, _): "postpone the revocation of \(short(session))"
     case .tell(let session, _, _): "revoke with a newer token of \(short(session))"
     case .putBack(let session, let revision): "restore \(short(session.id)) of revision \(revision)"
-    case .advance(let session, let sent, let next, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
+    case .advance(let session, let sent, let next, _, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
     case .renew(let session, _, _): "renew \(short(session))"
     case .end(let session, let token, let reason, _, _):
       "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"

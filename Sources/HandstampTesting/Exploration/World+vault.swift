@@ -20,6 +20,9 @@ extension World {
         holder = nil
       }
       perform(.edited(operation, outcome, asOf: now), by: index)
+    case .check(let operation, let sender):
+      let starts = processes.indices.contains(Int(sender.id)) ? processes[Int(sender.id)].starts : 0
+      perform(.senderChecked(operation, hasEnded: sender.startedAt != UInt64(starts)), by: index)
     }
   }
 
@@ -102,7 +105,7 @@ extension World {
       if limits.goesBack == 0 { new.revision = 0 }  // Histories with the same result are one state.
       if new.session?.refresh != vault.session?.refresh { older = vault }
       if limits.goesBack == 0 { older = nil }
-      if case .advance(_, let sent, _, _, _) = edit { presented[sent] = nil }
+      if case .advance(_, let sent, _, _, _, _) = edit { presented[sent] = nil }
       if limits.oneSessionEach, case .begin(let session, _) = edit { judgeBeginning(session) }
       if case .advance = edit, thief.map({ $0.successes > 0 }) ?? false { thief?.victimSteps += 1 }
       bury(by: edit, of: index)
@@ -180,7 +183,8 @@ extension World {
       let used = ledger.usedAt[session]
       return isOver(stored.activeAt, truth, life?.idleLimit, at: time)
         && isOver(used?.shown ?? stored.activeAt, used?.truly ?? truth, life?.idleLimit, at: time)
-    case .signedOut, .revoked, .replaced, .tokenReuseDetected, .accountClosed, .rejected, .erased, nil: return false
+    case .signedOut, .revoked, .replaced, .tokenReuseDetected, .accountClosed, .rejected, .repeatRefused, .erased, nil:
+      return false
     }
   }
 
@@ -193,13 +197,14 @@ extension World {
     switch edit {
     case .end(let session, holding: .some, let reason, let time, _) where limits.faults.contains(.endsWithoutComparing):
       .end(vault.session?.id ?? session, holding: nil, reason: reason, at: time)
-    case .advance(let session, _, let successor, let access, _)
+    case .advance(let session, _, let successor, let access, _, _)
     where limits.faults.contains(.advancesWithoutComparing):
       .begin(
         StoredSession(
           id: session, profile: Profile(id: AccountID("ada"), name: "ada"), refresh: successor,
           revocation: RevocationHandle(session.rawValue), access: access, startedAt: now, activeAt: now))
-    case .advance(let session, let sent, _, let access, let profile) where limits.faults.contains(.successorIsNotStored):
+    case .advance(let session, let sent, _, let access, let profile, _)
+    where limits.faults.contains(.successorIsNotStored):
       .advance(session, sent: sent, to: sent, access: access, profile: profile)
     case .prepare(let session, holding: let token, replacing: _, let key, let attempt, let former)
     where limits.faults.contains(.comparesRefreshTokenAlone):

@@ -29,6 +29,8 @@ package struct World: Sendable, Hashable {
     package var signOutIsOut = false
     package var signingOut: SessionID?
     package var keysDrawn = 0
+    /// How often it was started.
+    package var starts = 0
     package var revoking: [SessionID: RevocationHandle] = [:]
     /// The clean-up steps in progress.
     package var cleaning: [Chore] = []
@@ -45,6 +47,15 @@ package struct World: Sendable, Hashable {
   package enum Job: Sendable, Hashable {
     case read(SessionMachine.Operation)
     case edit(SessionMachine.Operation, VaultEdit)
+    /// Finds out whether a process has ended.
+    case check(SessionMachine.Operation, ProcessIdentity)
+  }
+
+  /// A token that was sent to a third-party server, and may not be sent again yet.
+  struct Presentation: Sendable, Hashable {
+    var process: Int
+    var since: Duration
+    var limit: Duration
   }
 
   package struct LockRequest: Sendable, Hashable {
@@ -76,7 +87,7 @@ package struct World: Sendable, Hashable {
 
   package struct Answer: Sendable, Hashable {
     var operation: SessionMachine.Operation
-    var answer: SessionMachine.RefreshAnswer
+    var answer: RefreshResult
   }
 
   package struct Holder: Sendable, Hashable {
@@ -111,8 +122,8 @@ package struct World: Sendable, Hashable {
   package var vaultState = VaultState.works
   package var signOutsLeft: Int
   package var vaultTroublesLeft: Int
-  /// The uptime at which each token was sent, until the attempt is settled.
-  var presented: [RefreshToken: Duration] = [:]
+  /// The tokens that were sent, until the attempt is settled, or no response to it can arrive.
+  var presented: [RefreshToken: Presentation] = [:]
   var passesLeft: Int
   var goesBackLeft: Int
   /// The vault before its refresh token was replaced.
@@ -200,7 +211,9 @@ package struct World: Sendable, Hashable {
   static func newServer(
     _ limits: Limits, _ rules: ModelServer.Rules, number: Int, person: String, at time: UnixTime
   ) -> ModelServer {
-    if let kind = limits.server { return .keyless(KeylessServer(kind, number: number, person: person, at: time)) }
+    if let kind = limits.server {
+      return .keyless(KeylessServer(kind, overlap: limits.overlap, number: number, person: person, at: time))
+    }
     let servesAnyKey = limits.faults.contains(.keysAreNotCompared)
     return .keyed(
       KeyedServer(
@@ -219,8 +232,8 @@ package struct World: Sendable, Hashable {
     return Moment(boot: 1, uptime: max(.zero, clock.wall.since(World.start.wall) + .seconds(1000)), wall: clock.wall)
   }
 
-  func newProcess(_ index: Int) -> Process {
-    let policy: SessionPolicy
+  func newProcess(_ index: Int, starts: Int = 0) -> Process {
+    var policy: SessionPolicy
     if let life {
       policy = SessionPolicy(
         refresh: RefreshPolicy(usesTimer: life.refreshesAhead, minimumAge: .zero), retry: RetryPolicy(),
@@ -228,12 +241,15 @@ package struct World: Sendable, Hashable {
     } else {
       policy = SessionPolicy(
         refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero),
-        retry: RetryPolicy(attempts: limits.server == nil ? 1000 : 2, base: .zero))
+        retry: RetryPolicy(attempts: limits.server == nil ? 1000 : limits.attempts, base: .zero))
     }
+    policy.refresh.reuse = limits.reuse
     return Process(
       machine: SessionMachine(
         policy: policy, supportsRotationKeys: limits.server == nil, cleanups: life?.cleanups ?? [],
-        process: Int32(index)))
+        sender: ProcessIdentity(
+          id: Int32(index), startedAt: UInt64(starts), namespace: limits.copiesVault ? UInt64(index) : 0)),
+      starts: starts)
   }
 
   /// Records the first violation.

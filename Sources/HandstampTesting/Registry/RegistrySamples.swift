@@ -75,7 +75,8 @@ enum RegistrySamples {
   static var oddSessions: [SessionRow] {
     var full = KeyRing()
     for number in 0..<UInt64(KeyRing.size) {
-      full.append(number % 5 == 3 ? .unknown : .known(KeyMark(rawValue: number &* 0x9E37_79B9_7F4A_7C15)))
+      full.append(
+        number % 5 == 3 ? .unknown : .drawn(KeyMark(rawValue: number &* 0x9E37_79B9_7F4A_7C15)))
     }
     let odd = DeviceInfo(
       id: DeviceID("'; DROP TABLE session; --"), name: "Zoë’s 📱 \"%s\" \\ %_?", platform: "")
@@ -92,7 +93,7 @@ enum RegistrySamples {
       SessionRow(
         session: bytes(3), account: ada, device: session(3).device, kind: .keyed,
         client: SessionClient(id: "app", scope: "", browser: DeviceID("browser '; --")), counter: 2,
-        ring: ring(.known(.zero), .known(KeyMark(rawValue: .max))), createdAt: UnixTime(milliseconds: -1),
+        ring: ring(.keyed(.zero), .drawn(KeyMark(rawValue: .max))), createdAt: UnixTime(milliseconds: -1),
         lastSeenAt: UnixTime(milliseconds: 0), absoluteExpiry: UnixTime(milliseconds: .max)),
     ]
     for (offset, reason) in EndReason.allCases.enumerated() {

@@ -46,7 +46,8 @@ extension RegistryStoreCheck {
       try expect(seen == row, promise, found: seen as Any)
       var next = row
       next.counter += 2
-      next.ring = Samples.ring(.known(KeyMark(rawValue: 7)), .unknown)
+      if row.kind == .plain { next.kind = .keyed }
+      next.ring = Samples.ring(.keyed(KeyMark(rawValue: 7)), .unknown)
       next.rotatedAt = row.rotatedAt.advanced(by: .seconds(1))
       next.lastSeenAt = row.rotatedAt.advanced(by: .seconds(2))
       next.end = SessionEnd(at: row.rotatedAt.advanced(by: .seconds(3)), reason: .tokenReuseDetected)

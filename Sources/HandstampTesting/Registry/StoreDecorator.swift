@@ -29,11 +29,14 @@ extension StoreDecorator {
 
   @concurrent package func change<Value: Sendable>(
     _ id: SessionID,
-    _ decide: @escaping @Sendable (SessionRow?) -> (value: Value, changes: [RegistryChange], events: [RegistryEvent])
+    _ decide:
+      @escaping @Sendable (SessionRow?, UnixTime?) -> (
+        value: Value, changes: [RegistryChange], events: [RegistryEvent]
+      )
   ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
     try await willRead()
     // Decided twice, to find out whether there is a write.
-    let (_, changes, events) = decide(try await base.session(id))
+    let (_, changes, events) = decide(try await base.session(id), nil)
     if !changes.isEmpty || !events.isEmpty { try await willWrite() }
     return try await base.change(id, decide)
   }

@@ -87,6 +87,7 @@ extension VaultCheck {
     let entry = try await done(vault, edit, "a successor is stored")
     var expected = session
     expected.refresh = RefreshToken("s1-refresh-1")
+    expected.isRotated = true
     expected.access = VaultSamples.access("new")
     try expect(entry.session == expected, "the successor replaces the token, and the key is removed", found: entry)
     let late = await other.edit(edit)

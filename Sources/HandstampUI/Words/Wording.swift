@@ -52,7 +52,7 @@ public struct Wording: Sendable, Hashable {
     case .expired: self.init(.reasonExpired)
     case .idle: self.init(.reasonIdle)
     case .accountClosed: self.init(.reasonAccountClosed)
-    case .rejected, .erased: self.init(.reasonRejected)
+    case .repeatRefused, .rejected, .erased: self.init(.reasonRejected)
     }
   }
 

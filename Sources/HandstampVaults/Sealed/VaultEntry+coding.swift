@@ -69,6 +69,8 @@ extension StoredSession {
     writer.field(7) { startedAt.write(to: &$0) }
     writer.field(8) { activeAt.write(to: &$0) }
     if let attempt { writer.field(9) { attempt.write(to: &$0) } }
+    if rotationKeys != .unknown { writer.field(10, [rotationKeys.rawValue]) }
+    if let isRotated { writer.field(11, [isRotated ? 1 : 0]) }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
@@ -81,6 +83,8 @@ extension StoredSession {
     var access: StoredAccess?
     var startedAt: Moment?
     var activeAt: Moment?
+    var rotationKeys = RotationKeyUse.unknown
+    var isRotated: Bool?
     let isSession = FieldReader.fields(fields) { tag, value in
       switch tag {
       case 1:
@@ -106,6 +110,9 @@ extension StoredSession {
       case 9:
         attempt = RefreshAttempt(fields: value)
         return attempt != nil
+      // A value of a later version counts as none: then no repeat is free.
+      case 10: rotationKeys = (value.first.flatMap { RotationKeyUse(rawValue: $0) }) ?? .ignored
+      case 11: isRotated = !value.elementsEqual([0])
       default: break
       }
       return true
@@ -114,7 +121,7 @@ extension StoredSession {
     self.init(
       id: SessionID(id), profile: profile, refresh: refresh, pendingKey: pendingKey, attempt: attempt,
       revocation: revocation,
-      access: access, startedAt: startedAt, activeAt: activeAt)
+      access: access, startedAt: startedAt, activeAt: activeAt, rotationKeys: rotationKeys, isRotated: isRotated)
   }
 }
 
@@ -182,14 +189,28 @@ extension StoredAccess {
 extension RefreshAttempt {
   fileprivate func write(to writer: inout FieldWriter) {
     writer.field(1) { since.write(to: &$0) }
-    writer.field(2) { $0.number(process) }
+    writer.field(2) { $0.number(sender.id) }
     for reading in readings { writer.field(3) { reading.write(to: &$0) } }
+    if let first { writer.field(4) { first.write(to: &$0) } }
+    if let limit { writer.field(5) { limit.write(to: &$0) } }
+    if let startedAt = sender.startedAt, let namespace = sender.namespace {
+      writer.field(6) {
+        $0.number(startedAt)
+        $0.number(namespace)
+      }
+    }
+    if isOver { writer.field(7, [1]) }
+    if carriesKey { writer.field(8, [1]) }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
     var since: Moment?
     var process: Int32?
     var readings: [Moment] = []
+    var first: Moment?
+    var limit: Duration?
+    var (startedAt, namespace): (UInt64?, UInt64?)
+    var (isOver, carriesKey) = (false, false)
     let isAttempt = FieldReader.fields(fields) { tag, value in
       switch tag {
       case 1:
@@ -202,12 +223,26 @@ extension RefreshAttempt {
       case 3:
         guard let reading = Moment(fields: value) else { return false }
         readings.append(reading)
+      case 4:
+        first = Moment(fields: value)
+        return first != nil
+      case 5:
+        limit = Duration(fields: value)
+        return limit != nil
+      case 6:
+        var reader = FieldReader(value)
+        (startedAt, namespace) = (reader.number(), reader.number())
+        return namespace != nil && reader.isAtEnd
+      case 7: isOver = value.elementsEqual([1])
+      case 8: carriesKey = value.elementsEqual([1])
       default: break
       }
       return true
     }
     guard isAttempt, let since, let process else { return nil }
-    self.init(since: since, process: process, readings: readings)
+    self.init(
+      since: since, sender: ProcessIdentity(id: process, startedAt: startedAt, namespace: namespace), first: first,
+      limit: limit, carriesKey: carriesKey, isOver: isOver, readings: readings)
   }
 }
 

@@ -16,8 +16,8 @@ struct MyServer: Backend {
     throw (json["error"] as? String).map { .refused(code: $0, detail: nil) } ?? .requestFailed(failure)
   }
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
-    let (json, failure) = await post("refresh", ["refresh": token.secret.withExposed { $0 }])
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
+    let (json, failure) = await post("refresh", ["refresh": request.token.secret.withExposed { $0 }])
     if let tokens = tokens(json) { return .granted(tokens) }
     return json["error"] as? String == "session_ended" ? .rejected(.rejected) : .noDecision(failure)
   }

@@ -20,10 +20,10 @@ struct SupabaseBackend: Backend {
     throw .requestFailed(answer.failure, retryAfter: answer.retryAfter)
   }
 
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult {
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
     // Longer than a refresh may take: the session cancels it.
     let answer = await post(
-      "token?grant_type=refresh_token", ["refresh_token": token.secret], timeout: .seconds(90))
+      "token?grant_type=refresh_token", ["refresh_token": request.token.secret], timeout: .seconds(90))
     if let tokens = answer.body?.tokens { return .granted(tokens) }
     if let code = answer.refusal, SupabaseBackend.ends.contains(code) { return .rejected(.rejected) }
     return .noDecision(answer.failure, retryAfter: answer.retryAfter)

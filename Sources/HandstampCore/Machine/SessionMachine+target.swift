@@ -1,0 +1,35 @@
+/// Access tokens for other targets than the session's own, from the same refresh token. They are kept in memory only, and end with the
+/// session.
+extension SessionMachine {
+  /// The target of the next refresh: the session's own token first.
+  func nextTarget(at now: Moment) -> TokenTarget? {
+    guard let live else { return nil }
+    if isDueAhead(live, at: now) || waiters.values.contains(where: { $0.target == nil }) { return nil }
+    return waiters.values.lazy.compactMap(\.target).min()
+  }
+
+  /// The token that serves a caller now.
+  func token(for need: Need, of live: Live, at now: Moment) -> StoredAccess? {
+    let access = need.target.map { live.targeted[$0] } ?? live.access
+    guard let access, need.refused != access.credential,
+      SessionMachine.serves(access.lifetime, for: need.validity, at: now)
+    else { return nil }
+    return access
+  }
+
+  /// Why a granted token does not serve its target.
+  func objection(to grant: TokenResponse, for target: TokenTarget) -> SessionError? {
+    guard let scopes = grant.scopes, !target.scopes.allSatisfy(scopes.contains) else { return nil }
+    return .requestFailed(
+      .configuration(
+        .init(status: 200, error: "invalid_scope", detail: "the server grants less than was requested")))
+  }
+
+  /// The server refused a token for a target: only callers for it get the error, and the session goes on. Only the session's own
+  /// refresh ends a session.
+  mutating func targetRefused(_ error: SessionError, at now: Moment) -> [Effect] {
+    live?.attemptState = .harmless
+    live?.refresh?.failure = error
+    return withdraw(failing: error, at: now)
+  }
+}

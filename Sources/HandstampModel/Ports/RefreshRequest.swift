@@ -1,0 +1,29 @@
+/// A request for new tokens.
+public struct RefreshRequest: Sendable, Hashable {
+  /// The current refresh token.
+  public var token: RefreshToken
+  /// The rotation key to send with it, if the server accepts such keys.
+  public var key: RotationKey
+  /// Whether to send the key.
+  public var keyUse: KeyUse
+  /// The access token that is wanted; `nil` (the default) for the session's own. Only with
+  /// ``BackendAbilities/supportsTargets``.
+  public var target: TokenTarget?
+
+  public init(token: RefreshToken, key: RotationKey, keyUse: KeyUse = .ifOffered, target: TokenTarget? = nil) {
+    self.target = target
+    self.token = token
+    self.key = key
+    self.keyUse = keyUse
+  }
+
+  /// When a refresh carries its rotation key. Disregarded with ``BackendAbilities/supportsRotationKeys``.
+  public enum KeyUse: Sendable, Hashable {
+    /// If the server says that it accepts such keys.
+    case ifOffered
+    /// Whatever the server's metadata says at the moment: a response of this session has said that its key was used.
+    case always
+    /// Not: the request repeats one without a key, of an earlier version of this package.
+    case never
+  }
+}
