@@ -57,6 +57,7 @@ struct HandstampTool: AsyncParsableCommand {
       } else {
         try command.run()
       }
+      Interruption.conclude()
     } catch {
       await leave(error)
     }
@@ -87,6 +88,7 @@ struct HandstampTool: AsyncParsableCommand {
       Terminal.say("handstamp: \(refusal.message)")
       Terminal.say("hint: \(refusal.hint)")
     }
+    Interruption.conclude()
     exit(withError: ExitCode(refusal.exit.rawValue))
   }
 }
