@@ -51,6 +51,7 @@ struct HandstampTool: AsyncParsableCommand {
     let arguments = CredentialHelper.arranged(
       Verbosity.take(from: Array(CommandLine.arguments.dropFirst())), program: CommandLine.arguments.first ?? "")
     do {
+      try ResourceLimits.arrange()
       var command = try await asyncParseAsRoot(DashedIDs.arranged(arguments))
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
