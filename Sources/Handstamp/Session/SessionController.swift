@@ -373,9 +373,11 @@ public actor SessionController {
   }
 
   private func begin() {
-    post(.start)
-    let changes = vault.changes()
-    watching = Task.detached(priority: .utility) { [weak self] in
+    watching = Task.detached(priority: .userInitiated) { [weak self, vault] in
+      // Not in the actor, where a folder that does not answer would keep a sign-out waiting; and before the vault is read, so that
+      // no change falls between the two.
+      let changes = vault.changes()
+      await self?.post(.start)
       for await _ in changes { await self?.post(.vaultChanged) }
     }
   }
