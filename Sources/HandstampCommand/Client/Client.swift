@@ -94,10 +94,19 @@ struct Client: Sendable {
 
   var server: ServerAddress { account.server }
 
+  /// Runs `body`, which may wait for a refresh, and says so at a terminal.
+  func waiting<Result, Failure: Error>(_ body: () async throws(Failure) -> Result) async throws(Failure) -> Result {
+    try await WaitLine.shared.during(
+      server.text,
+      pause: { [controller] in
+        await controller.refreshPause.map { "the last refresh got no answer; the next attempt is in \($0.words)" }
+      }, body)
+  }
+
   /// Returns a valid access token.
   func token(minimumValidity: Duration = .zero) async throws(Refusal) -> AccessToken {
     do throws(SessionError) {
-      let token = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
+      let token = try await waiting { () async throws(SessionError) in
         try await controller.token(minimumValidity: minimumValidity)
       }
       await settle()
