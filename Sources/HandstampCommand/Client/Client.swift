@@ -29,10 +29,17 @@ struct Client: Sendable {
     self.account = account
     vault = home.vault(of: account.id)
     identity = try Client.identity(at: account.server, home: home)
-    access = try home.oauth(of: account.id).map { OAuthAccess($0, home: home, account: account.id) }
+    let record = try home.oauth(of: account.id)
+    access = record.map { OAuthAccess($0, home: home, account: account.id) }
     let backend: any Backend = if let access { access } else { identity }
     if access != nil { Interruption.arrange() }
-    let watch = DeliveryWatch(backend) { [vault] result in await Client.note(result, of: account.id, in: home, vault) }
+    let watch = DeliveryWatch(backend) {
+      do { return OAuthRecord.isSameClient(try home.oauth(of: account.id), record) } catch { return false }
+    } former: {
+      await home.formerBackend(of: $0, account)
+    } refreshed: { [vault] result in
+      await Client.note(result, of: account.id, in: home, vault)
+    }
     // Short-lived: no refresh timer, and few retries.
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge),
