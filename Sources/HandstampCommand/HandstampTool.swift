@@ -51,12 +51,14 @@ struct HandstampTool: AsyncParsableCommand {
     let arguments = CredentialHelper.arranged(
       Verbosity.take(from: Array(CommandLine.arguments.dropFirst())), program: CommandLine.arguments.first ?? "")
     do {
+      try ResourceLimits.arrange()
       var command = try await asyncParseAsRoot(DashedIDs.arranged(arguments))
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
         try command.run()
       }
+      Interruption.conclude()
     } catch {
       await leave(error)
     }
@@ -87,6 +89,7 @@ struct HandstampTool: AsyncParsableCommand {
       Terminal.say("handstamp: \(refusal.message)")
       Terminal.say("hint: \(refusal.hint)")
     }
+    Interruption.conclude()
     exit(withError: ExitCode(refusal.exit.rawValue))
   }
 }

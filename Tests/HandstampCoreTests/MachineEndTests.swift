@@ -50,7 +50,7 @@ import Testing
     // No caller hears "done" before the tombstone is written.
     #expect(bench.outcomes[waiter] == nil)
     bench.work()
-    #expect(bench.outcomes[waiter] == .success(.signedOut))
+    #expect(bench.outcomes[waiter] == .success(.signedOut(SessionID("s1"))))
     #expect(bench.vault?.session == nil)
     #expect(bench.states.last == .signedOut(.signedOut))
   }
@@ -117,7 +117,7 @@ import Testing
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("read-only")
     let waiter = bench.signOut()
-    #expect(bench.outcomes[waiter] == .success(.signedOutNotDurably(.unavailable("read-only"))))
+    #expect(bench.outcomes[waiter] == .success(.signedOutNotDurably(SessionID("s1"), .unavailable("read-only"))))
     #expect(bench.machine.access == nil)
     // The session that is still in the vault is not restored.
     bench.vaultTrouble = nil
@@ -244,7 +244,7 @@ import Testing
     var bench = signedIn()
     bench.vaultTrouble = .unavailable("full")
     let waiter = bench.signOut()
-    #expect(bench.outcomes[waiter] == .success(.signedOutNotDurably(.unavailable("full"))))
+    #expect(bench.outcomes[waiter] == .success(.signedOutNotDurably(SessionID("s1"), .unavailable("full"))))
     bench.vaultTrouble = nil
     bench.vault = VaultEntry(revision: 7)
     bench.fire(.bury)

@@ -47,6 +47,39 @@ import Testing
     #expect(waits.count == 12)
   }
 
+  @Test func `shows no code, and asks for none, if the vault cannot be locked`() async throws {
+    let server = StubServer()
+    server.on("/device", json: Self.code)
+    let trouble = VaultError.unavailable("the file system lacks what a vault needs")
+    let turn = SignInTurn { () throws(VaultError) in throw trouble }
+    let (error, waits, shown) = await SignInTurn.$current.withValue(turn) { await signIn(server) }
+    #expect(error == .storage(trouble))
+    #expect(waits.isEmpty)
+    #expect(shown.isEmpty)
+    #expect(server.forms(to: "/device").isEmpty)
+  }
+
+  @Test func `names the sign-in that held the turn, if its code expires meanwhile`() async throws {
+    let server = StubServer()
+    server.on("/device", json: Self.code)
+    let trouble = VaultError.unavailable("the sign-in lock is held by process 7")
+    let isFree = Locked(true)
+    let turn = SignInTurn { () throws(VaultError) in
+      // Free when the sign-in begins, and held from then on.
+      if isFree.withLock({ isFree in
+        defer { isFree = false }
+        return isFree
+      }) {
+        return {}
+      }
+      throw trouble
+    }
+    let (error, _, shown) = await SignInTurn.$current.withValue(turn) { await signIn(server) }
+    #expect(error == .storage(trouble))
+    #expect(shown.count == 1)
+    #expect(server.forms(to: "/token").isEmpty)
+  }
+
   @Test func `ends when the user denies it`() async {
     let server = StubServer()
     server.on("/device", json: Self.code)

@@ -66,8 +66,8 @@ import Testing
     #expect(PercentEncoding.decode(text.utf8) == nil)
   }
 
-  @Test func `of a path segment never names another path`() {
-    for text in ["", ".", ".."] { #expect(PercentEncoding.encode(pathSegment: text) == nil) }
-    #expect(PercentEncoding.encode(pathSegment: "../x?y") == "..%2Fx%3Fy")
+  @Test func `of a path's segments never names another path`() {
+    for text in ["", ".", ".."] { #expect(PercentEncoding.path("v1", text, "name") == nil) }
+    #expect(PercentEncoding.path("v1", "../x?y#z", "a b") == "/v1/..%2Fx%3Fy%23z/a%20b")
   }
 }

@@ -150,6 +150,49 @@ private final class Script: Sendable {
     #expect(script.calls == 8)
   }
 
+  /// The first caller gets a response, so the second sends its request itself, which fails.
+  private func follower(
+    of status: TransportResponse, _ body: (Script, Task<EmptyResponse, any Error>) async throws -> Void
+  )
+    async throws
+  {
+    let (gate, failed) = (Gate(), Gate())
+    let script = Script { [ok] number throws(TransportError) in
+      if number == 1 { await gate.wait() }
+      guard number == 2 else { return ok }
+      failed.open()
+      return status
+    }
+    let api = try await client(script)
+    let first = Task { try await api.send(Call()) }
+    await gate.arrivals(1)
+    let second = Task { try await api.send(Call()) }
+    // The second has joined the first, or finds its response already; either way, it sends its own request.
+    for _ in 0..<100 { await othersFirst() }
+    gate.open()
+    _ = try await first.value
+    await failed.wait()
+    try await body(script, second)
+  }
+
+  @Test func `is retried with the same delay by a caller that waited for another one's response`() async throws {
+    try await follower(of: TransportResponse(status: 503)) { script, second in
+      await clock.sleepers(1)
+      #expect(script.calls == 2)
+      clock.advance(by: .seconds(1))
+      _ = try await second.value
+      #expect(script.calls == 3)
+    }
+  }
+
+  @Test func `is not retried sooner than the server says by a caller that waited`() async throws {
+    let busy = TransportResponse(status: 503, headers: [HeaderField("Retry-After", "60")])
+    try await follower(of: busy) { script, second in
+      await #expect(throws: APIError.status(503, nil)) { try await second.value }
+      #expect(script.calls == 2)
+    }
+  }
+
   @Test func `is taken over by another caller when the sending one is cancelled`() async throws {
     let (gate, second) = (Gate(), Gate())
     let script = Script { [ok] number throws(TransportError) in

@@ -47,6 +47,21 @@ import Testing
     #expect(sent == ["DELETE /v1/sessions/s-1", "DELETE /v1/sessions/..%2Fme%3Fx", "POST /v1/sessions/end-others"])
   }
 
+  @Test func `are renamed, whatever the session's id`() async throws {
+    let transport = StubTransport { [requests] request in
+      requests.withLock { $0.append(request) }
+      return .init(status: 204)
+    }
+    let backend = ServerBackend(baseURL: base, device: .init(id: DeviceID("d"), name: "d"), transport: transport)
+    try await backend.renameDevice(of: SessionID("../me?x"), to: "Phone", token: AccessToken("t"))
+    await #expect(throws: SessionError.refused(code: "not_found", detail: nil)) {
+      try await backend.renameDevice(of: SessionID(".."), to: "Phone", token: AccessToken("t"))
+    }
+    let sent = requests.withLock { $0 }
+    #expect(sent.map(\.method) == ["PATCH"])
+    #expect(sent.allSatisfy { $0.url.hasSuffix("/v1/sessions/..%2Fme%3Fx") })
+  }
+
   @Test(arguments: ["", ".", ".."]) func `whose id would name another path are unknown`(_ id: String) async throws {
     let service = try await devices(204, "")
     await #expect(throws: SessionError.refused(code: "not_found", detail: nil)) {

@@ -1,6 +1,8 @@
+import Dispatch
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing
@@ -43,6 +45,116 @@ import Testing
     #expect(await report.cleanup.unfinished == ["slow"])
     moving.cancel()
     gate.open()
+  }
+
+  @Test func `reports no clean-up of earlier sessions, and does not wait for it`() async throws {
+    struct Full: Error {}
+    let (gate, arrived) = (Gate(), Gate())
+    let session = controller(
+      MemoryVault(),
+      [
+        CleanupStep("jar", .cookies) { if $0.session == SessionID("s1") { throw Full() } },
+        CleanupStep("cache", .always) {
+          guard $0.session == SessionID("s1") else { return }
+          arrived.open()
+          await gate.wait()
+        },
+      ])
+    try await session.signIn { .sample(0) }
+    async let first = session.signOut()
+    await arrived.wait()
+    var other = TokenResponse.sample(0, session: "s2")
+    other.profile = Profile(id: AccountID("bob"), name: "Bob")
+    // The sign-in waits for the clean-up, but not longer than its limit.
+    async let signedIn = session.signIn(with: other)
+    let moving = Task {
+      while !Task.isCancelled {
+        clock.advance(by: .seconds(1))
+        await othersFirst()
+      }
+    }
+    let early = await first
+    #expect(early.failed == ["jar": "Full"])
+    #expect(early.cleanup.unfinished == ["cache"])
+    _ = try await signedIn
+    moving.cancel()
+    await moving.value
+    // The clock stands still: the steps of the first session, which run again or still, would keep this one waiting.
+    let report = await session.signOut()
+    #expect(Set(report.cleanup.cleared) == ["jar", "cache"])
+    #expect(report.failed.isEmpty)
+    #expect(report.cleanup.unfinished.isEmpty)
+    gate.open()
+  }
+
+  /// A vault on a disk that does not answer any more.
+  private final class StuckVault: Vault {
+    private let gate = Gate()
+    private let calls = DispatchSemaphore(value: 0)
+    private let base = MemoryVault()
+    let isStuck = Locked(false)
+
+    private func wait() async { if isStuck.withLock({ $0 }) { await gate.wait() } }
+    func read() async -> VaultReading {
+      await wait()
+      return await base.read()
+    }
+    func edit(_ edit: VaultEdit) async -> VaultOutcome {
+      await wait()
+      return await base.edit(edit)
+    }
+    func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
+      await wait()
+      return try await base.lock(within: limit)
+    }
+    func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
+      await wait()
+      return try await base.lockSignIn(within: limit)
+    }
+    /// Blocks its caller, as a system call does.
+    func changes() -> AsyncStream<Void> {
+      if isStuck.withLock({ $0 }) { calls.wait() }
+      return base.changes()
+    }
+    func recover() {
+      isStuck.withLock { $0 = false }
+      calls.signal()
+      gate.open()
+    }
+  }
+
+  enum Stage: CaseIterable { case launching, signedIn, refreshing, signingIn, signedOut, endedByServer }
+
+  @Test(arguments: Stage.allCases) func `returns within its limit at every stage if the vault hangs`(stage: Stage)
+    async throws
+  {
+    let vault = StuckVault()
+    if stage == .launching { vault.isStuck.withLock { $0 = true } }
+    let session = controller(vault, [CleanupStep("cache", .always) { _ in }])
+    if stage != .launching { try await session.signIn { .sample(0) } }
+    if stage == .signedOut { await session.signOut() }
+    vault.isStuck.withLock { $0 = true }
+    var others: [Task<Void, any Error>] = []
+    switch stage {
+    case .launching, .signedIn, .signedOut: break
+    case .refreshing: others = [Task { _ = try await session.token(replacing: AccessToken("access-s1-0")) }]
+    case .signingIn: others = [Task { _ = try await session.signIn { .sample(0, session: "s2") } }]
+    case .endedByServer: await session.sessionDidEnd(SessionID("s1"), reason: .revoked)
+    }
+    for _ in 0..<20 { await othersFirst() }
+    let moving = Task {
+      while !Task.isCancelled {
+        clock.advance(by: .seconds(1))
+        await othersFirst()
+      }
+    }
+    let report = await session.signOut()
+    #expect(report.storageError == .unavailable("the vault did not answer within 15 seconds"))
+    #expect(session.state.isSignedOut)
+    #expect(session.authorizationHeader == nil)
+    moving.cancel()
+    vault.recover()
+    for other in others { _ = await other.result }
   }
 
   @Test func `does not wait forever for a vault, and reports that it is not durable`() async throws {

@@ -41,26 +41,6 @@ import Testing
     }
   }
 
-  @Test(.timeLimit(.minutes(5))) func `finishes a refresh on the first Ctrl-C, and keeps the session`() async throws {
-    try await OAuthTerminal.run(["--rotate", "--hold"]) { terminal in
-      let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
-      #expect(login.status == 0, "\(login.words)")
-      try await terminal.expire()
-      let log = terminal.home + "/words"
-      let child = try Child(["token"], variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
-      while try await terminal.count("refresh") == 0 { await Task.yield() }
-      child.send(SIGINT)
-      while try !String(contentsOfFile: log, encoding: .utf8).contains("finishing a refresh") { await Task.yield() }
-      try await terminal.server.release()
-      // The program's own exit may come before the signal's.
-      #expect([0, 128 + SIGINT].contains(try await child.outcome().status))
-      let token = try await terminal.run("token")
-      #expect(token.status == 0, "\(token.words)")
-      #expect(try await terminal.count("refresh") == 1)
-      #expect(try await terminal.count("refused") == 0)
-    }
-  }
-
   @Test func `revokes once at a server that answers a bare 401, not with each of nine commands`() async throws {
     try await OAuthTerminal.run(["--rotate", "--bare-401"]) { terminal in
       _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")

@@ -50,6 +50,13 @@ import Testing
       return (try? JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Int])?[name]
     }
 
+    func paths() async throws -> [String] {
+      let answer = try await AsyncHTTPTransport.shared.send(
+        TransportRequest(method: "GET", url: server.url + "/paths"))
+      let all = (try? JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: [String]])?["paths"] ?? []
+      return all.filter { !$0.contains("/.well-known/") }
+    }
+
     private var vault: SealedFileVault {
       get throws {
         Home(path: home).vault(
@@ -108,6 +115,23 @@ import Testing
       #expect(token.status != 0)
       #expect(token.words.contains("the file system lacks what a vault needs"), "\(token.words)")
       #expect(try await rig.count("refresh") == 0)
+    }
+  }
+
+  @Test(
+    .enabled("needs strace and permission to trace") { await Shell.mayTrace() }, arguments: ["--device", "--browser"])
+  func `on a file system without locks does not begin, before the user is asked`(_ way: String) async throws {
+    try await Rig.run(["--rotate"]) { rig in
+      let former = try await rig.paths()
+      let login = try await rig.shell(
+        """
+        exec strace -f -qq -o /dev/null -e inject=flock:error=ENOLCK \
+          "$PROGRAM" login --issuer "$SERVER" \(way) --client-id app --force
+        """)
+      #expect(login.status == 5)
+      #expect(login.words.contains("the file system lacks what a vault needs"), "\(login.words)")
+      #expect(!login.words.contains("open "), "\(login.words)")
+      #expect(try await rig.paths() == former)
     }
   }
 

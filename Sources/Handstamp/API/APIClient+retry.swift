@@ -12,7 +12,8 @@ extension APIClient {
     let generation: UInt64
     var attempts = 0
 
-    var mayAsk: Bool { attempts < policy.retry.attempts }
+    /// Whether another attempt follows a failure, `wait` later.
+    func continues(after wait: Duration) -> Bool { attempts < policy.retry.attempts && wait <= policy.maxWait }
   }
 
   /// The result of an attempt.
@@ -45,9 +46,11 @@ extension APIClient {
         switch try await ask(&call, alone: true) {
         case .answer(let response): return response
         case .failed(let failure, let wait, let isServers):
-          if call.mayAsk { continue }
-          memory.note(failure, of: fingerprint, generation: generation, until: until(wait, isServers, policy))
-          return try failure.answer()
+          guard call.continues(after: wait) else {
+            memory.note(failure, of: fingerprint, generation: generation, until: until(wait, isServers, policy))
+            return try failure.answer()
+          }
+          try await pause(wait, call)
         }
       }
     }
@@ -80,7 +83,7 @@ extension APIClient {
     while true {
       call.attempts += 1
       let step = try await step(call)
-      guard case .failed(_, let wait, _) = step, !alone, call.mayAsk, wait <= call.policy.maxWait else { return step }
+      guard case .failed(_, let wait, _) = step, !alone, call.continues(after: wait) else { return step }
       try await pause(wait, call)
     }
   }

@@ -108,11 +108,7 @@ extension ServerBackend {
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` if the session is unknown or belongs to another account.
   @concurrent public func end(_ session: SessionID, token: AccessToken) async throws(SessionError) {
-    // Any ID but the server's own must not become another path.
-    guard let path = PercentEncoding.encode(pathSegment: session.rawValue) else {
-      throw .refused(code: "not_found", detail: nil)
-    }
-    let response = try await send("DELETE", "/v1/sessions/\(path)", token: token)
+    let response = try await send("DELETE", try path(of: session), token: token)
     guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
   }
 }

@@ -112,8 +112,7 @@ extension ServerBackend {
   @concurrent public func renameDevice(
     of session: SessionID, to name: String, token: AccessToken
   ) async throws(SessionError) {
-    try await check(
-      send("PATCH", "/v1/sessions/\(session.rawValue)", json: Body(name: name), token: token))
+    try await check(send("PATCH", try path(of: session), json: Body(name: name), token: token))
   }
 
   private func check(_ response: TransportResponse) throws(SessionError) {

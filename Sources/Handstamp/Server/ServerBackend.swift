@@ -1,5 +1,6 @@
 public import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// The backend of Handstamp's own session server.
 public struct ServerBackend: AccountBackend {
@@ -116,6 +117,14 @@ public struct ServerBackend: AccountBackend {
   func address(_ path: String) -> String {
     let base = baseURL.absoluteString
     return (base.hasSuffix("/") ? String(base.dropLast()) : base) + path
+  }
+
+  /// The path of one of the account's sessions. The ID may come from anywhere, and must not become another path.
+  func path(of session: SessionID) throws(SessionError) -> String {
+    guard let path = PercentEncoding.path("v1", "sessions", session.rawValue) else {
+      throw .refused(code: "not_found", detail: nil)
+    }
+    return path
   }
 
   private func post(_ path: String, form: FormBody) async throws(TransportError) -> TransportResponse {

@@ -79,10 +79,12 @@ final class ProcessVault: Vault {
   }
 
   /// As in ``VaultEdit/begin(_:steps:)``: the same user is back, so their data stays, and a session that was signed in to again
-  /// has not ended.
+  /// has not ended, unless it has another handle.
   private func spare(_ new: StoredSession, among tombstones: [Tombstone]) async {
     for tombstone in tombstones {
-      if tombstone.session == new.id { _ = await vault.edit(.delivered(new.id)) }
+      if tombstone.session == new.id, let handle = new.revocation {
+        _ = await vault.edit(.delivered(new.id, with: handle))
+      }
       if let account = new.profile?.id, tombstone.account == account, !tombstone.steps.isEmpty {
         _ = await vault.edit(.cleaned(tombstone.session, steps: tombstone.steps))
       }

@@ -20,7 +20,8 @@ extension SessionController {
   /// - Parameters:
   ///   - plan: selects the clean-up steps. They run after the end is published; this waits at most 10 s for them.
   ///   - reason: the reason that is published and stored. Default ``EndReason/signedOut``.
-  /// - Returns: the results of the clean-up steps, and any error of the vault.
+  /// - Returns: the results of the clean-up steps of the session that it ended, and any error of the vault. If none was in use,
+  ///   those of the last session.
   @discardableResult
   public nonisolated func signOut(
     _ plan: SignOutPlan = .standard, reason: EndReason = .signedOut
@@ -29,9 +30,15 @@ extension SessionController {
     snapshot.withLock { $0.raiseFence() }
     let waiter = nextWaiter()
     let before = await cleanupCount
-    let result = await command(waiter, .signOut(waiter, reason, plan))
-    var report = SignOutReport(cleanup: await cleanupReport(since: before, within: SessionController.cleanupPatience))
-    if case .success(.signedOutNotDurably(let trouble)) = result { report.storageError = trouble }
+    let ended: SessionID?
+    var report = SignOutReport()
+    switch await command(waiter, .signOut(waiter, reason, plan)) {
+    case .success(.signedOut(let session)): ended = session
+    case .success(.signedOutNotDurably(let session, let trouble)): (ended, report.storageError) = (session, trouble)
+    case .success, .failure: ended = nil
+    }
+    guard let ended else { return report }
+    report.cleanup = await cleanupReport(of: ended, since: before, within: SessionController.cleanupPatience)
     return report
   }
 
@@ -91,7 +98,7 @@ extension SessionController {
   ///
   /// A program does not need to call it before it exits normally (`exit`, or the end of `main`). With rotation keys, the next
   /// launch repeats the refresh and gets the same tokens. Without them, the exit itself waits for such a refresh, at most 60 s,
-  /// because the new refresh token would be lost, and with it the session.
+  /// because the new refresh token would be lost, and with it the session. A signal does not: see <doc:WhenAProgramEnds>.
   ///
   /// - Parameter limit: the longest wait. Default 60 s.
   /// - Returns: `true` if no refresh request is in flight and all tokens are stored; `false` if the limit has passed first.
@@ -124,18 +131,21 @@ extension SessionController {
 
   private func cleaned(_ session: SessionID, _ step: String, failure: String?) {
     cleanupCount += 1
-    cleanupLog = cleanupLog.suffix(255) + [CleanupLogEntry(number: cleanupCount, step: step, failure: failure)]
+    let entry = CleanupLogEntry(number: cleanupCount, session: session, step: step, failure: failure)
+    cleanupLog = cleanupLog.suffix(255) + [entry]
     post(.cleaned(session, step: step, succeeded: failure == nil, entropy: .random(in: .min ... .max)))
   }
 
-  private func cleanupReport(since number: Int, within limit: Duration) async -> CleanupReport {
-    _ = await wait(nextWaiter(), until: .cleaned, within: limit)
+  private func cleanupReport(
+    of session: SessionID, since number: Int, within limit: Duration
+  ) async -> CleanupReport {
+    _ = await wait(nextWaiter(), until: .cleaned(session), within: limit)
     var report = CleanupReport()
-    for entry in cleanupLog where entry.number > number {
+    for entry in cleanupLog where entry.number > number && entry.session == session {
       report.failed[entry.step] = entry.failure
       if entry.failure == nil { report.cleared.append(entry.step) }
     }
-    report.unfinished = machine.cleanups.pending.values.flatMap(\.running).sorted()
+    report.unfinished = machine.cleanups.pending[session]?.running.sorted() ?? []
     return report
   }
 
@@ -164,7 +174,7 @@ extension SessionController {
     switch condition {
     // Before the vault has been read, this is unknown.
     case .delivered: machine.state != .restoring && machine.isDeliveryOver && deliveryNotes.isEmpty
-    case .cleaned: machine.cleanups.pending.values.allSatisfy(\.running.isEmpty)
+    case .cleaned(let session): machine.cleanups.pending[session]?.running.isEmpty ?? true
     case .refreshed: !machine.isRefreshUnsettled
     case .settled:
       switch machine.state {
@@ -186,7 +196,10 @@ extension SessionController {
     for (waiter, waiting) in conditionWaiters where holds(waiting.condition) { stopWaiting(waiter) }
   }
 
-  enum Condition: Sendable { case delivered, cleaned, settled, refreshed }
+  enum Condition: Sendable {
+    case delivered, settled, refreshed
+    case cleaned(SessionID)
+  }
 
   struct ConditionWaiter: Sendable {
     let condition: Condition
@@ -196,6 +209,7 @@ extension SessionController {
 
   struct CleanupLogEntry: Sendable {
     let number: Int
+    let session: SessionID
     let step: String
     let failure: String?
   }
@@ -203,7 +217,7 @@ extension SessionController {
 
 /// The result of a sign-out. The sign-out itself always takes effect in this program, whatever the report says.
 public struct SignOutReport: Sendable, Hashable {
-  /// The results of the clean-up steps.
+  /// The results of the clean-up steps of the session that ended.
   public var cleanup: CleanupReport
   /// Why the sign-out could not be written to the vault; `nil` if it is stored. The write is retried while the process runs; if
   /// it exits before one succeeds, the next launch may restore the session.

@@ -80,8 +80,14 @@ extension SessionController {
     }
   }
 
+  /// How long a refresh without an answer waits until its next attempt; `nil` unless one does.
+  package var refreshPause: Duration? {
+    timers[.retry] == nil ? nil : max(.zero, retryDue - clock.uptime())
+  }
+
   private func start(_ timer: SessionMachine.Timer, ticket: UInt64, after delay: Duration) {
     timers[timer]?.cancel()
+    if timer == .retry { retryDue = clock.uptime() + delay }
     timers[timer] = Task.detached(priority: .utility) { [weak self, clock] in
       do {
         if timer == .answer { try await clock.sleep(whileRunningFor: delay) } else { try await clock.sleep(for: delay) }

@@ -42,6 +42,8 @@ public actor SessionController {
   /// Whether the controller is among the ``UnsettledRefreshes``.
   var delaysExit = false
   var timers: [SessionMachine.Timer: Task<Void, Never>] = [:]
+  /// When the timer for the next attempt of a refresh fires, by the clock's uptime.
+  var retryDue = Duration.zero
   /// The ended sessions whose revocation the server has refused permanently since this controller was created: at the server
   /// they continue until they expire. The value is the server's error code, such as `invalid_client` or
   /// `unsupported_token_type` (RFC 7009 section 2.2.1); `refused` for a code that is not at most 40 characters of `a` to `z`
@@ -397,9 +399,11 @@ public actor SessionController {
   }
 
   private func begin() {
-    post(.start)
-    let changes = vault.changes()
-    watching = Task.detached(priority: .utility) { [weak self] in
+    watching = Task.detached(priority: .userInitiated) { [weak self, vault] in
+      // Not in the actor, where a folder that does not answer would keep a sign-out waiting; and before the vault is read, so that
+      // no change falls between the two.
+      let changes = vault.changes()
+      await self?.post(.start)
       for await _ in changes { await self?.post(.vaultChanged) }
     }
   }

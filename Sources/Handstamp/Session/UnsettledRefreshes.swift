@@ -18,20 +18,15 @@ package enum UnsettledRefreshes {
   }
   private static let state = Locked(State())
   private static let exitWaits: Void = {
-    _ = atexit {
-      // A refresh that has not been sent by now is not sent any more: no program would be left to read the response.
-      UnsettledRefreshes.state.withLock { $0.isExiting = true }
-      UnsettledRefreshes.wait(within: UnsettledRefreshes.limit)
-    }
+    _ = atexit { _ = UnsettledRefreshes.close(within: UnsettledRefreshes.limit) }
   }()
 
-  /// Whether there are no such refreshes.
-  package static var isEmpty: Bool { state.withLock { $0.count == 0 } }
-
-  /// Blocks the calling thread until there are no such refreshes, at most for `limit`. Returns whether that is so. For signal
-  /// handling and other places that cannot suspend; elsewhere use ``SessionController/waitForRefresh(timeout:)``.
+  /// Blocks the calling thread until there are no such refreshes, at most for `limit`, because the program is about to end: a
+  /// refresh that has not been sent by now is not sent any more, since no program would be left to read the response. Returns
+  /// whether there are none.
   @discardableResult
-  package static func wait(within limit: Duration) -> Bool {
+  package static func close(within limit: Duration) -> Bool {
+    state.withLock { $0.isExiting = true }
     let (seconds, attoseconds) = max(.zero, min(limit, .seconds(86_400))).components
     let milliseconds = Int(seconds) * 1_000 + Int(attoseconds / 1_000_000_000_000_000)
     return group.wait(timeout: .now() + .milliseconds(milliseconds)) == .success

@@ -45,7 +45,7 @@ enum Caller: Sendable {
     switch self {
     case .session(let client):
       do throws(APIError) {
-        let response = try await WaitLine.shared.during(server.text) { () async throws(APIError) in
+        let response = try await client.waiting { () async throws(APIError) in
           try await client.api.respond(to: request)
         }
         await client.settle()

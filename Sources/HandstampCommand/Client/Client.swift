@@ -29,10 +29,17 @@ struct Client: Sendable {
     self.account = account
     vault = home.vault(of: account.id)
     identity = try Client.identity(at: account.server, home: home)
-    access = try home.oauth(of: account.id).map { OAuthAccess($0, home: home, account: account.id) }
+    let record = try home.oauth(of: account.id)
+    access = record.map { OAuthAccess($0, home: home, account: account.id) }
     let backend: any Backend = if let access { access } else { identity }
     if access != nil { Interruption.arrange() }
-    let watch = DeliveryWatch(backend) { [vault] result in await Client.note(result, of: account.id, in: home, vault) }
+    let watch = DeliveryWatch(backend) {
+      do { return OAuthRecord.isSameClient(try home.oauth(of: account.id), record) } catch { return false }
+    } former: {
+      await home.formerBackend(of: $0, account)
+    } refreshed: { [vault] result in
+      await Client.note(result, of: account.id, in: home, vault)
+    }
     // Short-lived: no refresh timer, and few retries.
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge),
@@ -94,10 +101,19 @@ struct Client: Sendable {
 
   var server: ServerAddress { account.server }
 
+  /// Runs `body`, which may wait for a refresh, and says so at a terminal.
+  func waiting<Result, Failure: Error>(_ body: () async throws(Failure) -> Result) async throws(Failure) -> Result {
+    try await WaitLine.shared.during(
+      server.text,
+      pause: { [controller] in
+        await controller.refreshPause.map { "the last refresh got no answer; the next attempt is in \($0.words)" }
+      }, body)
+  }
+
   /// Returns a valid access token.
   func token(minimumValidity: Duration = .zero) async throws(Refusal) -> AccessToken {
     do throws(SessionError) {
-      let token = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
+      let token = try await waiting { () async throws(SessionError) in
         try await controller.token(minimumValidity: minimumValidity)
       }
       await settle()

@@ -32,7 +32,7 @@ enum PendingEnds {
     // The OAuth record was kept for the revocation. By now the account may be signed in to again.
     for id in forgotten {
       await list.load()
-      if await list[id] == nil { try? home.save(nil, of: id) }
+      if await list[id] == nil { try? home.forgetClients(of: id) }
     }
   }
 

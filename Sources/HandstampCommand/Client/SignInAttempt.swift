@@ -137,6 +137,7 @@ struct SignInAttempt: Sendable {
   ) async throws(Refusal) {
     let list = AccountList(of: home)
     let id: AccountID
+    var former: (account: AccountID, record: OAuthRecord?)?
     do {
       id = try await list.add(named: name, tag: tag) {
         var grant = try await perform()
@@ -145,17 +146,22 @@ struct SignInAttempt: Sendable {
         }
         grant.issuer = server.text
         // Before the session, which is opened with the record. If the list is lost, the account is identified by that server.
-        try await save(oauth, clientSecret, of: Account.id(of: profile.id, at: server))
+        let id = Account.id(of: profile.id, at: server)
+        former = (id, try home.oauth(of: id))
+        try await home.change(to: oauth, clientSecret, of: id)
         try rememberServer()
         return grant
       }
-    } catch let error as SessionError {
-      throw Refusal(error, server: server)
     } catch {
+      // The session in the vault still belongs to the former client.
+      if let former, !OAuthRecord.isSameClient(former.record, oauth) {
+        await restore(former.record, of: former.account)
+      }
+      if let error = error as? SessionError { throw Refusal(error, server: server) }
       throw error as? Refusal ?? Refusal(.failure, plain("\(error)"), hint: "this is a bug; please report it")
     }
     // Another process may have removed the account in between.
-    try await save(oauth, clientSecret, of: id)
+    try await home.change(to: oauth, clientSecret, of: id)
     home.forgetRefusal(of: id)
     guard let session = list.session(of: id), let account = list[id].flatMap({ Account($0) }) else {
       throw .removed(id.rawValue)
@@ -165,16 +171,10 @@ struct SignInAttempt: Sendable {
     say("signed in as \(session.currentUser?.name ?? account.name) at \(server.text)", account, activate: activate)
   }
 
-  /// Saves the secret first: a record that needs a secret is useless without it.
-  private func save(
-    _ record: OAuthRecord?, _ secret: Secret?, of account: AccountID
-  ) async throws(Refusal) {
-    if record != nil {
-      do throws(VaultError) { try await home.save(clientSecret: secret, of: account) } catch {
-        throw Refusal(error)
-      }
-    }
-    try home.save(record, of: account)
+  private func restore(_ record: OAuthRecord?, of account: AccountID) async {
+    var secret: Secret?
+    if let record, record.hasSecret == true { secret = try? await home.formerSecret(of: record.client, account) }
+    try? await home.change(to: record, secret, of: account)
   }
 
   /// Tags and activates an already signed-in account as a sign-in would have done.

@@ -100,7 +100,11 @@ extension CredentialHelper {
       guard let refused = request.password, let current = await client.storedToken(),
         current == AccessToken(refused)
       else { return }
-      do throws(SessionError) { _ = try await client.controller.token(replacing: current) } catch {
+      do throws(SessionError) {
+        _ = try await client.waiting { () async throws(SessionError) in
+          try await client.controller.token(replacing: current)
+        }
+      } catch {
         throw await client.refusal(ofRefresh: error)
       }
       await client.settle()

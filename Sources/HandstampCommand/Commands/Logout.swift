@@ -116,7 +116,7 @@ struct Logout: AsyncParsableCommand {
   private func clear(_ client: Client, _ list: AccountList, isTold: Bool) async throws(Refusal) {
     let id = client.account.id
     // The pending revocation still needs the record.
-    if isTold, await list.forget(id) { try client.home.save(nil, of: id) } else { await list.load() }
+    if isTold, await list.forget(id) { try client.home.forgetClients(of: id) } else { await list.load() }
     guard await list[id] == nil else {
       Terminal.say("\(client.account.words) was signed in to again meanwhile, and was not removed")
       return

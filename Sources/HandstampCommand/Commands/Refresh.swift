@@ -17,7 +17,7 @@ struct Refresh: SessionCommand {
     try EnvironmentToken.refuse(to: "refresh")
     let client = try await Client.chosen(account, minimumAge: .zero)
     do throws(SessionError) {
-      try await WaitLine.shared.during(client.server.text) { () async throws(SessionError) in
+      try await client.waiting { () async throws(SessionError) in
         if let current = await client.storedToken() {
           _ = try await client.controller.token(replacing: current)
         } else {

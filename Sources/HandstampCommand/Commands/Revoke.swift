@@ -57,12 +57,12 @@ struct Revoke: SessionCommand {
   }
 
   private func end(_ id: String, by caller: Caller, proof: AccessToken?) async throws(Refusal) {
-    guard let path = PercentEncoding.encode(pathSegment: id) else {
+    guard let path = PercentEncoding.path("v1", "sessions", id) else {
       throw Refusal(.usage, "not a valid session ID", hint: "run: handstamp sessions")
     }
     do throws(Refusal) {
       _ = try await caller.call(
-        "DELETE", "/v1/sessions/\(path)", proof: proof, as: Ended.self, for: "ending other sessions")
+        "DELETE", path, proof: proof, as: Ended.self, for: "ending other sessions")
     } catch {
       throw error.code == "not_found" ? error.saying("this account has no session \(id)") : error
     }

@@ -12,6 +12,8 @@ final class OAuthAccess: Backend {
   let finder: OAuthBackend
   private let home: Home
   private let account: AccountID
+  /// Whether the account signs in by another client now.
+  private let isFormer: Bool
 
   private struct State: Sendable {
     var backend: OAuthBackend?
@@ -19,8 +21,9 @@ final class OAuthAccess: Backend {
   }
   private let state = Locked(State())
 
-  init(_ record: OAuthRecord, home: Home, account: AccountID) {
+  init(_ record: OAuthRecord, home: Home, account: AccountID, isFormer: Bool = false) {
     self.record = record
+    self.isFormer = isFormer
     self.home = home
     self.account = account
     finder = OAuthBackend(record.settings(secret: nil), transport: CommandTransport.shared)
@@ -36,7 +39,10 @@ final class OAuthAccess: Backend {
     guard record.hasSecret == true else { return finder }
     if let known = state.withLock({ $0.backend }) { return known }
     do throws(VaultError) {
-      guard let secret = try await home.clientSecret(of: account) else {
+      let secret =
+        isFormer
+        ? try await home.formerSecret(of: record.client, account) : try await home.clientSecret(of: account)
+      guard let secret else {
         throw .unavailable("the client secret is missing")
       }
       let backend = OAuthBackend(record.settings(secret: secret), transport: CommandTransport.shared)

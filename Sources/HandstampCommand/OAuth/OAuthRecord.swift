@@ -22,6 +22,11 @@ struct OAuthRecord: Sendable, Hashable, Codable {
     OAuthClient(issuer: issuer, id: client, secret: secret, scopes: scopes)
   }
 
+  /// Whether both sign in as the same client; `nil` stands for Handstamp's own protocol.
+  static func isSameClient(_ one: OAuthRecord?, _ other: OAuthRecord?) -> Bool {
+    one?.issuer == other?.issuer && one?.client == other?.client
+  }
+
   /// The redirect URI to register, for messages.
   var redirectWords: String { redirect ?? "http://127.0.0.1/callback (with any port)" }
 }

@@ -15,8 +15,9 @@ struct Replacement {
   /// Variables added to its environment only.
   var variables: [String: Secret]
 
-  /// Runs the program in place of this one. Returns only by throwing.
+  /// Runs the program in place of this one, unless a signal asked this one to end. Returns only by throwing.
   func run() throws(Refusal) {
+    Interruption.conclude()
     let name = command[0]
     var environment = inherited()
     defer { for text in environment { free(text) } }
@@ -83,9 +84,10 @@ struct Replacement {
 struct Inheritance: Sendable {
   private var mask = sigset_t()
   private var ignoresPipe = false
-  /// Whether SIGINT was ignored or blocked.
-  private(set) var takesNoInterrupt = false
-  private var ignoresInterrupt = false
+  private var ignored: Set<Int32> = []
+  private var blocked: Set<Int32> = []
+  /// Those of ``Interruption/signals`` that were neither ignored nor blocked.
+  var taken: [Int32] { Interruption.signals.filter { !ignored.contains($0) && !blocked.contains($0) } }
   private var files: Set<Int32> = []
 
   private static let remembered = Locked(Inheritance())
@@ -98,9 +100,11 @@ struct Inheritance: Sendable {
     var action = sigaction()
     sigaction(SIGPIPE, nil, &action)
     new.ignoresPipe = Inheritance.isIgnored(action)
-    sigaction(SIGINT, nil, &action)
-    new.ignoresInterrupt = Inheritance.isIgnored(action)
-    new.takesNoInterrupt = new.ignoresInterrupt || sigismember(&new.mask, SIGINT) == 1
+    for signal in Interruption.signals {
+      sigaction(signal, nil, &action)
+      if Inheritance.isIgnored(action) { new.ignored.insert(signal) }
+      if sigismember(&new.mask, signal) == 1 { new.blocked.insert(signal) }
+    }
     new.files = openFiles()
     remembered.withLock { $0 = new }
   }
@@ -109,7 +113,7 @@ struct Inheritance: Sendable {
     var mask = mask
     pthread_sigmask(SIG_SETMASK, &mask, nil)
     signal(SIGPIPE, ignoresPipe ? SIG_IGN : SIG_DFL)
-    signal(SIGINT, ignoresInterrupt ? SIG_IGN : SIG_DFL)
+    for number in Interruption.signals { signal(number, ignored.contains(number) ? SIG_IGN : SIG_DFL) }
     for file in Inheritance.openFiles() where file > 2 && !files.contains(file) {
       _ = fcntl(file, F_SETFD, FD_CLOEXEC)
     }

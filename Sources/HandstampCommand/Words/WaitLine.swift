@@ -24,8 +24,11 @@ final class WaitLine: Sendable {
   private static let isTerminal = isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
 
   /// Runs `body`, which waits for whatever `words` describes.
+  ///
+  /// - Parameter pause: Says, at each update, why nothing is being sent, and until when; `nil` while that is not so.
   func during<Result, Failure: Error>(
-    _ words: @autoclosure () -> String, _ body: () async throws(Failure) -> Result
+    _ words: @autoclosure () -> String, pause: (@Sendable () async -> String?)? = nil,
+    _ body: () async throws(Failure) -> Result
   ) async throws(Failure) -> Result {
     guard WaitLine.isTerminal, !state.withLock({ $0.isSilent }) else { return try await body() }
     let words = words()
@@ -37,7 +40,7 @@ final class WaitLine: Sendable {
     let ticking = Task.detached(priority: .utility) {
       while true {
         do { try await Task.sleep(for: WaitLine.patience) } catch { return }
-        self.show(number)
+        self.show(number, await pause?())
       }
     }
     defer {
@@ -53,13 +56,13 @@ final class WaitLine: Sendable {
   /// Erases the line. Called before anything else is written.
   func makeRoom() { state.withLock { WaitLine.erase(&$0) } }
 
-  private func show(_ number: Int) {
+  private func show(_ number: Int, _ pause: String?) {
     state.withLock { state in
       // Only the newest wait is shown; one that has ended by now is skipped.
       guard let wait = state.waits.last, wait.number == number else { return }
       state.isShown = true
       let time = (ContinuousClock.now - wait.since).words
-      Terminal.writeRaw("\r\u{1B}[Kwaiting for \(wait.words), \(time)")
+      Terminal.writeRaw("\r\u{1B}[K" + (pause ?? "waiting for \(wait.words), \(time)"))
     }
   }
 

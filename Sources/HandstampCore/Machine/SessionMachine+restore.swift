@@ -161,7 +161,7 @@ extension SessionMachine {
     phase = .signedOut
     var effects = resumeAll(.failure(.signedOut(ending.reason))) + [.cancelRequests]
     if let lock = ending.lock { effects.append(.unlock(lock)) }
-    return effects + ending.commands.map { .finish($0, .success(.signedOut)) }
+    return effects + ending.commands.map { .finish($0, .success(.signedOut(ending.session))) }
   }
 
   mutating func remember(_ session: SessionID) {

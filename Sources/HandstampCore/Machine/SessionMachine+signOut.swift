@@ -66,7 +66,7 @@ extension SessionMachine {
       keepNewerHandle(of: ending, than: entry)
       sessionNotToAdopt = entry.session?.id
       note(entry)
-      return over(ending, at: now)
+      return over(ending, last: entry.tombstones.last?.session, at: now)
     case .conflict(let entry):
       // Only an end by the server or by a limit has a condition: the vault holds another session by now, or none.
       phase = .signedOut
@@ -79,15 +79,19 @@ extension SessionMachine {
       if let session = ending.session { remember(session) }
       timers[.end] = nil
       return lock + resumeAll(.failure(.signedOut(.replaced))) + [.cancelRequests]
-        + enter(found, action: .adopt, at: now) + ending.commands.map { .finish($0, .success(.signedOut)) }
-        + proceed(at: now)
+        + enter(found, action: .adopt, at: now)
+        + ending.commands.map { .finish($0, .success(.signedOut(ending.session))) } + proceed(at: now)
     case .failed(let trouble):
       return over(ending, storageError: trouble, at: now)
     }
   }
 
   /// The session has ended: reported in the order publish, audit, callers, requests, lock, commands, server.
-  mutating func over(_ ending: Ending, storageError trouble: VaultError? = nil, at now: Moment) -> [Effect] {
+  ///
+  /// - Parameter last: the session whose tombstone is the last one in the vault.
+  mutating func over(
+    _ ending: Ending, last: SessionID? = nil, storageError trouble: VaultError? = nil, at now: Moment
+  ) -> [Effect] {
     dropRefresh()
     stopSessionTimers()
     timers[.end] = nil
@@ -107,9 +111,9 @@ extension SessionMachine {
       cleanups.add(ending.steps, for: EndedSession(session: session, account: ending.account, reason: ending.reason))
     }
     effects += clean(again: true)
-    for command in ending.commands {
-      effects.append(.finish(command, .success(trouble.map { .signedOutNotDurably($0) } ?? .signedOut)))
-    }
+    let session = ending.session ?? last
+    let outcome = trouble.map { CommandOutcome.signedOutNotDurably(session, $0) } ?? .signedOut(session)
+    effects += ending.commands.map { .finish($0, .success(outcome)) }
     if trouble == nil {
       unwrittenEnd = nil
     } else {

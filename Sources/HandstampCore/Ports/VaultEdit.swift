@@ -85,7 +85,7 @@ public enum VaultEdit: Sendable, Hashable {
         let isAnother = session.isOfAnotherAccount(than: former)
         new.bury(former, reason: .replaced, at: session.startedAt, steps: isAnother ? steps : [])
       }
-      new.tombstones.removeAll { $0.session == session.id }
+      new.release(session.id, revokedBy: session.revocation)
       // The same user is back: their data stays.
       if let account = session.profile?.id {
         for index in new.tombstones.indices where new.tombstones[index].account == account {
@@ -198,8 +198,17 @@ extension VaultEntry {
         steps: steps))
   }
 
+  /// Frees the ID for another session. Some servers give one ID to all sessions of a single sign-on: a pending revocation with
+  /// another handle stays, under an ID of its own.
+  fileprivate mutating func release(_ id: SessionID, revokedBy handle: RevocationHandle?) {
+    tombstones.removeAll { $0.session == id && ($0.revocation == nil || $0.revocation == handle) }
+    for index in tombstones.indices where tombstones[index].session == id {
+      tombstones[index].session = SessionID("\(id.rawValue)#\(revision)")
+    }
+  }
+
   fileprivate mutating func add(_ tombstone: Tombstone) {
-    tombstones.removeAll { $0.session == tombstone.session }
+    release(tombstone.session, revokedBy: tombstone.revocation)
     var tombstone = tombstone
     if tombstone.isFinished { tombstone.account = nil }
     tombstones.append(tombstone)

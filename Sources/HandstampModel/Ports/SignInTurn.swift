@@ -51,6 +51,16 @@ public final class SignInTurn: Sendable {
   /// - Throws: ``SessionError/storage(_:)`` if the turn does not come within 60 s; the text names the process that holds it.
   public static func take() async throws(SessionError) { try await current?.begin() }
 
+  /// Finds out, before the user is asked for anything, that there can be a turn: a sign-in could not be stored safely on a file
+  /// system without locks.
+  ///
+  /// - Throws: As ``take()`` does.
+  package static func check() async throws(SessionError) {
+    guard let current, current.state.withLock({ if case .free = $0 { true } else { false } }) else { return }
+    try await take()
+    giveBack()
+  }
+
   /// Gives up the turn after a failed exchange, so that other sign-ins can proceed.
   public static func giveBack() { current?.become(.free) }
 

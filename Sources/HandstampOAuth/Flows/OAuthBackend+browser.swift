@@ -9,13 +9,15 @@ extension OAuthBackend {
   /// - Throws: ``SessionError/cancelled`` if the user closed the page;
   ///   ``SessionError/refused(code:detail:)`` with the server's code, such as `access_denied`;
   ///   ``SessionError/redirect(_:)`` if the page could not be shown;
-  ///   ``SessionError/unsupported(_:)`` if the server has no sign-in page.
+  ///   ``SessionError/unsupported(_:)`` if the server has no sign-in page;
+  ///   ``SessionError/storage(_:)``, before the page is shown, if the vault cannot be locked for a sign-in.
   @concurrent public func signIn(
     through receiver: some RedirectReceiver, redirectURI: String
   ) async throws(SessionError) -> TokenResponse {
     var random = SystemRandomNumberGenerator()
     let flow = try AuthorizationFlow(
       client: client, metadata: try await metadata(), redirectURI: redirectURI, random: &random)
+    try await SignInTurn.check()
     let callback: Secret
     do throws(RedirectError) {
       callback = try await receiver.receive(from: flow.url, callbackScheme: flow.callbackScheme)

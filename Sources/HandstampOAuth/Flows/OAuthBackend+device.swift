@@ -21,13 +21,15 @@ extension OAuthBackend {
   /// - Parameter show: shows the code. It is called once, and may return before the sign-in is done.
   /// - Throws: ``SessionError/refused(code:detail:)`` with `access_denied` if the user refused, and with
   ///   `expired_token` if the code expired; ``SessionError/cancelled`` if its task is cancelled;
-  ///   ``SessionError/unsupported(_:)`` if the server does not offer this sign-in.
+  ///   ``SessionError/unsupported(_:)`` if the server does not offer this sign-in; ``SessionError/storage(_:)``, before the code
+  ///   is shown, if the vault cannot be locked for a sign-in.
   @concurrent public func signInOnAnotherDevice(
     showing show: @Sendable (DeviceCode) async -> Void
   ) async throws(SessionError) -> TokenResponse {
     guard let endpoint = try await metadata().deviceAuthorizationEndpoint else {
       throw .unsupported("sign-in with a code on another device")
     }
+    try await SignInTurn.check()
     var fields: [(String, Secret)] = []
     if !client.scopes.isEmpty { fields.append(("scope", Secret(client.scopes.joined(separator: " ")))) }
     // Redundant beside an `Authorization` header, but some servers read it nowhere else.
@@ -45,6 +47,7 @@ extension OAuthBackend {
   private func poll(_ code: DeviceCode) async throws(SessionError) -> TokenResponse {
     var interval = code.interval
     var waited = Duration.zero
+    var trouble: SessionError?
     while waited < code.expiresIn {
       // However long the interval has become, the last poll is when the code expires.
       let pause = min(interval, code.expiresIn - waited)
@@ -57,10 +60,10 @@ extension OAuthBackend {
           ], nonce: nil)
       } catch {
         switch error {
-        case .refused("authorization_pending", _): continue
-        case .refused("slow_down", _): interval += .seconds(5)
+        case .refused("authorization_pending", _): trouble = nil
+        case .refused("slow_down", _): (interval, trouble) = (interval + .seconds(5), nil)
         // Another sign-in has its turn.
-        case .storage: continue
+        case .storage: trouble = error
         // Section 3.5: after a time-out the interval grows, but only so far, because the user is waiting.
         case .requestFailed(.network, let delay), .requestFailed(.server, let delay):
           interval = max(interval, min(max(interval * 2, delay ?? .zero), DeviceCode.mostPatience))
@@ -68,7 +71,7 @@ extension OAuthBackend {
         }
       }
     }
-    throw .refused(code: "expired_token", detail: "the code expired before the sign-in was confirmed")
+    throw trouble ?? .refused(code: "expired_token", detail: "the code expired before the sign-in was confirmed")
   }
 }
 

@@ -25,9 +25,11 @@ package enum PercentEncoding {
     return String(decoding: encoded, as: UTF8.self)
   }
 
-  /// The text as one segment of a path; `nil` if it cannot be one: empty, `.` or `..` would name another path.
-  package static func encode(pathSegment text: String) -> String? {
-    ["", ".", ".."].contains(text) ? nil : encode(text)
+  /// The path of these segments, each escaped: `/v1/sessions/a%2Fb`. `nil` if one of them cannot be a segment: empty, `.` or `..`
+  /// would name another path (RFC 3986 section 5.2.4).
+  package static func path(_ segments: String...) -> String? {
+    guard !segments.contains(where: { ["", ".", ".."].contains($0) }) else { return nil }
+    return segments.map { "/" + encode($0) }.joined()
   }
 
   /// Returns the bytes that `text` stands for; `nil` if an escape is not valid.

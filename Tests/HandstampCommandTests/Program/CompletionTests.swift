@@ -97,6 +97,28 @@ extension Processes {
         #expect(try await token(stage, ["--quiet"]).shown.isEmpty)
       }
     }
+
+    @Test func `says when the next attempt of a refresh without an answer is due`() async throws {
+      try await Rig.run { stage in
+        try await stage.signUp(stage.first)
+        stage.wire.saysTokensLast(0)
+        try await stage.run(["refresh"], on: stage.first)
+        stage.wire.answersRefreshes(
+          with: TransportResponse(status: 503, headers: [HeaderField("Retry-After", "5")]))
+        let terminal = try PseudoTerminal()
+        let child = try Child(
+          ["token"], variables: ["HANDSTAMP_HOME": stage.first.path, "TERM": "xterm"], input: "",
+          screen: terminal.screen)
+        let shown = Shown()
+        try await Step.until("words") {
+          shown.add(terminal.shown).contains("the last refresh got no answer; the next attempt is in ")
+        }
+        stage.wire.answersRefreshes(with: nil)
+        let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
+        #expect(outcome.status == 0)
+        #expect(shown.add(terminal.shown).hasSuffix("\r\u{1B}[K"))
+      }
+    }
   }
 }
 

@@ -1,0 +1,96 @@
+#if Command
+import Crypto
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampOAuth
+import HandstampSupport
+import HandstampVaults
+
+/// How an account signed in before it did by another client, or by another protocol: a server ends a session only for the client
+/// that it belongs to (RFC 7009 section 2.1), so the revocations that were pending then, and that of the session that was
+/// replaced, need it. Only the secret of a confidential client is secret; it is sealed beside the vault.
+struct FormerClient: Sendable, Hashable, Codable {
+  /// `nil` for Handstamp's own protocol.
+  var record: OAuthRecord?
+  var sessions: [SessionID]
+}
+
+extension Home {
+  /// The most former clients that are kept; the oldest are dropped first.
+  private static let formerLimit = 8
+
+  private func formerPath(of account: AccountID) -> String {
+    String(oauthPath(of: account).dropLast(".json".count)) + ".former"
+  }
+
+  private func secretFile(of client: String, _ account: AccountID) -> SealedFile {
+    let digest = Hexadecimal.text(SHA256.hash(data: Array(client.utf8)).prefix(8))
+    return SealedFile(beside: vault(of: account), account: account, purpose: "client-\(digest)", limit: 64 << 10)
+  }
+
+  /// The former clients, oldest first. A file that cannot be read only makes revocations fail.
+  func formerClients(of account: AccountID) -> [FormerClient] {
+    guard case .content(let bytes) = PlainFile.read(formerPath(of: account)) else { return [] }
+    return (try? JSONDecoder().decode([FormerClient].self, from: Data(bytes))) ?? []
+  }
+
+  /// Changes how an account signs in: the sessions that its vault knows by now belong to the former client. The secret is saved
+  /// before the record, which is useless without it.
+  func change(to record: OAuthRecord?, _ secret: Secret?, of account: AccountID) async throws(Refusal) {
+    let former = try oauth(of: account)
+    if !OAuthRecord.isSameClient(former, record) { try await keep(former, of: account) }
+    if record != nil {
+      do throws(VaultError) { try await save(clientSecret: secret, of: account) } catch { throw Refusal(error) }
+    }
+    try save(record, of: account)
+  }
+
+  private func keep(_ record: OAuthRecord?, of account: AccountID) async throws(Refusal) {
+    guard case .value(let entry) = await vault(of: account).read() else { return }
+    var clients = formerClients(of: account)
+    let known = Set(clients.flatMap(\.sessions))
+    let pending =
+      entry.tombstones.filter { $0.revocation != nil }.map(\.session) + [entry.session?.id].compactMap { $0 }
+    let sessions = pending.filter { !known.contains($0) }
+    guard !sessions.isEmpty else { return }
+    clients = (clients + [FormerClient(record: record, sessions: sessions)]).suffix(Home.formerLimit)
+    do {
+      if let record, record.hasSecret == true, let secret = try await clientSecret(of: account) {
+        var bytes = secret.withExposedBytes { Array($0) }
+        defer { for index in bytes.indices { bytes[index] = 0 } }
+        try await secretFile(of: record.client, account).writeAsking(bytes)
+      }
+      try FileManager.default.createDirectory(
+        atPath: path + "/oauth", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      try AtomicFile.replace(formerPath(of: account), with: Array(JSONEncoder().encode(clients)))
+    } catch let error as VaultError { throw Refusal(error) } catch { throw unwritable() }
+  }
+
+  /// Forgets an account that has no work left.
+  func forgetClients(of account: AccountID) throws(Refusal) {
+    for former in formerClients(of: account) {
+      if let client = former.record?.client { try? secretFile(of: client, account).remove() }
+    }
+    unlink(formerPath(of: account))
+    try save(nil, of: account)
+  }
+
+  /// The backend of the former client that the session of `handle` belongs to; `nil` if it belongs to none.
+  func formerBackend(of handle: RevocationHandle, _ account: Account) async -> (any Backend)? {
+    let clients = formerClients(of: account.id)
+    guard !clients.isEmpty, case .value(let entry) = await vault(of: account.id).read() else { return nil }
+    let sessions = Set(entry.tombstones.filter { $0.revocation == handle }.map(\.session))
+    guard let former = clients.first(where: { !sessions.isDisjoint(with: $0.sessions) }) else { return nil }
+    guard let record = former.record else { return try? Client.identity(at: account.server, home: self) }
+    return OAuthAccess(record, home: self, account: account.id, isFormer: true)
+  }
+
+  /// Returns the secret of a former client; `nil` if none is kept.
+  func formerSecret(of client: String, _ account: AccountID) async throws(VaultError) -> Secret? {
+    guard var bytes = try await secretFile(of: client, account).readAsking() else { return nil }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    return Secret(bytes: bytes[...])
+  }
+}
+#endif

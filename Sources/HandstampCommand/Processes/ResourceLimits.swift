@@ -1,0 +1,39 @@
+#if Command
+import Foundation
+import HandstampCore
+
+/// The limits of this process (`ulimit`) under which it could not create or run its threads, and would crash.
+enum ResourceLimits {
+  /// The size of a thread's stack: twice Apple's default.
+  private static let stack = 1 << 20
+  /// The least address space in which every command works, with a reserve.
+  private static let leastAddressSpace: UInt64 = 384 << 20
+
+  /// Call this before the first thread is created.
+  ///
+  /// - Throws: A refusal if the address space is too small.
+  static func arrange() throws(Refusal) {
+    #if canImport(Glibc)
+    // The default is the limit of the main thread's stack: too small under `ulimit -s 64`, and 8 MiB of address space otherwise.
+    // Swift does not import the function that changes it.
+    typealias SetDefault = @convention(c) (UnsafePointer<pthread_attr_t>) -> Int32
+    if let symbol = dlsym(nil, "pthread_setattr_default_np") {
+      let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+      defer { attributes.deallocate() }
+      pthread_attr_init(attributes)
+      pthread_attr_setstacksize(attributes, stack)
+      _ = unsafeBitCast(symbol, to: SetDefault.self)(attributes)
+      pthread_attr_destroy(attributes)
+    }
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur < leastAddressSpace else {
+      return
+    }
+    throw Refusal(
+      .failure,
+      "the address space is limited to \(limit.rlim_cur >> 20) MiB, and the threads need \(leastAddressSpace >> 20)",
+      hint: "run: ulimit -v \(leastAddressSpace >> 10)")
+    #endif
+  }
+}
+#endif

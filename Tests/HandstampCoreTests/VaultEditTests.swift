@@ -1,0 +1,55 @@
+import HandstampCore
+import HandstampTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct `A sign-in at a server that reuses session IDs` {
+  private let now = Moment(boot: 1, uptime: .seconds(5), wall: UnixTime(seconds: 5))
+
+  private func session(_ handle: String) -> StoredSession {
+    StoredSession(
+      id: SessionID("sso"), profile: nil, refresh: RefreshToken(handle), revocation: RevocationHandle(handle),
+      access: nil, startedAt: now, activeAt: now)
+  }
+
+  private func entry(_ edits: VaultEdit...) -> VaultEntry {
+    edits.reduce(into: VaultEntry()) { entry, edit in
+      if case .write(let new) = edit.applied(to: entry) { entry = new }
+    }
+  }
+
+  @Test func `keeps a pending revocation with another handle, under an ID of its own`() {
+    let signOut = VaultEdit.endWhatever(.signedOut, at: now)
+    let again = entry(.begin(session("one")), signOut, .begin(session("two")))
+    #expect(again.session?.id == SessionID("sso"))
+    #expect(again.tombstones.map(\.revocation) == [RevocationHandle("one")])
+    #expect(again.tombstones.map(\.session) != [SessionID("sso")])
+
+    // Each further session adds one, and none is lost.
+    let last = entry(
+      .begin(session("one")), signOut, .begin(session("two")), signOut, .begin(session("three")), signOut)
+    #expect(last.tombstones.compactMap(\.revocation) == ["one", "two", "three"].map { RevocationHandle($0) })
+    #expect(Set(last.tombstones.map(\.session)).count == 3)
+  }
+
+  @Test func `has no pending revocation with its own handle`() {
+    let again = entry(.begin(session("one")), .endWhatever(.signedOut, at: now), .begin(session("one")))
+    #expect(again.tombstones.isEmpty)
+  }
+
+  @Test func `revokes the former session while the next one is in use`() {
+    var bench = Bench(policy: SessionPolicy(), supportsRotationKeys: true)
+    bench.run(.start)
+    bench.signIn(.sample(0, session: "sso"))
+    bench.signOut()
+    // The server was not reached.
+    bench.effects = []
+    var next = TokenResponse.sample(1, session: "sso")
+    next.revocation = RevocationHandle("two")
+    bench.signIn(next)
+    #expect(bench.machine.session == SessionID("sso"))
+    let sent = bench.effects.compactMap { effect -> RevocationHandle? in
+      if case .revoke(_, let handle) = effect { handle } else { nil }
+    }
+    #expect(sent == [RevocationHandle("handle-sso")])
+  }
+}

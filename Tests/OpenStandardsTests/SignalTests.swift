@@ -1,0 +1,113 @@
+#if Programs
+import Foundation
+import Testing
+
+@testable import HandstampCommand
+
+/// Signals during a refresh at Authlib's server, which accepts every refresh token once.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `The command that is asked to end` {
+  @Test(.timeLimit(.minutes(5)), arguments: [SIGINT, SIGTERM, SIGHUP])
+  func `finishes a refresh on the first signal, keeps the session, and ends by that signal`(_ signal: Int32)
+    async throws
+  {
+    try await OAuthTerminal.run(["--rotate", "--hold"]) { terminal in
+      let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
+      #expect(login.status == 0, "\(login.words)")
+      try await terminal.expire()
+      let log = terminal.home + "/words"
+      let child = try Child(["token"], variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
+      while try await terminal.count("refresh") == 0 { await Task.yield() }
+      child.send(signal)
+      while try !String(contentsOfFile: log, encoding: .utf8).contains("finishing a refresh") { await Task.yield() }
+      try await terminal.server.release()
+      #expect(try await child.outcome().status == 128 + signal)
+      let token = try await terminal.run("token")
+      #expect(token.status == 0, "\(token.words)")
+      #expect(try await terminal.count("refresh") == 1)
+      #expect(try await terminal.count("refused") == 0)
+    }
+  }
+
+  /// `timeout` sends its signal to the program and to its group, so that the program gets it twice.
+  @Test(.timeLimit(.minutes(5)), arguments: ["INT", "TERM", "HUP"])
+  func `keeps the session under timeout, four times out of four`(_ signal: String) async throws {
+    try await OAuthTerminal.run(["--rotate", "--delay", "4"]) { terminal in
+      let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
+      #expect(login.status == 0, "\(login.words)")
+      let environment = ["PROGRAM": try Child.program(), "HANDSTAMP_HOME": terminal.home]
+      for run in 1...4 {
+        try await terminal.expire()
+        let ended = try await Shell.run(
+          ["sh", "-c", "timeout -s \(signal) 2 \"$PROGRAM\" token"], environment: environment)
+        #expect(ended.status == 124)
+        #expect(ended.words.contains("finishing a refresh"), "\(ended.words)")
+        let token = try await terminal.run("token")
+        #expect(token.status == 0, "\(token.words)")
+        #expect(try await terminal.count("refresh") == run)
+      }
+      #expect(try await terminal.count("refused") == 0)
+    }
+  }
+
+  @Test func `runs no program after a signal, and ends at once on a second one`() async throws {
+    try await OAuthTerminal.run(["--rotate", "--hold"]) { terminal in
+      _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
+      try await terminal.expire()
+      func start(_ words: [String], _ log: String) async throws -> Child {
+        let started = try await terminal.count("inTheAir")
+        let child = try Child(words, variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
+        while try await terminal.count("inTheAir") == started { await Task.yield() }
+        child.send(SIGTERM)
+        while try !String(contentsOfFile: log, encoding: .utf8).contains("finishing a refresh") { await Task.yield() }
+        return child
+      }
+      let log = terminal.home + "/words"
+      let child = try await start(["exec", "--", "touch", terminal.home + "/ran"], log)
+      try await terminal.server.release()
+      #expect(try await child.outcome().status == 128 + SIGTERM)
+      #expect(!FileManager.default.fileExists(atPath: terminal.home + "/ran"))
+    }
+    try await OAuthTerminal.run(["--rotate", "--hold"]) { terminal in
+      _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
+      try await terminal.expire()
+      let log = terminal.home + "/words"
+      let child = try Child(["token"], variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
+      while try await terminal.count("inTheAir") == 0 { await Task.yield() }
+      child.send(SIGTERM)
+      while try !String(contentsOfFile: log, encoding: .utf8).contains("finishing a refresh") { await Task.yield() }
+      // The server counts the time after which a signal is another one.
+      _ = try await terminal.get("/after/0.6")
+      child.send(SIGINT)
+      #expect(try await child.outcome().status == 128 + SIGTERM)
+      #expect(try await terminal.count("inTheAir") == 1)
+      try await terminal.server.release()
+    }
+  }
+
+  @Test func `leaves signals ignored that were so at its start, as under nohup`() async throws {
+    try await OAuthTerminal.run(["--rotate", "--hold"]) { terminal in
+      _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
+      try await terminal.expire()
+      let environment = [
+        "PROGRAM": try Child.program(), "HANDSTAMP_HOME": terminal.home, "SERVER": terminal.server.url,
+      ]
+      let ended = try await Shell.run(
+        [
+          "sh", "-c",
+          """
+          trap '' HUP
+          "$PROGRAM" token &
+          under_way='import json, sys, urllib.request
+          sys.exit(json.load(urllib.request.urlopen(sys.argv[1] + "/counts"))["inTheAir"] != 1)'
+          until python3 -c "$under_way" "$SERVER"; do :; done
+          kill -HUP $!
+          python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/release", b"")' "$SERVER"
+          wait $!
+          """,
+        ], environment: environment)
+      #expect(ended.status == 0, "\(ended.words)")
+      #expect(!ended.words.contains("finishing"))
+    }
+  }
+}
+#endif
