@@ -47,6 +47,9 @@ public struct OAuthBackend: Backend {
 
   // MARK: Backend
 
+  /// How the server of an issuer treats a refresh token that it has replaced, if the issuer alone decides that.
+  package static func knownReuse(of issuer: String) -> RefreshTokenReuse? { KnownIssuers.reuse(of: issuer) }
+
   public var abilities: BackendAbilities {
     BackendAbilities(
       sessionEndingOrigin: client.issuer, reuse: KnownIssuers.reuse(of: client.issuer), supportsTargets: true)

@@ -16,6 +16,8 @@ public final class LossyTransport: Transport {
     case requestLost
     /// The request is carried out, but the response is lost: ``TransportError/timedOut``.
     case answerLost
+    /// The request is carried out, then the connection breaks before the response: ``TransportError/connectionLost(_:)``.
+    case connectionBroken
     /// The request arrives twice in a row; the first response is returned.
     case doubled
     /// The request is sent after this delay, by the transport's clock.
@@ -87,6 +89,9 @@ public final class LossyTransport: Transport {
     case .answerLost:
       _ = try await base.send(request)
       throw .timedOut
+    case .connectionBroken:
+      _ = try await base.send(request)
+      throw .connectionLost("reset")
     case .doubled:
       let answer = try await base.send(request)
       do throws(TransportError) { _ = try await base.send(request) } catch {}
@@ -104,7 +109,7 @@ public final class LossyTransport: Transport {
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     switch draw() {
     case .carried, .doubled: return try await base.open(request)
-    case .requestLost, .answerLost: throw .timedOut
+    case .requestLost, .answerLost, .connectionBroken: throw .timedOut
     case .delayed(let duration):
       do { try await clock.sleep(for: duration) } catch { throw .cancelled }
       return try await base.open(request)

@@ -17,6 +17,12 @@ import Testing
     }
   }
 
+  @Test func `break invariant 11 with a repeat while a response may arrive`() throws {
+    let scenario = try #require(Scenario.all.first { $0.limits.faults == [.repeatsAtOnce] })
+    let found = scenario.small.explored().findings.map(\.verdict)
+    #expect(found.contains { if case .broken(11, _) = $0 { true } else { false } }, "\(found)")
+  }
+
   @Test func `reach the same states every time`() {
     let scenario = Scenario.promises[0].small
     #expect(Exploration(scenario.world).states == Exploration(scenario.world).states)

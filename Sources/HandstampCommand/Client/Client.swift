@@ -42,7 +42,7 @@ struct Client: Sendable {
     }
     // Short-lived: no refresh timer, and few retries.
     let policy = SessionPolicy(
-      refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge),
+      refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge, reuse: record?.reuse),
       retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
     let shared: any Vault = isShortLived ? UnwatchedVault(base: vault) : vault
     let log = CommandLog(base: FileAuditLog(vault, program: "handstamp"))

@@ -44,6 +44,7 @@ struct Login: SessionCommand {
   @Option(help: "file, readable by its owner only, with the client secret in its first line; - for stdin")
   var clientSecretFile: String?
   @Option(name: .customLong("scope"), help: "scope to request (repeatable)") var scopes: [String] = []
+  @Option(help: "seconds for which the OAuth server accepts a replaced refresh token again; 0: not at all") var overlap: Int?
   @OptionGroup var list: ListingOptions
   @OptionGroup var server: ServerOptions
   @OptionGroup var account: AccountOptions
@@ -115,15 +116,19 @@ extension Login {
     guard redirectPort.map({ (1...65_535).contains($0) }) ?? true else {
       throw ValidationError("--redirect-port must be between 1 and 65535")
     }
-    guard !withToken || clientID == nil && clientSecretFile == nil && scopes.isEmpty else {
-      throw ValidationError("--client-id, --client-secret-file and --scope cannot be combined with --with-token")
+    guard !withToken || clientID == nil && clientSecretFile == nil && scopes.isEmpty && overlap == nil else {
+      throw ValidationError(
+        "--client-id, --client-secret-file, --scope and --overlap cannot be combined with --with-token")
+    }
+    guard overlap.map({ (0...86_400).contains($0) }) ?? true else {
+      throw ValidationError("--overlap must be between 0 and 86400 seconds")
     }
   }
 
   /// Whether the command line has an argument that applies only to OAuth.
   private var namesOAuth: Bool {
     issuer != nil || browser || device || noBrowser || clientID != nil || clientSecretFile != nil || !scopes.isEmpty
-      || redirectPort != nil || redirectURI != nil
+      || redirectPort != nil || redirectURI != nil || overlap != nil
   }
 
   /// A hint that shows how to pass a server to the command as typed.
@@ -153,7 +158,8 @@ extension Login {
     let record = OAuthRecord(
       issuer: issuer ?? found?.record.issuer ?? attempt.server.text,
       client: clientID ?? known?.record.client ?? "handstamp-cli",
-      scopes: scopes.isEmpty ? known?.record.scopes ?? [] : scopes, redirect: redirect)
+      scopes: scopes.isEmpty ? known?.record.scopes ?? [] : scopes, redirect: redirect,
+      overlap: overlap ?? known?.record.overlap)
     if let clientSecretFile {
       guard clientSecretFile != "-" else { return (record, try Terminal.secret("client secret")) }
       return (

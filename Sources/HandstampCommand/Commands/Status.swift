@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampOAuth
 import HandstampVaults
 
 /// `handstamp status`.
@@ -118,6 +119,9 @@ struct StatusReport: Document {
   var accessToken: Access?
   /// Whether a new access token is available without signing in.
   var refreshable: Bool?
+  /// What protects a refresh whose response is lost: `rotation_key`, `overlap`, `not_rotated`, `predecessor` or `none`; `unknown` if
+  /// the server has not shown it and the user has not said it.
+  var repeats: String?
   var pendingEnds = 0
   /// Whether `HANDSTAMP_TOKEN` takes the place of the session's token.
   var environmentToken: Bool
@@ -147,6 +151,7 @@ struct StatusReport: Document {
       signedInAt = session.startedAt.wall.description
       signedInAtEpoch = session.startedAt.wall.seconds
       refreshable = session.refresh != nil
+      if let account, session.refresh != nil { repeats = StatusReport.repeats(of: session, account, in: home) }
       if let account, let note = home.refusedRefresh(of: account.id, session: session.id) { show(note, now: now) }
     case .accessOnly(let id, let profile, let access):
       state = .locked
@@ -175,6 +180,19 @@ struct StatusReport: Document {
     timeLeft = left
   }
 
+  /// What is known of the server's treatment of a repeated refresh.
+  private static func repeats(of session: StoredSession, _ account: HandstampCommand.Account, in home: Home) -> String {
+    guard let record = try? home.oauth(of: account.id), session.rotationKeys != .accepted else { return "rotation_key" }
+    let known = record.reuse ?? OAuthBackend.knownReuse(of: record.issuer)
+    switch known ?? (session.isRotated == false ? .notRotated : nil) {
+    case .overlap?: return "overlap"
+    case .notRotated?: return session.isRotated == true ? "unknown" : "not_rotated"
+    case .predecessor?: return "predecessor"
+    case .never?: return "none"
+    case nil: return "unknown"
+    }
+  }
+
   private mutating func show(_ note: RefusedRefresh, now: Moment) {
     refreshFailure = RefreshFailure(
       status: note.status, error: note.error, since: note.since.description, sinceEpoch: note.since.seconds,
@@ -198,7 +216,7 @@ struct StatusReport: Document {
   private enum CodingKeys: String, CodingKey {
     case schemaVersion, home, server, name, tag, folder, state, reason, account, session, signedInAt, signedInAtEpoch,
       accessToken,
-      refreshable, refreshFailure, pendingEnds, environmentToken, verified
+      refreshable, refreshFailure, repeats, pendingEnds, environmentToken, verified
   }
 
   /// Adds what keeps a session from being read, and the hint that fixes it. A stored session that cannot be read takes
@@ -253,6 +271,15 @@ struct StatusReport: Document {
     }
   }
 
+  private static let words = [
+    "rotation_key": "cost nothing: refreshes carry a rotation key",
+    "overlap": "cost nothing within the server's overlap",
+    "not_rotated": "cost nothing: the server does not replace refresh tokens",
+    "predecessor": "cost nothing: the server accepts the former refresh token",
+    "none": "end the session: the server accepts no repeat",
+    "unknown": "may end the session; if the server has an overlap, set it with: handstamp login --overlap SECONDS",
+  ]
+
   /// The text output.
   private var lines: [String] {
     var rows: [[String]] = []
@@ -286,6 +313,7 @@ struct StatusReport: Document {
       rows.append(["access token", words])
     }
     if let refusal { rows.append(["refresh", refusal]) }
+    if let repeats { rows.append(["lost responses", StatusReport.words[repeats] ?? repeats]) }
     if let verified { rows.append(["the server", verified ? "accepts it" : "does not accept it"]) }
     if environmentToken { rows.append(["note", "HANDSTAMP_TOKEN is set, and its token is used instead"]) }
     rows.append(["home", home])

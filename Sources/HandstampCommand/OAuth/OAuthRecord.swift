@@ -17,6 +17,11 @@ struct OAuthRecord: Sendable, Hashable, Codable {
   var redirect: String?
   /// Whether the client has a secret; `nil` means no.
   var hasSecret: Bool?
+  /// For how many seconds the server accepts a replaced refresh token again, 0 for not at all; `nil` if that is not known.
+  var overlap: Int?
+
+  /// How the server treats a replaced refresh token; `nil` if the user has not said.
+  var reuse: RefreshTokenReuse? { overlap.map { $0 == 0 ? .never : .overlap(.seconds($0)) } }
 
   func settings(secret: Secret?) -> OAuthClient {
     OAuthClient(issuer: issuer, id: client, secret: secret, scopes: scopes)

@@ -9,13 +9,16 @@ package struct KeyedServer: Sendable, Hashable {
   /// The row in the store if the last commit were lost.
   private var previous: SessionRow?
   private let servesAnyKey: Bool
+  private let terms: RefreshTerms
+  /// The number of access tokens issued for a refresh token that stayed.
+  private var minted: UInt64 = 0
   /// The row as it was before the first commit that was not acknowledged; a failover may bring it back.
   private var acknowledged: SessionRow?
   let profile: Profile
 
   /// - Parameter limit: The server's limit for the session's lifetime.
   init(
-    rules: ModelServer.Rules, number: Int = 0, person: String = "ada", servesAnyKey: Bool = false,
+    rules: ModelServer.Rules, number: Int = 0, person: String = "ada", oauth: World.OAuthKind? = nil, servesAnyKey: Bool = false,
     at time: UnixTime = World.start.wall, limit: Duration? = nil
   ) {
     #if Exploration
@@ -24,11 +27,13 @@ package struct KeyedServer: Sendable, Hashable {
     rotation = Rotation()
     #endif
     self.servesAnyKey = servesAnyKey
+    terms = RefreshTerms(isConstrained: oauth == .constrained)
     profile = Profile(id: AccountID(person), name: person)
     var bytes = NumberGenerator(number: UInt64(number))
     row = SessionRow(
       session: SessionBytes(from: &bytes), account: profile.id,
-      device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"), kind: .keyed, createdAt: time,
+      device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"), kind: oauth == nil || oauth == .keyed ? .keyed : .plain, client: oauth.map { SessionClient(id: $0.rawValue, scope: "") },
+      createdAt: time,
       absoluteExpiry: limit.map { time.advanced(by: $0) })
   }
 
@@ -54,7 +59,8 @@ package struct KeyedServer: Sendable, Hashable {
       mark = known
     }
     let verdict = rotation.decide(
-      row: row, token: claims, key: mark, drawn: KeyMark(rawValue: claims.counter + 0xd00), now: time)
+      row: row, token: claims, key: mark, drawn: KeyMark(rawValue: claims.counter + 0xd00), terms: terms, now: time)
+    if terms.isConstrained { minted += 1 }
     switch verdict {
     case .rotate(let row, let successor), .stay(let row, let successor), .fastForward(let row, let successor, _):
       store(row)
@@ -159,10 +165,13 @@ package struct KeyedServer: Sendable, Hashable {
   private func grant(_ claims: RefreshClaims, life: Duration?, at time: UnixTime) -> TokenResponse {
     let text = "\(ModelServer.secretWord) \(session.rawValue) \(claims.counter) \(claims.mark.rawValue)"
     let ends = life.map { time.advanced(by: $0).milliseconds } ?? .max
+    // A token that stays comes with new access tokens.
+    let access = "\(ModelServer.secretWord) \(session.rawValue) \(claims.counter + minted) \(claims.mark.rawValue)"
     return TokenResponse(
-      tokens: TokenSet(access: AccessToken("a \(text) \(ends)"), expiresIn: life, refresh: RefreshToken(text)),
+      tokens: TokenSet(access: AccessToken("a \(access) \(ends)"), expiresIn: life, refresh: RefreshToken(text)),
       session: session, profile: profile,
-      revocation: RevocationHandle("\(ModelServer.secretWord) revokes \(session.rawValue)"))
+      revocation: RevocationHandle("\(ModelServer.secretWord) revokes \(session.rawValue)"),
+      acceptsRotationKey: row.client != nil && row.isKeyed)
   }
 
   private func claims(of token: RefreshToken) -> RefreshClaims? {

@@ -91,6 +91,7 @@ extension Scenario {
         ) {
           limits in
           limits.overlap = .seconds(5)
+          limits.isPrompt = true
           limits.kinds = [.lost, .killed]
           limits.troubles = 1
           limits.passes = 2
@@ -99,6 +100,7 @@ extension Scenario {
         at(kind, "silence within a known overlap, twice", .nobodyOut) { limits in
           limits.overlap = .seconds(30)
           limits.reuse = .overlap(.seconds(30))
+          limits.isPrompt = true
           limits.attempts = 4
           limits.kinds = [.lost, .silent, .killed]
           limits.troubles = 2

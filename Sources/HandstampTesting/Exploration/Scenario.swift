@@ -60,7 +60,7 @@ package struct Scenario: Sendable {
     change(&limits, &rules)
   }
 
-  package static let all: [Scenario] = promises + thieves + faults + others
+  package static let all: [Scenario] = promises + thieves + faults + others + oauth
 
   /// The same question within narrower limits, for a test that should take seconds without optimization.
   package var small: Scenario {
@@ -191,6 +191,7 @@ package struct Scenario: Sendable {
     },
     Scenario("keyed sessions served without a key", .findsThief) { limits, rules in
       rules.servesKeyless = true
+      rules.repeatsDrawnWithKey = true
       limits.thief = .tokenWithoutSendingKeys
       limits.troubles = 0
       limits.processes = 1

@@ -2,13 +2,29 @@ package import HandstampCore
 
 extension World {
   /// The moves that may occur in a world, and how often.
+  /// An OAuth client at our own server.
+  package enum OAuthKind: String, Sendable, Hashable, CaseIterable {
+    /// It sends rotation keys, from its sign-in on.
+    case keyed
+    /// It sends neither keys nor proofs.
+    case open
+    /// It proves itself, with a secret or with the key that its tokens are bound to, and sends no rotation keys.
+    case constrained
+  }
+
   package struct Limits: Sendable, Hashable {
+    /// The kind of OAuth client, at our own server; `nil` for the server's own protocol. For clients without keys, ``server`` is set
+    /// as well: they follow the rules for third-party servers.
+    package var oauth: OAuthKind?
     /// How long a third-party server with an overlap accepts a replaced token.
     package var overlap: Duration = .seconds(90)
     /// What the client knows of it.
     package var reuse: RefreshTokenReuse?
     /// How often a client of a third-party server presents a token before its callers get an error.
     package var attempts = 2
+    /// Whether work in progress takes no time: time passes only while every process waits. Otherwise any overlap may pass while a
+    /// process is busy.
+    package var isPrompt = false
     package var processes = 2
     /// Refresh requests of honest processes.
     package var requests = 4
@@ -58,6 +74,9 @@ extension World {
     package var life: Life?
 
     package init() {}
+
+    /// Whether requests carry the rotation key.
+    var sendsKeys: Bool { oauth == nil || oauth == .keyed }
   }
 
   /// A fault between a process and a server, or in a process.

@@ -155,7 +155,7 @@ extension World {
       guard network.indices.contains(index) else { return }
       let message = network.remove(at: index)
       excuse(message.token)
-      _ = present(message.token, key: message.key)
+      _ = present(message.token, key: limits.sendsKeys ? message.key : nil)
     case .timeOut(let index):
       troublesLeft -= 1
       giveUp(index)

@@ -13,7 +13,7 @@ extension World {
       network.remove(at: index)
     }
     if !answerArrives { excuse(message.token) }
-    let answer = present(message.token, key: message.key)
+    let answer = present(message.token, key: limits.sendsKeys ? message.key : nil)
     guard let operation = message.operation else { return }
     ledger.garbageTo.remove(message.process)
     switch answer {

@@ -26,7 +26,7 @@ extension World {
     if has(.refused) {
       for index in network.indices where network[index].operation != nil { moves.append(.refuse(index)) }
     }
-    if life == nil, passesLeft > 0, mayPass(nextWait) { moves.append(.limitPasses) }
+    if life == nil, passesLeft > 0, !limits.isPrompt || isIdle, mayPass(nextWait) { moves.append(.limitPasses) }
     if goesBackLeft > 0, older != nil, older?.session?.id == vault.session?.id,
       allHoldTheNewest || limits.kinds.contains(.goesBackUnseen)
     {
@@ -123,6 +123,17 @@ extension World {
       }
     }
     return dues.min().map { $0 - clock.uptime } ?? World.responseTimeout
+  }
+
+  /// Whether every process only waits for time to pass.
+  private var isIdle: Bool {
+    let isWaiting = processes.contains { $0.timers[.answer] != nil || $0.timers[.retry] != nil }
+    return isWaiting
+      && processes.indices.allSatisfy { index in
+        let process = processes[index]
+        return process.queue.isEmpty && process.socket.isEmpty && (process.lockWanted == nil || holder != nil)
+          && (process.asking.isEmpty || isUnheard(index))
+      }
   }
 
   /// Whether a process awaits a response that will never arrive.

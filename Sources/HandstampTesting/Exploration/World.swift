@@ -182,7 +182,7 @@ package struct World: Sendable, Hashable {
       id: server.session, profile: server.profile, refresh: first.tokens.refresh, revocation: first.revocation,
       access: StoredAccess(
         first.tokens.credential, lifetime: limits.life.map { Lifetime(start: clock, duration: $0.tokenLife) }),
-      startedAt: clock, activeAt: clock)
+      startedAt: clock, activeAt: clock, rotationKeys: first.acceptsRotationKey ? .accepted : .unknown)
     vault = VaultEntry(session: session)
     if limits.startsSignedOut {
       sessions = []
@@ -211,13 +211,13 @@ package struct World: Sendable, Hashable {
   static func newServer(
     _ limits: Limits, _ rules: ModelServer.Rules, number: Int, person: String, at time: UnixTime
   ) -> ModelServer {
-    if let kind = limits.server {
+    if let kind = limits.server, limits.oauth == nil {
       return .keyless(KeylessServer(kind, overlap: limits.overlap, number: number, person: person, at: time))
     }
     let servesAnyKey = limits.faults.contains(.keysAreNotCompared)
     return .keyed(
       KeyedServer(
-        rules: rules, number: number, person: person, servesAnyKey: servesAnyKey, at: time,
+        rules: rules, number: number, person: person, oauth: limits.oauth, servesAnyKey: servesAnyKey, at: time,
         limit: limits.life?.serverLimit))
   }
 
@@ -246,7 +246,8 @@ package struct World: Sendable, Hashable {
     policy.refresh.reuse = limits.reuse
     return Process(
       machine: SessionMachine(
-        policy: policy, supportsRotationKeys: limits.server == nil, cleanups: life?.cleanups ?? [],
+        policy: policy, supportsRotationKeys: limits.server == nil && limits.oauth == nil,
+        cleanups: life?.cleanups ?? [],
         sender: ProcessIdentity(
           id: Int32(index), startedAt: UInt64(starts), namespace: limits.copiesVault ? UInt64(index) : 0)),
       starts: starts)

@@ -1,0 +1,128 @@
+#if Programs
+import Crypto
+import Foundation
+import Handstamp
+import HandstampAsyncHTTP
+import HandstampCore
+import HandstampLoopback
+import HandstampOAuth
+import HandstampRegistry
+import HandstampServer
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+/// A manual clock on which short waits take no time: those between two attempts.
+private struct HurriedClock: SessionClock {
+  let base = ManualClock()
+
+  func now() -> Moment { base.now() }
+  func uptime() -> Duration { base.uptime() }
+  @concurrent func sleep(for duration: Duration) async throws {
+    guard duration <= .seconds(10) else { return try await base.sleep(for: duration) }
+    base.advance(by: max(.zero, duration))
+  }
+}
+
+/// Our OAuth client at our own server, over a network that loses and doubles.
+@Suite(.timeLimit(.minutes(10))) struct `An OAuth session at our own server` {
+  private struct Rig {
+    let network = LossyTransport(AsyncHTTPTransport.shared)
+    let vault = MemoryVault()
+    let clock = HurriedClock()
+    let backend: OAuthBackend
+    let server: OwnServer
+
+    init(_ server: OwnServer, prover: DPoPProver? = nil) {
+      self.server = server
+      backend = OAuthBackend(
+        OAuthClient(issuer: server.url, id: "app", scopes: ["profile"]), transport: network, proving: prover)
+    }
+
+    /// Another program with the same vault.
+    func controller() -> SessionController {
+      SessionController(
+        backend: backend, vault: vault,
+        policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(base: .zero)), clock: clock)
+    }
+
+    func signIn(_ controller: SessionController) async throws {
+      try await server.signUp()
+      let person = WebPerson()
+      let receiver = try await LoopbackReceiver.listen { page in
+        do { try await person.visit(page) } catch { Issue.record(error) }
+      }
+      let backend = backend
+      _ = try await controller.signIn { () async throws(SessionError) in
+        try await backend.signIn(through: receiver, redirectURI: receiver.redirectURI)
+      }
+      await receiver.close()
+    }
+
+    /// The number of sessions that the server ended because of a second use.
+    func misused() async throws -> Int {
+      try await server.server.registry.events(after: .zero).count { $0.event.reason == .tokenReuseDetected }
+    }
+  }
+
+  private static let fates: [LossyTransport.Fate] = [
+    .carried, .answerLost, .connectionBroken, .requestLost, .doubled, .answered(.init(status: 502)),
+    .answered(.init(status: 429, headers: [HeaderField("Retry-After", "1")])), .answerLost,
+  ]
+
+  @Test(arguments: [false, true])
+  func `outlasts every lost, doubled and foreign response`(isBound: Bool) async throws {
+    try await OwnServer.run { server async throws in
+      let rig = Rig(server, prover: isBound ? DPoPProver(DPoPKey(P256.Signing.PrivateKey())) : nil)
+      let controller = rig.controller()
+      try await rig.signIn(controller)
+      var seen: Set<AccessToken> = [try await controller.token()]
+      for round in 0..<16 {
+        rig.clock.base.advance(by: .seconds(601))
+        rig.network.expect(Self.fates[round % Self.fates.count])
+        seen.insert(try await controller.token())
+      }
+      #expect(seen.count == 17)
+      #expect(try await rig.misused() == 0)
+    }
+  }
+
+  @Test func `outlasts a program that ends between the server's commit and its own`() async throws {
+    try await OwnServer.run { server async throws in
+      let rig = Rig(server)
+      try await rig.signIn(rig.controller())
+      for round in 0..<6 {
+        rig.clock.base.advance(by: .seconds(601))
+        let dying = SessionController(
+          backend: rig.backend, vault: rig.vault,
+          policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1)),
+          clock: rig.clock)
+        rig.network.expect(round % 2 == 0 ? .connectionBroken : .answerLost)
+        _ = try? await dying.refreshIfNeeded()
+        // The limit of an attempt whose key the server has not confirmed yet.
+        if round == 0 { rig.clock.base.advance(by: .seconds(61)) }
+        _ = try await rig.controller().token()
+      }
+      #expect(try await rig.misused() == 0)
+    }
+  }
+
+  @Test func `carries a key that the server confirms, and is one refresh for every target`() async throws {
+    try await OwnServer.run { server async throws in
+      let rig = Rig(server)
+      let controller = rig.controller()
+      try await rig.signIn(controller)
+      rig.clock.base.advance(by: .seconds(601))
+      _ = try await controller.token()
+      guard case .value(let entry) = await rig.vault.read() else {
+        Issue.record("no session")
+        return
+      }
+      #expect(entry.session?.rotationKeys == .accepted && entry.session?.attempt == nil)
+      rig.network.expect(.answerLost)
+      _ = try await controller.token(for: TokenTarget(resource: "https://api.example.org"))
+      #expect(try await rig.misused() == 0)
+    }
+  }
+}
+#endif
