@@ -68,6 +68,7 @@ test: test-deps ## runs all tests (FILTER=HandstampCoreTests for some)
 	@env -u SWIFT_DETERMINISTIC_HASHING SWIFT="$(SWIFT)" FILTER="$(FILTER)" sh scripts/tests $(BUILD)
 
 explore: ## explores every order of events within bounds, client and server together (release; some minutes)
+	python3 docs/rotation_model.py --check
 	$(SWIFT) run $(BUILD) -c release HandstampExplorer
 
 diagram: ## draws the states of a session from an exploration: docs/session-machine.md and .svg
