@@ -44,7 +44,8 @@ struct Login: SessionCommand {
   @Option(help: "file, readable by its owner only, with the client secret in its first line; - for stdin")
   var clientSecretFile: String?
   @Option(name: .customLong("scope"), help: "scope to request (repeatable)") var scopes: [String] = []
-  @Option(help: "seconds for which the OAuth server accepts a replaced refresh token again; 0: not at all") var overlap: Int?
+  @Option(help: "seconds for which the OAuth server accepts a replaced refresh token again; 0: not at all") var overlap:
+    Int?
   @OptionGroup var list: ListingOptions
   @OptionGroup var server: ServerOptions
   @OptionGroup var account: AccountOptions

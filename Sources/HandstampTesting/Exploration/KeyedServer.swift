@@ -18,7 +18,8 @@ package struct KeyedServer: Sendable, Hashable {
 
   /// - Parameter limit: The server's limit for the session's lifetime.
   init(
-    rules: ModelServer.Rules, number: Int = 0, person: String = "ada", oauth: World.OAuthKind? = nil, servesAnyKey: Bool = false,
+    rules: ModelServer.Rules, number: Int = 0, person: String = "ada", oauth: World.OAuthKind? = nil,
+    servesAnyKey: Bool = false,
     at time: UnixTime = World.start.wall, limit: Duration? = nil
   ) {
     #if Exploration
@@ -32,7 +33,9 @@ package struct KeyedServer: Sendable, Hashable {
     var bytes = NumberGenerator(number: UInt64(number))
     row = SessionRow(
       session: SessionBytes(from: &bytes), account: profile.id,
-      device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"), kind: oauth == nil || oauth == .keyed ? .keyed : .plain, client: oauth.map { SessionClient(id: $0.rawValue, scope: "") },
+      device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "test"),
+      kind: oauth == nil || oauth == .keyed ? .keyed : .plain,
+      client: oauth.map { SessionClient(id: $0.rawValue, scope: "") },
       createdAt: time,
       absoluteExpiry: limit.map { time.advanced(by: $0) })
   }

@@ -64,3 +64,16 @@ extension DispatchSource {
     fileDescriptor: Int32, eventMask: DispatchSource.FileSystemEvent, queue: DispatchQueue? = nil
   ) -> any DispatchSourceFileSystemObject { fatalError() }
 }
+
+// libproc.h and sys/proc_info.h
+public struct proc_bsdinfo {
+  public var pbi_status: UInt32 = 0
+  public var pbi_start_tvsec: UInt64 = 0
+  public var pbi_start_tvusec: UInt64 = 0
+  public init() {}
+}
+public let PROC_PIDTBSDINFO: Int32 = 3
+public let SZOMB: Int32 = 5
+public func proc_pidinfo(
+  _ pid: Int32, _ flavor: Int32, _ arg: UInt64, _ buffer: UnsafeMutableRawPointer?, _ buffersize: Int32
+) -> Int32 { 0 }
