@@ -21,6 +21,8 @@ public struct ServerMetadata: Sendable, Hashable {
   public let introspectionEndpoint: String?
   /// The URL of Handstamp's own API, below which its paths are; `nil` for a server of another kind.
   package let handstampAPI: String?
+  /// Whether requests that redeem a code or a refresh token may carry a rotation key. A member of Handstamp's own.
+  package let supportsRotationKeys: Bool
   /// The scopes that the server supports; `nil` if it does not list them.
   public let scopes: [String]?
   /// Whether every authorization response must name the issuer (RFC 9207).
@@ -61,6 +63,7 @@ public struct ServerMetadata: Sendable, Hashable {
     userInfoEndpoint = try ServerMetadata.checked(document.userinfo_endpoint)
     introspectionEndpoint = try ServerMetadata.checked(document.introspection_endpoint)
     handstampAPI = try ServerMetadata.checked(document.handstamp_api)
+    supportsRotationKeys = document.handstamp_rotation_keys ?? false
     scopes = document.scopes_supported
     namesIssuerInAnswers = document.authorization_response_iss_parameter_supported ?? false
     let methods = document.token_endpoint_auth_methods_supported
@@ -99,6 +102,7 @@ public struct ServerMetadata: Sendable, Hashable {
     var userinfo_endpoint: String?
     var introspection_endpoint: String?
     var handstamp_api: String?
+    var handstamp_rotation_keys: Bool?
     var scopes_supported: [String]?
     var authorization_response_iss_parameter_supported: Bool?
     var code_challenge_methods_supported: [String]?

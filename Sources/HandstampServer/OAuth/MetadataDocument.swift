@@ -18,6 +18,8 @@ extension FixedDocument {
     json.add("end_session_endpoint", issuer + "/oauth/logout")
     // No registered parameter: clients of Handstamp know by it that the server is one of their own.
     json.add("handstamp_api", issuer + "/v1")
+    // Nor this: requests that redeem a code or a refresh token may carry a `rotation_key`.
+    json.add("handstamp_rotation_keys", true)
     json.add("jwks_uri", issuer + "/.well-known/jwks.json")
     json.add("response_types_supported", ["code"])
     json.add("response_modes_supported", ["query"])
