@@ -149,7 +149,7 @@ extension Registry {
       do throws(RegistryStoreError) {
         // The account goes first: a taken address is reported even if the token was just used.
         return try await begin(
-          record, device, origin, replacing: [], now: now,
+          record, device, origin, among: [], now: now,
           with: [
             .redeemOneTimeToken(stored.id), .createAccount(record),
             .voidOneTimeTokens(.signUp, subject: stored.subject),

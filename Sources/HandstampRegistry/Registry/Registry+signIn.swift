@@ -116,10 +116,10 @@ extension Registry {
         try await noticing(client, device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
       } else { try await noticing(device, of: account, now: now) }
     for _ in 0..<Registry.attempts {
-      let former = surplus(try await liveSessions(of: account.id), for: device, now: now)
+      let live = try await liveSessions(of: account.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          account, device, origin, replacing: former, now: now,
+          account, device, origin, among: live, now: now,
           with: changes + [.expectAccount(account.id, revision: account.revision)] + notice)
       } catch {
         if case .unavailable = error { throw RegistryError(error) }
@@ -133,21 +133,27 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Creates a session and ends others as `replaced`, in one write, after `changes`: only those that cannot wait for its first use.
+  /// Creates a session, in one write, after `changes`. It ends only sessions that cannot wait for its first use.
   ///
-  /// - Parameter isRemembering: whether the devices of the others stay known.
+  /// - Parameters:
+  ///   - live: the account's sessions.
+  ///   - ending: those of them that end at once, as `replaced`, and whose devices do not stay known.
   func begin(
     _ account: AccountRecord, _ device: DeviceInfo, _ origin: SessionOrigin = SessionOrigin(),
-    replacing former: [SessionRow], isRemembering: Bool = true, now: UnixTime, with changes: [RegistryChange],
+    among live: [SessionRow], ending strangers: [SessionRow] = [], now: UnixTime, with changes: [RegistryChange],
     events: [RegistryEvent] = []
   ) async throws(RegistryStoreError) -> NewSession {
-    let row = newRow(account.id, device, origin, now)
+    let lasting = live.filter { row in !strangers.contains { $0.id == row.id } }
+    let surplus = surplus(lasting, for: device)
+    let former = lasting.filter { row in !surplus.contains { $0.id == row.id } }
+    let row = newRow(
+      account.id, device, origin, replacing: replaced(former, by: origin.kind, of: device, now: now), now)
     var (changes, events) = (changes, events)
-    for old in former {
+    for old in strangers + surplus {
       // A session that had already expired keeps that reason.
       let reason = old.over(at: now) ?? .replaced
       changes += ending(old, SessionEnd(at: now, reason: reason))
-      if isRemembering, let device = remembering(old) { changes.append(device) }
+      if !strangers.contains(where: { $0.id == old.id }), let device = remembering(old) { changes.append(device) }
       events.append(.revoked(old.ended(reason, at: now), at: now))
     }
     changes.append(.createSession(row))
@@ -212,7 +218,7 @@ extension Registry {
   }
 
   private func newRow(
-    _ account: AccountID, _ device: DeviceInfo, _ origin: SessionOrigin, _ now: UnixTime
+    _ account: AccountID, _ device: DeviceInfo, _ origin: SessionOrigin, replacing former: [SessionID], _ now: UnixTime
   ) -> SessionRow {
     let isBrowser = origin.kind == .browser
     let absolute = (isBrowser ? limits.browserAbsoluteLimit : limits.absoluteLimit).map { now.advanced(by: $0) }
@@ -222,7 +228,7 @@ extension Registry {
       absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
       idleLimit: isBrowser ? limits.browserIdleLimit : limits.idleLimit,
       dpopThumbprint: origin.thumbprint,
-      pending: PendingSession(canBeForgotten: isBrowser || origin.request != nil, replaces: origin.replaces))
+      pending: PendingSession(canBeForgotten: isBrowser || origin.request != nil, replaces: former + (origin.replaces.map { [$0] } ?? [])))
   }
 }
 

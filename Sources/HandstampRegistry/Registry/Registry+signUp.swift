@@ -18,7 +18,7 @@ extension Registry {
     if email == nil, let repeated = try await repeated(origin, device, now: now) { return repeated }
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
     do throws(RegistryStoreError) {
-      return try await begin(record, device, origin, replacing: [], now: now, with: [.createAccount(record)])
+      return try await begin(record, device, origin, among: [], now: now, with: [.createAccount(record)])
     } catch {
       switch error {
       // IDs are random, so only the address can be taken, or the same request was made at the same time.
@@ -91,11 +91,12 @@ extension Registry {
     full.revision += 1
     let event = RegistryEvent(kind: .credentialChange, account: guest.id, at: now)
     for _ in 0..<Registry.attempts {
-      // Those on other devices end at once: the guest may have been a stranger, see above.
-      let former = try await liveSessions(of: guest.id).filter { $0.device.id != device.id }
+      let live = try await liveSessions(of: guest.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          full, device, origin, replacing: former, isRemembering: false, now: now,
+          full, device, origin, among: live,
+          // Those on other devices end at once: the guest may have been a stranger, see above.
+          ending: live.filter { $0.device.id != device.id }, now: now,
           with: changes, events: [event])
       } catch {
         switch error {
@@ -134,12 +135,12 @@ extension Registry {
         guard let known else {
           let record = newAccount(identity: identity, username: username, passwordHash: nil, now: now)
           return try await begin(
-            record, device, origin, replacing: [], now: now,
+            record, device, origin, among: [], now: now,
             with: [.createOneTimeToken(nonce), .createAccount(record)])
         }
-        let former = surplus(try await store.sessions(of: known.id), for: device, now: now)
+        let live = try await store.sessions(of: known.id)
         return try await begin(
-          known, device, origin, replacing: former, now: now,
+          known, device, origin, among: live, now: now,
           with: [.createOneTimeToken(nonce), .expectAccount(known.id, revision: known.revision)])
       } catch {
         switch error {

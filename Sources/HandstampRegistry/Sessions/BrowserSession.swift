@@ -87,6 +87,7 @@ extension Registry {
     var user = BrowserSession(account: account, row: row, authenticatedAt: proven, cookie: claims.counter)
     do throws(RegistryError) {
       user.displaced = try await settle(row, now: now)
+      if row.pending != nil { user.row = try await storedSession(row.id) ?? row }
       if row.used(cookie: claims.counter, at: now) != nil {
         user.row = try await change(row.id, of: row.account, now: now) { row in
           row = row.used(cookie: claims.counter, at: now) ?? row

@@ -13,27 +13,26 @@ public struct PendingSession: Sendable, Hashable, RawRepresentable {
   /// Whether the request that began it had a key and can be repeated, or it is a browser's. Others are shown from the beginning on,
   /// like those of servers without pending sessions.
   public var canBeForgotten: Bool
-  /// A session of another account in the same browser that ends with the first use.
-  public var replaces: SessionID?
+  /// The sessions that end with the first use: those that the device had when this one began, and one of another account that a browser
+  /// leaves. Named, not compared by time: the clocks of two servers differ, and a late request must not end a newer session.
+  public var replaces: [SessionID]
 
-  public init(canBeForgotten: Bool, replaces: SessionID? = nil) {
+  public init(canBeForgotten: Bool, replaces: [SessionID] = []) {
     self.canBeForgotten = canBeForgotten
     self.replaces = replaces
   }
 
   private static let (keyed, plain) = ("keyed", "plain")
 
-  /// The stored form.
+  /// The stored form: a word, followed by the IDs.
   public var rawValue: String {
-    (canBeForgotten ? PendingSession.keyed : PendingSession.plain) + (replaces.map { " " + $0.rawValue } ?? "")
+    ([canBeForgotten ? PendingSession.keyed : PendingSession.plain] + replaces.map(\.rawValue)).joined(separator: " ")
   }
 
   public init?(rawValue: String) {
-    let parts = rawValue.split(separator: " ", omittingEmptySubsequences: false)
-    guard (1...2).contains(parts.count), [PendingSession.keyed, PendingSession.plain].contains(String(parts[0])) else {
-      return nil
-    }
-    self.init(canBeForgotten: parts[0] == PendingSession.keyed, replaces: parts.dropFirst().first.map { SessionID(String($0)) })
+    let parts = rawValue.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    guard parts[0] == PendingSession.keyed || parts[0] == PendingSession.plain else { return nil }
+    self.init(canBeForgotten: parts[0] == PendingSession.keyed, replaces: parts.dropFirst().map { SessionID($0) })
   }
 }
 
@@ -44,7 +43,4 @@ extension SessionRow {
     guard let pending, pending.canBeForgotten, counter == 0, lastSeenAt == createdAt else { return false }
     return now.since(createdAt) >= PendingSession.life
   }
-
-  /// Whether it began before another; of two that began at the same time, one did.
-  func isOlder(than other: SessionRow) -> Bool { (createdAt, id) < (other.createdAt, other.id) }
 }

@@ -31,6 +31,9 @@ final class SignInClient: SignInStage {
   private var copies: [Request] = []
   private var answers: [Answer] = []
   private var isWaiting = false
+  /// Whether a code cannot be presented any more: it was redeemed, or its client has forgotten the verifier.
+  private var isDone = false
+  private var redeemsCode: Bool { client == .authorizationCode || client == .deviceCode }
   private var hasToConfirm: SessionRow?
   private var now = SignInServer.start.advanced(by: .seconds(10_000))
   private var (sendsLeft, copiesLeft, usesLeft, crashesLeft, passesLeft) = (3, 1, 2, 1, 1)
@@ -54,7 +57,7 @@ final class SignInClient: SignInStage {
   private static func code(
     of client: SignInExploration.Client, _ server: SignInServer, at now: UnixTime
   ) async throws -> Secret {
-    guard [.authorizationCode, .deviceCode].contains(client) else { return Secret("") }
+    guard client == .authorizationCode || client == .deviceCode else { return Secret("") }
     let browser = try await server.registry.beginBrowserSession(
       of: server.ada, on: DeviceInfo(id: DeviceID("browser"), name: "browser", platform: "web"), now: now)
     guard client == .deviceCode else {
@@ -73,7 +76,7 @@ final class SignInClient: SignInStage {
   var moves: [SignInMove] {
     guard problem == nil else { return [] }
     var moves: [SignInMove] = []
-    if !isWaiting, sendsLeft > 0 { moves.append(.send(0)) }
+    if !isWaiting, sendsLeft > 0, !isDone { moves.append(.send(0)) }
     for number in requests.indices {
       moves.append(.serve(number, keepsCopy: false))
       if copiesLeft > 0 { moves.append(.serve(number, keepsCopy: true)) }
@@ -83,7 +86,8 @@ final class SignInClient: SignInStage {
     if usesLeft > 0, vault.session != nil { moves.append(.use) }
     if hasToConfirm != nil { moves.append(.confirm) }
     if crashesLeft > 0, isWaiting { moves.append(.crash) }
-    if passesLeft > 0 { moves.append(.pass) }
+    // A code expires long before.
+    if passesLeft > 0, !redeemsCode || isDone { moves.append(.pass) }
     return moves
   }
 
@@ -111,6 +115,7 @@ final class SignInClient: SignInStage {
       let answer = answers.remove(at: number)
       guard isWaiting else { return }
       isWaiting = false
+      isDone = redeemsCode
       guard case .granted(let new) = answer else { return apply(.forgetSignIn(vault.signIn?.key ?? SignInClient.none)) }
       let former = vault.session
       apply(.begin(StoredSession(new)))
@@ -130,6 +135,7 @@ final class SignInClient: SignInStage {
     case .crash:
       crashesLeft -= 1
       isWaiting = false
+      isDone = redeemsCode
       answers = []
     case .pass:
       passesLeft -= 1
@@ -203,7 +209,7 @@ final class SignInClient: SignInStage {
     // What the client does not have is no longer shown.
     now = now.advanced(by: PendingSession.life + .seconds(1))
     let shown = try await server.registry.sessions(of: server.ada.id, now: now).filter { $0.kind != .browser }
-    let former = client == .authorizationCode || client == .deviceCode ? 1 : 0
+    let former = redeemsCode ? 1 : 0
     guard shown.contains(where: { $0.id == session.id }), shown.count <= 1 + former else {
       problem = "\(shown.count) sessions are shown"
       return
@@ -222,7 +228,7 @@ final class SignInClient: SignInStage {
     hasher.combine(requests)
     hasher.combine(copies)
     hasher.combine(answers)
-    hasher.combine([isWaiting, hasToConfirm != nil])
+    hasher.combine([isWaiting, isDone, hasToConfirm != nil])
     hasher.combine(now)
     hasher.combine([sendsLeft, copiesLeft, usesLeft, crashesLeft, passesLeft, attempts])
     return hasher.finalize()

@@ -47,8 +47,8 @@ package struct SignInExploration: Sendable {
       if stage.problem == nil, path.count == depth || stage.moves.isEmpty { try await stage.finish() }
       if let problem = stage.problem {
         findings.append(Finding(text: problem, path: stage.made))
-        if fault != nil { return }
-        continue
+        // One is enough to mend.
+        return
       }
       guard path.count < depth else { continue }
       for choice in stage.moves.indices { open.append(path + [choice]) }

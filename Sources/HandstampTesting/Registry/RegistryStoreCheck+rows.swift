@@ -157,7 +157,7 @@ extension RegistryStoreCheck {
     let used = Samples.session(1, device: "phone")
     var (one, two) = (Samples.session(2, device: "phone"), Samples.session(3, device: "phone"))
     one.pending = PendingSession(canBeForgotten: true)
-    two.pending = PendingSession(canBeForgotten: false, replaces: used.id)
+    two.pending = PendingSession(canBeForgotten: false, replaces: [used.id, one.id])
     _ = try await store.write([.createSession(used), .createSession(one)], events: [])
     _ = try await other.write([.createSession(two)], events: [])
     let rows = try await store.sessions(of: Samples.ada)
