@@ -127,24 +127,40 @@ public struct OAuthBackend: Backend {
   private static let patience: Duration = .seconds(24 * 3600)
 
   /// Exchanges the result of the user's sign-in for tokens.
+  ///
+  /// At Handstamp's own server the request has a key, and is repeated with it if the response is lost.
+  ///
+  /// - Parameter repeats: `false` if the caller repeats the request itself.
   func exchange(
-    _ fields: [(String, Secret)], nonce: String?
+    _ fields: [(String, Secret)], nonce: String?, repeats: Bool = true
   ) async throws(SessionError) -> TokenResponse {
     let metadata = try await metadata()
     var fields = fields
     for resource in client.resources { fields.append(("resource", Secret(resource))) }
-    return try await SignInTurn.take { [fields] () async throws(SessionError) in
-      let response = try await post(fields, to: metadata.tokenEndpoint)
-      guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
-      let answer = try answer(response.body, of: metadata)
-      let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
-      let served = response.header("Date").flatMap { UnixTime(httpDate: $0) }
-      return TokenResponse(
-        tokens: answer.tokens, session: answer.session_id,
-        profile: try await profile(answer, metadata, nonce: nonce, served: served),
-        revocation: handle.map { RevocationHandle($0) }, issuer: metadata.issuer,
-        acceptsRotationKey: answer.handstamp_rotation_key ?? false)
+    guard metadata.supportsRotationKeys else {
+      return try await SignInTurn.take { [fields] () async throws(SessionError) in
+        try await tokens(fields, metadata, nonce: nonce)
+      }
     }
+    let purpose = "\(client.issuer) \(client.id)"
+    return try await SignInTurn.exchange(for: purpose, repeats: repeats) { [fields] key throws(SessionError) in
+      try await tokens(fields + [("rotation_key", key.wireText)], metadata, nonce: nonce)
+    }
+  }
+
+  private func tokens(
+    _ fields: [(String, Secret)], _ metadata: ServerMetadata, nonce: String?
+  ) async throws(SessionError) -> TokenResponse {
+    let response = try await post(fields, to: metadata.tokenEndpoint)
+    guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
+    let answer = try answer(response.body, of: metadata)
+    let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
+    let served = response.header("Date").flatMap { UnixTime(httpDate: $0) }
+    return TokenResponse(
+      tokens: answer.tokens, session: answer.session_id,
+      profile: try await profile(answer, metadata, nonce: nonce, served: served),
+      revocation: handle.map { RevocationHandle($0) }, issuer: metadata.issuer,
+      acceptsRotationKey: answer.handstamp_rotation_key ?? false)
   }
 
   /// Returns the signed-in user: from the response, its ID token, or the userinfo endpoint. A server that offers none of these
@@ -244,4 +260,17 @@ public struct OAuthBackend: Backend {
 
 extension Profile {
   fileprivate func named(_ name: String) -> Profile { Profile(id: id, name: name, isAnonymous: isAnonymous) }
+}
+
+extension OAuthBackend: SessionConfirming {
+  @concurrent package func confirm(_ token: AccessToken) async {
+    guard let metadata = try? await metadata(), metadata.supportsRotationKeys, let api = metadata.handstampAPI else {
+      return
+    }
+    let request = TransportRequest(
+      method: "POST", url: api + "/session/confirm",
+      headers: [HeaderField("Accept", "application/json"), .bearer(token.secret)], maximumResponseSize: 1 << 20)
+    let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
+    _ = try? await sender.send(request)
+  }
 }

@@ -6,7 +6,7 @@ import HandstampStorage
 /// released migration is never changed.
 enum PostgresSchema {
   /// The statements of each version, the first one first.
-  static let migrations = [first, second]
+  static let migrations = [first, second, third]
   static var version: Int64 { Int64(migrations.count) }
 
   /// Held by the node that migrates the tables, or binds them to keys ("handstam" in ASCII).
@@ -22,6 +22,16 @@ enum PostgresSchema {
   private static let second = [
     "ALTER TABLE handstamp.session ADD COLUMN browser text COLLATE \"C\"",
     "ALTER TABLE handstamp.account ADD COLUMN email_confirmed_at bigint",
+  ]
+
+  /// Adds whether a session waits for its first use. Only sessions in use exclude each other on a device.
+  private static let third = [
+    "ALTER TABLE handstamp.session ADD COLUMN pending text COLLATE \"C\"",
+    "DROP INDEX handstamp.session_device",
+    """
+    CREATE UNIQUE INDEX session_device ON handstamp.session
+      (account, device_id, (CASE WHEN pending IS NULL THEN ''::bytea ELSE id END)) WHERE ended_at IS NULL
+    """,
   ]
 
   /// Texts compare by their bytes. Times and durations are milliseconds.

@@ -150,21 +150,21 @@ struct ChangeWriter {
         UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
           expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, revision = revision + 1
         WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
-          AND platform = ?
+          AND platform = ? AND pending IS ?
         """,
         [
           row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
           row.lastSeenAt.milliseconds,
           row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
           row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
-        ] + key + [row.device.id.rawValue, row.device.name, row.device.platform])
+        ] + key + [row.device.id.rawValue, row.device.name, row.device.platform, row.pending?.rawValue])
       if db.changesCount == 1 { return }
     }
     try run(
       """
       UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
         expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, device_id = ?, device_name = ?,
-        platform = ?, ended_at = ?, end_reason = ?, revision = revision + 1
+        platform = ?, ended_at = ?, end_reason = ?, pending = ?, revision = revision + 1
       WHERE id = ? AND account = ? AND revision = ?
       """,
       [
@@ -173,6 +173,7 @@ struct ChangeWriter {
         row.expiry?.milliseconds,
         row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.device.id.rawValue,
         row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
+        row.pending?.rawValue,
       ] + key)
     if db.changesCount == 0 { throw try refusal(row.session) }
   }

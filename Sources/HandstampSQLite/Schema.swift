@@ -27,6 +27,9 @@ enum Schema {
     migrator.registerMigration("6") { db in
       try db.execute(sql: sixth)
     }
+    migrator.registerMigration("7") { db in
+      try db.execute(sql: seventh)
+    }
     return migrator
   }
 
@@ -183,6 +186,14 @@ enum Schema {
   private static let sixth = """
     ALTER TABLE session ADD COLUMN browser TEXT;
     ALTER TABLE account ADD COLUMN email_confirmed_at INTEGER;
+    """
+
+  /// Adds whether a session waits for its first use. Only sessions in use exclude each other on a device.
+  private static let seventh = """
+    ALTER TABLE session ADD COLUMN pending TEXT;
+    DROP INDEX session_device;
+    CREATE UNIQUE INDEX session_device ON session
+      (account, device_id, CASE WHEN pending IS NULL THEN x'' ELSE id END) WHERE ended_at IS NULL;
     """
 
   /// Brings the addresses of accounts into Unicode's normalization form C. If that is another account's address, both keep theirs.

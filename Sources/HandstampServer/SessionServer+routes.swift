@@ -116,8 +116,9 @@ extension SessionServer {
     ).addRoutes(to: routes)
     let reader = TokenReader(registry: registry, tokens: tokens, clock: clock)
     RevocationController(authentication: authentication, reader: reader, journal: journal).addRoutes(to: routes)
-    IntrospectionController(authentication: authentication, reader: reader, limits: limits, issuer: issuer)
-      .addRoutes(to: routes)
+    IntrospectionController(
+      authentication: authentication, reader: reader, limits: limits, journal: journal, issuer: issuer
+    ).addRoutes(to: routes)
     DeviceAuthorizationController(
       registry: registry, authentication: authentication, limits: limits, clock: clock, issuer: issuer
     ).addRoutes(to: routes)
@@ -180,7 +181,9 @@ extension SessionServer {
       pages: pages, isWholeSite: configuration.mountPath.isEmpty, bodyLimit: configuration.bodyLimit,
       signUp: configuration.signUp, hasPasswordPages: directory == nil && mailer != nil, passkeys: passkeys)
   }
-  private var cookies: CookieSessions { CookieSessions(registry: registry, origins: webOrigins, clock: clock) }
+  private var cookies: CookieSessions {
+    CookieSessions(registry: registry, origins: webOrigins, clock: clock, journal: journal)
+  }
   private var accounts: any Accounts {
     guard let directory else {
       return RegistryAccounts(
@@ -192,7 +195,7 @@ extension SessionServer {
   var authenticator: Authenticator {
     Authenticator(
       registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
-      errors: errors, cookies: cookies)
+      errors: errors, journal: journal, cookies: cookies)
   }
   var logoutNotifier: LogoutNotifier {
     LogoutNotifier(

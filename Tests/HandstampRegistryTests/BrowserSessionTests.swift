@@ -61,14 +61,37 @@ private struct Desk {
     #expect(desk.user.row.absoluteExpiry == start.advanced(by: .seconds(1000)))
   }
 
-  @Test func `has a new cookie after every proof, and the former one is worthless`() async throws {
+  @Test func `has a new cookie after every proof, which is worthless from the new one's first use on`() async throws {
     let desk = try await Desk(World())
     let later = start.advanced(by: .seconds(60))
-    let new = try await desk.registry.reauthenticated(desk.user, now: later)
+    let user = try #require(try await desk.registry.browserSession(desk.browser.cookie, now: start))
+    let new = try await desk.registry.reauthenticated(user, now: later)
     #expect(new.session.row.id == desk.user.row.id)
     #expect(new.session.authenticatedAt == later)
+    // The response may be lost. The former cookie does not show the proof.
+    let former = try await desk.registry.browserSession(desk.browser.cookie, now: later)
+    #expect(former?.authenticatedAt == start)
+    let presented = try await desk.registry.browserSession(new.cookie, now: later)
+    #expect(presented?.authenticatedAt == later)
     #expect(try await desk.registry.browserSession(desk.browser.cookie, now: later) == nil)
-    #expect(try await desk.registry.browserSession(new.cookie, now: later) == new.session)
+    #expect(try await desk.registry.browserSession(new.cookie, now: later) == presented)
+  }
+
+  @Test func `keeps both cookies of two proofs at once, whichever response arrives last`() async throws {
+    let desk = try await Desk(World())
+    let later = start.advanced(by: .seconds(60))
+    let user = try #require(try await desk.registry.browserSession(desk.browser.cookie, now: start))
+    let one = try await desk.registry.reauthenticated(user, now: later)
+    let two = try await desk.registry.reauthenticated(user, now: later.advanced(by: .milliseconds(1)))
+    let soon = later.advanced(by: .seconds(1))
+    for cookie in [two.cookie, one.cookie, two.cookie, one.cookie] {
+      #expect(try await desk.registry.browserSession(cookie, now: soon) != nil)
+    }
+    #expect(try await desk.registry.browserSession(desk.browser.cookie, now: soon) == nil)
+    // No response is in flight for as long: the browser has the newer one.
+    let late = later.advanced(by: .seconds(601))
+    #expect(try await desk.registry.browserSession(two.cookie, now: late) != nil)
+    #expect(try await desk.registry.browserSession(one.cookie, now: late) == nil)
   }
 
   @Test func `cannot be refreshed, and no other token is its cookie`() async throws {
@@ -87,10 +110,13 @@ private struct Desk {
 
   @Test func `gives way to a new one of the same browser`() async throws {
     let desk = try await Desk(World())
-    let again = try await Desk(desk.world)
-    #expect(try await desk.registry.browserSession(desk.browser.cookie, now: start) == nil)
+    let later = start.advanced(by: PendingSession.life)
+    let again = try await desk.registry.beginBrowserSession(of: desk.world.ada, on: .browser("browser"), now: later)
+    #expect(try await desk.registry.browserSession(desk.browser.cookie, now: later) != nil)
+    #expect(try await desk.registry.browserSession(again.cookie, now: later) != nil)
+    #expect(try await desk.registry.browserSession(desk.browser.cookie, now: later) == nil)
     #expect(try await desk.registry.storedSession(desk.user.row.id)?.end?.reason == .replaced)
-    #expect(try await desk.registry.sessions(of: desk.account, now: start).map(\.id) == [again.user.row.id])
+    #expect(try await desk.registry.sessions(of: desk.account, now: later).map(\.id) == [again.session.row.id])
   }
 }
 

@@ -96,7 +96,9 @@ import Testing
     let account = try #require(sessions.first?.account)
     #expect(!account.isGuest)
     let again = try await signIn("n9", device: "d1")
-    #expect(again.events.map(\.event.reason) == [.replaced, nil])
+    #expect(again.events.map(\.event.kind) == [.sessionEstablished])
+    let outcome = try await world.registry.settle(again.row, now: start)
+    #expect(outcome.ended.map(\.device.id) == [DeviceID("d1")])
     _ = try await world.registry.deleteAccount(
       try #require(try await world.registry.account(account.id)), now: start)
     #expect(try await signIn("n10", device: "d1").account.id != account.id)

@@ -205,8 +205,9 @@ func outline(_ outcome: RefreshOutcome) -> String {
     let first = try await world.successor(of: new.refreshToken, key: 1)
     let second = try await world.successor(of: first, key: 2)
     var old = new.row
-    old.revision = 2
-    _ = try await world.store.write([.replaceSession(old, expecting: 2)], events: [])
+    old.pending = nil
+    // The first use is a write of its own.
+    _ = try await world.store.write([.replaceSession(old, expecting: 3)], events: [])
     #expect(outline(try await world.refresh(second, key: 3)) == "issued fastForwarded(lost: 2)")
     #expect(outline(try await world.refresh(second, key: 3)) == "issued repeated")
   }

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 extension Accounts {
   /// Signs in to another account, or again to one that is in the list. The first account becomes the active one; any other
@@ -27,12 +28,35 @@ extension Accounts {
   package func add(
     named name: String?, tag: String? = nil, remember: Bool = true, _ perform: () async throws -> TokenResponse
   ) async throws -> AccountID {
-    let turn = SignInTurn { [index] () async throws(VaultError) in
+    let sent = Locked<RotationKey?>(nil)
+    let turn = SignInTurn(keys: keys(remember, sent)) { [index] () async throws(VaultError) in
       try await index.lockSignIn(within: SignInTurn.patience)?.unlock
     }
     defer { turn.end() }
     let tokens = try await SignInTurn.$current.withValue(turn) { try await perform() }
-    return try await add(tokens, name, tag, remember)
+    let id = try await add(tokens, name, tag, remember)
+    // Its session is stored. If this fails, the key expires.
+    if let key = sent.withLock({ $0 }) { _ = try? await change(.forgetSignIn(key)) }
+    return id
+  }
+
+  /// The keys are kept beside the list: the account, and its vault, are not known yet.
+  private func keys(_ remember: Bool, _ sent: Locked<RotationKey?>) -> SignInKeys {
+    SignInKeys(
+      key: { [index, clock] purpose, used in
+        guard remember else { return nil }
+        let new = PendingSignIn(for: purpose, at: clock.now().wall)
+        guard case .success(let list) = await index.edit(.prepareSignIn(new, insteadOf: used)),
+          let signIn = list.signIn, signIn.purpose == new.purpose
+        else { return nil }
+        sent.withLock { $0 = signIn.key }
+        return signIn.key
+      },
+      forget: { [index] key in
+        guard remember else { return }
+        _ = await index.edit(.forgetSignIn(key))
+      },
+      sleep: { [clock] in try await clock.sleep(for: $0) })
   }
 
   private func add(

@@ -10,27 +10,32 @@ extension ServerBackend {
   @concurrent public func signUp(
     email: String, password: Secret, username: String
   ) async throws(SessionError) -> SignUpResponse {
-    try await outcome(
-      of: send("POST", "/v1/sign-up", json: Body.signUp(email, password, username, device)))
+    try await SignInTurn.exchange(for: "sign-up \(email)") { key throws(SessionError) in
+      try await outcome(
+        of: send("POST", "/v1/sign-up", json: Body.signUp(email, password, username, device).keyed(key)))
+    }
   }
 
   @concurrent public func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.take { () async throws(SessionError) in
-      try await grant(of: send("POST", "/v1/sign-in", json: Body.signIn(email, password, device)))
+    try await SignInTurn.exchange(for: "sign-in \(email)") { key throws(SessionError) in
+      try await grant(of: send("POST", "/v1/sign-in", json: Body.signIn(email, password, device).keyed(key)))
     }
   }
 
   @concurrent public func signInAnonymously() async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.take { () async throws(SessionError) in
-      try await grant(of: send("POST", "/v1/sign-in/anonymous", json: Body(device: device)))
+    try await SignInTurn.exchange(for: "anonymous") { key throws(SessionError) in
+      try await grant(of: send("POST", "/v1/sign-in/anonymous", json: Body(device: device).keyed(key)))
     }
   }
 
   @concurrent public func upgrade(
     email: String, password: Secret, username: String, token: AccessToken
   ) async throws(SessionError) -> SignUpResponse {
-    try await outcome(
-      of: send("POST", "/v1/upgrade", json: Body.signUp(email, password, username, device), token: token))
+    try await SignInTurn.exchange(for: "upgrade \(email)") { key throws(SessionError) in
+      try await outcome(
+        of: send(
+          "POST", "/v1/upgrade", json: Body.signUp(email, password, username, device).keyed(key), token: token))
+    }
   }
 
   /// Completes a sign-up or an upgrade that was confirmed by mail, sets the account's password, and signs in.
@@ -43,11 +48,11 @@ extension ServerBackend {
   @concurrent public func confirmSignUp(
     _ code: Secret, password: Secret
   ) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.take { () async throws(SessionError) in
+    try await SignInTurn.exchange(for: "confirm \(code.exposed)") { key throws(SessionError) in
       try await grant(
         of: send(
           "POST", "/v1/sign-up/confirm",
-          json: Body(device: device, password: password.exposed, token: .some(code.exposed))))
+          json: Body(device: device, password: password.exposed, token: .some(code.exposed)).keyed(key)))
     }
   }
 
@@ -142,6 +147,14 @@ private struct Body: Encodable {
   var new: String?
   var end_others: Bool?
   var new_password: String?
+  var rotation_key: String?
+
+  /// Adds the key with which the request can be repeated.
+  func keyed(_ key: RotationKey) -> Body {
+    var body = self
+    body.rotation_key = key.wireText.exposed
+    return body
+  }
 
   static func signIn(_ email: String, _ password: Secret, _ device: ServerBackend.Device) -> Body {
     Body(device: device, email: email, password: password.exposed)

@@ -16,7 +16,9 @@ extension ServerBackend {
     let body = idToken.withExposed {
       AppleBody(id_token: $0, nonce: nonce, username: username, device: device)
     }
-    return try await SignInTurn.take { () async throws(SessionError) in
+    return try await SignInTurn.exchange(for: "apple") { key throws(SessionError) in
+      var body = body
+      body.rotation_key = key.wireText.withExposed { $0 }
       let response = try await send("POST", "/v1/sign-in/apple", json: body)
       guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
       return try TokenResponse(signIn: response.body)
@@ -47,4 +49,5 @@ private struct AppleBody: Encodable {
   var nonce: String
   var username: String?
   var device: ServerBackend.Device?
+  var rotation_key: String?
 }

@@ -11,7 +11,9 @@ extension ServerBackend {
     asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> TokenResponse {
     let body = PasskeyBody(passkey: try await answer(by: ask), device: device)
-    return try await SignInTurn.take { () async throws(SessionError) in
+    return try await SignInTurn.exchange(for: "passkey") { key throws(SessionError) in
+      var body = body
+      body.rotation_key = key.wireText.withExposed { $0 }
       let response = try await send("POST", "/v1/sign-in/passkey", json: body)
       guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
       return try TokenResponse(signIn: response.body)
@@ -41,4 +43,5 @@ extension ServerBackend {
 private struct PasskeyBody: Encodable {
   var passkey: String
   var device: ServerBackend.Device?
+  var rotation_key: String?
 }

@@ -155,3 +155,9 @@ public struct ServerBackend: AccountBackend {
     return try await transport.send(request)
   }
 }
+
+extension ServerBackend: SessionConfirming {
+  @concurrent package func confirm(_ token: AccessToken) async {
+    _ = try? await send("POST", "/v1/session/confirm", token: token)
+  }
+}

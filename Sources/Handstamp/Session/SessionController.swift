@@ -59,6 +59,8 @@ public actor SessionController {
   nonisolated let snapshot = Locked(Snapshot())
   nonisolated let requests = RequestFence()
   nonisolated let tokenWaiters = TokenWaiters()
+  /// Tells the server that a new session is stored.
+  var confirming: Task<Void, Never>?
   nonisolated let lastUse = Locked(LastUse())
   nonisolated let lastWaiter = Locked<UInt64>(0)
 
@@ -302,14 +304,16 @@ public actor SessionController {
   nonisolated func signedIn(
     remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) -> SignedIn {
+    let turn = signInTurn(remember)
+    defer { turn.end() }
+    return try await signedIn(remember: remember, in: turn, perform)
+  }
+
+  nonisolated func signedIn(
+    remember: Bool, in turn: SignInTurn, _ perform: () async throws(SessionError) -> TokenResponse
+  ) async throws(SessionError) -> SignedIn {
     let waiter = nextWaiter()
     await post(.signIn(waiter))
-    let turn = SignInTurn { [self] () async throws(VaultError) in
-      if remember { return try await vault.lockSignIn(within: SignInTurn.patience).unlock }
-      // A session in memory creates no file, and begins even if none can be written.
-      return await isSessionStored() ? (try? await vault.lockSignIn(within: SignInTurn.patience))?.unlock : nil
-    }
-    defer { turn.end() }
     let result: Result<TokenResponse, SessionError>
     do throws(SessionError) {
       let tokens = try await turn.during(perform)
@@ -320,7 +324,9 @@ public actor SessionController {
     let fallback = SessionController.randomSessionID()
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
     switch try outcome.get() {
-    case .signedIn(let facts): return facts
+    case .signedIn(let facts):
+      if case .success(let tokens) = result { await confirm(tokens) }
+      return facts
     case .signedOut, .signedOutNotDurably, .renewed, .renewedElsewhere: throw .cancelled
     }
   }

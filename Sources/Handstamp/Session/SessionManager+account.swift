@@ -13,8 +13,9 @@ extension SessionManager where Server: AccountBackend {
     email: String, password: String, username: String, remember: Bool = true
   ) async throws(SessionError) -> SignUpResult {
     try await working { () async throws(SessionError) in
-      let response = try await backend.signUp(email: email, password: Secret(password), username: username)
-      return try await enter(response, remember)
+      try await controller.signedUp(remember: remember) { () async throws(SessionError) in
+        try await backend.signUp(email: email, password: Secret(password), username: username)
+      }
     }
   }
 
@@ -66,9 +67,9 @@ extension SessionManager where Server: AccountBackend {
       let token = try await controller.token()
       // A guest who is not remembered stays in memory.
       let remember = await controller.isRemembered
-      let response = try await backend.upgrade(
-        email: email, password: Secret(password), username: username, token: token)
-      return try await enter(response, remember)
+      return try await controller.signedUp(remember: remember) { () async throws(SessionError) in
+        try await backend.upgrade(email: email, password: Secret(password), username: username, token: token)
+      }
     }
   }
 
@@ -181,13 +182,6 @@ extension SessionManager where Server: AccountBackend {
       }
       defer { group.cancelAll() }
       return await group.next() ?? nil
-    }
-  }
-
-  private func enter(_ response: SignUpResponse, _ remember: Bool) async throws(SessionError) -> SignUpResult {
-    switch response {
-    case .confirmationSent: return .confirmationSent
-    case .signedIn(let tokens): return .signedIn(try await controller.signIn(with: tokens, remember: remember))
     }
   }
 }

@@ -167,6 +167,7 @@ struct SignInAttempt: Sendable {
       throw .removed(id.rawValue)
     }
     await session.controller.flushAuditLog()
+    await session.controller.finishConfirming(within: .seconds(3))
     if activate, list.activeID != id { try await list.use(account) }
     say("signed in as \(session.currentUser?.name ?? account.name) at \(server.text)", account, activate: activate)
   }

@@ -19,6 +19,8 @@ extension AccountsList {
       new.accounts.removeAll { $0.id == id }
       if new.active == id { new.active = nil }
       if isLeaving, !new.leaving.contains(id) { new.leaving.append(id) }
+    case .prepareSignIn(let signIn, let used): new.signIn = signIn.joined(to: self.signIn, insteadOf: used)
+    case .forgetSignIn(let key): if new.signIn?.key == key { new.signIn = nil }
     case .left(let id): new.leaving.removeAll { $0 == id }
     case .activate(let id):
       guard let id else {
@@ -45,6 +47,10 @@ extension AccountsList {
 
 /// A change of the list, as a value: every index applies the same rules, inside its own lock.
 public enum AccountsEdit: Sendable, Hashable {
+  /// As ``VaultEdit/prepareSignIn(_:insteadOf:)``, for a sign-in whose account is unknown until the exchange.
+  case prepareSignIn(PendingSignIn, insteadOf: RotationKey? = nil)
+  /// The session of this key is stored, or the server has refused the request.
+  case forgetSignIn(RotationKey)
   /// Adds an account, or updates its entry. The first account becomes the active one.
   case add(ListedAccount)
   /// Removes an account; if it was the active one, none is active. With `isLeaving` work is pending for it, until ``left(_:)``.

@@ -6,8 +6,13 @@ public struct AccountsList: Sendable, Hashable {
   public package(set) var active: AccountID?
   /// Removed accounts with pending work: a revocation or a clean-up step. Every program that reads the list resumes it.
   public package(set) var leaving: [AccountID]
+  /// A sign-in whose account is not known yet; `nil` if there is none. Its key gets a session only with the user's password or code.
+  public package(set) var signIn: PendingSignIn?
 
-  public init(accounts: [ListedAccount] = [], active: AccountID? = nil, leaving: [AccountID] = []) {
+  public init(
+    accounts: [ListedAccount] = [], active: AccountID? = nil, leaving: [AccountID] = [], signIn: PendingSignIn? = nil
+  ) {
+    self.signIn = signIn
     var seen: Set<AccountID> = []
     self.accounts = accounts.filter { seen.insert($0.id).inserted }
     self.active = active.flatMap { seen.contains($0) ? $0 : nil }

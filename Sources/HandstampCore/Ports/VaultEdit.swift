@@ -1,5 +1,9 @@
 /// A change of a vault, as a value: every vault applies the same rules, inside its own lock.
 public enum VaultEdit: Sendable, Hashable {
+  /// The write-ahead of a sign-in: stores its key, unless one for the same purpose is stored that is not `insteadOf`. Never a conflict.
+  case prepareSignIn(PendingSignIn, insteadOf: RotationKey? = nil)
+  /// The server has refused the request with this key.
+  case forgetSignIn(RotationKey)
   /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``, and with `steps` if it belonged to
   /// another account.
   case begin(StoredSession, steps: [String] = [])
@@ -63,8 +67,8 @@ public enum VaultEdit: Sendable, Hashable {
   public var replacesCorruptContent: Bool {
     switch self {
     case .begin, .endWhatever: true
-    case .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell, .postpone, .cleaned,
-      .touch:
+    case .prepareSignIn, .forgetSignIn, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell,
+      .postpone, .cleaned, .touch:
       false
     case .noting(_, let edit): edit.replacesCorruptContent
     }
@@ -80,7 +84,14 @@ public enum VaultEdit: Sendable, Hashable {
     var new = entry
     new.revision += 1
     switch self {
+    case .prepareSignIn(let signIn, let used):
+      new.signIn = signIn.joined(to: entry.signIn, insteadOf: used)
+      guard new.signIn != entry.signIn else { return .unchanged }
+    case .forgetSignIn(let key):
+      guard entry.signIn?.key == key else { return .unchanged }
+      new.signIn = nil
     case .begin(let session, let steps):
+      new.signIn = nil
       if let former = new.session, former.id != session.id {
         let isAnother = session.isOfAnotherAccount(than: former)
         new.bury(former, reason: .replaced, at: session.startedAt, steps: isAnother ? steps : [])
@@ -135,7 +146,9 @@ public enum VaultEdit: Sendable, Hashable {
       new.bury(session, reason: reason, at: time, steps: steps)
     case .endWhatever(let reason, let time, let steps, let isLate):
       if isLate, let later = entry.session?.startedAt.elapsed(since: time), later > .zero { return .unchanged }
+      new.signIn = nil
       guard let session = entry.session else {
+        guard entry.signIn == nil || !entry.tombstones.isEmpty else { break }
         // A repeated sign-out that erases more applies to the last session.
         guard let last = new.tombstones.indices.last, !Set(steps).isSubset(of: new.tombstones[last].steps) else {
           return .unchanged

@@ -8,18 +8,22 @@ public struct VaultEntry: Sendable, Hashable {
   public var tombstones: [Tombstone]
   /// The audit log's progress: it must not end before. Kept as long as the entry has other content.
   public var auditHead: AuditHead?
+  /// A sign-in whose session is not stored yet; `nil` if there is none.
+  public var signIn: PendingSignIn?
 
   public init(
-    revision: UInt64 = 0, session: StoredSession? = nil, tombstones: [Tombstone] = [], auditHead: AuditHead? = nil
+    revision: UInt64 = 0, session: StoredSession? = nil, tombstones: [Tombstone] = [], auditHead: AuditHead? = nil,
+    signIn: PendingSignIn? = nil
   ) {
+    self.signIn = signIn
     self.revision = revision
     self.session = session
     self.tombstones = tombstones
     self.auditHead = auditHead
   }
 
-  /// Whether there is neither a session nor a tombstone.
-  public var isEmpty: Bool { session == nil && tombstones.isEmpty }
+  /// Whether there is neither a session nor a tombstone, nor a sign-in.
+  public var isEmpty: Bool { session == nil && tombstones.isEmpty && signIn == nil }
 
   /// Returns the tombstone of `session`, if it ended here.
   public func tombstone(of session: SessionID) -> Tombstone? {

@@ -37,9 +37,15 @@ public final class SignInTurn: Sendable {
 
   private let lock: @Sendable () async -> Result<Release?, VaultError>
   private let state = Locked(State.free)
+  let keys: SignInKeys?
+  /// The keys that this sign-in has sent, by purpose.
+  let sent = Locked<[String: RotationKey]>([:])
 
-  /// - Parameter lock: acquires the lock; `nil` if the sign-in continues without one.
-  package init(_ lock: @escaping @Sendable () async throws(VaultError) -> Release?) {
+  /// - Parameters:
+  ///   - keys: stores the keys of requests; `nil` keeps them for this sign-in alone.
+  ///   - lock: acquires the lock; `nil` if the sign-in continues without one.
+  package init(keys: SignInKeys? = nil, _ lock: @escaping @Sendable () async throws(VaultError) -> Release?) {
+    self.keys = keys
     self.lock = { do throws(VaultError) { return .success(try await lock()) } catch { return .failure(error) } }
   }
 

@@ -57,7 +57,7 @@ extension OAuthBackend {
         return try await exchange(
           [
             ("grant_type", Secret("urn:ietf:params:oauth:grant-type:device_code")), ("device_code", code.secret),
-          ], nonce: nil)
+          ], nonce: nil, repeats: false)
       } catch {
         switch error {
         case .refused("authorization_pending", _): trouble = nil

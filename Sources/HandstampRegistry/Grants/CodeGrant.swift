@@ -29,6 +29,8 @@ public struct CodeGrant: Sendable, Hashable {
   var session: SessionID?
   /// When the session of that browser ends at the latest.
   var absoluteExpiry: UnixTime?
+  /// When the code expires. Set once it is redeemed: until then, the same request gets the same session.
+  var redeemableUntil: UnixTime?
 
   public init(
     client: String, clientName: String, redirectURI: String, challenge: String, scope: String, audience: String? = nil,
@@ -79,12 +81,13 @@ public struct CodeClaim: Sendable, Hashable {
   public var verifier: Secret
   /// The thumbprint of the key of the request's DPoP proof. The session's tokens are bound to that key.
   public var thumbprint: String?
-  /// The mark of the request's rotation key; `nil` if it sent none.
-  public var key: KeyMark?
+  /// The client's key for this request: a repeat with the same one, and the same in everything else, is the same use of the code.
+  public var key: RotationKey?
 
   public init(
-    client: String, redirectURI: String, verifier: Secret, thumbprint: String? = nil, key: KeyMark? = nil
+    client: String, redirectURI: String, verifier: Secret, thumbprint: String? = nil, key: RotationKey? = nil
   ) {
+    self.key = key
     self.client = client
     self.redirectURI = redirectURI
     self.verifier = verifier
@@ -105,6 +108,9 @@ public enum CodeOutcome: Sendable, Hashable {
   /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
   /// created has ended (RFC 6749 section 4.1.2).
   case replayed(EndOutcome)
+  /// The same request as the one that redeemed the code, which came too late: the session is in use, or the code's time is over. It
+  /// gets nothing, and ends nothing, for it tells of no second party.
+  case late
 }
 
 extension Registry {
@@ -130,6 +136,8 @@ extension Registry {
 
   /// Redeems a code, which works once, and creates its session.
   ///
+  /// A repeat of the same request, with the same key, is the same use until the session is used or the code has expired.
+  ///
   /// - Parameter admits: whether the user granted what the request asks for. Called before anything is written.
   public func redeemCode(
     _ presented: Secret, _ claim: CodeClaim, now: UnixTime, admits: (SessionClient) -> Bool = { _ in true }
@@ -142,17 +150,16 @@ extension Registry {
         guard let former = try await oneTimeToken(used), let grant = CodeGrant(former), grant.fits(claim) else {
           return .invalid
         }
-        let id = SessionID(former.subject)
-        let owner = former.account
-        let audit = audited(
-          .theftDetected, account: owner, session: id, details: #"{"sign":"code"}"#, at: now)
-        let notices = owner.map { notice(.tokenTheft, of: $0, device: grant.clientName, now: now) } ?? []
-        return .replayed(
-          try await end(.tokenReuseDetected, now: now, finally: [audit] + notices) { () throws(RegistryStoreError) in
-            try await store.session(id).map { [$0] } ?? []
-          })
+        let origin = origin(of: grant, claim, used)
+        switch try await again(former, origin, until: grant.redeemableUntil, named: grant.clientName, now: now) {
+        case .same(let session):
+          guard session.row.client.map(admits) ?? false else { return .notGranted }
+          return .signedIn(session, nonce: grant.nonce)
+        case .late: return .late
+        case .second(let outcome): return .replayed(outcome)
+        }
       }
-      guard record.expiresAt > now, let grant = CodeGrant(record), grant.fits(claim),
+      guard record.expiresAt > now, var grant = CodeGrant(record), grant.fits(claim),
         let id = record.account, let account = try await account(id), account.closedAt == nil
       else { return .invalid }
       var expectations: [RegistryChange] = []
@@ -160,20 +167,14 @@ extension Registry {
         guard let id = grant.session, try await isLive(id, now: now) else { return .invalid }
         expectations = [.expectSession(id)]
       }
-      let client = SessionClient(
-        id: grant.client, scope: grant.scope, audience: grant.audience,
-        browser: grant.dependsOnBrowser ? grant.browser : nil)
-      guard admits(client) else { return .notGranted }
-      var source = source
-      let session = SessionBytes(from: &source)
+      var origin = origin(of: grant, claim, used)
+      guard origin.client.map(admits) ?? false else { return .notGranted }
+      let session = sessionBytes(of: origin, DeviceInfo.none)
+      origin.session = session
+      grant.redeemableUntil = record.expiresAt
       let note = OneTimeTokenRecord(
-        id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: record.payload,
+        id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: PayloadCoding.text(grant),
         createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
-      let origin = SessionOrigin(
-        kind: claim.key == nil ? .plain : .keyed, client: client, thumbprint: claim.thumbprint, key: claim.key,
-        session: session,
-        authenticatedAt: grant.authenticatedAt,
-        latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil)
       do throws(RegistryError) {
         return .signedIn(
           try await createSession(
@@ -187,9 +188,67 @@ extension Registry {
     }
     throw Registry.contention
   }
+
+  private func origin(of grant: CodeGrant, _ claim: CodeClaim, _ used: OneTimeTokenID) -> SessionOrigin {
+    SessionOrigin(
+      kind: claim.key == nil ? .plain : .keyed,
+      client: SessionClient(
+        id: grant.client, scope: grant.scope, audience: grant.audience,
+        browser: grant.dependsOnBrowser ? grant.browser : nil),
+      thumbprint: claim.thumbprint, authenticatedAt: grant.authenticatedAt,
+      latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil,
+      request: RepeatableRequest(claim.key, for: "code", Base64URL.encode(used.bytes)))
+  }
+}
+
+/// What another request with a code is that was redeemed.
+enum RepeatedUse: Sendable {
+  /// The same use: its response was lost.
+  case same(NewSession)
+  /// The same use, too late.
+  case late
+  /// A second use. It has ended the session that the first one began.
+  case second(EndOutcome)
+}
+
+extension Registry {
+  /// Decides about another request with a redeemed code, which would have redeemed it (RFC 6749 section 4.1.2).
+  ///
+  /// - Parameters:
+  ///   - former: the note of its first use.
+  ///   - origin: the session that the request would begin.
+  ///   - expiry: when the code expires.
+  ///   - name: the client's name, for the owner.
+  func again(
+    _ former: OneTimeTokenRecord, _ origin: SessionOrigin, until expiry: UnixTime?, named name: String, now: UnixTime
+  ) async throws(RegistryError) -> RepeatedUse {
+    let id = SessionID(former.subject)
+    if let request = origin.request,
+      mint.sessions(begunBy: request.key, for: request.subject + [""]).contains(where: { $0.id == id }),
+      let row = try await storedSession(id), row.dpopThumbprint == origin.thumbprint
+    {
+      guard let expiry, now < expiry else { return .late }
+      do throws(RegistryError) {
+        return try await repeated(origin, row.device, of: former.account, now: now).map { .same($0) } ?? .late
+      } catch {
+        guard error == .keyUsed else { throw error }
+        return .late
+      }
+    }
+    let owner = former.account
+    let audit = audited(.theftDetected, account: owner, session: id, details: #"{"sign":"code"}"#, at: now)
+    let notices = owner.map { notice(.tokenTheft, of: $0, device: name, now: now) } ?? []
+    return .second(
+      try await end(.tokenReuseDetected, now: now, finally: [audit] + notices) { () throws(RegistryStoreError) in
+        try await store.session(id).map { [$0] } ?? []
+      })
+  }
 }
 
 extension DeviceInfo {
+  /// No device.
+  static let none = DeviceInfo(id: DeviceID(""), name: "", platform: "")
+
   /// Another client's session in the list of devices. Each session counts as a device of its own.
   init(client name: String, _ session: SessionBytes) {
     self.init(id: DeviceID("client:\(session.id)"), name: name, platform: "client")

@@ -17,6 +17,8 @@ public struct DeviceGrant: Sendable, Hashable {
   var isDenied = false
   /// When the user who allowed it had signed in.
   var authenticatedAt: UnixTime?
+  /// When the code expires. Set once it is redeemed: until then, the same request gets the same session.
+  var redeemableUntil: UnixTime?
 
   public init(client: String, clientName: String, scope: String, audience: String? = nil) {
     self.client = client
@@ -69,8 +71,12 @@ public enum DeviceOutcome: Sendable, Hashable {
   case denied
   /// `expired_token`.
   case expired
-  /// The code is unknown, belongs to another client, or was used.
+  /// The code is unknown, or belongs to another client.
   case invalid
+  /// The code was used before, by a request without a key, or with another one. The session that it created has ended.
+  case replayed(EndOutcome)
+  /// The same request as the one that redeemed the code, too late, as ``CodeOutcome/late``.
+  case late
   /// The device asks for more than was requested with the code. Nothing changed.
   case notGranted
 }
@@ -146,32 +152,60 @@ extension Registry {
 
   /// Redeems a device code and creates its session once the user has allowed it.
   ///
-  /// - Parameter admits: whether the code is for what the request asks for. Called before anything is written.
+  /// A repeat of the same request, with the same key, is the same use until the session is used or the code has expired. Anything else
+  /// is a second use.
+  ///
+  /// - Parameters:
+  ///   - key: the client's key for this request.
+  ///   - admits: whether the code is for what the request asks for. Called before anything is written.
   public func redeemDevice(
-    _ presented: Secret, client: String, thumbprint: String? = nil, key: KeyMark? = nil, now: UnixTime,
+    _ presented: Secret, client: String, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime,
     admits: (SessionClient) -> Bool = { _ in true }
   ) async throws(RegistryError) -> DeviceOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
+    let used = OneTimeTokenID(of: code, purpose: .usedCode)
+    func origin(of grant: DeviceGrant) -> SessionOrigin {
+      SessionOrigin(
+        kind: key == nil ? .plain : .keyed,
+        client: SessionClient(id: client, scope: grant.scope, audience: grant.audience),
+        thumbprint: thumbprint, authenticatedAt: grant.authenticatedAt,
+        request: RepeatableRequest(key, for: "device code", Base64URL.encode(used.bytes)), isElsewhere: true)
+    }
     for _ in 0..<Registry.attempts {
-      guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)),
-        let grant = PayloadCoding.value(DeviceGrant.self, record.payload), grant.client == client
-      else { return .invalid }
+      guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)) else {
+        guard let former = try await oneTimeToken(used),
+          let grant = PayloadCoding.value(DeviceGrant.self, former.payload), grant.client == client
+        else { return .invalid }
+        switch try await again(
+          former, origin(of: grant), until: grant.redeemableUntil, named: grant.clientName, now: now)
+        {
+        case .same(let session):
+          guard session.row.client.map(admits) ?? false else { return .notGranted }
+          return .signedIn(session)
+        case .late: return .late
+        case .second(let outcome): return .replayed(outcome)
+        }
+      }
+      guard var grant = PayloadCoding.value(DeviceGrant.self, record.payload), grant.client == client else {
+        return .invalid
+      }
       guard record.expiresAt > now else { return .expired }
-      let granted = SessionClient(id: client, scope: grant.scope, audience: grant.audience)
-      guard admits(granted) else { return .notGranted }
+      var origin = origin(of: grant)
+      guard origin.client.map(admits) ?? false else { return .notGranted }
       guard !grant.isDenied else { return .denied }
       guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }
-      var source = source
-      let session = SessionBytes(from: &source)
-      let origin = SessionOrigin(
-        kind: key == nil ? .plain : .keyed, client: granted, thumbprint: thumbprint, key: key, session: session,
-        authenticatedAt: grant.authenticatedAt, isElsewhere: true)
+      let session = sessionBytes(of: origin, DeviceInfo.none)
+      origin.session = session
+      grant.redeemableUntil = record.expiresAt
+      let note = OneTimeTokenRecord(
+        id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: PayloadCoding.text(grant),
+        createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
       do throws(RegistryError) {
         return .signedIn(
           try await createSession(
             for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.redeemOneTimeToken(record.id)], now: now))
+            with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)], now: now))
       } catch {
         guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
       }

@@ -17,8 +17,8 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     case nonce
     /// An authorization code (RFC 6749 section 4.1.2).
     case authorizationCode = "authorization_code"
-    /// A used authorization code; presenting it again, with its verifier, means that both were copied. The subject is the
-    /// session it created.
+    /// A used authorization or device code; presenting it again, with what belongs to it, means that both were copied, unless it is
+    /// the same request. The subject is the session it created.
     case usedCode = "used_code"
     /// The code that a waiting device polls with (RFC 8628 section 3.2).
     case deviceCode = "device_code"

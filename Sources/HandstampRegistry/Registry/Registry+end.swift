@@ -63,7 +63,17 @@ extension Registry {
     // A device that was thrown out must not be one that the account knows.
     let forgotten = reason == .revoked ? [forgetting(row.device.id, of: account, now: now)] : []
     return try await end(reason, now: now, finally: audit + forgotten) { () throws(RegistryStoreError) in
-      try await store.session(id).map { [$0] } ?? []
+      guard let row = try await store.session(id) else { return [] }
+      return [row] + (row.kind == .browser ? try await twins(of: row) : [])
+    }
+  }
+
+  /// The sessions that other pages of the browser began at the same time: only one of them has its cookie.
+  private func twins(of row: SessionRow) async throws(RegistryStoreError) -> [SessionRow] {
+    try await store.sessions(of: row.account).filter {
+      let distance = $0.createdAt.since(row.createdAt)
+      return $0.id != row.id && $0.kind == .browser && $0.device.id == row.device.id
+        && (.zero - PendingSession.life...PendingSession.life).contains(distance)
     }
   }
 

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// Lifetimes of the one-time tokens sent in mails.
 public struct OneTimeTokenLimits: Sendable, Hashable {
@@ -101,11 +102,28 @@ extension Registry {
   /// Redeems a confirmation token: creates the account, or upgrades the guest account, and signs in. The password is chosen here,
   /// by the user who reads the address's mail: one that came with the sign-up may be a stranger's.
   ///
-  /// - Parameter thumbprint: the JWK thumbprint that the session's tokens are bound to.
+  /// - Parameters:
+  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
+  ///   - key: the client's key for this request, see ``repeatedConfirmation(_:device:thumbprint:key:now:)``.
   public func confirm(
-    _ token: OneTimeToken, passwordHash hash: Secret, device: DeviceInfo, thumbprint: String? = nil, now: UnixTime
+    _ token: OneTimeToken, passwordHash hash: Secret, device: DeviceInfo, thumbprint: String? = nil,
+    key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    try await confirm(token, hash, device, SessionOrigin(thumbprint: thumbprint), now)
+    try await confirm(token, hash, device, confirmationOrigin(token, thumbprint, key), now)
+  }
+
+  /// Returns the unused session that an earlier request with the same key and token has created; `nil` if there is none. Hand it out
+  /// only to a client that knows the account's password as well.
+  public func repeatedConfirmation(
+    _ token: OneTimeToken, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+  ) async throws(RegistryError) -> NewSession? {
+    try await repeated(confirmationOrigin(token, thumbprint, key), device, now: now)
+  }
+
+  private func confirmationOrigin(_ token: OneTimeToken, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
+    let id = OneTimeTokenID(of: token.secret, purpose: .signUp)
+    return SessionOrigin(
+      thumbprint: thumbprint, request: RepeatableRequest(key, for: "confirmation", Base64URL.encode(id.bytes)))
   }
 
   private func confirm(
@@ -131,7 +149,7 @@ extension Registry {
       do throws(RegistryStoreError) {
         // The account goes first: a taken address is reported even if the token was just used.
         return try await begin(
-          record, device, origin, replacing: [], now: now,
+          record, device, origin, among: [], now: now,
           with: [
             .redeemOneTimeToken(stored.id), .createAccount(record),
             .voidOneTimeTokens(.signUp, subject: stored.subject),

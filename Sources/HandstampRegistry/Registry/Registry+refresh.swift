@@ -27,6 +27,8 @@ public enum RefreshOutcome: Sendable, Hashable {
     public var row: SessionRow
     public var refreshToken: RefreshToken
     public var course: Course
+    /// The sessions that the first use of this one ended.
+    public var displaced = EndOutcome.nothing
   }
 
   /// How a successor came about.
@@ -73,7 +75,9 @@ extension Registry {
     let mark = key.flatMap { KeyMark(parameter: $0) }
     guard key == nil || mark != nil else { return .invalidRequest }
     let id = claims.session.id
+    var displaced: EndOutcome?
     for _ in 0..<Registry.attempts {
+      let isSettled = displaced != nil
       let drawn = KeyMark(rawValue: random())
       let decided = try await change(id) {
         row, stored -> (value: Decision, changes: [RegistryChange], events: [RegistryEvent]) in
@@ -85,12 +89,16 @@ extension Registry {
         if row.dpopThumbprint != nil { terms.isConstrained = true }
         let verdict = rotation.decide(
           row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
+        if !isSettled, row.pending != nil, verdict.isRotation { return (.firstUse(row), [], []) }
         let (changes, events) = writes(of: verdict, on: row, now: now)
         return (.verdict(verdict, row), changes, events)
       }
       switch decided {
       case (.refused(let outcome), _)?: return outcome
-      case (.verdict(let verdict, let row), let events)?: return outcome(of: verdict, on: row, events)
+      case (.verdict(let verdict, let row), let events)?:
+        return outcome(of: verdict, on: row, events, displacing: displaced ?? .nothing)
+      // It takes the place of others, in a write of its own: all of them have to be read for it.
+      case (.firstUse(let row), _)?: displaced = try await settle(row, now: now)
       // The row has changed in the meantime: decide again.
       case nil: continue
       }
@@ -102,6 +110,8 @@ extension Registry {
   private enum Decision: Sendable {
     case refused(RefreshOutcome)
     case verdict(RotationVerdict, SessionRow)
+    /// The refresh is the first use of a pending session.
+    case firstUse(SessionRow)
   }
 
   /// What carries out a verdict.
@@ -128,12 +138,12 @@ extension Registry {
 
   /// The result of a verdict that was carried out.
   private func outcome(
-    of verdict: RotationVerdict, on row: SessionRow, _ events: [StoredEvent]
+    of verdict: RotationVerdict, on row: SessionRow, _ events: [StoredEvent], displacing displaced: EndOutcome
   ) -> RefreshOutcome {
     switch verdict {
-    case .rotate(let next, let successor): issue(next, successor, .rotated)
-    case .stay(let next, let token): issue(next, token, .kept)
-    case .fastForward(let next, let successor, let lost): issue(next, successor, .fastForwarded(lost: lost))
+    case .rotate(let next, let successor): issue(next, successor, .rotated, displaced)
+    case .stay(let next, let token): issue(next, token, .kept, displaced)
+    case .fastForward(let next, let successor, let lost): issue(next, successor, .fastForwarded(lost: lost), displaced)
     case .theft(let ended, let sign): .theft(ended, sign, events)
     case .again(let successor, _): issue(row, successor, .repeated)
     case .superseded: .superseded(row.id)
@@ -142,8 +152,11 @@ extension Registry {
     }
   }
 
-  private func issue(_ row: SessionRow, _ claims: RefreshClaims, _ course: RefreshOutcome.Course) -> RefreshOutcome {
-    .issued(RefreshOutcome.Issue(row: row, refreshToken: mint.refreshToken(claims), course: course))
+  private func issue(
+    _ row: SessionRow, _ claims: RefreshClaims, _ course: RefreshOutcome.Course, _ displaced: EndOutcome = .nothing
+  ) -> RefreshOutcome {
+    .issued(
+      RefreshOutcome.Issue(row: row, refreshToken: mint.refreshToken(claims), course: course, displaced: displaced))
   }
 
   /// Replaces `row` by `next`. Returns `nil` if the stored row is no longer `row`.
@@ -179,6 +192,16 @@ extension Registry {
       case .alreadyExists, .conflict, .notFound: return nil
       case .unavailable: throw RegistryError(error)
       }
+    }
+  }
+}
+
+extension RotationVerdict {
+  /// Whether the token is rotated now.
+  fileprivate var isRotation: Bool {
+    switch self {
+    case .rotate, .stay, .fastForward: true
+    case .again, .superseded, .theft, .ended, .invalidRequest: false
     }
   }
 }

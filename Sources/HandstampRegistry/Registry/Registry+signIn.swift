@@ -7,8 +7,25 @@ public struct NewSession: Sendable, Hashable {
   public var row: SessionRow
   public var refreshToken: RefreshToken
   public var revocationHandle: RevocationHandle
-  /// The events of the sessions that were replaced, followed by those of the new one.
+  /// The events of the sessions that made room for it, followed by those of the new one.
   public var events: [StoredEvent]
+  /// Whether an earlier request with the same key began it, whose response this one repeats.
+  public var isRepeated = false
+}
+
+/// What makes a request to begin a session one that can be repeated (draft-ietf-httpapi-idempotency-key-header calls it an
+/// idempotency key).
+struct RepeatableRequest: Sendable {
+  var key: RotationKey
+  /// What the request is for: only one for the same is a repeat.
+  var subject: [String]
+
+  /// Returns `nil` without a key.
+  init?(_ key: RotationKey?, for subject: String...) {
+    guard let key else { return nil }
+    self.key = key
+    self.subject = subject
+  }
 }
 
 /// Properties of a session that are fixed when it is created.
@@ -17,43 +34,71 @@ struct SessionOrigin: Sendable {
   var client: SessionClient?
   /// The JWK thumbprint that its tokens are bound to.
   var thumbprint: String?
-  /// The rotation key that an OAuth client sent with its sign-in.
-  var key: KeyMark?
   /// Its ID, if the caller has to know it in advance.
   var session: SessionBytes?
+  /// The session of another account that the browser leaves with the first use.
+  var replaces: SessionID?
   /// When the user proved to be the account's owner; `nil` if that was just now.
   var authenticatedAt: UnixTime?
   /// When it ends at the latest, besides the limits.
   var latestExpiry: UnixTime?
+  /// The request that begins it, if that had a key.
+  var request: RepeatableRequest?
   /// Whether it is on another device than the browser in which the user has allowed it.
   var isElsewhere = false
+
+  /// The key of an OAuth client's request, as the rotation before its first token.
+  var ring: [KeyRing.Entry] {
+    guard client != nil, let request else { return [] }
+    return [.keyed(KeyMark(of: request.key))]
+  }
 }
 
 extension Registry {
   /// Creates a session for an account whose password or other credential was checked against exactly this record.
   ///
-  /// An earlier session of the same device and account ends in the same write as `replaced`, so that a lost response leaves
-  /// no orphaned session.
+  /// An earlier session of the same device and account goes on until the new one is used, see ``settle(_:now:)``: a lost response
+  /// changes nothing for the user.
   ///
-  /// - Parameter thumbprint: the JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
+  /// - Parameters:
+  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
+  ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check: a new password stops a sign-in
-  ///   with the old one.
+  ///   with the old one. ``RegistryError/keyUsed``.
   public func createSession(
     for account: AccountRecord, device: DeviceInfo, kind: SessionKind = .keyed, thumbprint: String? = nil,
-    now: UnixTime
+    key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     try await createSession(
-      for: account, device: device, origin: SessionOrigin(kind: kind, thumbprint: thumbprint), with: [], now: now)
+      for: account, device: device,
+      origin: SessionOrigin(
+        kind: kind, thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", account.id.rawValue)),
+      with: [], now: now)
+  }
+
+  /// Returns the unused session that ``createSession(for:device:kind:thumbprint:key:now:)`` has created for a request with the same
+  /// key; `nil` if there is none. Hand it out only to a client that knows the account's password as well.
+  ///
+  /// - Throws: ``RegistryError/keyUsed``.
+  public func repeatedSession(
+    for account: AccountRecord, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+  ) async throws(RegistryError) -> NewSession? {
+    try await repeated(
+      SessionOrigin(thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", account.id.rawValue)),
+      device, of: account.id, now: now)
   }
 
   /// Creates a session for a user who has signed in with a passkey or a recovery code.
   ///
-  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if that was used at the same time, or removed.
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if that was used at the same time, or removed; ``RegistryError/keyUsed``.
   public func createSession(
-    by use: CredentialUse, device: DeviceInfo, thumbprint: String? = nil, now: UnixTime
+    by use: CredentialUse, device: DeviceInfo, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     try await createSession(
-      for: use.account, device: device, origin: SessionOrigin(thumbprint: thumbprint), with: use.changes, now: now)
+      for: use.account, device: device,
+      origin: SessionOrigin(
+        thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", use.account.id.rawValue)),
+      with: use.changes, now: now)
   }
 
   /// Creates a session in one write, after `changes`.
@@ -65,18 +110,21 @@ extension Registry {
     now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     guard account.closedAt == nil else { throw .accountClosed }
+    if let repeated = try await repeated(origin, device, of: account.id, now: now) { return repeated }
     let notice =
       if let client = origin.client {
         try await noticing(client, device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
       } else { try await noticing(device, of: account, now: now) }
     for _ in 0..<Registry.attempts {
-      let former = leaving(try await liveSessions(of: account.id), for: device, now: now)
+      let live = try await liveSessions(of: account.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          account, device, origin, replacing: former, now: now,
+          account, device, origin, among: live, now: now,
           with: changes + [.expectAccount(account.id, revision: account.revision)] + notice)
       } catch {
         if case .unavailable = error { throw RegistryError(error) }
+        // The same request, at the same time.
+        if let repeated = try await repeated(origin, device, of: account.id, now: now) { return repeated }
         guard try await stillHold(changes) else { throw .oneTimeTokenInvalid }
         // What already exists is a session that began at the same time.
         if error != .alreadyExists { try await confirm(account) }
@@ -85,42 +133,77 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Creates a session and ends others as `replaced`, in one write, after `changes`.
+  /// Creates a session, in one write, after `changes`. It ends only sessions that cannot wait for its first use.
   ///
-  /// - Parameter isRemembering: whether the devices of the others stay known.
+  /// - Parameters:
+  ///   - live: the account's sessions.
+  ///   - ending: those of them that end at once, as `replaced`, and whose devices do not stay known.
   func begin(
     _ account: AccountRecord, _ device: DeviceInfo, _ origin: SessionOrigin = SessionOrigin(),
-    replacing former: [SessionRow], isRemembering: Bool = true, now: UnixTime, with changes: [RegistryChange],
+    among live: [SessionRow], ending strangers: [SessionRow] = [], now: UnixTime, with changes: [RegistryChange],
     events: [RegistryEvent] = []
   ) async throws(RegistryStoreError) -> NewSession {
-    let row = newRow(account.id, device, origin, now)
+    let lasting = live.filter { row in !strangers.contains { $0.id == row.id } }
+    let surplus = surplus(lasting, for: device)
+    let former = lasting.filter { row in !surplus.contains { $0.id == row.id } }
+    let row = newRow(
+      account.id, device, origin, replacing: replaced(former, by: origin.kind, of: device, now: now), now)
     var (changes, events) = (changes, events)
-    for old in former {
+    for old in strangers + surplus {
       // A session that had already expired keeps that reason.
       let reason = old.over(at: now) ?? .replaced
       changes += ending(old, SessionEnd(at: now, reason: reason))
-      if isRemembering, let device = remembering(old) { changes.append(device) }
+      if !strangers.contains(where: { $0.id == old.id }), let device = remembering(old) { changes.append(device) }
       events.append(.revoked(old.ended(reason, at: now), at: now))
     }
     changes.append(.createSession(row))
     if let device = remembering(row) { changes.append(device) }
     events.append(RegistryEvent(kind: .sessionEstablished, account: account.id, session: row.id, at: now))
     let stored = try await store.write(changes, events: events)
-    return NewSession(
-      account: account, row: row,
-      refreshToken: mint.refreshToken(RefreshClaims(session: row.session, counter: 0, mark: .zero)),
-      revocationHandle: mint.revocationHandle(for: row.session), events: stored)
+    return newSession(row, of: account, events: stored)
   }
 
-  /// The sessions that make room for a new one of `device`: the device's earlier ones, and the least recently seen ones that
-  /// exceed ``RegistryLimits/maxSessions``.
-  func leaving(_ live: [SessionRow], for device: DeviceInfo, now: UnixTime) -> [SessionRow] {
-    let former = live.filter { $0.device.id == device.id }
-    guard let most = limits.maxSessions else { return former }
-    let others = live.filter { $0.device.id != device.id && $0.over(at: now) == nil }
-    let surplus = others.count - (most - 1)
-    guard surplus > 0 else { return former }
-    return former + others.sorted { ($0.lastSeenAt, $0.id.rawValue) < ($1.lastSeenAt, $1.id.rawValue) }.prefix(surplus)
+  /// Returns the unused session that an earlier request with the same key began; `nil` without a key, or if there was none.
+  ///
+  /// - Parameter account: the account that the request is for; `nil` if only the key tells.
+  /// - Throws: ``RegistryError/keyUsed`` if it cannot be handed out again.
+  func repeated(
+    _ origin: SessionOrigin, _ device: DeviceInfo, of account: AccountID? = nil, now: UnixTime
+  ) async throws(RegistryError) -> NewSession? {
+    for session in sessions(of: origin, device) {
+      guard let row = try await storedSession(session.id) else { continue }
+      guard row.pending?.canBeForgotten == true, row.counter == 0, row.over(at: now) == nil, row.kind == origin.kind,
+        row.client?.id == origin.client?.id, row.dpopThumbprint == origin.thumbprint,
+        row.account == account ?? row.account,
+        let account = try await self.account(row.account), account.closedAt == nil
+      else { throw .keyUsed }
+      return newSession(row, of: account, events: [], isRepeated: true)
+    }
+    return nil
+  }
+
+  /// The sessions that a request may have begun, the one that it begins now first; none without a key.
+  private func sessions(of origin: SessionOrigin, _ device: DeviceInfo) -> [SessionBytes] {
+    guard let request = origin.request else { return [] }
+    // The session of another client is its own device.
+    let place = origin.client == nil ? device.id.rawValue : ""
+    return mint.sessions(begunBy: request.key, for: request.subject + [place])
+  }
+
+  /// The ID of the session that a request begins.
+  func sessionBytes(of origin: SessionOrigin, _ device: DeviceInfo) -> SessionBytes {
+    if let known = origin.session ?? sessions(of: origin, device).first { return known }
+    var source = source
+    return SessionBytes(from: &source)
+  }
+
+  private func newSession(
+    _ row: SessionRow, of account: AccountRecord, events: [StoredEvent], isRepeated: Bool = false
+  ) -> NewSession {
+    NewSession(
+      account: account, row: row,
+      refreshToken: mint.refreshToken(RefreshClaims(session: row.session, counter: 0, mark: .zero)),
+      revocationHandle: mint.revocationHandle(for: row.session), events: events, isRepeated: isRepeated)
   }
 
   /// The account's sessions that were not ended.
@@ -136,18 +219,18 @@ extension Registry {
   }
 
   private func newRow(
-    _ account: AccountID, _ device: DeviceInfo, _ origin: SessionOrigin, _ now: UnixTime
+    _ account: AccountID, _ device: DeviceInfo, _ origin: SessionOrigin, replacing former: [SessionID], _ now: UnixTime
   ) -> SessionRow {
-    var source = source
     let isBrowser = origin.kind == .browser
     let absolute = (isBrowser ? limits.browserAbsoluteLimit : limits.absoluteLimit).map { now.advanced(by: $0) }
     return SessionRow(
-      session: origin.session ?? SessionBytes(from: &source), account: account, device: device, kind: origin.kind,
-      client: origin.client, ring: KeyRing(origin.key.map { [.keyed($0)] } ?? []), createdAt: now,
-      authenticatedAt: origin.authenticatedAt,
+      session: sessionBytes(of: origin, device), account: account, device: device, kind: origin.kind,
+      client: origin.client, ring: KeyRing(origin.ring), createdAt: now, authenticatedAt: origin.authenticatedAt,
       absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
       idleLimit: isBrowser ? limits.browserIdleLimit : limits.idleLimit,
-      dpopThumbprint: origin.thumbprint)
+      dpopThumbprint: origin.thumbprint,
+      pending: PendingSession(
+        canBeForgotten: isBrowser || origin.request != nil, replaces: former + (origin.replaces.map { [$0] } ?? [])))
   }
 }
 

@@ -6,36 +6,67 @@ extension Registry {
   /// - Parameters:
   ///   - email: `nil` for a guest, whose only way into the account is this session.
   ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
-  /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address.
+  ///   - key: the client's key for this request. A repeat for a guest gets the same account; for one with an address, see
+  ///     ``repeatedSignUp(email:device:thumbprint:key:now:)``.
+  /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address; ``RegistryError/keyUsed``.
   public func signUp(
     email: EmailAddress?, username: String, passwordHash: Secret?, device: DeviceInfo, thumbprint: String? = nil,
-    now: UnixTime
+    key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
+    let origin = signUpOrigin(email, thumbprint, key)
+    // Nothing but the key tells a guest from another one.
+    if email == nil, let repeated = try await repeated(origin, device, now: now) { return repeated }
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
     do throws(RegistryStoreError) {
-      return try await begin(
-        record, device, SessionOrigin(thumbprint: thumbprint), replacing: [], now: now, with: [.createAccount(record)])
+      return try await begin(record, device, origin, among: [], now: now, with: [.createAccount(record)])
     } catch {
       switch error {
-      // IDs are random, so only the address can be taken.
-      case .alreadyExists: throw .emailTaken
+      // IDs are random, so only the address can be taken, or the same request was made at the same time.
+      case .alreadyExists:
+        if email == nil, let repeated = try await repeated(origin, device, now: now) { return repeated }
+        throw .emailTaken
       case .conflict, .notFound, .unavailable: throw RegistryError(error)
       }
     }
   }
 
+  /// Returns the unused session of an account that an earlier sign-up with the same key and address has created; `nil` if there is
+  /// none. Hand it out only to a client that knows the account's password as well.
+  public func repeatedSignUp(
+    email: EmailAddress, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+  ) async throws(RegistryError) -> NewSession? {
+    try await repeated(signUpOrigin(email, thumbprint, key), device, now: now)
+  }
+
+  private func signUpOrigin(_ email: EmailAddress?, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
+    SessionOrigin(thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-up", email?.normalized ?? ""))
+  }
+
   /// Turns a guest account into a full one with the same ID, and creates a session that replaces all of the guest's, in one
-  /// write.
+  /// write. The guest's session on the same device goes on until the new one is used.
   ///
+  /// - Parameter key: the client's key for this request, see ``repeatedUpgrade(of:device:thumbprint:key:now:)``.
   /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address, ``RegistryError/notGuest`` if this one is
   ///   already a full account. The guest's account and sessions are then unchanged.
   public func upgrade(
     _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, device: DeviceInfo,
-    thumbprint: String? = nil, now: UnixTime
+    thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     try await upgrade(
       guest, email: email, username: username, passwordHash: passwordHash, device: device,
-      origin: SessionOrigin(thumbprint: thumbprint), now: now)
+      origin: upgradeOrigin(guest.id, thumbprint, key), now: now)
+  }
+
+  /// Returns the unused session that an earlier upgrade with the same key has created; `nil` if there is none. Hand it out only to a
+  /// client that knows the account's address and password as well.
+  public func repeatedUpgrade(
+    of account: AccountRecord, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+  ) async throws(RegistryError) -> NewSession? {
+    try await repeated(upgradeOrigin(account.id, thumbprint, key), device, of: account.id, now: now)
+  }
+
+  private func upgradeOrigin(_ guest: AccountID, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
+    SessionOrigin(thumbprint: thumbprint, request: RepeatableRequest(key, for: "upgrade", guest.rawValue))
   }
 
   /// - Parameter token: the confirmation of the address, which the same write redeems.
@@ -60,10 +91,12 @@ extension Registry {
     full.revision += 1
     let event = RegistryEvent(kind: .credentialChange, account: guest.id, at: now)
     for _ in 0..<Registry.attempts {
-      let former = try await liveSessions(of: guest.id)
+      let live = try await liveSessions(of: guest.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          full, device, origin, replacing: former, isRemembering: false, now: now,
+          full, device, origin, among: live,
+          // Those on other devices end at once: the guest may have been a stranger, see above.
+          ending: live.filter { $0.device.id != device.id }, now: now,
           with: changes, events: [event])
       } catch {
         switch error {
@@ -85,13 +118,16 @@ extension Registry {
   ///   - username: for a new account.
   ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
   ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
-  /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored.
+  ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
+  /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored; ``RegistryError/keyUsed``.
   public func signIn(
     as identity: ExternalIdentity, username: String, device: DeviceInfo, thumbprint: String? = nil,
-    nonce: OneTimeTokenRecord, now: UnixTime
+    nonce: OneTimeTokenRecord, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    let origin = SessionOrigin(thumbprint: thumbprint)
+    let origin = SessionOrigin(
+      thumbprint: thumbprint, request: RepeatableRequest(key, for: "identity", identity.issuer, identity.subject))
     for _ in 0..<Registry.attempts {
+      if let repeated = try await repeated(origin, device, now: now) { return repeated }
       guard try await oneTimeToken(nonce.id) == nil else { throw .nonceUsed }
       let known = try await reading { () throws(RegistryStoreError) in try await store.account(identity: identity) }
       if known?.closedAt != nil { throw .accountClosed }
@@ -99,12 +135,12 @@ extension Registry {
         guard let known else {
           let record = newAccount(identity: identity, username: username, passwordHash: nil, now: now)
           return try await begin(
-            record, device, origin, replacing: [], now: now,
+            record, device, origin, among: [], now: now,
             with: [.createOneTimeToken(nonce), .createAccount(record)])
         }
-        let former = leaving(try await store.sessions(of: known.id), for: device, now: now)
+        let live = try await store.sessions(of: known.id)
         return try await begin(
-          known, device, origin, replacing: former, now: now,
+          known, device, origin, among: live, now: now,
           with: [.createOneTimeToken(nonce), .expectAccount(known.id, revision: known.revision)])
       } catch {
         switch error {

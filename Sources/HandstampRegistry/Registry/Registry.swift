@@ -62,10 +62,11 @@ public struct Registry: Sendable {
 
   package static let contention = RegistryError.unavailable("too many concurrent writes to one session")
 
-  /// Returns a live session, or `nil`.
+  /// Returns a live session, or `nil`. One that has waited too long for its first use does not count, see
+  /// ``SessionRow/isForgotten(at:)``.
   public func session(_ id: SessionID, now: UnixTime) async throws(RegistryError) -> SessionRow? {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-    guard let row, row.over(at: now) == nil else { return nil }
+    guard let row, row.over(at: now) == nil, !row.isForgotten(at: now) else { return nil }
     return row
   }
 
@@ -79,10 +80,12 @@ public struct Registry: Sendable {
     try await session(id, now: now) != nil
   }
 
-  /// Returns an account's live sessions, most recently seen first.
+  /// Returns an account's live sessions, most recently seen first, without those that have waited too long for their first use.
   public func sessions(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
     let rows = try await reading { () throws(RegistryStoreError) in try await store.sessions(of: account) }
-    return rows.filter { $0.over(at: now) == nil }.sorted { ($0.lastSeenAt, $0.id) > ($1.lastSeenAt, $1.id) }
+    return rows.filter { $0.over(at: now) == nil && !$0.isForgotten(at: now) }.sorted {
+      ($0.lastSeenAt, $0.id) > ($1.lastSeenAt, $1.id)
+    }
   }
 
   func reading<Value: Sendable>(

@@ -18,6 +18,8 @@ public enum RegistryError: Error, Sendable, Hashable {
   case nonceUsed
   /// An account already uses the address.
   case emailTaken
+  /// A session that the same key began was used, has ended, or was begun by another request: sign in again with another key.
+  case keyUsed
 }
 
 extension RegistryError {

@@ -8,8 +8,8 @@ public struct RegistryLimits: Sendable, Hashable {
   public var browserAbsoluteLimit: Duration?
   /// Time without use after which the session of a browser ends. `nil` disables the limit.
   public var browserIdleLimit: Duration?
-  /// Maximum number of sessions per account, at least 1. One more ends the least recently seen one as `replaced`. Concurrent
-  /// sign-ins may exceed it until the next sign-in. `nil` disables the limit.
+  /// Maximum number of sessions per account, at least 1. The first use of one more ends the least recently seen one as
+  /// `replaced`. Concurrent first uses may exceed it until the next one. `nil` disables the limit.
   public var maxSessions: Int?
   /// Minimum time between updates of "last seen". A short idle limit shortens it, see ``touchInterval(idleLimit:)``.
   public var touchInterval: Duration

@@ -6,9 +6,24 @@ public import HandstampCore
 public struct BrowserSession: Sendable, Hashable {
   public var account: AccountRecord
   public var row: SessionRow
+  /// When the user proved to be the account's owner, as the browser's cookie shows: a former one does not show a later proof.
+  public var authenticatedAt: UnixTime
+  /// The number of that cookie.
+  var cookie: UInt64
+  /// The sessions that the first use of this one ended.
+  public var displaced = EndOutcome.nothing
 
-  /// When the user last proved to be the account's owner in this browser.
-  public var authenticatedAt: UnixTime { row.authenticatedAt }
+  /// - Parameter row: the session, whose newest cookie the browser has.
+  init(_ account: AccountRecord, _ row: SessionRow) {
+    self.init(account: account, row: row, authenticatedAt: row.authenticatedAt, cookie: row.counter)
+  }
+
+  init(account: AccountRecord, row: SessionRow, authenticatedAt: UnixTime, cookie: UInt64) {
+    self.account = account
+    self.row = row
+    self.authenticatedAt = authenticatedAt
+    self.cookie = cookie
+  }
 
   /// The changes that let a write fail if the session has ended in the meantime, or the account has changed.
   var expectations: [RegistryChange] {
@@ -20,22 +35,23 @@ public struct BrowserSession: Sendable, Hashable {
 public struct NewBrowserSession: Sendable, Hashable {
   public var session: BrowserSession
   public var cookie: Secret
-  /// The events of the sessions that were replaced, followed by those of the new one.
+  /// The events of the sessions that made room for it, followed by those of the new one.
   public var events: [StoredEvent]
 }
 
 extension Registry {
   /// Signs in a browser to an account whose password or other credential was checked against exactly this record.
   ///
-  /// An earlier session of the same browser and account ends as `replaced`. Sessions of clients that the user has signed in to with
-  /// this browser go on.
+  /// An earlier session of the same browser and account ends as `replaced` when the browser presents the new cookie. Sessions of
+  /// clients that the user has signed in to with this browser go on.
   ///
+  /// - Parameter former: the session of another account in this browser, which ends then as signed out.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check.
   public func beginBrowserSession(
-    of account: AccountRecord, on browser: DeviceInfo, now: UnixTime
+    of account: AccountRecord, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
     let new = try await createSession(
-      for: account, device: browser, origin: SessionOrigin(kind: .browser), with: [], now: now)
+      for: account, device: browser, origin: SessionOrigin(kind: .browser, replaces: former), with: [], now: now)
     return browserSession(of: new)
   }
 
@@ -44,46 +60,59 @@ extension Registry {
   /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if that was used at the same time, or removed;
   ///   ``RegistryError/accountChanged``.
   public func beginBrowserSession(
-    by use: CredentialUse, on browser: DeviceInfo, now: UnixTime
+    by use: CredentialUse, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
     let new = try await createSession(
-      for: use.account, device: browser, origin: SessionOrigin(kind: .browser), with: use.changes, now: now)
+      for: use.account, device: browser, origin: SessionOrigin(kind: .browser, replaces: former), with: use.changes,
+      now: now)
     return browserSession(of: new)
   }
 
   func browserSession(of new: NewSession) -> NewBrowserSession {
-    NewBrowserSession(
-      session: BrowserSession(account: new.account, row: new.row), cookie: cookie(of: new.row), events: new.events)
+    NewBrowserSession(session: BrowserSession(new.account, new.row), cookie: cookie(of: new.row), events: new.events)
   }
 
-  /// Returns the live session that a cookie belongs to; `nil` if there is none, or a newer cookie has replaced this one.
+  /// Returns the live session that a cookie belongs to; `nil` if there is none, or the use of a newer cookie has replaced this one.
+  ///
+  /// A new cookie is used from here on: what it replaces ends. If that cannot be stored, a later request does it.
   ///
   /// A cookie made with a key that this server does not have counts as none: unlike an app, a browser cannot try again later, and
   /// may have the cookie of another server that had this address before.
   public func browserSession(_ presented: Secret, now: UnixTime) async throws(RegistryError) -> BrowserSession? {
     guard case .genuine(let claims) = mint.read(browserCookie: presented),
-      let row = try await session(claims.session.id, now: now), row.kind == .browser, row.counter == claims.counter,
-      let account = try await account(row.account), account.closedAt == nil
+      let row = try await storedSession(claims.session.id), row.over(at: now) == nil, row.kind == .browser,
+      let proven = row.provenAt(cookie: claims.counter), let account = try await account(row.account),
+      account.closedAt == nil
     else { return nil }
-    return BrowserSession(account: account, row: row)
+    var user = BrowserSession(account: account, row: row, authenticatedAt: proven, cookie: claims.counter)
+    do throws(RegistryError) {
+      user.displaced = try await settle(row, now: now)
+      if row.pending != nil { user.row = try await storedSession(row.id) ?? row }
+      if row.used(cookie: claims.counter, at: now) != nil {
+        user.row = try await change(row.id, of: row.account, now: now) { row in
+          row = row.used(cookie: claims.counter, at: now) ?? row
+        }
+      }
+    } catch {
+      // Such as a session that has just ended: the caller's own reads and writes find out.
+    }
+    return user
   }
 
   /// Records that the user of a browser has proved again to be the account's owner.
   ///
   /// - Parameter use: the passkey or recovery code that it was proved with; `nil` for the password.
-  /// - Returns: the session with its new cookie; former ones no longer count (OWASP ASVS 7.2.4).
+  /// - Returns: the session with its new cookie. The former one, which does not show the proof, counts until the browser has presented
+  ///   the new one (OWASP ASVS 7.2.4): the response may be lost.
   /// - Throws: ``RegistryError/notFound`` if the session has ended; ``RegistryError/oneTimeTokenInvalid`` if `use` no longer counts.
   public func reauthenticated(
     _ session: BrowserSession, by use: CredentialUse? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
     let row = try await change(session.row.id, of: session.account.id, with: use?.changes ?? [], now: now) { row in
-      row.counter += 1
-      row.authenticatedAt = now
-      row.rotatedAt = now
-      row.lastSeenAt = max(row.lastSeenAt, now)
+      row = row.proven(with: session.cookie, at: now)
     }
     return NewBrowserSession(
-      session: BrowserSession(account: session.account, row: row), cookie: cookie(of: row), events: [])
+      session: BrowserSession(session.account, row), cookie: cookie(of: row), events: [])
   }
 
   private func cookie(of row: SessionRow) -> Secret { mint.browserCookie(for: row.session, counter: row.counter) }

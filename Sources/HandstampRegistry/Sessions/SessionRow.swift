@@ -16,7 +16,7 @@ public struct DeviceInfo: Sendable, Hashable {
   /// The maximum length of each property, in bytes.
   public static let maxLength = 200
 
-  /// The ID of the installation. Signing in again from it ends its previous session.
+  /// The ID of the installation. The first use of a new session from it ends its previous one.
   public let id: DeviceID
   /// A display name, such as "Ada's phone".
   public let name: String
@@ -94,6 +94,8 @@ public struct SessionRow: Sendable, Hashable {
   public var dpopThumbprint: String?
   /// The token for push messages to the device. Deleted when the session ends, and never shown.
   public var pushToken: Secret?
+  /// `nil` once the session was used.
+  public var pending: PendingSession?
   /// Incremented by every write, so that writers detect concurrent changes.
   public var revision: Int64
 
@@ -103,7 +105,7 @@ public struct SessionRow: Sendable, Hashable {
     authenticatedAt: UnixTime? = nil, rotatedAt: UnixTime? = nil,
     lastSeenAt: UnixTime? = nil, end: SessionEnd? = nil, absoluteExpiry: UnixTime? = nil,
     idleLimit: Duration? = nil, dpopThumbprint: String? = nil, pushToken: Secret? = nil,
-    revision: Int64 = 0
+    pending: PendingSession? = nil, revision: Int64 = 0
   ) {
     self.session = session
     self.account = account
@@ -121,6 +123,7 @@ public struct SessionRow: Sendable, Hashable {
     self.idleLimit = idleLimit
     self.dpopThumbprint = dpopThumbprint
     self.pushToken = pushToken
+    self.pending = pending
     self.revision = revision
   }
 }

@@ -5,6 +5,9 @@ public enum SessionStatus: Sendable, Hashable {
   case live(SessionRow)
   /// The session has ended or expired.
   case ended(EndReason)
+  /// The session has waited too long for its first use, see ``SessionRow/isForgotten(at:)``: its access tokens count as expired, and a
+  /// refresh begins its use.
+  case forgotten
   /// The account has no session with that ID, or none that is still recorded.
   case unknown
 }
@@ -16,6 +19,7 @@ extension Registry {
   ) async throws(RegistryError) -> SessionStatus {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
     guard let row, row.account == account else { return .unknown }
-    return row.over(at: now).map { .ended($0) } ?? .live(row)
+    if let reason = row.over(at: now) { return .ended(reason) }
+    return row.isForgotten(at: now) ? .forgotten : .live(row)
   }
 }

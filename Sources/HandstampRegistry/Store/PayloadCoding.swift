@@ -36,6 +36,7 @@ extension CodeGrant: StoredPayload {
       "audience": audience, "thumbprint": thumbprint, "authenticated": authenticatedAt.map { String($0.milliseconds) },
       "nonce": nonce, "browser": browser?.rawValue, "session": session?.rawValue,
       "until": absoluteExpiry.map { String($0.milliseconds) },
+      "redeemable": redeemableUntil.map { String($0.milliseconds) },
     ]
   }
 
@@ -50,6 +51,7 @@ extension CodeGrant: StoredPayload {
     browser = fields["browser"].map { DeviceID($0) }
     session = fields["session"].map { SessionID($0) }
     absoluteExpiry = fields.time("until")
+    redeemableUntil = fields.time("redeemable")
   }
 }
 
@@ -58,6 +60,7 @@ extension DeviceGrant: StoredPayload {
     [
       "client": client, "name": clientName, "scope": scope, "audience": audience, "other": other,
       "denied": isDenied ? "1" : nil, "authenticated": authenticatedAt.map { String($0.milliseconds) },
+      "redeemable": redeemableUntil.map { String($0.milliseconds) },
     ]
   }
 
@@ -69,6 +72,7 @@ extension DeviceGrant: StoredPayload {
     self.other = other
     isDenied = fields["denied"] != nil
     authenticatedAt = fields.time("authenticated")
+    redeemableUntil = fields.time("redeemable")
   }
 }
 

@@ -114,10 +114,11 @@ extension RegistryStore {
 
 /// One part of a write. The stored revision is the one that the case specifies, not the one in the row or record.
 public enum RegistryChange: Sendable, Hashable {
-  /// Creates a session. Fails with `alreadyExists` if its ID is taken, or if the same device has a session of the same account that
-  /// was not ended; with `notFound` if the account does not exist. Stored with revision 0.
+  /// Creates a session. Fails with `alreadyExists` if its ID is taken, or, unless it is pending, if the same device has a session of the
+  /// same account that was not ended and is not pending; with `notFound` if the account does not exist. Stored with revision 0.
   case createSession(SessionRow)
-  /// Replaces a session. Fails with `notFound` if it does not exist, with `conflict` if its revision is not the expected one.
+  /// Replaces a session. Fails with `notFound` if it does not exist, with `conflict` if its revision is not the expected one, with
+  /// `alreadyExists` like ``createSession(_:)``.
   /// Stored with revision `expecting + 1`. Account and creation time never change.
   case replaceSession(SessionRow, expecting: Int64)
   /// Ends a session, whatever its revision, so that constant writes cannot keep it alive. Fails with `notFound` if it does not

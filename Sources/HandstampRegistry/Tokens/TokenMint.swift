@@ -64,6 +64,21 @@ public struct TokenMint: Sendable {
     }
   }
 
+  /// Returns the session that a request with a key begins, the same one for each repeat.
+  ///
+  /// - Parameter request: what the request is for, such as the account and the device, so that another request with the same key
+  ///   begins another session.
+  /// - Returns: the session by the current master key, followed by those by the other keys.
+  func sessions(begunBy key: RotationKey, for request: [String]) -> [SessionBytes] {
+    let message =
+      request.flatMap { Array("\($0.utf8.count):\($0)".utf8) } + key.secret.withExposedBytes { Array($0) }
+    let others = extracted.prepared.filter { $0.key != keys.current }.sorted { $0.key < $1.key }.map(\.value)
+    return ([extracted.preparedCurrent] + others).compactMap {
+      SessionBytes(Derivation.mac(of: message, extracted: $0, purpose: TokenMint.sessionPurpose))
+    }
+  }
+  private static let sessionPurpose = "hss1 session"
+
   /// Returns a name for a text, such as an address in a log, that only this server's key can connect with it.
   public func pseudonym(of text: String) -> String {
     let key = Derivation.key(from: extracted.current, purpose: "hsl1 pseudonym", context: [], size: 32)

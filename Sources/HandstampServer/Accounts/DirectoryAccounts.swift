@@ -53,10 +53,31 @@ struct DirectoryAccounts: Accounts {
     _ body: SignUpBody, password: Secret, boundTo thumbprint: String?
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     { now in
-      let entry = try await directory.create(email: body.email, username: body.username, password: password)
+      let entry: DirectoryAccount
+      do {
+        entry = try await directory.create(email: body.email, username: body.username, password: password)
+      } catch AccountDirectoryError.emailTaken {
+        guard let repeated = try await repeated(body, password: password, boundTo: thumbprint, at: now) else {
+          throw AccountDirectoryError.emailTaken
+        }
+        return repeated
+      }
       return try await registry.createSession(
-        for: adopted(entry, at: now), device: body.device, thumbprint: thumbprint, now: now)
+        for: adopted(entry, at: now), device: body.device, thumbprint: thumbprint, key: body.key, now: now)
     }
+  }
+
+  /// The session that an earlier request with the same key has created.
+  private func repeated(
+    _ body: SignUpBody, password: Secret, boundTo thumbprint: String?, at now: UnixTime
+  ) async throws -> NewSession? {
+    guard let key = body.key, let entry = try await directory.account(email: body.email),
+      let record = try await registry.account(entry.id), record.state == .active,
+      let repeated = try await registry.repeatedSession(
+        for: record, device: body.device, thumbprint: thumbprint, key: key, now: now),
+      try await directory.verify(password, of: entry)
+    else { return nil }
+    return repeated
   }
 
   private func adopted(_ entry: DirectoryAccount, at now: UnixTime) async throws -> AccountRecord {

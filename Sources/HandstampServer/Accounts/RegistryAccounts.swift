@@ -41,10 +41,19 @@ struct RegistryAccounts: Accounts {
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     // Hash before the address is looked up, so that the response time is the same either way.
     let hash = try await passwords.hash(password)
-    return { [registry] now in
-      try await registry.signUp(
-        email: body.email, username: body.username, passwordHash: hash, device: body.device,
-        thumbprint: thumbprint, now: now)
+    return { [registry, passwords] now in
+      do throws(RegistryError) {
+        return try await registry.signUp(
+          email: body.email, username: body.username, passwordHash: hash, device: body.device,
+          thumbprint: thumbprint, key: body.key, now: now)
+      } catch {
+        guard error == .emailTaken, let key = body.key,
+          let repeated = try await registry.repeatedSignUp(
+            email: body.email, device: body.device, thumbprint: thumbprint, key: key, now: now),
+          try await passwords.verify(password, against: repeated.account.passwordHash)
+        else { throw error }
+        return repeated
+      }
     }
   }
 }

@@ -23,7 +23,8 @@ struct BrowserSessionController: Sendable {
 
   /// `GET /v1/session`: whether this browser is signed in, and the CSRF token for other requests.
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let user = try await cookies.session(of: request), let cookie = request.cookie(Cookie.session) else {
+    guard let user = try await cookies.session(of: request, context.logger), let cookie = request.cookie(Cookie.session)
+    else {
       var json = JSONText()
       json.add("signed_in", false)
       return .json(json)
@@ -32,7 +33,7 @@ struct BrowserSessionController: Sendable {
   }
 
   /// `POST /v1/session`: signs in with a password or a passkey. If the browser is signed in to the account, the user has proved it
-  /// again. There is another cookie, and another CSRF token, each time.
+  /// again. There is another cookie, and another CSRF token, each time; the former ones count until the browser has presented them.
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw Problem.otherOrigin }
     let body = try await request.json(as: BrowserSessionBody.self, upTo: bodyLimit)
@@ -62,7 +63,7 @@ struct BrowserSessionController: Sendable {
 
   /// `DELETE /v1/session`: signs this browser out, and the clients that the user has signed in to with it.
   @concurrent func end(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    if let user = try await cookies.session(of: request) {
+    if let user = try await cookies.session(of: request, context.logger) {
       try await web.end(user.row.id, of: user.account.id, context.logger)
     }
     var response = Response.nothing
@@ -74,8 +75,8 @@ struct BrowserSessionController: Sendable {
   /// `POST /v1/session/token`: an access token of this session for other services, which verify it (RFC 9068). It expires soon, and
   /// there is nothing to refresh it with but the cookie.
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let user = try await cookies.session(of: request) else { throw Problem.notSignedIn }
-    return .json(try responses.accessToken(of: user.row))
+    guard let user = try await cookies.session(of: request, context.logger) else { throw Problem.notSignedIn }
+    return .json(try responses.accessToken(of: user))
   }
 
   private static func state(of user: BrowserSession, cookie: String) -> JSONText {

@@ -5,18 +5,20 @@ import HandstampRegistry
 import HandstampSupport
 import HTTPTypes
 import Hummingbird
+import Logging
 
 /// Requests with the cookie of a browser's session instead of an access token.
 struct CookieSessions: Sendable {
   let registry: Registry
   let origins: WebOrigins
   let clock: ServerClock
+  let journal: SessionJournal
 
   /// Returns the session of a request's cookie; `nil` if the request has none, or it is no longer valid.
   ///
   /// - Throws: ``Problem`` for a request that a page of another origin may have made: SameSite alone does not stop pages of the
   ///   same site, such as those of other subdomains.
-  func session(of request: Request) async throws -> BrowserSession? {
+  func session(of request: Request, _ logger: Logger) async throws -> BrowserSession? {
     guard let cookie = request.cookie(Cookie.session) else { return nil }
     guard origins.admit(request) else { throw Problem.otherOrigin }
     if ![.get, .head].contains(request.method) {
@@ -24,7 +26,9 @@ struct CookieSessions: Sendable {
         throw Problem.csrfTokenInvalid
       }
     }
-    return try await registry.browserSession(Secret(cookie), now: clock.now)
+    let user = try await registry.browserSession(Secret(cookie), now: clock.now)
+    if let user { journal.displaced(user.displaced, logger: logger) }
+    return user
   }
 
   /// The CSRF token that belongs to a cookie: other sites can read neither.

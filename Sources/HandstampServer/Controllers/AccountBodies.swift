@@ -4,26 +4,31 @@ import HandstampRegistry
 
 /// The body of `POST /v1/sign-in/anonymous`.
 struct GuestBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case device }
+  enum Fields: String, CodingKey, CaseIterable { case device, rotation_key }
   var device: DeviceInfo
+  var key: RotationKey?
 
   init(from decoder: any Decoder) throws {
-    device = try GuestBody.fields(of: decoder).device(.device)
+    let fields = try GuestBody.fields(of: decoder)
+    device = try fields.device(.device)
+    key = try fields.rotationKey(.rotation_key)
   }
 }
 
 /// The body of `POST /v1/sign-up/confirm`.
 struct ConfirmBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case token, password, device }
+  enum Fields: String, CodingKey, CaseIterable { case token, password, device, rotation_key }
   var token: Secret
   var password: Secret
   var device: DeviceInfo
+  var key: RotationKey?
 
   init(from decoder: any Decoder) throws {
     let fields = try ConfirmBody.fields(of: decoder)
     token = try fields.secret(.token)
     password = try fields.secret(.password)
     device = try fields.device(.device)
+    key = try fields.rotationKey(.rotation_key)
   }
 }
 
@@ -140,13 +145,14 @@ struct PushTokenBody: JSONBody {
 struct AppleBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable {
     case idToken = "id_token"
-    case nonce, device, username
+    case nonce, device, username, rotation_key
   }
   var idToken: Secret
   var nonce: String
   var device: DeviceInfo
   /// For a new account. Apple gives the app the name only once.
   var username: String?
+  var key: RotationKey?
 
   init(from decoder: any Decoder) throws {
     let fields = try AppleBody.fields(of: decoder)
@@ -154,6 +160,7 @@ struct AppleBody: JSONBody {
     nonce = try fields.decode(String.self, forKey: .nonce)
     device = try fields.device(.device)
     username = fields.contains(.username) ? try fields.name(.username) : nil
+    key = try fields.rotationKey(.rotation_key)
   }
 }
 

@@ -25,6 +25,7 @@ struct SessionsController: Sendable {
     own.post("/v1/sessions/end-others", use: endOthers)
     own.post("/v1/sign-out", use: signOut)
     own.put("/v1/device/push-token", use: setPushToken)
+    routes.post("/v1/session/confirm", use: confirm)
   }
 
   /// `GET /v1/sessions`: lists the devices that the account is signed in on, most recently seen first.
@@ -106,6 +107,13 @@ struct SessionsController: Sendable {
       try await registry.end(
         context.session.id, of: context.session.account, reason: .signedOut, now: clock.now),
       logger: context.logger)
+    return .nothing
+  }
+
+  /// `POST /v1/session/confirm`: the client has stored the session of this access token, which now takes the place of the device's
+  /// former one. Any use of the session says the same, so that nothing depends on this request.
+  @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    try await authenticator.confirm(request, logger: context.logger)
     return .nothing
   }
 

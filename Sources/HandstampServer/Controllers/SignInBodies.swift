@@ -6,13 +6,15 @@ import HandstampRegistry
 
 /// The body of `POST /v1/sign-up` and `POST /v1/upgrade`.
 struct SignUpBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case email, password, username, device }
+  enum Fields: String, CodingKey, CaseIterable { case email, password, username, device, rotation_key }
 
   var email: EmailAddress
   /// Ignored where addresses are confirmed: the owner of the address chooses the password then.
   var password: Secret?
   var username: String
   var device: DeviceInfo
+  /// The key with which the request can be repeated; `nil` for a client that sends none.
+  var key: RotationKey?
 
   init(from decoder: any Decoder) throws {
     let fields = try SignUpBody.fields(of: decoder)
@@ -20,6 +22,7 @@ struct SignUpBody: JSONBody {
     username = try fields.name(.username)
     password = try fields.decodeIfPresent(String.self, forKey: .password).map { Secret($0) }
     device = try fields.device(.device)
+    key = try fields.rotationKey(.rotation_key)
   }
 
   var requiredPassword: Secret {
@@ -32,17 +35,19 @@ struct SignUpBody: JSONBody {
 
 /// The body of `POST /v1/sign-in`.
 struct SignInBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case email, password, device }
+  enum Fields: String, CodingKey, CaseIterable { case email, password, device, rotation_key }
 
   var email: EmailAddress
   var password: Secret
   var device: DeviceInfo
+  var key: RotationKey?
 
   init(from decoder: any Decoder) throws {
     let fields = try SignInBody.fields(of: decoder)
     email = try fields.email(.email)
     password = try fields.secret(.password)
     device = try fields.device(.device)
+    key = try fields.rotationKey(.rotation_key)
   }
 }
 
@@ -67,6 +72,15 @@ extension KeyedDecodingContainer where Key: CodingKey {
       throw Problem.invalidRequest("\(key.stringValue): must be 1 to 200 characters, without control characters.")
     }
     return text
+  }
+
+  /// Decodes the key with which a request that begins a session can be repeated: 16 bytes in base64url. `nil` if there is none.
+  func rotationKey(_ key: Key) throws -> RotationKey? {
+    guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
+    guard let key = RotationKey(wireText: text) else {
+      throw Problem.invalidRequest("\(key.stringValue): must be 16 bytes in base64url.")
+    }
+    return key
   }
 
   func device(_ key: Key) throws -> DeviceInfo { try decode(DeviceBody.self, forKey: key).info }

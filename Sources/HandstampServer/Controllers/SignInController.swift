@@ -31,7 +31,7 @@ struct SignInController: Sendable {
         logger: context.logger))
     return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
       try await registry.createSession(
-        for: account, device: body.device, thumbprint: binding.thumbprint, now: now)
+        for: account, device: body.device, thumbprint: binding.thumbprint, key: body.key, now: now)
     }
   }
 
@@ -51,7 +51,7 @@ struct SignInController: Sendable {
     return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
       try await registry.signIn(
         as: claims.identity, username: body.username ?? "", device: body.device, thumbprint: binding.thumbprint,
-        nonce: claims.usedNonce(at: now), now: now)
+        nonce: claims.usedNonce(at: now), key: body.key, now: now)
     }
   }
 }

@@ -1,7 +1,9 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HTTPTypes
 import Hummingbird
+import Logging
 
 /// New accounts: sign-up, guests, and guests who become full accounts.
 struct SignUpController: Sendable {
@@ -68,7 +70,11 @@ struct SignUpController: Sendable {
     guard let token = OneTimeToken(presented: body.token) else { throw Problem.oneTimeTokenInvalid }
     // Do not spend a hash on guesses, nor what all clients share.
     guard let confirmed = try await registry.signUp(confirmedBy: token, now: clock.now) else {
-      throw Problem.oneTimeTokenInvalid
+      guard let key = body.key,
+        let repeated = try await registry.repeatedConfirmation(
+          token, device: body.device, thumbprint: binding.thumbprint, key: key, now: clock.now)
+      else { throw Problem.oneTimeTokenInvalid }
+      return try await handOut(repeated, to: body.password, binding, status: .created, context.logger)
     }
     try limits.takeShared(.codes)
     let place = try passwords.admit()
@@ -76,8 +82,19 @@ struct SignUpController: Sendable {
     let hash = try await place.hash(body.password)
     return try await sessions.begin(binding, status: .created, logger: context.logger) { now in
       try await registry.confirm(
-        token, passwordHash: hash, device: body.device, thumbprint: binding.thumbprint, now: now)
+        token, passwordHash: hash, device: body.device, thumbprint: binding.thumbprint, key: body.key, now: now)
     }
+  }
+
+  /// Repeats the response to a request with the same key, for a client that knows the account's password.
+  private func handOut(
+    _ repeated: NewSession, to password: Secret, _ binding: SessionIssuer.Binding, status: HTTPResponse.Status,
+    _ logger: Logger
+  ) async throws -> Response {
+    guard try await passwords.verify(password, against: repeated.account.passwordHash) else {
+      throw Problem.rotationKeyUsed
+    }
+    return try await sessions.begin(binding, status: status, logger: logger) { _ in repeated }
   }
 
   /// `POST /v1/sign-in/anonymous`: creates a guest account and its only session.
@@ -91,12 +108,13 @@ struct SignUpController: Sendable {
     metrics.update { $0.guests += 1 }
     return try await sessions.begin(binding, status: .created, logger: context.logger) { now in
       try await registry.signUp(
-        email: nil, username: "", passwordHash: nil, device: body.device, thumbprint: binding.thumbprint, now: now)
+        email: nil, username: "", passwordHash: nil, device: body.device, thumbprint: binding.thumbprint, key: body.key,
+        now: now)
     }
   }
 
-  /// `POST /v1/upgrade`: turns a guest account into a full one with the same ID, with a session that replaces the guest's. With
-  /// confirmed sign-up it answers 202, and the account stays a guest account until the mailed token is redeemed.
+  /// `POST /v1/upgrade`: turns a guest account into a full one with the same ID, with a session that replaces the guest's
+  /// with its first use. With confirmed sign-up it answers 202, and the account stays a guest account until the mailed token is redeemed.
   @concurrent func upgrade(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
@@ -107,9 +125,16 @@ struct SignUpController: Sendable {
       return try await sendConfirmation(to: body, client, of: try await guest(of: context.session))
     }
     let password = try body.requiredPassword
-    let guest = try await guest(of: context.session)
+    let guest = try await registry.account(of: context.session)
     let binding = try sessions.binding(of: request, replacing: context.session)
     try limits.takeOwn(.signUps, from: client)
+    guard guest.isGuest else {
+      guard let key = body.key, guest.email?.normalized == body.email.normalized,
+        let repeated = try await registry.repeatedUpgrade(
+          of: guest, device: body.device, thumbprint: binding.thumbprint, key: key, now: clock.now)
+      else { throw Problem.notGuest }
+      return try await handOut(repeated, to: password, binding, status: .ok, context.logger)
+    }
     try policy.check(new: password, of: body.email, body.username)
     try limits.takeShared(.signUps)
     let hash = try await passwords.hash(password)
@@ -117,7 +142,7 @@ struct SignUpController: Sendable {
     return try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
       try await registry.upgrade(
         guest, email: body.email, username: body.username, passwordHash: hash, device: body.device,
-        thumbprint: binding.thumbprint, now: now)
+        thumbprint: binding.thumbprint, key: body.key, now: now)
     }
   }
 

@@ -136,7 +136,8 @@ struct ErrorMapper: Sendable {
       logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
     case .unknownKey(let id):
       logger.error("Token signed with a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
-    case .accountChanged, .accountClosed, .notFound, .emailTaken, .oneTimeTokenInvalid, .notGuest, .nonceUsed: break
+    case .accountChanged, .accountClosed, .notFound, .emailTaken, .oneTimeTokenInvalid, .notGuest, .nonceUsed, .keyUsed:
+      break
     }
   }
 }
@@ -150,11 +151,16 @@ extension Problem {
       case .oneTimeTokenInvalid: .oneTimeTokenInvalid
       case .notGuest: .notGuest
       case .nonceUsed: .badIDToken
+      case .keyUsed: .rotationKeyUsed
       case .accountClosed: .accountDisabled
       // The password may have changed in the meantime; it must be checked again.
       case .accountChanged, .unavailable, .unknownKey: .unavailable
       }
   }
+
+  static let rotationKeyUsed = Problem(
+    .conflict, "rotation_key_used", "A session that this key began is in use, or has ended",
+    detail: "Sign in again with another rotation_key.")
 
   /// The error of the API for a proof of possession (RFC 9449 section 7.1).
   init(_ fault: ProofDesk.Fault) {

@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 import Hummingbird
+import Logging
 
 /// `/oauth/introspect` (RFC 7662), for confidential clients such as APIs. A client sees its own tokens and those that are meant
 /// for it; others are inactive, or any client could try out tokens that it has found (section 4).
@@ -9,6 +10,7 @@ struct IntrospectionController: Sendable {
   let authentication: ClientAuthentication
   let reader: TokenReader
   let limits: RequestLimits
+  let journal: SessionJournal
   let issuer: String
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -23,19 +25,24 @@ struct IntrospectionController: Sendable {
     }
     try limits.take(.introspections, from: limits.client(of: request, context), about: client.id)
     guard let token = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
-    if let facts = try await facts(about: token, for: client) { return .oauth(facts) }
+    if let facts = try await facts(about: token, for: client, context.logger) { return .oauth(facts) }
     var inactive = JSONText()
     inactive.add("active", false)
     return .oauth(inactive)
   }
 
-  private func facts(about token: String, for client: ConfiguredClient) async throws -> JSONText? {
+  private func facts(
+    about token: String, for client: ConfiguredClient, _ logger: Logger
+  ) async throws -> JSONText? {
     let now = reader.clock.now
     guard let token = reader.read(token, at: now), let row = try await reader.registry.session(token.session, now: now)
     else { return nil }
     switch token {
     case .access(let claims):
-      return row.account == claims.account && client.mayIntrospect(claims) ? facts(about: claims) : nil
+      guard row.account == claims.account, client.mayIntrospect(claims) else { return nil }
+      // Its client has presented the token to this one.
+      journal.displaced(try await reader.registry.settle(row, now: now), logger: logger)
+      return facts(about: claims)
     // Only its own client may introspect a refresh token.
     case .refresh(let claims):
       return row.client?.id == client.id && claims.counter == row.counter ? facts(about: row, for: client) : nil

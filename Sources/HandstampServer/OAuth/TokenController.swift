@@ -59,6 +59,7 @@ struct TokenController: Sendable {
     switch outcome {
     case .issued(let issue):
       count(issue, logger)
+      journal.displaced(issue.displaced, logger: logger)
       // A key that the session is not bound to proves nothing, and takes no room.
       if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw ProofDesk.Fault.invalid }
       return .oauth(try responses.refreshed(issue.row, issue.refreshToken, for: wish.narrowed(issue.row.client) ?? nil))
@@ -117,18 +118,29 @@ struct TokenController: Sendable {
     }
     let claim = CodeClaim(
       client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof?.thumbprint,
-      key: try key(form))
+      key: try rotationKey(form))
     let wish = try TokenWish(form, of: client, at: issuer)
     let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now) { wish.narrowed($0) != nil }
     switch outcome {
     case .signedIn(let new, let nonce): return try began(new, wish, proof, nonce: nonce, logger)
     case .invalid: throw OAuthError("invalid_grant")
     case .notGranted: throw wish.refusal
-    case .replayed(let outcome):
-      journal.ended(outcome, logger: logger)
-      logger.warning("An authorization code was used twice", metadata: ["handstamp.client": "\(client.id)"])
-      throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
+    case .replayed(let outcome): throw replayed(outcome, of: client, logger)
+    case .late: throw OAuthError("invalid_grant")
     }
+  }
+
+  /// The key with which a request that redeems a code can be repeated; `nil` if there is none.
+  private func rotationKey(_ form: FormBody) throws -> RotationKey? {
+    guard let text = form["rotation_key"] else { return nil }
+    guard let key = RotationKey(wireText: text) else { throw OAuthError.invalidRequest("rotation_key is malformed") }
+    return key
+  }
+
+  private func replayed(_ outcome: EndOutcome, of client: ConfiguredClient, _ logger: Logger) -> OAuthError {
+    journal.ended(outcome, logger: logger)
+    logger.warning("A code was used twice", metadata: ["handstamp.client": "\(client.id)"])
+    return OAuthError("invalid_grant", reason: .tokenReuseDetected)
   }
 
   /// Answers a polling device (RFC 8628 section 3.4).
@@ -143,25 +155,17 @@ struct TokenController: Sendable {
     guard pacing.mayAsk(presented.secret, now: now) else { throw OAuthError("slow_down") }
     let wish = try TokenWish(form, of: client, at: issuer)
     let outcome = try await registry.redeemDevice(
-      presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: try key(form), now: now
+      presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: try rotationKey(form), now: now
     ) { wish.narrowed($0) != nil }
     switch outcome {
     case .signedIn(let new): return try began(new, wish, proof, logger)
     case .pending: throw OAuthError("authorization_pending")
     case .denied: throw OAuthError("access_denied")
     case .expired: throw OAuthError("expired_token")
-    case .invalid: throw OAuthError("invalid_grant")
+    case .invalid, .late: throw OAuthError("invalid_grant")
     case .notGranted: throw wish.refusal
+    case .replayed(let outcome): throw replayed(outcome, of: client, logger)
     }
-  }
-
-  /// Returns the mark of the rotation key that a client sends with a code; `nil` without one.
-  private func key(_ form: FormBody) throws -> KeyMark? {
-    guard let text = form["rotation_key"] else { return nil }
-    guard let mark = KeyMark(parameter: Secret(text)) else {
-      throw OAuthError.invalidRequest("rotation_key is malformed")
-    }
-    return mark
   }
 
   /// Answers with the session that a code began. If two requests had one proof, either session is bound to its key.
@@ -169,7 +173,7 @@ struct TokenController: Sendable {
     _ new: NewSession, _ wish: TokenWish, _ proof: ProofDesk.Proof?, nonce: String? = nil, _ logger: Logger
   ) throws -> Response {
     if let proof { proofs.use(proof, at: clock.now) }
-    journal.began(new, logger: logger)
+    if !new.isRepeated { journal.began(new, logger: logger) }
     return .oauth(try responses.signedIn(new, for: wish.narrowed(new.row.client) ?? nil, nonce: nonce))
   }
 }

@@ -26,31 +26,46 @@ extension APIOperation {
   /// Sign-up, sign-in and the account.
   static var accounts: [APIOperation] {
     let signUp = S.object(
-      ["email": S.email, "password": S.secret, "username": S.name, "device": device], optional: ["password"])
+      ["email": S.email, "password": S.secret, "username": S.name, "device": device, "rotation_key": S.secret],
+      optional: ["password", "rotation_key"])
+    let used = APIAnswer.problem(409, "rotation_key_used")
     return [
       APIOperation(
         method: .post, path: "/v1/sign-up", tag: "accounts", summary: "Create an account and its first session.",
         body: .json(signUp),
         answers: [
-          .created(session), .accepted(S.status("confirmation_sent")), weak, closed, .problem(409, "email_taken"),
+          .created(session), .accepted(S.status("confirmation_sent")), weak, closed,
+          .problem(409, "email_taken", "rotation_key_used"),
         ]),
       APIOperation(
         method: .post, path: "/v1/sign-up/confirm", tag: "accounts", summary: "Redeem the code of a confirmation mail.",
-        body: .json(S.object(["token": S.secret, "password": S.secret, "device": device])),
-        answers: [.created(session), .problem(400, "link_invalid"), weak, closed, .problem(409, "email_taken")]),
+        body: .json(
+          S.object(
+            ["token": S.secret, "password": S.secret, "device": device, "rotation_key": S.secret],
+            optional: ["rotation_key"])),
+        answers: [
+          .created(session), .problem(400, "link_invalid"), weak, closed,
+          .problem(409, "email_taken", "rotation_key_used"),
+        ]),
       APIOperation(
         method: .post, path: "/v1/sign-in", tag: "accounts", summary: "Sign in with email address and password.",
-        body: .json(S.object(["email": S.email, "password": S.secret, "device": device])),
-        answers: [.ok(session), .problem(401, "wrong_credentials"), .problem(403, "account_disabled")]),
+        body: .json(
+          S.object(
+            ["email": S.email, "password": S.secret, "device": device, "rotation_key": S.secret],
+            optional: ["rotation_key"])),
+        answers: [.ok(session), .problem(401, "wrong_credentials"), .problem(403, "account_disabled"), used]),
       APIOperation(
         method: .post, path: "/v1/sign-in/anonymous", tag: "accounts", summary: "Create a guest account.",
-        body: .json(S.object(["device": device])), answers: [.created(session), closed]),
+        body: .json(S.object(["device": device, "rotation_key": S.secret], optional: ["rotation_key"])),
+        answers: [.created(session), closed, used]),
       APIOperation(
         method: .post, path: "/v1/sign-in/apple", tag: "accounts", summary: "Sign in with Apple.",
         body: .json(
           S.object(
-            ["id_token": S.secret, "nonce": S.string(), "device": device, "username": S.name], optional: ["username"])),
-        answers: [.ok(session), .problem(403, "id_token_invalid", "not_offered", "sign_up_closed")]),
+            [
+              "id_token": S.secret, "nonce": S.string(), "device": device, "username": S.name, "rotation_key": S.secret,
+            ], optional: ["username", "rotation_key"])),
+        answers: [.ok(session), .problem(403, "id_token_invalid", "not_offered", "sign_up_closed"), used]),
       APIOperation(
         method: .post, path: "/v1/sign-in/passkey/options", tag: "accounts",
         summary: "Options for a passkey (PublicKeyCredentialRequestOptionsJSON of WebAuthn Level 3).",
@@ -58,9 +73,12 @@ extension APIOperation {
       APIOperation(
         method: .post, path: "/v1/sign-in/passkey", tag: "accounts",
         summary: "Sign in with a passkey: the text of an AuthenticationResponseJSON.",
-        body: .json(S.object(["passkey": S.string(), "device": device])),
+        body: .json(
+          S.object(
+            ["passkey": S.string(), "device": device, "rotation_key": S.secret], optional: ["rotation_key"])),
         answers: [
-          .ok(session), .problem(401, "passkey_expired", "passkey_unknown", "passkey_unverified", "passkey_refused"),
+          .ok(session), used,
+          .problem(401, "passkey_expired", "passkey_unknown", "passkey_unverified", "passkey_refused"),
           .problem(403, "not_offered", "account_disabled"),
         ]),
       APIOperation(
@@ -91,7 +109,7 @@ extension APIOperation {
         access: .session, body: .json(signUp),
         answers: [
           .ok(session), .accepted(S.status("confirmation_sent")), weak, closed,
-          .problem(409, "email_taken", "not_anonymous"),
+          .problem(409, "email_taken", "not_anonymous", "rotation_key_used"),
         ]),
       APIOperation(
         method: .post, path: "/v1/password", tag: "accounts", summary: "Change the password.", access: .session,
@@ -166,6 +184,11 @@ extension APIOperation {
       APIOperation(
         method: .post, path: "/v1/sign-out", tag: "sessions", summary: "End this session.", access: .session,
         answers: [.nothing]),
+      APIOperation(
+        method: .post, path: "/v1/session/confirm", tag: "sessions",
+        summary:
+          "Say that the session of this access token, of any audience and scope, was stored; any use of it says the same.",
+        access: .session, answers: [.nothing]),
       APIOperation(
         method: .put, path: "/v1/device/push-token", tag: "sessions", summary: "Set or remove the push token.",
         access: .session,

@@ -141,7 +141,8 @@ struct SignUpPageController: Sendable {
       case .oneTimeTokenInvalid: return confirmPage(visit, text, nil, isExpired: true)
       case .emailTaken:
         return confirmPage(visit, text, nil, isExpired: true, errors: ["email": "field_error.email_taken"])
-      case .unavailable, .unknownKey, .accountChanged, .accountClosed, .notFound, .notGuest, .nonceUsed: throw error
+      case .unavailable, .unknownKey, .accountChanged, .accountClosed, .notFound, .notGuest, .nonceUsed, .keyUsed:
+        throw error
       }
     }
   }

@@ -46,7 +46,10 @@ struct WebSessions: Sendable {
     let known = request.cookie(Cookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var web: BrowserSession?
     if let session { web = try await registry.browserSession(session, now: clock.now) }
-    if let web { try await seen(web, logger) }
+    if let web {
+      journal.displaced(web.displaced, logger: logger)
+      try await seen(web, logger)
+    }
     let device = request.cookie(Cookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var visit = Visit(
       web: web, session: session, device: device ?? WebSessions.drawn(),
@@ -230,7 +233,8 @@ struct WebSessions: Sendable {
     ]
   }
 
-  /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in.
+  /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The former cookie counts
+  /// until the browser presents the new one.
   ///
   /// - Parameter use: the passkey or recovery code that it begins by; `nil` for a password.
   func session(
@@ -240,13 +244,14 @@ struct WebSessions: Sendable {
     if let former = visit.web, former.account.id == account.id {
       return try await registry.reauthenticated(former, by: use, now: now)
     }
+    // It goes on until the browser presents the new cookie.
+    let former = visit.web?.row.id
     let new =
       if let use {
-        try await registry.beginBrowserSession(by: use, on: visit.browser, now: now)
+        try await registry.beginBrowserSession(by: use, on: visit.browser, leaving: former, now: now)
       } else {
-        try await registry.beginBrowserSession(of: account, on: visit.browser, now: now)
+        try await registry.beginBrowserSession(of: account, on: visit.browser, leaving: former, now: now)
       }
-    if let former = visit.web { try await end(former.row.id, of: former.account.id, logger) }
     journal.began(new, logger: logger)
     return new
   }

@@ -83,20 +83,21 @@ struct PasskeyDesk: Sendable {
   /// - Parameters:
   ///   - answer: a reading of `AuthenticationResponseJSON`.
   ///   - account: the account whose owner proves it again; `nil` to find the account.
+  ///   - mayRepeat: whether an answer that was used before is verified as well. `work` must then refuse to use it again.
   /// - Throws: ``Refusal``, and what `work` throws.
   func signIn<Result>(
-    _ answer: [UInt8], boundTo browser: String, as account: AccountID? = nil, _ logger: Logger,
-    _ work: (CredentialUse) async throws -> Result
+    _ answer: [UInt8], boundTo browser: String, as account: AccountID? = nil, mayRepeat: Bool = false,
+    _ logger: Logger, _ work: (CredentialUse) async throws -> Result
   ) async throws -> Result {
     for _ in 0..<PasskeyDesk.attempts {
-      let use = try await use(answer, boundTo: browser, as: account, logger)
+      let use = try await use(answer, boundTo: browser, as: account, mayRepeat: mayRepeat, logger)
       do { return try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
     }
     throw Refusal.expired
   }
 
   private func use(
-    _ answer: [UInt8], boundTo browser: String, as account: AccountID?, _ logger: Logger
+    _ answer: [UInt8], boundTo browser: String, as account: AccountID?, mayRepeat: Bool, _ logger: Logger
   ) async throws -> CredentialUse {
     let now = clock.now
     let response: AssertionResponse
@@ -105,8 +106,11 @@ struct PasskeyDesk: Sendable {
       response = try AssertionResponse(answer)
       (challenge, expiry) = try genuine(response.claimedChallenge, .request, browser, now)
     } catch { throw refusal(error, logger) }
-    guard try await !registry.hasUsed(challenge: challenge.bytes) else { throw Refusal.expired }
+    let isUsed = try await registry.hasUsed(challenge: challenge.bytes)
+    guard !isUsed || mayRepeat else { throw Refusal.expired }
     guard var record = try await registry.passkey(response.credentialID.text) else { throw Refusal.unknown }
+    // The counter of this answer is stored already.
+    if isUsed { record.signCount = 0 }
     let outcome: AssertionOutcome
     do throws(PasskeyError) {
       guard let passkey = try? record.passkey else { throw .wrongPasskey }

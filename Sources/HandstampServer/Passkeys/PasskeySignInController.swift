@@ -35,11 +35,11 @@ struct PasskeySignInController: Sendable {
     let client = limits.client(of: request, context)
     try limits.takeOwn(.passwords, from: client)
     return try await passkeys.signIn(
-      Array(body.answer.utf8), boundTo: PasskeySignInController.app, context.logger
+      Array(body.answer.utf8), boundTo: PasskeySignInController.app, mayRepeat: body.key != nil, context.logger
     ) { use in
       try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
         try await registry.acting(as: .owner(from: client.text)).createSession(
-          by: use, device: body.device, thumbprint: binding.thumbprint, now: now)
+          by: use, device: body.device, thumbprint: binding.thumbprint, key: body.key, now: now)
       }
     }
   }
@@ -47,16 +47,18 @@ struct PasskeySignInController: Sendable {
 
 /// The body of `POST /v1/sign-in/passkey`.
 struct PasskeyBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case passkey, device }
+  enum Fields: String, CodingKey, CaseIterable { case passkey, device, rotation_key }
 
   /// `AuthenticationResponseJSON`, as a text: it is signed, and its readers are strict.
   var answer: String
   var device: DeviceInfo
+  var key: RotationKey?
 
   init(from decoder: any Decoder) throws {
     let fields = try PasskeyBody.fields(of: decoder)
     answer = try fields.decode(String.self, forKey: .passkey)
     device = try fields.device(.device)
+    key = try fields.rotationKey(.rotation_key)
   }
 }
 

@@ -14,6 +14,7 @@ struct Authenticator: Sendable {
   let clock: ServerClock
   let metrics: ServerMetrics
   let errors: ErrorMapper
+  let journal: SessionJournal
   /// For browser applications, which have no tokens.
   let cookies: CookieSessions
 
@@ -27,16 +28,7 @@ struct Authenticator: Sendable {
     if request.headers[.authorization] == nil, request.cookie(Cookie.session) != nil {
       return try await cookieSession(of: request, logger)
     }
-    let (token, scheme) = try Authenticator.token(in: request)
-    let time = clock.read()
-    let claims: AccessTokens.Claims
-    switch tokens.verify(token, at: time.now) {
-    case .success(let genuine): claims = genuine
-    case .failure(.expired): throw refused(scheme, "token_expired", "The access token has expired")
-    case .failure(.invalid): throw refused(scheme, "token_invalid", "The access token is not valid")
-    }
-    try checkProof(of: request, token, claims, scheme, at: time)
-    try await requireLive(claims, scheme, at: time.now, logger: logger)
+    let (claims, scheme) = try await use(request, logger) { tokens.verify($0, at: $1) }
     let scopes = clients.isFirstParty(claims.client) ? nil : claims.scope?.split(separator: " ").map(String.init) ?? []
     if let scopes {
       guard allowed.contains(where: scopes.contains) else { throw Problem.insufficientScope(scheme, allowed.first) }
@@ -46,8 +38,32 @@ struct Authenticator: Sendable {
       thumbprint: claims.thumbprint, authenticatedAt: claims.authenticatedAt)
   }
 
+  /// Records that the client of an access token has stored it, whatever its scopes and its audience: the session is used. Changes
+  /// nothing else.
+  func confirm(_ request: Request, logger: Logger) async throws {
+    _ = try await use(request, logger) { tokens.verify($0, at: $1, audience: nil) }
+  }
+
+  /// Checks the token of a request, and records the use of its session.
+  private func use(
+    _ request: Request, _ logger: Logger,
+    _ verify: (Substring, UnixTime) -> Result<AccessTokens.Claims, AccessTokens.Fault>
+  ) async throws -> (AccessTokens.Claims, AccessScheme) {
+    let (token, scheme) = try Authenticator.token(in: request)
+    let time = clock.read()
+    let claims: AccessTokens.Claims
+    switch verify(token, time.now) {
+    case .success(let genuine): claims = genuine
+    case .failure(.expired): throw refused(scheme, "token_expired", "The access token has expired")
+    case .failure(.invalid): throw refused(scheme, "token_invalid", "The access token is not valid")
+    }
+    try checkProof(of: request, token, claims, scheme, at: time)
+    try await requireLive(claims, scheme, at: time.now, logger: logger)
+    return (claims, scheme)
+  }
+
   private func cookieSession(of request: Request, _ logger: Logger) async throws -> AuthenticatedSession {
-    guard let user = try await cookies.session(of: request) else { throw Problem.notSignedIn }
+    guard let user = try await cookies.session(of: request, logger) else { throw Problem.notSignedIn }
     let now = clock.now
     await touch(user.row, at: now, logger)
     return AuthenticatedSession(
@@ -79,8 +95,20 @@ struct Authenticator: Sendable {
     switch try await registry.status(of: claims.session, account: claims.account, now: now) {
     case .unknown: throw refused(scheme, "token_invalid", "The access token is not valid")
     case .ended(let reason): throw refused(scheme, "session_ended", "The session has ended", reason: reason)
-    case .live(let row): await touch(row, at: now, logger)
+    // Not ended: a refresh begins its use.
+    case .forgotten: throw refused(scheme, "token_expired", "The access token has expired")
+    case .live(let row):
+      await settle(row, at: now, logger)
+      await touch(row, at: now, logger)
     }
+  }
+
+  /// Records the first use of a session. If this fails, a later request does it.
+  private func settle(_ row: SessionRow, at now: UnixTime, _ logger: Logger) async {
+    guard row.pending != nil else { return }
+    do throws(RegistryError) {
+      journal.displaced(try await registry.settle(row, now: now), logger: logger)
+    } catch { errors.report(error, logger: logger) }
   }
 
   private func refused(

@@ -39,7 +39,7 @@ struct SessionIssuer: Sendable {
   ) async throws -> Response {
     let new = try await work(clock.now)
     if let proof = binding.proof { proofs.use(proof, at: clock.now) }
-    journal.began(new, isNewAccount: status == .created, logger: logger)
+    if !new.isRepeated { journal.began(new, isNewAccount: status == .created, logger: logger) }
     return .json(try responses.signedIn(new), status: status)
   }
 }

@@ -46,6 +46,17 @@ struct SessionJournal: Sendable {
     return outcome.ended.count
   }
 
+  /// Call it with the sessions that the first use of another one has ended.
+  func displaced(_ outcome: EndOutcome, logger: Logger) {
+    guard !outcome.ended.isEmpty else { return }
+    expired(outcome)
+    for row in outcome.ended {
+      logger.info(
+        "Session ended",
+        metadata: ["handstamp.session": "\(row.id)", "handstamp.reason": "\(row.end?.reason.rawValue ?? "")"])
+    }
+  }
+
   /// Returns a place for a stream of a session's account.
   func place(
     for session: AuthenticatedSession, within limits: EventStreamLimits

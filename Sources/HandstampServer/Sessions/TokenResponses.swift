@@ -48,9 +48,9 @@ struct TokenResponses: Sendable {
     try accessToken(of: row, for: row.client, authenticatedAt: now)
   }
 
-  /// Returns an access token of a session, as old as the proof that it began with.
-  func accessToken(of row: SessionRow) throws(RegistryError) -> JSONText {
-    try accessToken(of: row, for: row.client, authenticatedAt: row.authenticatedAt)
+  /// Returns an access token of a browser's session, as old as the proof that its cookie shows.
+  func accessToken(of user: BrowserSession) throws(RegistryError) -> JSONText {
+    try accessToken(of: user.row, for: user.row.client, authenticatedAt: user.authenticatedAt)
   }
 
   private func accessToken(

@@ -45,6 +45,8 @@ extension World {
 
   private func short(_ edit: VaultEdit) -> String {
     switch edit {
+    case .prepareSignIn: "prepare a sign-in"
+    case .forgetSignIn: "forget a sign-in"
     case .begin(let session, _): "begin \(short(session.id))"
     case .prepare(let session, let token, _, let key, let attempt, let former):
       "prepare \(short(session)) \(short(token)) key \(short(key))"

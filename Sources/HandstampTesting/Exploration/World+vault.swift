@@ -131,8 +131,8 @@ extension World {
     switch edit {
     case .prepare: !limits.faults.contains(.keyIsNotDurable)
     case .begin: !limits.faults.contains(.signInIsNotDurable)
-    case .note, .advance, .renew, .putBack, .end, .endWhatever, .bury, .delivered, .tell, .postpone, .cleaned, .touch,
-      .noting:
+    case .prepareSignIn, .forgetSignIn, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury, .delivered, .tell,
+      .postpone, .cleaned, .touch, .noting:
       true
     }
   }
@@ -160,8 +160,8 @@ extension World {
           fail(invariant, "a client ended a session that the server accepts, because of \(reason)")
         }
       }
-    case .begin, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell, .postpone, .cleaned,
-      .touch, .noting:
+    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered,
+      .tell, .postpone, .cleaned, .touch, .noting:
       break
     }
   }
@@ -226,9 +226,8 @@ extension World {
       }
     case .touch(let session, _) where limits.faults.contains(.activityIsIgnored):
       .touch(session, at: vault.session?.startedAt ?? now)
-    case .begin, .prepare, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury, .delivered, .tell, .postpone,
-      .cleaned,
-      .touch, .noting:
+    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury,
+      .delivered, .tell, .postpone, .cleaned, .touch, .noting:
       edit
     }
   }

@@ -22,6 +22,7 @@ public func checkRegistryStore<S: RegistryStore>(
   try await check.everyFieldOfAnAccountComesBack()
   try await check.nothingIsCreatedTwice()
   try await check.aDeviceHasOneSessionOfAnAccount()
+  try await check.pendingSessionsExcludeNone()
   try await check.staleWritersChangeNothing()
   try await check.anEndNeedsNoRevision()
   try await check.addressesAreTakenOnce()

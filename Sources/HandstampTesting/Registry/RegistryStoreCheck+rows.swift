@@ -152,6 +152,29 @@ extension RegistryStoreCheck {
       writing: [.replaceSession(first, expecting: 1)])
   }
 
+  func pendingSessionsExcludeNone() async throws {
+    let (store, other) = try await pair(with: Samples.ada)
+    let used = Samples.session(1, device: "phone")
+    var (one, two) = (Samples.session(2, device: "phone"), Samples.session(3, device: "phone"))
+    one.pending = PendingSession(canBeForgotten: true)
+    two.pending = PendingSession(canBeForgotten: false, replaces: [used.id, one.id])
+    _ = try await store.write([.createSession(used), .createSession(one)], events: [])
+    _ = try await other.write([.createSession(two)], events: [])
+    let rows = try await store.sessions(of: Samples.ada)
+    try expect(
+      Set(rows) == [used, one, two], "a device has any number of sessions that wait for their first use", found: rows)
+    one.pending = nil
+    try await expect(
+      .alreadyExists, "of the sessions that a device uses, an account has one", from: store,
+      writing: [.replaceSession(one, expecting: 0)])
+    _ = try await store.write(
+      [.endSession(used.id, SessionEnd(at: Samples.start, reason: .replaced)), .replaceSession(one, expecting: 0)],
+      events: [])
+    one.revision = 1
+    let settled = try await other.session(one.id)
+    try expect(settled == one, "the first use of a session is stored", found: settled as Any)
+  }
+
   func staleWritersChangeNothing() async throws {
     let (store, other) = try await pair(with: Samples.ada)
     var row = Samples.session(1)

@@ -88,7 +88,9 @@ package struct FileAccountsIndex: AccountsIndex {
     else { throw .corrupt }
     guard version.version == 1 else { throw .newerFormat("a newer version of the program wrote the list of accounts") }
     guard let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)) else { throw .corrupt }
-    return AccountsList(accounts: content.accounts, active: content.active, leaving: content.leaving ?? [])
+    return AccountsList(
+      accounts: content.accounts, active: content.active, leaving: content.leaving ?? [],
+      signIn: content.sign_in?.signIn)
   }
 
   private func setAside(in folder: PosixFile) throws(VaultError) {
@@ -118,11 +120,30 @@ package struct FileAccountsIndex: AccountsIndex {
     var active: AccountID?
     var accounts: [ListedAccount]
     var leaving: [AccountID]?
+    var sign_in: SignIn?
 
     init(_ list: AccountsList) {
       accounts = list.accounts
       active = list.active
       leaving = list.leaving.isEmpty ? nil : list.leaving
+      sign_in = list.signIn.map { SignIn($0) }
+    }
+  }
+
+  private struct SignIn: Codable {
+    var key: String
+    var purpose: UInt64
+    var started_at_ms: Int64
+
+    init(_ signIn: PendingSignIn) {
+      key = signIn.key.wireText.withExposed { $0 }
+      (purpose, started_at_ms) = (signIn.purpose, signIn.startedAt.milliseconds)
+    }
+
+    var signIn: PendingSignIn? {
+      RotationKey(wireText: key).map {
+        PendingSignIn(key: $0, purpose: purpose, startedAt: UnixTime(milliseconds: started_at_ms))
+      }
     }
   }
 }

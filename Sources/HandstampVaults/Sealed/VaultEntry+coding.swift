@@ -26,6 +26,13 @@ extension VaultEntry {
         $0.raw(auditHead.code.bytes)
       }
     }
+    if let signIn {
+      writer.field(4) {
+        $0.field(1, signIn.key.secret)
+        $0.field(2) { $0.number(signIn.purpose) }
+        $0.field(3) { $0.number(signIn.startedAt.milliseconds) }
+      }
+    }
   }
 
   /// Returns `nil` unless `fields` are the fields of an entry.
@@ -44,11 +51,37 @@ extension VaultEntry {
         guard let sequence = reader.number(UInt64.self), let code = reader.take(AuditCode.byteCount), reader.isAtEnd
         else { return false }
         auditHead = AuditCode(code).map { AuditHead(sequence: sequence, code: $0) }
+      case 4:
+        signIn = PendingSignIn(fields: value)
+        return signIn != nil
       default: break
       }
       return true
     }
     if !isEntry { return nil }
+  }
+}
+
+extension PendingSignIn {
+  fileprivate init?(fields: UnsafeRawBufferPointer) {
+    var (key, purpose, startedAt): (RotationKey?, UInt64?, Int64?)
+    let isSignIn = FieldReader.fields(fields) { tag, value in
+      var reader = FieldReader(value)
+      switch tag {
+      case 1:
+        key = RotationKey(bytes: value)
+        return key != nil
+      case 2:
+        purpose = reader.number()
+        return purpose != nil && reader.isAtEnd
+      case 3:
+        startedAt = reader.number()
+        return startedAt != nil && reader.isAtEnd
+      default: return true
+      }
+    }
+    guard isSignIn, let key, let purpose, let startedAt else { return nil }
+    self.init(key: key, purpose: purpose, startedAt: UnixTime(milliseconds: startedAt))
   }
 }
 

@@ -112,8 +112,8 @@ extension VaultEdit {
   package var endsSession: Bool {
     switch self {
     case .end, .endWhatever: true
-    case .begin, .prepare, .note, .advance, .renew, .putBack, .bury, .delivered, .tell, .postpone,
-      .cleaned, .touch:
+    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .bury, .delivered, .tell,
+      .postpone, .cleaned, .touch:
       false
     case .noting(_, let edit): edit.endsSession
     }

@@ -117,16 +117,24 @@ import Testing
     try await TestServer.run(limits: RegistryLimits(maxSessions: 3)) { test in
       let phone = try await test.signUp(device: "phone")
       test.clock.advance(by: .seconds(61))
+      #expect(try await test.client.get("/v1/me", token: phone.access).status == 200)
       let laptop = try await test.signIn(device: "laptop")
       let feed = try await WireStream(test.client, token: laptop.access)
       _ = try await feed.next()
       test.clock.advance(by: .seconds(61))
       let tablet = try await test.signIn(device: "tablet")
+      #expect(try await test.client.get("/v1/me", token: tablet.access).status == 200)
       test.clock.advance(by: .seconds(61))
       // The oldest is in use again, so the laptop's session is now the least recently seen.
       #expect(try await test.client.get("/v1/me", token: phone.access).status == 200)
       #expect(try await feed.next()?.json["sid"] == tablet.id)
       let fourth = try await test.signIn(device: "watch")
+      #expect(try await feed.next()?.json["sid"] == fourth.id)
+      #expect(try await test.client.get("/v1/me", token: laptop.access).status == 200)
+      // Its first use needs the room.
+      test.clock.advance(by: .seconds(1))
+      #expect(try await test.client.get("/v1/me", token: phone.access).status == 200)
+      #expect(try await test.client.get("/v1/me", token: fourth.access).status == 200)
       let event = try #require(try await feed.next())
       #expect(event.name == "session-revoked")
       #expect(event.json["sid"] == laptop.id)
@@ -137,6 +145,7 @@ import Testing
       #expect(try await test.refresh(laptop.refresh, key: .fresh).json["error"] == "invalid_grant")
       // A device that signs in again replaces only its own session.
       let again = try await test.signIn(device: "tablet")
+      #expect(try await test.client.get("/v1/me", token: again.access).status == 200)
       #expect(try await test.client.get("/v1/me", token: tablet.access).status == 401)
       for session in [phone, fourth, again] {
         #expect(try await test.client.get("/v1/me", token: session.access).status == 200)

@@ -24,13 +24,15 @@ import Testing
     }
 
     /// Polls after the interval that it was given.
-    func ask(after wait: Duration = .seconds(5), id: String = "app") async throws -> WireClient.Answer {
+    func ask(
+      after wait: Duration = .seconds(5), id: String = "app", key: String? = nil
+    ) async throws -> WireClient.Answer {
       test.clock.advance(by: wait)
       return try await test.oauth(
         "/oauth/token",
         [
           ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", code), ("client_id", id),
-        ])
+        ] + (key.map { [("rotation_key", $0)] } ?? []))
     }
 
     /// A user types the code and presses a button.
@@ -54,8 +56,31 @@ import Testing
       let session = try TestServer.Session(answer)
       #expect(answer.json["scope"] == "profile")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+      let refreshed = try await OAuthApp().refresh(session.refresh, at: test)
+      #expect(refreshed.status == 200)
+      // A second use, without a key: another party may have the code.
       #expect(try await device.ask().json["error"] == "invalid_grant")
-      #expect(try await OAuthApp().refresh(session.refresh, at: test).status == 200)
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
+    }
+  }
+
+  @Test func `gets the same session again with the same key, and with another one loses it`() async throws {
+    try await TestServer.runOAuth { test in
+      let device = try await Device(test)
+      let (key, other) = ("AAAAAAAAAAAAAAAAAAAAAA", "BBBBBBBBBBBBBBBBBBBBBA")
+      #expect(try await device.ask(key: key).json["error"] == "authorization_pending")
+      try await device.answer("allow")
+      let lost = try TestServer.Session(try await device.ask(key: key))
+      let session = try TestServer.Session(try await device.ask(key: key))
+      #expect(session.id == lost.id)
+      #expect(session.refresh == lost.refresh)
+      let refreshed = try await OAuthApp().refresh(session.refresh, at: test)
+      #expect(refreshed.status == 200)
+      // The same request, late.
+      #expect(try await device.ask(key: key).json["error"] == "invalid_grant")
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+      #expect(try await device.ask(key: other).json["reason"] == "misused")
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
     }
   }
 

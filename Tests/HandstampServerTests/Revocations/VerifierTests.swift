@@ -60,7 +60,8 @@ import Testing
       // Revoked, replaced, signed out, copied.
       _ = try await test.client.send("DELETE", "/v1/sessions/\(laptop.id)", token: phone.access)
       #expect(await eventually { await refusal(verifier, laptop.access) == .sessionEnded })
-      _ = try await test.signIn(device: "phone")
+      let again = try await test.signIn(device: "phone")
+      _ = try await test.client.get("/v1/me", token: again.access)
       #expect(await eventually { await refusal(verifier, phone.access) == .sessionEnded })
       let tablet = try await test.signIn(device: "tablet")
       _ = try await test.refresh(tablet.refresh, key: .fresh)

@@ -62,7 +62,9 @@ import Testing
       _ = try await feed.next()
       _ = try await test.client.post("/oauth/revoke", form: "token=\(second.handle)")
       #expect(try await feed.next()?.json["reason"] == "signed_out")
-      _ = try await test.signIn(device: "phone")
+      let again = try await test.signIn(device: "phone")
+      #expect(try await feed.next()?.name == "session-established")
+      _ = try await test.client.get("/v1/me", token: again.access)
       #expect(try await feed.next()?.json["reason"] == "replaced")
       #expect(try await feed.next() == nil)
     }

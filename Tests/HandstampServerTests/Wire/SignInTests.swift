@@ -90,10 +90,14 @@ import Testing
     }
   }
 
-  @Test func `from the same device again replaces its former session`() async throws {
+  @Test func `from the same device again replaces its former session with its first use`() async throws {
     try await TestServer.run { test in
       let first = try await test.signUp(device: "phone")
+      #expect(try await test.client.get("/v1/me", token: first.access).status == 200)
       let second = try await test.signIn(device: "phone")
+      #expect(try await test.client.get("/v1/me", token: first.access).status == 200)
+      #expect(try await test.client.post("/v1/session/confirm", token: second.access, json: "{}").status == 204)
+      #expect(try await test.client.post("/v1/session/confirm", token: second.access, json: "{}").status == 204)
       let refused = try await test.client.get("/v1/me", token: first.access)
       #expect(refused.status == 401)
       #expect(refused.json["reason"] == "replaced")

@@ -1,0 +1,60 @@
+import HandstampCore
+
+/// What surrounds the request of a sign-in: the turn, the key that it can be repeated with, and the word that its session is stored.
+extension SessionController {
+  /// The turn of one sign-in. Its keys are stored in the vault, unless the session is only in memory.
+  nonisolated func signInTurn(_ remember: Bool) -> SignInTurn {
+    SignInTurn(keys: keys(remember)) { [self] () async throws(VaultError) in
+      if remember { return try await vault.lockSignIn(within: SignInTurn.patience).unlock }
+      // A session in memory creates no file, and begins even if none can be written.
+      return await isSessionStored() ? (try? await vault.lockSignIn(within: SignInTurn.patience))?.unlock : nil
+    }
+  }
+
+  private nonisolated func keys(_ remember: Bool) -> SignInKeys {
+    SignInKeys(
+      key: { [vault, clock] purpose, used in
+        guard remember else { return nil }
+        let new = PendingSignIn(for: purpose, at: clock.now().wall)
+        guard case .done(let entry) = await vault.edit(.prepareSignIn(new, insteadOf: used)) else { return nil }
+        return entry.signIn.flatMap { $0.purpose == new.purpose ? $0.key : nil }
+      },
+      forget: { [vault] key in
+        guard remember else { return }
+        _ = await vault.edit(.forgetSignIn(key))
+      },
+      sleep: { [clock] in try await clock.sleep(for: $0) })
+  }
+
+  /// Signs up, and begins the session unless the address has to be confirmed first.
+  nonisolated func signedUp(
+    remember: Bool, _ perform: () async throws(SessionError) -> SignUpResponse
+  ) async throws(SessionError) -> SignUpResult {
+    let turn = signInTurn(remember)
+    defer { turn.end() }
+    switch try await turn.during(perform) {
+    case .confirmationSent: return .confirmationSent
+    case .signedIn(let tokens):
+      return .signedIn(
+        try await signedIn(remember: remember, in: turn) { () async throws(SessionError) in tokens })
+    }
+  }
+
+  /// Tells the server that a new session is stored, once, without waiting for it.
+  func confirm(_ tokens: TokenResponse) {
+    guard let server = backend as? any SessionConfirming, let token = tokens.tokens.access else { return }
+    confirming = Task.detached(priority: .utility) { await server.confirm(token) }
+  }
+
+  /// Waits until the server has been told of a new session, for a program that is about to exit.
+  package func finishConfirming(within limit: Duration) async {
+    guard let confirming else { return }
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await confirming.value }
+      group.addTask { [clock] in try? await clock.sleep(for: limit) }
+      await group.next()
+      group.cancelAll()
+      confirming.cancel()
+    }
+  }
+}

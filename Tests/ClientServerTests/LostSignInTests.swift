@@ -1,0 +1,150 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampServer
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+/// Sign-ins whose responses are lost, with the shipped client and server.
+@Suite(.timeLimit(.minutes(10))) struct `A sign-in whose response is lost` {
+  /// A client of one device, whose network loses what the test says.
+  @MainActor private struct Rig {
+    let server: RealServer
+    let vault = MemoryVault()
+    let network = LossyTransport(AsyncTransports.one)
+    let clock = ManualClock(SystemClock().now())
+    let session: SessionManager<ServerBackend, Void>
+    private let pump: Task<Void, Never>
+
+    init(_ server: RealServer, vault: MemoryVault? = nil) {
+      self.server = server
+      let backend = ServerBackend(
+        baseURL: server.url, device: .init(id: DeviceID("phone"), name: "phone"), transport: network)
+      session = SessionManager(
+        backend: backend, vault: vault ?? self.vault, baseURL: server.url, transport: AsyncTransports.one,
+        policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)), clock: clock
+      ) { _ in }
+      // Lets the pauses before repeats pass.
+      pump = Task { [clock] in
+        while !Task.isCancelled {
+          await clock.sleepers(1)
+          clock.advance(by: .seconds(5))
+        }
+      }
+    }
+
+    func stop() { pump.cancel() }
+
+    /// How many sessions the server shows to another device.
+    func shown() async throws -> Int {
+      let backend = server.backend(.asyncHTTPClient, device: "viewer")
+      let token = try await backend.signIn(email: "ada@example.org", password: password).accessToken
+      let request = TransportRequest(method: "GET", url: server.url.absoluteString + "/v1/sessions").authorized(
+        by: token)
+      let answer = try await AsyncTransports.one.send(request)
+      let list = try JSONDecoder().decode(List.self, from: Data(answer.body))
+      return list.sessions.count { $0.device.name == "phone" }
+    }
+
+    private struct List: Decodable {
+      struct Entry: Decodable { var device: Device }
+      struct Device: Decodable { var name: String }
+      var sessions: [Entry]
+    }
+  }
+
+  private enum AsyncTransports {
+    static let one: any Transport = Kind.asyncHTTPClient.make()
+  }
+
+  private func signUp(_ server: RealServer) async throws {
+    _ = try await server.backend(.asyncHTTPClient, device: "first").signUp(
+      email: "ada@example.org", password: password, username: "Ada")
+  }
+
+  @Test @MainActor func `is repeated, and leaves one session`() async throws {
+    try await RealServer.run { server in
+      try await signUp(server)
+      let rig = Rig(server)
+      defer { rig.stop() }
+      rig.network.expect(.answerLost)
+      rig.network.expect(.answerLost)
+      try await rig.session.signIn(email: "ada@example.org", password: "correct horse battery")
+      _ = try await rig.session.controller.token()
+      #expect(try await rig.shown() == 1)
+    }
+  }
+
+  @Test @MainActor func `signs nobody out who was signed in, and a later attempt gets the same session`() async throws {
+    try await RealServer.run { server in
+      try await signUp(server)
+      let rig = Rig(server)
+      defer { rig.stop() }
+      try await rig.session.signIn(email: "ada@example.org", password: "correct horse battery")
+      let former = try #require(rig.session.snapshot.session.value ?? nil)
+      for _ in 0..<4 { rig.network.expect(.answerLost) }
+      await #expect(throws: SessionError.self) {
+        try await rig.session.signIn(email: "ada@example.org", password: "correct horse battery")
+      }
+      // Still signed in, here and there.
+      #expect(rig.session.isAuthenticated)
+      let token = try await rig.session.controller.token()
+      let request = TransportRequest(method: "GET", url: server.url.absoluteString + "/v1/me").authorized(by: token)
+      #expect(try await AsyncTransports.one.send(request).status == 200)
+      guard case .value(let entry) = await rig.vault.read(), let key = entry.signIn?.key else {
+        Issue.record("the key is not in the vault")
+        return
+      }
+      // The next launch.
+      let next = Rig(server, vault: rig.vault)
+      defer { next.stop() }
+      _ = await next.session.restoreSession()
+      try await next.session.signIn(email: "ada@example.org", password: "correct horse battery")
+      let new = try #require(next.session.snapshot.session.value ?? nil)
+      #expect(new.session != former.session)
+      guard case .value(let after) = await rig.vault.read() else { throw CancellationError() }
+      #expect(after.signIn == nil)
+      _ = key
+      _ = try await next.session.controller.token()
+      #expect(await next.session.controller.waitForRevocations(timeout: .seconds(60)))
+      #expect(try await next.shown() == 1)
+    }
+  }
+
+  @Test @MainActor func `leaves a guest a guest until its upgrade arrives`() async throws {
+    try await RealServer.run { server in
+      let rig = Rig(server)
+      defer { rig.stop() }
+      rig.network.expect(.answerLost)
+      try await rig.session.signInAnonymously()
+      let guest = try #require(rig.session.currentUser)
+      for _ in 0..<4 { rig.network.expect(.answerLost) }
+      await #expect(throws: SessionError.self) {
+        try await rig.session.upgrade(email: "ada@example.org", password: "correct horse battery", username: "Ada")
+      }
+      #expect(rig.session.currentUser?.id == guest.id)
+      rig.clock.advance(by: .seconds(60))
+      // A guest's session goes on: its refresh is accepted.
+      try await rig.session.controller.refreshIfNeeded(minimumValidity: .seconds(400))
+      try await rig.session.upgrade(email: "ada@example.org", password: "correct horse battery", username: "Ada")
+      #expect(rig.session.currentUser?.id == guest.id)
+      #expect(rig.session.isAnonymous == false)
+      #expect(try await rig.shown() == 1)
+    }
+  }
+
+  @Test @MainActor func `with a wrong password leaves no key behind`() async throws {
+    try await RealServer.run { server in
+      try await signUp(server)
+      let rig = Rig(server)
+      defer { rig.stop() }
+      await #expect(throws: SessionError.self) {
+        try await rig.session.signIn(email: "ada@example.org", password: "wrong")
+      }
+      #expect(await rig.vault.read() == .absent)
+    }
+  }
+}
+#endif
