@@ -25,7 +25,8 @@ extension SessionMachine {
     enum State: Sendable, Hashable {
       /// The refresh lock is being acquired.
       ///
-      /// Valid transitions from `locking`: `checkingHolder`, `ending`, `idle`, `notingReading`, `preparing`, `signedOut`.
+      /// Valid transitions from `locking`: `checkingHolder`, `checkingSender`, `ending`, `idle`, `notingReading`, `preparing`,
+      /// `signedOut`.
       case locking(Operation)
       /// The lock could not be acquired, for this reason: the vault is read to find out whether its holder may still be waiting
       /// for a response.
@@ -34,40 +35,46 @@ extension SessionMachine {
       case checkingHolder(Operation, VaultError)
       /// The rotation key, or the attempt, is being stored, before a byte is sent.
       ///
-      /// Valid transitions from `preparing`: `ending`, `idle`, `locking`, `notingReading`, `pausing`, `sending`, `signedOut`.
+      /// Valid transitions from `preparing`: `checkingSender`, `ending`, `idle`, `locking`, `notingReading`, `pausing`,
+      /// `sending`, `signedOut`.
       case preparing(Operation)
       /// An attempt that was found is being recorded as read under this boot.
       ///
-      /// Valid transitions from `notingReading`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
+      /// Valid transitions from `notingReading`: `checkingSender`, `ending`, `idle`, `locking`, `pausing`, `preparing`,
+      /// `signedOut`.
       case notingReading(Operation)
       /// Whether the sender of an attempt that was found has ended is being checked.
       ///
-      /// Valid transitions from `checkingSender`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
+      /// Valid transitions from `checkingSender`: `ending`, `idle`, `pausing`, `preparing`, `signedOut`.
       case checkingSender(Operation)
       /// The request is in flight.
       ///
-      /// Valid transitions from `sending`: `checkingRollback`, `ending`, `idle`, `locking`, `notingReading`, `pausing`,
+      /// Valid transitions from `sending`: `checkingRollback`, `checkingSender`, `ending`, `idle`, `locking`, `pausing`,
       /// `preparing`, `rejecting`, `saving`, `signedOut`, `withdrawing`.
       case sending(Operation, RefreshToken, since: Moment)
       /// The new tokens are being stored.
       ///
-      /// Valid transitions from `saving`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
+      /// Valid transitions from `saving`: `checkingSender`, `ending`, `idle`, `locking`, `notingReading`, `preparing`,
+      /// `signedOut`.
       case saving(Operation, Unsaved)
       /// The server rejected the token: the end is being stored, if the vault still holds that token.
       ///
-      /// Valid transitions from `rejecting`: `ending`, `idle`, `locking`, `pausing`, `preparing`, `signedOut`.
+      /// Valid transitions from `rejecting`: `checkingSender`, `ending`, `idle`, `locking`, `notingReading`, `preparing`,
+      /// `signedOut`.
       case rejecting(Operation, EndReason)
       /// The server has replaced the token: the vault is read to find out whether an older one was restored.
       ///
-      /// Valid transitions from `checkingRollback`: `ending`, `idle`, `locking`, `preparing`, `signedOut`, `unavailable`.
+      /// Valid transitions from `checkingRollback`: `checkingSender`, `ending`, `idle`, `locking`, `preparing`, `signedOut`,
+      /// `unavailable`.
       case checkingRollback(Operation, RefreshToken)
       /// Waits for the next attempt.
       ///
-      /// Valid transitions from `pausing`: `ending`, `idle`, `locking`, `preparing`, `signedOut`.
+      /// Valid transitions from `pausing`: `checkingSender`, `ending`, `idle`, `locking`, `notingReading`, `preparing`,
+      /// `signedOut`.
       case pausing
       /// The record of an attempt that no process needs to wait for is being removed; then the refresh ends.
       ///
-      /// Valid transitions from `withdrawing`: `ending`, `idle`, `locking`, `signedOut`.
+      /// Valid transitions from `withdrawing`: `ending`, `idle`, `locking`.
       case withdrawing(Operation)
 
       /// The operation whose answer it waits for.

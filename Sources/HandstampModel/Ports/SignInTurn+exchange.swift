@@ -88,7 +88,7 @@ extension SignInTurn {
     init(_ error: SessionError) {
       switch error {
       case .requestFailed(.unusableTokens, _), .requestFailed(.clock, _): self = .unusable
-      case .requestFailed(let failure, _): self = failure.mayHaveTakenEffect ? .lost : .unanswered
+      case .requestFailed(let failure, _): self = failure.exchange != .withoutEffect ? .lost : .unanswered
       case .invalidResponse, .cancelled: self = .unusable
       default: self = .refused
       }

@@ -25,7 +25,7 @@ extension SessionRow {
   /// whether the oldest is replaced, as one mark. Without an entry only the newest cookie counts.
   var cookies: CookieRange {
     get {
-      guard kind == .browser, case .known(let mark)? = ring.entries.first else {
+      guard kind == .browser, case .keyed(let mark)? = ring.entries.first else {
         return CookieRange(oldest: counter, provenAt: authenticatedAt, isReplaced: false)
       }
       let later = min(mark.rawValue >> 1 & 0x7fff, counter)
@@ -39,7 +39,7 @@ extension SessionRow {
         later == 0
         ? KeyRing()
         : KeyRing([
-          .known(
+          .keyed(
             KeyMark(
               rawValue: UInt64(max(0, newValue.provenAt.milliseconds)) << 16 | min(later, 0x7fff) << 1
                 | (newValue.isReplaced ? 1 : 0)))
