@@ -100,7 +100,7 @@ extension SessionMachine {
     self.live?.refresh?.state = .preparing(operation)
     let target = nextTarget(at: now)
     self.live?.refresh?.target = target
-    // A token for another target is wanted whoever has refreshed the session's own.
+    // A refresh of the session's own token by another process does not serve a caller for another target.
     let access = target == nil ? live.stored.access?.token : nil
     return [
       .edit(

@@ -1,9 +1,31 @@
 /// When processes began, as the system tells it.
 package enum ProcessTimes {
+  #if canImport(Darwin)
   /// Returns when a process began, counted from the boot in a unit of the system's; `nil` if there is no such process, and where
   /// processes cannot be seen, as on iOS.
   package static func start(of process: Int32) -> UInt64? {
-    #if os(Linux)
+    #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
+    return nil
+    #else
+    var info = proc_bsdinfo()
+    let size = Int32(MemoryLayout<proc_bsdinfo>.size)
+    guard proc_pidinfo(process, PROC_PIDTBSDINFO, 0, &info, size) == size, info.pbi_status != UInt32(SZOMB) else {
+      return nil
+    }
+    return UInt64(info.pbi_start_tvsec) &* 1_000_000 &+ UInt64(info.pbi_start_tvusec)
+    #endif
+  }
+
+  /// The namespace of this process's ID, as of a container; `nil` where processes cannot be seen.
+  package static var namespace: UInt64? {
+    #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
+    return nil
+    #else
+    return 0
+    #endif
+  }
+  #else
+  package static func start(of process: Int32) -> UInt64? {
     guard let bytes = contents(of: "/proc/\(process)/stat"), let end = bytes.lastIndex(of: UInt8(ascii: ")")) else {
       return nil
     }
@@ -12,32 +34,14 @@ package enum ProcessTimes {
     // A zombie has ended.
     guard fields.count > 19, fields[0] != [UInt8(ascii: "Z")], fields[0] != [UInt8(ascii: "X")] else { return nil }
     return UInt64(String(decoding: fields[19], as: UTF8.self))
-    #elseif os(macOS)
-    var info = proc_bsdinfo()
-    let size = Int32(MemoryLayout<proc_bsdinfo>.size)
-    guard proc_pidinfo(process, PROC_PIDTBSDINFO, 0, &info, size) == size, info.pbi_status != UInt32(SZOMB) else {
-      return nil
-    }
-    return UInt64(info.pbi_start_tvsec) &* 1_000_000 &+ UInt64(info.pbi_start_tvusec)
-    #else
-    return nil
-    #endif
   }
 
-  /// The namespace of this process's ID, as of a container; `nil` where it cannot be found out.
   package static var namespace: UInt64? {
-    #if os(Linux)
     var status = stat()
-    // A link that follows to the namespace's own inode.
+    // The link leads to the namespace's own inode.
     return stat("/proc/self/ns/pid", &status) == 0 ? UInt64(status.st_ino) : nil
-    #elseif os(macOS)
-    return 0
-    #else
-    return nil
-    #endif
   }
 
-  #if os(Linux)
   private static func contents(of path: String) -> [UInt8]? {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }
