@@ -83,7 +83,8 @@ extension World {
     #expect(try await world.shown(at: over) == [])
     #expect(try await world.registry.status(of: new.row.id, account: world.ada.id, now: over) == .forgotten)
     #expect(try await world.registry.expire(now: over) == .nothing)
-    #expect(outline(try await world.refresh(new.refreshToken, key: 2, now: after(.seconds(86_400)))) == "issued rotated")
+    #expect(
+      outline(try await world.refresh(new.refreshToken, key: 2, now: after(.seconds(86_400)))) == "issued rotated")
     #expect(try await world.shown(at: after(.seconds(86_400))) == [new.row.id])
   }
 
@@ -106,7 +107,8 @@ extension World {
     var all: [NewSession] = []
     for number in 0..<3 {
       let new = try await world.signIn("device \(number)", now: after(.seconds(number)))
-      #expect(try await world.use(new, now: after(.seconds(number))).ended.map(\.id) == all.prefix(number / 2).map(\.row.id))
+      #expect(
+        try await world.use(new, now: after(.seconds(number))).ended.map(\.id) == all.prefix(number / 2).map(\.row.id))
       all.append(new)
     }
     #expect(try await world.shown(at: after(.seconds(9))) == Set(all.suffix(2).map(\.row.id)))

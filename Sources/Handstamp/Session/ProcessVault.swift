@@ -22,7 +22,8 @@ final class ProcessVault: Vault {
     if case .begin(let new, let steps) = edit { return await begin(new, steps: steps) }
     guard let held = session.withLock({ $0 }) else { return await vault.edit(edit) }
     switch edit {
-    case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .tell, .postpone, .cleaned, .noting: return combined(await vault.edit(edit))
+    case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .tell, .postpone, .cleaned, .noting:
+      return combined(await vault.edit(edit))
     case .prepare, .note, .advance, .renew, .putBack, .touch, .end, .endWhatever: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {

@@ -167,7 +167,8 @@ extension Registry {
     for session in sessions(of: origin, device) {
       guard let row = try await storedSession(session.id) else { continue }
       guard row.pending?.canBeForgotten == true, row.counter == 0, row.over(at: now) == nil, row.kind == origin.kind,
-        row.client?.id == origin.client?.id, row.dpopThumbprint == origin.thumbprint, row.account == account ?? row.account,
+        row.client?.id == origin.client?.id, row.dpopThumbprint == origin.thumbprint,
+        row.account == account ?? row.account,
         let account = try await self.account(row.account), account.closedAt == nil
       else { throw .keyUsed }
       return newSession(row, of: account, events: [], isRepeated: true)
@@ -222,7 +223,8 @@ extension Registry {
       absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
       idleLimit: isBrowser ? limits.browserIdleLimit : limits.idleLimit,
       dpopThumbprint: origin.thumbprint,
-      pending: PendingSession(canBeForgotten: isBrowser || origin.request != nil, replaces: former + (origin.replaces.map { [$0] } ?? [])))
+      pending: PendingSession(
+        canBeForgotten: isBrowser || origin.request != nil, replaces: former + (origin.replaces.map { [$0] } ?? [])))
   }
 }
 

@@ -83,7 +83,9 @@ public struct Registry: Sendable {
   /// Returns an account's live sessions, most recently seen first, without those that have waited too long for their first use.
   public func sessions(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
     let rows = try await reading { () throws(RegistryStoreError) in try await store.sessions(of: account) }
-    return rows.filter { $0.over(at: now) == nil && !$0.isForgotten(at: now) }.sorted { ($0.lastSeenAt, $0.id) > ($1.lastSeenAt, $1.id) }
+    return rows.filter { $0.over(at: now) == nil && !$0.isForgotten(at: now) }.sorted {
+      ($0.lastSeenAt, $0.id) > ($1.lastSeenAt, $1.id)
+    }
   }
 
   func reading<Value: Sendable>(

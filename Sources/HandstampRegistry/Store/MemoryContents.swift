@@ -207,7 +207,9 @@ struct MemoryContents {
 
   private mutating func store(_ row: SessionRow) throws(RegistryStoreError) {
     if row.end == nil {
-      let rivals = live(of: row.account).contains { $0.id != row.id && $0.device.id == row.device.id && $0.pending == nil }
+      let rivals = live(of: row.account).contains {
+        $0.id != row.id && $0.device.id == row.device.id && $0.pending == nil
+      }
       guard row.pending != nil || !rivals else { throw .alreadyExists }
       live[row.account, default: []].insert(row.id)
     } else {

@@ -23,7 +23,8 @@ struct BrowserSessionController: Sendable {
 
   /// `GET /v1/session`: whether this browser is signed in, and the CSRF token for other requests.
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let user = try await cookies.session(of: request, context.logger), let cookie = request.cookie(Cookie.session) else {
+    guard let user = try await cookies.session(of: request, context.logger), let cookie = request.cookie(Cookie.session)
+    else {
       var json = JSONText()
       json.add("signed_in", false)
       return .json(json)

@@ -77,7 +77,8 @@ extension APIOperation {
           S.object(
             ["passkey": S.string(), "device": device, "rotation_key": S.secret], optional: ["rotation_key"])),
         answers: [
-          .ok(session), used, .problem(401, "passkey_expired", "passkey_unknown", "passkey_unverified", "passkey_refused"),
+          .ok(session), used,
+          .problem(401, "passkey_expired", "passkey_unknown", "passkey_unverified", "passkey_refused"),
           .problem(403, "not_offered", "account_disabled"),
         ]),
       APIOperation(
@@ -185,7 +186,8 @@ extension APIOperation {
         answers: [.nothing]),
       APIOperation(
         method: .post, path: "/v1/session/confirm", tag: "sessions",
-        summary: "Say that the session of this access token, of any audience and scope, was stored; any use of it says the same.",
+        summary:
+          "Say that the session of this access token, of any audience and scope, was stored; any use of it says the same.",
         access: .session, answers: [.nothing]),
       APIOperation(
         method: .put, path: "/v1/device/push-token", tag: "sessions", summary: "Set or remove the push token.",

@@ -131,7 +131,8 @@ struct SignInServer: Sendable {
     registry = Registry(
       store: store, mint: TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &source)), random: { drawn.next() })
     ada = try await registry.openAccount(
-      email: isGuest ? nil : EmailAddress("ada@example.org"), username: "Ada", passwordHash: isGuest ? nil : Secret("hash"),
+      email: isGuest ? nil : EmailAddress("ada@example.org"), username: "Ada",
+      passwordHash: isGuest ? nil : Secret("hash"),
       now: SignInServer.start)
   }
 

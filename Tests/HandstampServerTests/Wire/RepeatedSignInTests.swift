@@ -134,7 +134,8 @@ import Testing
     try await TestServer.runOAuth { test in
       let app = OAuthApp()
       let fields = [
-        ("grant_type", "authorization_code"), ("client_id", app.id), ("code", try await app.code(Browser(test.client.base))),
+        ("grant_type", "authorization_code"), ("client_id", app.id),
+        ("code", try await app.code(Browser(test.client.base))),
         ("redirect_uri", app.redirect), ("code_verifier", app.verifier), ("rotation_key", Self.key),
       ]
       let session = try TestServer.Session(try await test.oauth("/oauth/token", fields))
