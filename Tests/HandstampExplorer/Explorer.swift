@@ -8,7 +8,7 @@ import HandstampTesting
 /// `--graph` print what the machines did instead, as a table and in the DOT language.
 @main
 struct Explorer {
-  static func main() {
+  static func main() async {
     let clock = ContinuousClock()
     var failed = false
     let words = CommandLine.arguments.dropFirst()
@@ -34,6 +34,16 @@ struct Explorer {
         for finding in found.findings { print("     \(finding.verdict): \(finding.path)") }
       }
       showWhatWasPrinted()
+    }
+    for client in SignInExploration.Client.allCases {
+      let name = "sign-in: \(client.rawValue)"
+      guard chosen.isEmpty || chosen.contains(where: name.contains) else { continue }
+      let start = clock.now
+      guard let found = try? await SignInExploration(client, depth: isSmall ? 7 : 10) else { continue }
+      failed = failed || !found.findings.isEmpty
+      print(
+        found.findings.isEmpty ? "ok  " : "FAIL", name, "· \(found.states) states in", start.duration(to: clock.now))
+      for finding in found.findings { print("     \(finding)") }
     }
     print(failed ? "some promises are broken" : "every promise holds, and every planted fault is found")
     if failed { exitProcess(1) }
