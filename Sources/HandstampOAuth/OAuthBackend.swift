@@ -160,7 +160,8 @@ public struct OAuthBackend: Backend {
       tokens: answer.tokens, session: answer.session_id,
       profile: try await profile(answer, metadata, nonce: nonce, served: served),
       revocation: handle.map { RevocationHandle($0) }, issuer: metadata.issuer,
-      acceptsRotationKey: answer.handstamp_rotation_key ?? false)
+      acceptsRotationKey: answer.handstamp_rotation_key ?? false,
+      scopes: answer.scope?.split(separator: " ").map(String.init))
   }
 
   /// Returns the signed-in user: from the response, its ID token, or the userinfo endpoint. A server that offers none of these

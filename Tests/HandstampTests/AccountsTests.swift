@@ -50,6 +50,23 @@ import Testing
     #expect(accounts.account(tagged: "work")?.id == bob)
   }
 
+  @Test func `have an active one again as soon as one is added or signed in to again`() async throws {
+    for isNew in [true, false] {
+      let accounts = accounts()
+      let ada = try await accounts.add { self.grant("ada") }
+      let bob = try await accounts.add { self.grant("bob") }
+      try await accounts.remove(ada)
+      #expect(accounts.activeID == nil)
+      // No other account takes the place of the removed one by itself.
+      #expect(accounts.accounts.map(\.id) == [bob])
+      let next = try await accounts.add { self.grant(isNew ? "eve" : "bob") }
+      #expect(accounts.activeID == next)
+      try await accounts.add { self.grant("ada") }
+      #expect(accounts.activeID == next)
+      for account in accounts.accounts { try await accounts.remove(account.id) }
+    }
+  }
+
   @Test func `are found by tag, and observers of an unknown account are told when it is there`() async throws {
     let accounts = accounts()
     let told = Locked(0)

@@ -42,8 +42,14 @@ struct OwnServer: Sendable {
     let client = try ConfiguredClient(
       id: "app", name: "An app", redirectURIs: ["http://127.0.0.1/callback"], flows: [.code, .device],
       scopes: ["profile", "read"], audiences: ["https://api.example.org"])
+    // Two whose users sign in with OpenID Connect; the sessions of the second outlast the browser's.
+    let parties = try [[], ["offline_access"]].map { more in
+      try ConfiguredClient(
+        id: more.isEmpty ? "leaves" : "stays", name: "A party", redirectURIs: ["http://127.0.0.1/callback"],
+        scopes: ["openid", "profile"] + more)
+    }
     let configuration = ServerConfiguration(
-      issuer: issuer, accessTokenLife: .seconds(600), clients: [client], passwordHashing: .forTests,
+      issuer: issuer, accessTokenLife: .seconds(600), clients: [client] + parties, passwordHashing: .forTests,
       limits: .none,
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     var random = SystemRandomNumberGenerator()

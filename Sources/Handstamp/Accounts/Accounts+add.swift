@@ -2,8 +2,9 @@ public import HandstampCore
 import HandstampSupport
 
 extension Accounts {
-  /// Signs in to another account, or again to one that is in the list. The first account becomes the active one; any other
-  /// waits for ``activate(_:)``. If the tokens cannot be stored, the account is in the list nevertheless, signed out.
+  /// Signs in to another account, or again to one that is in the list. It becomes the active one if none is, as for the first
+  /// account and after the active one was removed; otherwise it waits for ``activate(_:)``. If the tokens cannot be stored, the
+  /// account is in the list nevertheless, signed out.
   ///
   /// The list uses the server's ID for the account. If an account of another server already has that ID, the new one's ID is
   /// prefixed with the URL of its server, which ``TokenResponse/issuer`` gives: a backend names it in every response or in none.

@@ -3,9 +3,9 @@ public import Observation
 
 /// Several accounts on one device: the list, the active one, and a session for each.
 ///
-/// Every account has its own vault and session, so that an event in one never affects another. Only ``activate(_:)`` changes
-/// the active account; to use another account for one call, take its ``session(of:)``. Other programs on the device that share
-/// the list see a change within a second.
+/// Every account has its own vault and session, so that an event in one never affects another. Only ``activate(_:)`` replaces
+/// the active account, and ``remove(_:_:)`` leaves none active; the next one that is added becomes it. To use another account
+/// for one call, take its ``session(of:)``. Other programs on the device that share the list see a change within a second.
 @MainActor @Observable
 public final class Accounts<Server: Backend, Content: Sendable> {
   /// The list at one instant, replaced as a whole.
@@ -82,8 +82,10 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     self.prefixesIDs = prefixesIDs
     self.makeSession = makeSession
     guard follows else { return }
-    let changes = index.changes()
     watching = Task { [weak self] in
+      // Not on the main actor, which a folder that does not answer would block; and before the list is read, so that no change
+      // falls between the two.
+      let changes = await Task.detached { index.changes() }.value
       await self?.load()
       for await _ in changes { await self?.load() }
     }

@@ -66,6 +66,9 @@ extension AdminClients {
         Terminal.out(secret)
         Terminal.say("the secret is not stored and not shown again")
       }
+      if isPublic, scopes.contains("openid"), !scopes.contains("offline_access"), !redirectURIs.isEmpty {
+        Terminal.say("its sessions end with the browser's; for an app or a command, add --scope offline_access")
+      }
       Terminal.say("a running server knows the client after: kill -HUP PID")
     }
 

@@ -13,7 +13,9 @@ struct ForeignServer: Sendable {
   ///
   /// - Throws: An error if the server does not respond or its metadata is unusable, so that its kind is unknown.
   init?(_ access: OAuthAccess) async throws(SessionError) {
-    let metadata = try await access.finder.metadata()
+    let metadata = try await WaitLine.shared.during(access.record.issuer) { () async throws(SessionError) in
+      try await access.finder.metadata()
+    }
     guard !metadata.namesOwnAPI else { return nil }
     self.access = access
     self.metadata = metadata
@@ -29,7 +31,7 @@ struct ForeignServer: Sendable {
 
 extension ServerMetadata {
   /// Whether the issuer is a Handstamp server: its metadata names the API.
-  fileprivate var namesOwnAPI: Bool { handstampAPI == issuer + "/v1" }
+  var namesOwnAPI: Bool { handstampAPI == issuer + "/v1" }
 }
 
 extension Client {
@@ -64,7 +66,11 @@ extension Caller {
       let verdict = try await verdict(on: token, by: foreign, at: client.server)
       if verdict == .accepted { return true }
       let next: AccessToken
-      do throws(SessionError) { next = try await client.controller.token(replacing: token) } catch {
+      do throws(SessionError) {
+        next = try await client.waiting { () async throws(SessionError) in
+          try await client.controller.token(replacing: token)
+        }
+      } catch {
         switch error {
         case .sessionEnded, .signedOut: return false
         case .noRefreshToken: return verdict.asAccepted

@@ -23,7 +23,11 @@ struct OAuthSignIn: Sendable {
   ///   - secret: The secret of a confidential client.
   init(_ record: OAuthRecord, secret: Secret?, at server: ServerAddress) async throws(Refusal) {
     let finding = OAuthBackend(record.settings(secret: nil), transport: CommandTransport.shared)
-    do throws(SessionError) { metadata = try await finding.metadata() } catch {
+    do throws(SessionError) {
+      metadata = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
+        try await finding.metadata()
+      }
+    } catch {
       let refusal = Refusal(error, server: server)
       switch error {
       case .invalidResponse, .unsupported:
@@ -65,11 +69,24 @@ struct OAuthSignIn: Sendable {
           try await onAnotherDevice(within: patience, isLate)
         }
       await receiver?.close()
+      if way == .browser, dependsOnBrowser(grant) {
+        Terminal.say(
+          "this session ends when the browser signs out at \(server.text), which did not grant the scope offline_access"
+        )
+      }
       return grant
     } catch {
       await receiver?.close()
       throw refusal(error, way, within: isLate.withLock { $0 } ? patience : nil)
     }
+  }
+
+  /// Whether the session ends with that of the browser, as it does for OpenID Connect clients unless they were allowed to stay
+  /// (Back-Channel Logout 1.0 section 2.7): at Handstamp's own server, and at servers that know the scope for it.
+  private func dependsOnBrowser(_ grant: TokenResponse) -> Bool {
+    let scopes = grant.scopes ?? record.scopes
+    guard scopes.contains("openid"), !scopes.contains("offline_access") else { return false }
+    return metadata.namesOwnAPI || metadata.scopes?.contains("offline_access") == true
   }
 
   private func receiver(opening: Bool) async throws(Refusal) -> LoopbackReceiver {

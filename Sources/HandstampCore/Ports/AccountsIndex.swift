@@ -51,7 +51,7 @@ public enum AccountsEdit: Sendable, Hashable {
   case prepareSignIn(PendingSignIn, insteadOf: RotationKey? = nil)
   /// The session of this key is stored, or the server has refused the request.
   case forgetSignIn(RotationKey)
-  /// Adds an account, or updates its entry. The first account becomes the active one.
+  /// Adds an account, or updates its entry. It becomes the active one if none is.
   case add(ListedAccount)
   /// Removes an account; if it was the active one, none is active. With `isLeaving` work is pending for it, until ``left(_:)``.
   case remove(AccountID, isLeaving: Bool = false)
