@@ -53,10 +53,13 @@ import Testing
     await #expect(throws: SessionError.sessionEnded(.accountClosed)) { try await test.token() }
   }
 
-  @Test func `signing in again on a device ends its former session`() async throws {
+  @Test func `signing in again on a device ends its former session with the first use of the new one`() async throws {
     let test = try SessionTest()
     let first = try await test.signIn("ada").session
     let second = try await test.signIn("ada").session
+    #expect(try await test.server.isLive(first))
+    test.clock.advance(by: .seconds(3600))
+    _ = try await test.token()
     #expect(try await !test.server.isLive(first))
     #expect(try await test.server.isLive(second))
   }
