@@ -129,9 +129,11 @@ private final class LosingSignIns: Transport {
       #expect(new.session != former.session)
       guard case .value(let after) = await rig.vault.read() else { throw CancellationError() }
       #expect(after.signIn == nil)
-      _ = key
-      _ = try await next.session.controller.token()
-      #expect(await next.session.controller.waitForRevocations(timeout: .seconds(60)))
+      #expect(key.secret.count == RotationKey.byteCount)
+      // Its first use.
+      let fresh = try await next.session.controller.token()
+      let used = TransportRequest(method: "GET", url: server.url.absoluteString + "/v1/me").authorized(by: fresh)
+      #expect(try await AsyncTransports.one.send(used).status == 200)
       #expect(try await next.shown() == 1)
     }
   }
