@@ -8,21 +8,20 @@ import HandstampLoopback
 import HandstampOAuth
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// A manual clock on which short waits take no time: those between two attempts.
-private struct HurriedClock: SessionClock {
-  let base = ManualClock()
+/// The system's clock, moved ahead at will.
+private struct LaterClock: SessionClock {
+  let offset = Locked(Duration.zero)
+  private let base = SystemClock()
 
-  func now() -> Moment { base.now() }
-  func uptime() -> Duration { base.uptime() }
-  @concurrent func sleep(for duration: Duration) async throws {
-    // Steps of a second count the time in which a response is awaited.
-    guard duration <= .seconds(10), duration != .seconds(1) else { return try await base.sleep(for: duration) }
-    base.advance(by: max(.zero, duration))
-  }
+  func advance(by duration: Duration) { offset.withLock { $0 += duration } }
+  func now() -> Moment { base.now().advanced(by: offset.withLock { $0 }) }
+  func uptime() -> Duration { base.uptime() + offset.withLock { $0 } }
+  @concurrent func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
 }
 
 /// Our OAuth client at our own server, over a network that loses and doubles.
@@ -30,7 +29,7 @@ private struct HurriedClock: SessionClock {
   private struct Rig {
     let network = LossyTransport(AsyncHTTPTransport.shared)
     let vault = MemoryVault()
-    let clock = HurriedClock()
+    let clock = LaterClock()
     let backend: OAuthBackend
     let server: OwnServer
 
@@ -79,7 +78,7 @@ private struct HurriedClock: SessionClock {
       try await rig.signIn(controller)
       var seen: Set<AccessToken> = [try await controller.token()]
       for round in 0..<16 {
-        rig.clock.base.advance(by: .seconds(601))
+        rig.clock.advance(by: .seconds(601))
         rig.network.expect(Self.fates[round % Self.fates.count])
         seen.insert(try await controller.token())
       }
@@ -93,7 +92,7 @@ private struct HurriedClock: SessionClock {
       let rig = Rig(server)
       try await rig.signIn(rig.controller())
       for round in 0..<6 {
-        rig.clock.base.advance(by: .seconds(601))
+        rig.clock.advance(by: .seconds(601))
         let dying = SessionController(
           backend: rig.backend, vault: rig.vault,
           policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1)),
@@ -101,7 +100,7 @@ private struct HurriedClock: SessionClock {
         rig.network.expect(round % 2 == 0 ? .connectionBroken : .answerLost)
         _ = try? await dying.refreshIfNeeded()
         // The limit of an attempt whose key the server has not confirmed yet.
-        if round == 0 { rig.clock.base.advance(by: .seconds(61)) }
+        if round == 0 { rig.clock.advance(by: .seconds(61)) }
         _ = try await rig.controller().token()
       }
       #expect(try await rig.misused() == 0)
@@ -113,7 +112,7 @@ private struct HurriedClock: SessionClock {
       let rig = Rig(server)
       let controller = rig.controller()
       try await rig.signIn(controller)
-      rig.clock.base.advance(by: .seconds(601))
+      rig.clock.advance(by: .seconds(601))
       _ = try await controller.token()
       guard case .value(let entry) = await rig.vault.read() else {
         Issue.record("no session")
