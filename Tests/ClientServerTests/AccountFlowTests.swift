@@ -47,7 +47,8 @@ final class Post: Mailer {
       #expect(full.profile?.id == guest.profile?.id)
       #expect(full.profile?.isAnonymous == false)
       #expect(full.profile?.name == "Ada")
-      // By the first use of the new session, or by the client, whichever is first.
+      // By the first use of the new session.
+      try await backend.registerPushToken(nil, token: try await controller.token())
       await #expect(throws: SessionError.self) {
         try await backend.registerPushToken(nil, token: token)
       }
