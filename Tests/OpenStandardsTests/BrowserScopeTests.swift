@@ -20,7 +20,9 @@ import Testing
         variables: ["HANDSTAMP_HOME": home], log: log)
       var page: String?
       while page == nil {
-        let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+        let words = try String(contentsOfFile: log, encoding: .utf8)
+        try #require(!words.contains("hint:"), "\(words)")
+        let lines = words.split(separator: "\n")
         page = lines.first { $0.hasPrefix("open ") && $0.contains("state=") }.map {
           String($0.dropFirst("open ".count))
         }

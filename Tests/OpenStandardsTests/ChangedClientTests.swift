@@ -38,13 +38,15 @@ import Testing
     func signInOnAnotherDevice() async throws {
       try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
       let log = home + "/words-\(UInt64.random(in: 0 ... .max))"
-      let login = try child("login --issuer \(server.url) --device --client-id app --force", log: log)
+      let login = try child(
+        "login --issuer \(server.url) --device --client-id app --scope profile --force", log: log)
       var code = ""
       while code.isEmpty {
         let words = try String(contentsOfFile: log, encoding: .utf8)
         if let line = words.split(separator: "\n").first(where: { $0.contains("enter the code ") }) {
           code = String(line.split(separator: " ").last ?? "")
         }
+        try #require(!words.contains("hint:"), "\(words)")
         await Task.yield()
       }
       try await WebPerson().allow(code, at: server.url + "/device")
