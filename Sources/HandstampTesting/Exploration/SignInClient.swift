@@ -29,7 +29,12 @@ final class SignInClient: SignInStage {
   private var vault: VaultEntry
   private var requests: [Request] = []
   private var copies: [Request] = []
-  private var answers: [Answer] = []
+  private struct Response: Hashable {
+    /// The attempt that sent the request: no other one reads it, for it comes over that one's connection.
+    var number: Int
+    var answer: Answer
+  }
+  private var answers: [Response] = []
   private var isWaiting = false
   /// Whether a code cannot be presented any more: it was redeemed, or its client has forgotten the verifier.
   private var isDone = false
@@ -110,13 +115,15 @@ final class SignInClient: SignInStage {
       }
       let answer = try await serve(request)
       // A copy's answer finds no reader.
-      if !isCopy { answers.append(answer) }
+      if !isCopy { answers.append(Response(number: request.number, answer: answer)) }
     case .arrive(let number):
-      let answer = answers.remove(at: number)
-      guard isWaiting else { return }
+      let response = answers.remove(at: number)
+      guard isWaiting, response.number == attempts else { return }
       isWaiting = false
       isDone = redeemsCode
-      guard case .granted(let new) = answer else { return apply(.forgetSignIn(vault.signIn?.key ?? SignInClient.none)) }
+      guard case .granted(let new) = response.answer else {
+        return apply(.forgetSignIn(vault.signIn?.key ?? SignInClient.none))
+      }
       let former = vault.session
       apply(.begin(StoredSession(new)))
       hasToConfirm = new.row
@@ -124,8 +131,7 @@ final class SignInClient: SignInStage {
         _ = try await server.registry.revoke(handle.secret, now: now)
       }
     case .lose(let number):
-      answers.remove(at: number)
-      isWaiting = false
+      if answers.remove(at: number).number == attempts { isWaiting = false }
     case .use:
       usesLeft -= 1
       try await use()
