@@ -249,8 +249,8 @@ struct NewAccountBody: JSONBody {
   init(from decoder: any Decoder) throws {
     let fields = try NewAccountBody.fields(of: decoder)
     email = try fields.decode(String.self, forKey: .email)
-    username = try fields.decodeIfPresent(String.self, forKey: .username)
-    password = try fields.decodeIfPresent(String.self, forKey: .password).map { Secret($0) }
+    username = try fields.optionalText(.username)
+    password = try fields.optionalText(.password).map { Secret($0) }
   }
 }
 

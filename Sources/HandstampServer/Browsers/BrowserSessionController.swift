@@ -104,7 +104,7 @@ struct BrowserSessionBody: JSONBody {
   init(from decoder: any Decoder) throws {
     let fields = try BrowserSessionBody.fields(of: decoder)
     proof =
-      if let passkey = try fields.decodeIfPresent(String.self, forKey: .passkey) {
+      if let passkey = try fields.optionalText(.passkey) {
         .passkey(passkey)
       } else { .password(try fields.email(.email), try fields.secret(.password)) }
   }

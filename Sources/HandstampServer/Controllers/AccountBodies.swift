@@ -57,7 +57,7 @@ struct DeletionBody: JSONBody {
 
   init(from decoder: any Decoder) throws {
     let fields = try DeletionBody.fields(of: decoder)
-    password = try fields.decodeIfPresent(String.self, forKey: .password).map { Secret($0) }
+    password = try fields.optionalText(.password).map { Secret($0) }
   }
 }
 
@@ -166,5 +166,8 @@ struct AppleBody: JSONBody {
 
 extension KeyedDecodingContainer where Key: CodingKey {
   func secret(_ key: Key) throws -> Secret { Secret(try decode(String.self, forKey: key)) }
+
+  /// `nil` if the field is missing; `null` is refused, as the OpenAPI document says.
+  func optionalText(_ key: Key) throws -> String? { contains(key) ? try decode(String.self, forKey: key) : nil }
 }
 #endif

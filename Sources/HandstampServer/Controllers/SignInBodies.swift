@@ -20,7 +20,7 @@ struct SignUpBody: JSONBody {
     let fields = try SignUpBody.fields(of: decoder)
     email = try fields.email(.email)
     username = try fields.name(.username)
-    password = try fields.decodeIfPresent(String.self, forKey: .password).map { Secret($0) }
+    password = try fields.optionalText(.password).map { Secret($0) }
     device = try fields.device(.device)
     key = try fields.rotationKey(.rotation_key)
   }
@@ -76,7 +76,7 @@ extension KeyedDecodingContainer where Key: CodingKey {
 
   /// Decodes the key with which a request that begins a session can be repeated: 16 bytes in base64url. `nil` if there is none.
   func rotationKey(_ key: Key) throws -> RotationKey? {
-    guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
+    guard let text = try optionalText(key) else { return nil }
     guard let key = RotationKey(wireText: text) else {
       throw Problem.invalidRequest("\(key.stringValue): must be 16 bytes in base64url.")
     }

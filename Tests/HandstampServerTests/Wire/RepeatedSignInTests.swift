@@ -43,6 +43,8 @@ import Testing
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
       let bad = Self.keyed(TestServer.signInBody("ada@example.org"), "short")
       #expect(try await test.client.post("/v1/sign-in", json: bad).code == "invalid_request")
+      let none = body.replacing("\"\(Self.key)\"", with: "null")
+      #expect(try await test.client.post("/v1/sign-in", json: none).code == "invalid_request")
     }
   }
 
