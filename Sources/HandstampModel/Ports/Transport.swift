@@ -23,7 +23,7 @@ public struct TransportRequest: Sendable, Hashable {
   /// The body; empty for none.
   public var body: [UInt8]
   /// How long to wait for the complete response; for a stream, for its head. Default 20 s: too short for a refresh at a server
-  /// without rotation keys, see ``Backend/refresh(_:key:)``.
+  /// without rotation keys, see ``Backend/refresh(_:)``.
   public var timeout: Duration
   /// The largest body that is accepted, in bytes; a longer one throws ``TransportError/tooLarge``. Default 8 MiB.
   public var maximumResponseSize: Int

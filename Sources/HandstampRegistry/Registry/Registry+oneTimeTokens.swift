@@ -165,7 +165,7 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Like ``confirm(_:passwordHash:device:thumbprint:now:)``, in a browser.
+  /// Like ``confirm(_:passwordHash:device:thumbprint:key:now:)``, in a browser.
   public func confirm(
     _ token: OneTimeToken, passwordHash hash: Secret, on browser: DeviceInfo, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
