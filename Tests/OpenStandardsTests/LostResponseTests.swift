@@ -8,21 +8,9 @@ import HandstampLoopback
 import HandstampOAuth
 import HandstampRegistry
 import HandstampServer
-import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing
-
-/// The system's clock, moved ahead at will.
-private struct LaterClock: SessionClock {
-  let offset = Locked(Duration.zero)
-  private let base = SystemClock()
-
-  func advance(by duration: Duration) { offset.withLock { $0 += duration } }
-  func now() -> Moment { base.now().advanced(by: offset.withLock { $0 }) }
-  func uptime() -> Duration { base.uptime() + offset.withLock { $0 } }
-  @concurrent func sleep(for duration: Duration) async throws { try await base.sleep(for: duration) }
-}
 
 /// Our OAuth client at our own server, over a network that loses and doubles.
 @Suite(.timeLimit(.minutes(10))) struct `An OAuth session at our own server` {

@@ -19,10 +19,7 @@ struct OwnServer: Sendable {
   static func run<Value>(_ body: (OwnServer) async throws -> Value) async throws -> Value {
     // Another process may take the port between the check and the use; then another port is tried.
     for _ in 0..<20 {
-      let probe = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        .bind(host: "127.0.0.1", port: 0).get()
-      let port = probe.localAddress?.port ?? 0
-      try await probe.close()
+      let port = try await freePort()
       let url = "http://127.0.0.1:\(port)"
       let server = try await make(url)
       guard let running = try? await server.start(port: port) else { continue }
@@ -36,6 +33,14 @@ struct OwnServer: Sendable {
       }
     }
     throw Program.Failed(description: "no port was free")
+  }
+
+  static func freePort() async throws -> Int {
+    let probe = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .bind(host: "127.0.0.1", port: 0).get()
+    let port = probe.localAddress?.port ?? 0
+    try await probe.close()
+    return port
   }
 
   private static func make(_ issuer: String) async throws -> SessionServer {
@@ -59,11 +64,13 @@ struct OwnServer: Sendable {
   }
 
   /// Creates Ada's account.
-  func signUp() async throws {
+  func signUp() async throws { try await OwnServer.signUp("ada@example.org", at: url) }
+
+  static func signUp(_ email: String, at url: String) async throws {
     guard let base = URL(string: url) else { return }
     _ = try await ServerBackend(
       baseURL: base, device: .init(id: DeviceID("d"), name: "d"), transport: URLSessionTransport()
-    ).signUp(email: "ada@example.org", password: Secret(Self.password), username: "Ada")
+    ).signUp(email: email, password: Secret(password), username: "Ada")
   }
 }
 #endif

@@ -7,6 +7,9 @@ import HandstampSupport
 /// Ada at a browser: signs in on our pages, allows every request, and is redirected back.
 final class WebPerson: Sendable {
   private let cookies = Locked<[String: String]>([:])
+  private let email: String
+
+  init(email: String = "ada@example.org") { self.email = email }
 
   struct Lost: Error, CustomStringConvertible { var description: String }
 
@@ -32,6 +35,8 @@ final class WebPerson: Sendable {
     var answer = try await send("GET", address)
     for action in ["sign-in", "look", "allow"] {
       let text = String(decoding: answer.body, as: UTF8.self)
+      // Signed in already.
+      if action == "sign-in", !text.contains("name=\"password\"") { continue }
       let csrf = Self.field("csrf", in: text)
       answer = try await send(
         "POST", address, action == "sign-in" ? signIn(csrf) : "csrf=\(csrf)&action=\(action)&user_code=\(code)")
@@ -43,7 +48,7 @@ final class WebPerson: Sendable {
   }
 
   private func signIn(_ csrf: String) -> String {
-    "csrf=\(csrf)&action=sign-in&email=ada%40example.org&password="
+    "csrf=\(csrf)&action=sign-in&email=\(email.replacing("@", with: "%40"))&password="
       + OwnServer.password.replacingOccurrences(of: " ", with: "+")
   }
 

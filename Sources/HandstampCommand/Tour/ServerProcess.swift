@@ -7,12 +7,19 @@ import HandstampSupport
 final class ServerProcess: Sendable {
   let folder: String
   private let logs: String
+  private let port: Int
+  private let clients: String?
   private let running = Locked<(child: Child, address: String)?>(nil)
   private let starts = Locked(0)
 
-  init(folder: String, logs: String) {
+  /// - Parameters:
+  ///   - port: The same at each start, so that the server is the issuer of its metadata; 0 for a free one each time.
+  ///   - clients: The file of its OAuth clients.
+  init(folder: String, logs: String, port: Int = 0, clients: String? = nil) {
     self.folder = folder
     self.logs = logs
+    self.port = port
+    self.clients = clients
   }
 
   /// Starts the server, and returns its URL once it accepts connections.
@@ -24,10 +31,10 @@ final class ServerProcess: Sendable {
     }
     let child = try Child(
       [
-        "serve", "--data", folder, "--port", "0", "--access-token-life", accessTokenLife, "--log-level", "debug",
+        "serve", "--data", folder, "--port", "\(port)", "--access-token-life", accessTokenLife, "--log-level", "debug",
         // Its load is more than one address may cause.
-        "--issuer", "http://127.0.0.1", "--rate-limits", "none", "--until-stdin-ends",
-      ], log: "\(logs)/server-\(number).log")
+        "--issuer", "http://127.0.0.1" + (port == 0 ? "" : ":\(port)"), "--rate-limits", "none", "--until-stdin-ends",
+      ] + (clients.map { ["--clients", $0] } ?? []), log: "\(logs)/server-\(number).log")
     let address = try await within(.seconds(20), "the server's start") { try await child.line() }
     guard !address.isEmpty else { throw TourFailure("the server did not start; see \(logs)/server-\(number).log") }
     running.withLock { $0 = (child, address) }
