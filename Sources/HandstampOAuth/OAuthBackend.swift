@@ -51,8 +51,11 @@ public struct OAuthBackend: Backend {
   package static func knownReuse(of issuer: String) -> RefreshTokenReuse? { KnownIssuers.reuse(of: issuer) }
 
   public var abilities: BackendAbilities {
-    BackendAbilities(
-      sessionEndingOrigin: client.issuer, reuse: KnownIssuers.reuse(of: client.issuer), supportsTargets: true)
+    var abilities = BackendAbilities(
+      sessionEndingOrigin: client.issuer, reuse: KnownIssuers.reuse(of: client.issuer), supportsTargets: true,
+      issuer: client.issuer, revokesRefreshTokens: true)
+    abilities.namesIssuer = true
+    return abilities
   }
 
   @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {

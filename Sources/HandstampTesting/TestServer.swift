@@ -24,9 +24,13 @@ public actor TestServer: Backend {
   private let registry: Registry
   private let clock: any SessionClock
   private let life: Duration
+  private let issuer: String?
 
-  /// - Parameter life: The lifetime of access tokens.
-  public init(clock: any SessionClock, life: Duration = .seconds(600)) throws {
+  /// - Parameters:
+  ///   - life: The lifetime of access tokens.
+  ///   - issuer: Its URL, ``BackendAbilities/issuer``; `nil` (the default) if that is not checked.
+  public init(clock: any SessionClock, life: Duration = .seconds(600), issuer: String? = nil) throws {
+    self.issuer = issuer
     self.clock = clock
     self.life = life
     var random = SystemRandomNumberGenerator()
@@ -72,7 +76,7 @@ public actor TestServer: Backend {
 
   // MARK: Backend
 
-  public nonisolated var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true) }
+  public nonisolated var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true, issuer: issuer) }
 
   public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     let trouble = troubles.isEmpty ? nil : troubles.removeFirst()

@@ -34,7 +34,7 @@ import Testing
     ]
   private static let vaults: [VaultError] = [
     .locked, .full("x"), .permissions("x"), .newerFormat("x"), .wrongKey("x"), .passphrase("x"), .corrupt,
-    .unavailable("x"),
+    .otherServer("x"), .unavailable("x"),
   ]
   private static let presences: [PresenceError] = [
     .declined, .unavailable("x"), .lockedOut(retryAfter: .seconds(9)), .noSecret, .cancelled,

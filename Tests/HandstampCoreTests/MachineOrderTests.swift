@@ -91,13 +91,12 @@ import Testing
     bench.handle(.start)
     bench.vaultTrouble = .locked
     bench.signOut()
-    let access = try #require(stored?.access)
     let read = bench.handle(.vaultChanged)
     guard case .read(let operation)? = read.first, let stored else {
       Issue.record("\(read)")
       return
     }
-    bench.handle(.read(operation, .accessOnly(stored.id, stored.profile, access)))
+    bench.handle(.read(operation, .accessOnly(stored.withAccessOnly)))
     #expect(bench.machine.access == nil)
     #expect(bench.states.last?.isSignedOut == true)
   }
@@ -168,7 +167,6 @@ import Testing
   @Test func `enters no rolled-back session whose refresh item is locked`() throws {
     var bench = signedIn()
     let session = try #require(bench.vault?.session)
-    let access = try #require(session.access)
     bench.now = bench.now.advanced(by: .seconds(600))
     bench.demand()
     bench.answer(.superseded)
@@ -178,7 +176,7 @@ import Testing
       Issue.record("\(String(describing: reading))")
       return
     }
-    bench.handle(.read(operation, .accessOnly(session.id, session.profile, access)))
+    bench.handle(.read(operation, .accessOnly(session.withAccessOnly)))
     #expect(bench.machine.state == .unavailable(.storageOutdated))
     // A caller that came while the vault could not be read at all is answered, too.
     bench.vaultTrouble = .unavailable("unmounted")
@@ -189,7 +187,7 @@ import Testing
       Issue.record("the vault is not read")
       return
     }
-    bench.handle(.read(next, .accessOnly(session.id, session.profile, access)))
+    bench.handle(.read(next, .accessOnly(session.withAccessOnly)))
     #expect(bench.failure(caller) == .storageOutdated)
   }
 
@@ -270,8 +268,8 @@ import Testing
       var bench = Bench(policy: policy, vault: signedIn(policy: policy).vault)
       let stored = try #require(bench.vault?.session)
       bench.now = noon.advanced(by: late)
-      guard case .read(let look)? = bench.handle(.start).first, let access = stored.access else { return }
-      bench.handle(.read(look, .accessOnly(stored.id, stored.profile, access)))
+      guard case .read(let look)? = bench.handle(.start).first, stored.access != nil else { return }
+      bench.handle(.read(look, .accessOnly(stored.withAccessOnly)))
       bench.run(.vaultChanged)
       bench.work()
       if late == .seconds(900) {

@@ -7,15 +7,16 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A session at Handstamp's server` {
   @Test(arguments: [
-    ("https://a.example.org/", "https://a.example.org:443/v2", true),
-    ("https://a.example.org", "https://A.example.org", true),
+    ("https://a.example.org/", "https://A.example.org:443", true),
+    ("https://a.example.org", "https://a.example.org.", true),
     ("https://a.example.org", "https://b.example.org", false),
     ("https://a.example.org", "http://a.example.org", false),
     ("https://a.example.org", "https://a.example.org:8443", false),
+    ("https://a.example.org/one/", "https://a.example.org/one", true),
+    ("https://a.example.org/one", "https://a.example.org/two", false),
   ])
-  func `is stored by its origin`(_ first: String, _ second: String, _ isSame: Bool) throws {
-    let (one, other) = (try #require(URL(string: first)), try #require(URL(string: second)))
-    #expect((ServerBackend.vaultAccount(at: one) == ServerBackend.vaultAccount(at: other)) == isSame)
+  func `is the session of a server whose URL differs only in its form`(_ one: String, _ other: String, _ isSame: Bool) {
+    #expect(one.isSameServer(as: other) == isSame)
   }
 
   @Test func `is kept in the vault that was passed`() async throws {

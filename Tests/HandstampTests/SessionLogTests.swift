@@ -153,7 +153,7 @@ private struct Lines: LogHandler {
     }
   }
 
-  @Test func `may lack a profile, and is not taken for another account`() async throws {
+  @Test func `may lack a profile, and then may be any person's: the former user's data is erased`() async throws {
     let vault = MemoryVault()
     let cleared = Locked<[String]>([])
     let session = SessionController(
@@ -164,17 +164,21 @@ private struct Lines: LogHandler {
     unknown.profile = nil
     let facts = try await session.signIn(with: unknown)
     #expect(facts.profile == nil && facts.session == "s2")
-    #expect(cleared.withLock { $0 }.isEmpty)
+    #expect(cleared.withLock { $0 } == ["database"])
     // Stored and restored without one.
     let relaunched = SessionController(backend: ScriptedBackend.rotating(), vault: vault, clock: clock)
     for await state in relaunched.states where state != .restoring {
       #expect(state == .signedIn(facts))
       break
     }
-    // Another account's sign-in clears what a known one left.
+    // Nor is it known that the next one is the same person.
     var eve = TokenResponse.sample(0, session: "s3")
     eve.profile = Profile(id: "eve", name: "Eve")
     try await session.signIn(with: eve)
-    #expect(cleared.withLock { $0 }.isEmpty)
+    #expect(cleared.withLock { $0 } == ["database", "database"])
+    // But a named one is.
+    eve.session = "s4"
+    try await session.signIn(with: eve)
+    #expect(cleared.withLock { $0 }.count == 2)
   }
 }

@@ -193,7 +193,7 @@ private final class Crowd: Sendable {
 
     /// The user types the code while the device waits for the first time. Later it waits as the server demands.
     private func allow(_ shown: AsyncStream<DeviceCode>, or pause: Duration) async throws {
-      guard !isAllowed.withLock({ $0 }) else { return try await Task.sleep(for: pause) }
+      guard !isAllowed.withLock({ $0 }) else { return try await OAuthTime.system.sleep(pause) }
       for await code in shown {
         var isRepeated = false
         try await crowd.insist { [person] in

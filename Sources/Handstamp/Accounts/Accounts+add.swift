@@ -66,7 +66,7 @@ extension Accounts {
     guard let profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
     // Another program may have added an account with that ID.
     await load()
-    let id = listedID(profile.id, at: tokens.issuer)
+    guard let id = listedID(of: tokens) else { throw .invalidResponse("the token response does not name the account") }
     try await alone(id) { () async throws(SessionError) in
       let record = ListedAccount(
         id: id, name: name ?? profile.name, tag: tag, server: tokens.issuer, addedAt: self.clock.now().wall)
@@ -80,16 +80,54 @@ extension Accounts {
     return id
   }
 
-  /// Returns the list's ID for the server's `id`. Without a server, `id` belongs to no server's account.
-  private func listedID(_ id: AccountID, at server: String?) -> AccountID {
-    // The account's own prefixed ID, even if a shorter one is free by now.
-    let whole = ListedAccount.id(of: id, at: server)
-    guard !prefixesIDs else { return whole }
-    var choices = [id]
-    // An account may be named like another one's prefixed ID: then the server's URL is prefixed again.
-    while let known = self[choices[choices.count - 1]], known.server != server {
-      choices.append(ListedAccount.id(of: choices[choices.count - 1], at: server))
+  /// The list's ID for the account of these tokens; `nil` if they do not name it.
+  package func listedID(of tokens: TokenResponse) -> AccountID? {
+    tokens.profile.map { list.id(of: $0.id, at: tokens.issuer, prefixesIDs: prefixesIDs) }
+  }
+
+  // MARK: Former places
+
+  /// Lists the account whose session a former place holds; its own session then moves it from there. Before the list is shown.
+  func adopt() async {
+    var unknown: [FormerPlace] = []
+    for place in former {
+      do throws(VaultError) {
+        guard let (profile, server) = try await place.person else { continue }
+        let issuer = namesIssuer ? server : nil
+        let list = try await index.read().get()
+        let id = list.id(of: profile.id, at: issuer, prefixesIDs: prefixesIDs)
+        let record = ListedAccount(id: id, name: profile.name, server: issuer, addedAt: clock.now().wall)
+        if list[id] == nil { _ = try await index.edit(.add(record)).get() }
+        adopted.withLock { $0[id] = place }
+      } catch {
+        unknown.append(place)
+      }
     }
-    return (choices + [whole]).first { self[$0] != nil && self[$0]?.server == server } ?? choices[choices.count - 1]
+    former = unknown
+  }
+}
+
+extension FormerPlace {
+  /// Whose session is there, and its server; `nil` if there is none, or it does not say.
+  fileprivate var person: (Profile, issuer: String?)? {
+    get async throws(VaultError) {
+      switch kind {
+      case .vault(let vault):
+        switch await vault.read() {
+        case .value(let entry): return entry.session.flatMap { session in session.profile.map { ($0, session.issuer) } }
+        case .accessOnly: throw .locked
+        case .trouble(let trouble): throw trouble
+        case .absent: return nil
+        }
+      case .tokens(let read, _):
+        do {
+          let tokens = try await read()
+          return tokens.flatMap { tokens in tokens.profile.map { ($0, tokens.issuer) } }
+        } catch {
+          throw .unavailable("\(type(of: error))")
+        }
+      case .server, .accounts: return nil
+      }
+    }
   }
 }

@@ -1,5 +1,6 @@
 public import Foundation
 public import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 extension Accounts {
@@ -11,18 +12,27 @@ extension Accounts {
   ///   - audits: whether each account has an audit log, see ``FileAuditLog``. With a vault of your own, the logs lie
   ///     where the platform's vaults do, and their key beside them, in `audit.key`.
   ///   - presence: one lock for all accounts; `nil` if none.
+  ///   - formerly: where an earlier version of the program kept its one session, such as `[.vault(.keychain(name))]`: it becomes an
+  ///     account of the list. Default: none.
   ///   - vault: creates an account's vault, such as `.keychain(name, account: $0)`; `nil` uses the platform's vault.
   public convenience init(
     _ name: String, backend: Server, baseURL: URL, vault: ((AccountID) -> any Vault)? = nil,
     transport: any Transport = URLSessionTransport(),
-    policy: SessionPolicy = SessionPolicy(), audits: Bool = false, presence: PresenceLock? = nil,
+    policy: SessionPolicy = SessionPolicy(), formerly: [FormerPlace] = [], audits: Bool = false,
+    presence: PresenceLock? = nil,
     cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] },
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
-    self.init(index: .platform(name)) { account in
+    let adopted = Locked<[AccountID: FormerPlace]>([:])
+    self.init(
+      index: .platform(name), follows: true, formerly: formerly, namesIssuer: backend.abilities.namesIssuer,
+      adopted: adopted
+    ) { account in
       let vault = vault?(account) ?? PlatformVault.platform(name, account: account)
       return SessionManager(
-        backend: backend, vault: vault, baseURL: baseURL, transport: transport, policy: policy,
+        backend: backend, vault: vault,
+        formerly: formerly.filter(\.isName) + (adopted.withLock { $0[account] }.map { [$0] } ?? []), baseURL: baseURL,
+        transport: transport, policy: policy,
         audit: audits ? FileAuditLog.log(of: vault, account, program: name) : nil, presence: presence,
         cleanups: cleanups(account) + (AccountFolder(of: account, program: name).map { .removals(in: $0) } ?? []),
         load: load)

@@ -1,4 +1,5 @@
 public import HandstampCore
+package import HandstampSupport
 public import Observation
 
 /// Several accounts on one device: the list, the active one, and a session for each.
@@ -37,6 +38,12 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   @ObservationIgnored private let makeSession: (AccountID) throws(SessionError) -> SessionManager<Server, Content>
   @ObservationIgnored private let follows: Bool
   @ObservationIgnored let prefixesIDs: Bool
+  /// Where an earlier version of the program kept its session, unless it is known what is there.
+  @ObservationIgnored var former: [FormerPlace]
+  /// Whether the accounts of the list are told apart by their server.
+  @ObservationIgnored let namesIssuer: Bool
+  /// The former places of accounts whose session may still be there.
+  @ObservationIgnored let adopted: Locked<[AccountID: FormerPlace]>
   @ObservationIgnored private var sessions: [AccountID: SessionManager<Server, Content>] = [:]
   @ObservationIgnored private var places: [AccountID: Int] = [:]
   @ObservationIgnored private var tags: [String: Int] = [:]
@@ -74,8 +81,13 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   ///     error, and ``session(of:)`` is `nil`.
   package init(
     index: any AccountsIndex, clock: any SessionClock = SystemClock(), follows: Bool, prefixesIDs: Bool = false,
+    formerly former: [FormerPlace] = [], namesIssuer: Bool = false,
+    adopted: Locked<[AccountID: FormerPlace]> = Locked([:]),
     makeSession: @escaping (AccountID) throws(SessionError) -> SessionManager<Server, Content>
   ) {
+    self.former = former
+    self.namesIssuer = namesIssuer
+    self.adopted = adopted
     self.index = index
     self.clock = clock
     self.follows = follows
@@ -97,6 +109,8 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   }
 
   // MARK: Reading
+
+  var list: AccountsList { AccountsList(accounts: snapshot.accounts, active: snapshot.activeID) }
 
   /// The accounts, in the order in which they were added.
   public var accounts: [ListedAccount] { snapshot.accounts }
@@ -131,6 +145,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
 
   /// Returns when the stored list has been read.
   public func load() async {
+    await adopt()
     _ = await inTurn { [index] in await index.read() }
   }
 
@@ -209,6 +224,10 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   func openSession(of id: AccountID) throws(SessionError) -> SessionManager<Server, Content> {
     if let session = sessions[id] { return session }
     let session = try makeSession(id)
+    // Another person's session would be listed under this one's name.
+    session.controller.owner.withLock { owner in
+      owner = { [weak self] tokens in await self?.listedID(of: tokens) == id }
+    }
     sessions[id] = session
     return session
   }

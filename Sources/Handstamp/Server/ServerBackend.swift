@@ -52,7 +52,8 @@ public struct ServerBackend: AccountBackend {
   // MARK: Backend
 
   public var abilities: BackendAbilities {
-    BackendAbilities(supportsRotationKeys: true, sessionEndingOrigin: baseURL.absoluteString)
+    BackendAbilities(
+      supportsRotationKeys: true, sessionEndingOrigin: baseURL.absoluteString, issuer: baseURL.absoluteString)
   }
 
   @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {

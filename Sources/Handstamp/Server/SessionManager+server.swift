@@ -18,9 +18,10 @@ extension SessionManager where Server == ServerBackend {
   /// | Apple | the keychain, service `name` |
   /// | Linux | `$XDG_STATE_HOME/<name>/vault`, by default `~/.local/state/<name>/vault` |
   ///
-  /// Each server's session is stored on its own, by the origin of `url` (scheme, host and port), so that a token is never sent
-  /// to another server; a vault that is passed holds one session, so use one for each server. Processes with the same `name` and
-  /// the same origin share the session. On Linux the host's name is sent to the server as the device name.
+  /// The place depends on `name` alone, and holds one session, whatever initializer names it; processes with the same `name` share
+  /// it. The session knows its server: with another `url` it is ``VaultError/otherServer(_:)``, and its tokens are not sent. If the
+  /// server has moved, say so: `formerly: [.server("https://old.example.org")]`. A program with several servers gives each a name.
+  /// On Linux the host's name is sent to the server as the device name.
   ///
   /// - Parameters:
   ///   - url: the server's URL: `https`. Over `http`, passwords and tokens can be read in transit: only for tests.
@@ -28,6 +29,8 @@ extension SessionManager where Server == ServerBackend {
   ///     bundle identifier, otherwise the name of the executable.
   ///   - vault: stores the session; `nil` (the default) for the vault of the table. A program that is not signed with a keychain
   ///     entitlement passes `.platform(name)`, an encrypted file.
+  ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none. Without a
+  ///     `vault`, the place of versions that kept a session for each URL is always among them.
   ///   - transport: sends the requests of the backend and of ``api``.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
   ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
@@ -38,7 +41,7 @@ extension SessionManager where Server == ServerBackend {
   ///     independently of the session: a slow or failing load neither delays nor ends the session. An error is shown as a
   ///     ``SessionError``; see the initializer that takes a backend.
   public convenience init(
-    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil,
+    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil, formerly: [FormerPlace] = [],
     transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),
     presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(), load: @escaping @Sendable (APIClient) async throws -> Content
@@ -46,22 +49,25 @@ extension SessionManager where Server == ServerBackend {
     let device = ServerBackend.Device(id: .installation(of: name), name: ServerBackend.deviceName)
     let backend = ServerBackend(baseURL: url, device: device, transport: transport)
     self.init(
-      backend: backend, vault: vault ?? ServerBackend.vault(of: name, at: url), baseURL: url, transport: transport,
-      policy: policy, presence: presence,
-      cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
+      backend: backend, vault: vault ?? ServerBackend.vault(of: name),
+      formerly: (vault == nil
+        ? [.vault(ServerBackend.vault(of: name, account: ServerBackend.formerAccount(at: url)))] : [])
+        + formerly, baseURL: url, transport: transport, policy: policy, presence: presence, cleanups: cleanups,
+      logger: logger, apiOptions: apiOptions, load: load)
   }
 }
 
 extension SessionManager where Server == ServerBackend, Content == Void {
   /// The same for an app without content of its own.
   public convenience init(
-    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil,
+    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil, formerly: [FormerPlace] = [],
     transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),
     presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options()
   ) {
     self.init(
-      server: url, name: name, vault: vault, transport: transport, policy: policy, presence: presence,
+      server: url, name: name, vault: vault, formerly: formerly, transport: transport, policy: policy,
+      presence: presence,
       cleanups: cleanups, logger: logger, apiOptions: apiOptions
     ) { _ in }
   }
@@ -71,17 +77,17 @@ extension ServerBackend {
   /// The bundle identifier, otherwise the name of the executable.
   public static var programName: String { Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
 
-  /// The platform's vault for the program `name`, for sessions at the origin of `url`.
-  fileprivate static func vault(of name: String, at url: URL) -> any Vault {
+  /// The platform's vault for the program `name`.
+  fileprivate static func vault(of name: String, account: AccountID = AccountID("default")) -> any Vault {
     #if canImport(Darwin)
-    return .keychain(name, account: vaultAccount(at: url))
+    return .keychain(name, account: account)
     #else
-    return .platform(name, account: vaultAccount(at: url))
+    return .platform(name, account: account)
     #endif
   }
 
-  /// The name under which sessions at the origin of `url` are stored.
-  package static func vaultAccount(at url: URL) -> AccountID {
+  /// The name under which earlier versions stored sessions at the origin of `url`.
+  package static func formerAccount(at url: URL) -> AccountID {
     AccountID(Origin(url.absoluteString).map { "\($0.scheme)://\($0.host):\($0.port)" } ?? url.absoluteString)
   }
 

@@ -24,6 +24,7 @@ final class ProcessVault: Vault {
     switch edit {
     case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .tell, .postpone, .cleaned, .noting:
       return combined(await vault.edit(edit))
+    case .claim, .receive, .vacate: return await vault.edit(edit)
     case .prepare, .note, .advance, .renew, .putBack, .touch, .end, .endWhatever: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {
@@ -42,7 +43,9 @@ final class ProcessVault: Vault {
       guard case .endWhatever(let reason, let time, let steps, let isLate) = edit else { return buried }
       // The same user may have signed in with another program meanwhile, and means that session, too: unless it began after a
       // sign-out that is written late. Another user's session stays.
-      guard case .done(let entry) = buried, let stored = entry.session, !stored.isOfAnotherAccount(than: held),
+      let isNamed = held.profile != nil
+      guard case .done(let entry) = buried, let stored = entry.session,
+        !isNamed || stored.profile == nil || !stored.isOfAnotherAccount(than: held),
         !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
       else { return buried }
       switch await vault.edit(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps)) {
@@ -66,7 +69,7 @@ final class ProcessVault: Vault {
     if let former, former.id != new.id {
       let tombstone = Tombstone(
         session: former.id, reason: .replaced, endedAt: new.startedAt, revocation: former.revocation,
-        account: former.profile?.id, steps: new.isOfAnotherAccount(than: former) ? steps : [])
+        account: former.profile?.id, issuer: former.issuer, steps: new.isOfAnotherAccount(than: former) ? steps : [])
       if case .done(let later) = await vault.edit(.bury(tombstone)) {
         entry = later
       } else {

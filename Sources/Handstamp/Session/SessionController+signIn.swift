@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// What surrounds the request of a sign-in: the turn, the key that it can be repeated with, and the word that its session is stored.
 extension SessionController {
@@ -38,6 +39,12 @@ extension SessionController {
       return .signedIn(
         try await signedIn(remember: remember, in: turn) { () async throws(SessionError) in tokens })
     }
+  }
+
+  /// Whether a sign-in brought the tokens of another person than the one whose place the vault is.
+  nonisolated func isAnotherPerson(_ result: Result<TokenResponse, SessionError>) async -> Bool {
+    guard case .success(let tokens) = result, let isOwn = owner.withLock({ $0 }) else { return false }
+    return await !isOwn(tokens)
   }
 
   /// Tells the server that a new session is stored, once, without waiting for it.

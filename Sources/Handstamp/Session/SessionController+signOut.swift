@@ -32,6 +32,7 @@ extension SessionController {
     let before = await cleanupCount
     let ended: SessionID?
     var report = SignOutReport()
+    report.isUnrevoked = await machine.isWithoutHandle
     switch await command(waiter, .signOut(waiter, reason, plan)) {
     case .success(.signedOut(let session)): ended = session
     case .success(.signedOutNotDurably(let session, let trouble)): (ended, report.storageError) = (session, trouble)
@@ -222,6 +223,9 @@ public struct SignOutReport: Sendable, Hashable {
   /// Why the sign-out could not be written to the vault; `nil` if it is stored. The write is retried while the process runs; if
   /// it exits before one succeeds, the next launch may restore the session.
   public var storageError: VaultError?
+  /// Whether the server was not told and will not be, because the session had no ``TokenResponse/revocation``: at the server it
+  /// continues until it expires.
+  public var isUnrevoked = false
   /// Why the account's other sessions may not have ended; `nil` if they have, or if their end was not requested.
   public var otherSessionsError: SessionError?
 

@@ -179,7 +179,7 @@ extension SessionController {
   }
 
   static func randomSessionID() -> SessionID {
-    SessionID(Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) }))
+    SessionID("local." + Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) }))
   }
 }
 

@@ -9,6 +9,8 @@ public actor SessionController {
   /// The states, for any number of observers; each starts with the current one.
   public nonisolated let states: SessionStates
   let vault: any Vault
+  /// Whether tokens are of the person whose place the vault is; `nil` if it may be any person's.
+  nonisolated let owner = Locked<(@Sendable (TokenResponse) async -> Bool)?>(nil)
   let backend: any Backend
   nonisolated let abilities: BackendAbilities
   let clock: any SessionClock
@@ -69,6 +71,7 @@ public actor SessionController {
   /// - Parameters:
   ///   - backend: the server that issues the tokens.
   ///   - vault: the storage of the secrets; it may be shared with other processes.
+  ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
   ///   - clock: the device's clocks; tests pass their own.
   ///   - audit: records the session's events, in order; `nil` for none.
@@ -76,16 +79,18 @@ public actor SessionController {
   ///   - cleanups: the steps that erase the app's data when a session ends.
   ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
   public init(
-    backend: any Backend, vault: any Vault, policy: SessionPolicy = SessionPolicy(),
+    backend: any Backend, vault: any Vault, formerly: [FormerPlace] = [], policy: SessionPolicy = SessionPolicy(),
     clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil, presence: PresenceLock? = nil,
     cleanups: [CleanupStep] = [], logger: Logger? = nil
   ) {
-    let vault = ProcessVault(audit.map { AuditedVault(vault, $0) } ?? vault)
+    let abilities = backend.abilities
+    let audited: any Vault = audit.map { AuditedVault(vault, $0) } ?? vault
+    let vault = ProcessVault(PlacedVault(audited, of: abilities, formerly: formerly, clock: clock))
     self.vault = vault
     let cleanups = cleanups.withUniqueNames
     self.cleanups = Dictionary(uniqueKeysWithValues: cleanups.map { ($0.cleanup.name, $0) })
     self.backend = backend
-    abilities = backend.abilities
+    self.abilities = abilities
     self.clock = clock
     log = logger.map { SessionLog(logger: $0) }
     self.audit = audit
@@ -94,10 +99,10 @@ public actor SessionController {
     if !abilities.supportsRotationKeys { UnsettledRefreshes.watchExit() }
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
     var known = policy
-    known.refresh.reuse = policy.refresh.reuse ?? backend.abilities.reuse
+    known.refresh.reuse = policy.refresh.reuse ?? abilities.reuse
     machine = SessionMachine(
       policy: known, supportsRotationKeys: abilities.supportsRotationKeys, cleanups: cleanups.map(\.cleanup),
-      sender: .current)
+      sender: .current, issuer: abilities.issuer, revokesRefreshTokens: abilities.revokesRefreshTokens)
     let hub = StateHub()
     self.hub = hub
     states = SessionStates(hub: hub)
@@ -320,9 +325,12 @@ public actor SessionController {
       try tokens.validate(isBearer: abilities.usesBearerTokens)
       result = .success(tokens)
     } catch { result = .failure(error) }
-    if Task.isCancelled { await post(.gone(waiter)) }
+    let isStranger = await isAnotherPerson(result)
+    // What came of it at the server is revoked.
+    if Task.isCancelled || isStranger { await post(.gone(waiter)) }
     let fallback = SessionController.randomSessionID()
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
+    if isStranger { throw .refused(code: "other_account", detail: "the tokens belong to another account") }
     switch try outcome.get() {
     case .signedIn(let facts):
       if case .success(let tokens) = result { await confirm(tokens) }

@@ -45,6 +45,7 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   /// - Parameters:
   ///   - backend: the server that issues the tokens. It sends its requests over a transport of its own.
   ///   - vault: the storage of the secrets; it may be shared with other processes.
+  ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none.
   ///   - baseURL: the URL of the app's API, for ``api``, which sends the credential only to its origin. It may be another
   ///     server's than the backend's.
   ///   - transport: sends the requests of ``api``, not those of `backend`. Default: `URLSession`.
@@ -61,14 +62,16 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   ///     without a usable response, ``SessionError/invalidResponse(_:)`` for one that cannot be decoded, and
   ///     ``SessionError/contentFailed(_:)`` for any other, with its type's name.
   public init(
-    backend: Server, vault: any Vault, baseURL: URL, transport: any Transport = URLSessionTransport(),
+    backend: Server, vault: any Vault, formerly: [FormerPlace] = [], baseURL: URL,
+    transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
     presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
     controller = SessionController(
-      backend: backend, vault: vault, policy: policy, clock: clock, audit: audit, presence: presence,
+      backend: backend, vault: vault, formerly: formerly, policy: policy, clock: clock, audit: audit,
+      presence: presence,
       cleanups: cleanups, logger: logger)
     api = APIClient(baseURL: baseURL, controller: controller, transport: transport, options: apiOptions)
     self.backend = backend

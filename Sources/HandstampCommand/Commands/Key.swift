@@ -199,7 +199,7 @@ extension Refusal {
     case .unavailable(let text):
       self.init(
         .vault, plain(text), hint: "check that a keyring is running, then see: handstamp key show; nothing was moved")
-    case .corrupt, .full, .permissions, .newerFormat, .wrongKey: self.init(trouble)
+    case .corrupt, .full, .permissions, .newerFormat, .wrongKey, .otherServer: self.init(trouble)
     }
   }
 }

@@ -60,7 +60,7 @@ extension Client {
     let access: StoredAccess?
     switch await vault.read() {
     case .value(let entry): access = entry.session?.access
-    case .accessOnly(_, _, let found): access = found
+    case .accessOnly(let session): access = session.access
     case .absent, .trouble: access = nil
     }
     guard let access else { return nil }
@@ -73,7 +73,7 @@ extension Client {
   func storedToken() async -> AccessToken? {
     switch await vault.read() {
     case .value(let entry): entry.session?.access?.token
-    case .accessOnly(_, _, let access): access.token
+    case .accessOnly(let session): session.access?.token
     case .absent, .trouble: nil
     }
   }

@@ -153,9 +153,9 @@ struct StatusReport: Document {
       refreshable = session.refresh != nil
       if let account, session.refresh != nil { repeats = StatusReport.repeats(of: session, account, in: home) }
       if let account, let note = home.refusedRefresh(of: account.id, session: session.id) { show(note, now: now) }
-    case .accessOnly(let id, let profile, let access):
+    case .accessOnly(let session):
       state = .locked
-      show(id, profile, access, now: now)
+      show(session.id, session.profile, session.access, now: now)
     case .trouble(.locked): state = .locked
     case .trouble(.corrupt): state = .corrupt
     case .trouble(let error):

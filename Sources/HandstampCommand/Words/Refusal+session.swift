@@ -106,6 +106,8 @@ extension Refusal {
     case .newerFormat(let text): self = unusable("the vault cannot be read; nothing was erased: \(plain(text))")
     case .wrongKey(let text): self = unusable("the vault cannot be opened; nothing was erased: \(plain(text))")
     case .passphrase(let text): self = unusable("the vault's key cannot be opened: \(plain(text))")
+    case .otherServer(let server):
+      self = unusable("the vault holds a session of another server, \(plain(server)); nothing was erased or sent")
     case .unavailable(let text):
       self = unusable("the vault is unavailable, but nothing was erased: \(plain(text))")
     case .corrupt:

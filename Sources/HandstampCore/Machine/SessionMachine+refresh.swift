@@ -170,7 +170,8 @@ extension SessionMachine {
     timers[.answer] = nil
     switch answer {
     case .granted(let grant):
-      guard grant.session == nil || grant.session == live.stored.id,
+      // An ID that was made here is not the server's.
+      guard grant.session == nil || grant.session == live.stored.id || live.stored.id.isLocal,
         grant.profile == nil || live.stored.profile == nil || grant.profile?.id == live.stored.profile?.id
       else {
         // Tokens of another session or account must not replace this session's.
@@ -185,7 +186,7 @@ extension SessionMachine {
         grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) })
       var unsaved = Unsaved(
         sent: sent, successor: grant.tokens.refresh ?? sent, access: access, profile: grant.profile,
-        usedKey: grant.acceptsRotationKey)
+        usedKey: grant.acceptsRotationKey, revocation: handle(of: grant))
       if target != nil {
         unsaved.targeted = access
         // A session without an access token of its own gets one that has expired.

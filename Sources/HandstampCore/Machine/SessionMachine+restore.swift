@@ -14,7 +14,7 @@ extension SessionMachine {
     switch reading {
     case .value(let entry): return absorb(entry, at: now)
     case .absent: return absorb(VaultEntry(), at: now)
-    case .accessOnly(let id, let profile, let access): return absorb(id, profile, access, at: now)
+    case .accessOnly(let session): return absorb(accessOf: session, at: now)
     case .trouble(let trouble):
       switch phase {
       case .restoring, .unavailable:
@@ -84,11 +84,9 @@ extension SessionMachine {
   }
 
   /// Only the access item could be read.
-  private mutating func absorb(
-    _ id: SessionID, _ profile: Profile?, _ access: StoredAccess, at now: Moment
-  ) -> [Effect] {
+  private mutating func absorb(accessOf stored: StoredSession, at now: Moment) -> [Effect] {
     // It may be the old copy: that cannot be seen before its refresh item is readable.
-    let isDoubtful = ended.contains(id) || unwrittenEnd != nil || supersededToken != nil
+    let isDoubtful = ended.contains(stored.id) || unwrittenEnd != nil || supersededToken != nil
     switch phase {
     case .dormant, .ending, .live: return [.ignored]
     case .signedOut where isDoubtful: return [.ignored]
@@ -98,7 +96,8 @@ extension SessionMachine {
       return publish(.unavailable(error)) + resumeAll(.failure(error)) + proceed(at: now)
     case .restoring, .signedOut, .unavailable:
       let session = StoredSession(
-        id: id, profile: profile, refresh: nil, revocation: nil, access: access, startedAt: now, activeAt: now)
+        id: stored.id, profile: stored.profile, refresh: nil, revocation: nil, access: stored.access, startedAt: now,
+        activeAt: now, issuer: stored.issuer)
       return enter(session, hasOnlyAccess: true, action: .restore, at: now) + proceed(at: now)
     }
   }

@@ -14,14 +14,19 @@ extension SessionMachine {
       guard isWanted else { return orphan(id, grant.revocation, at: now) + [.ignored] }
       let session = StoredSession(
         id: id, profile: grant.profile, refresh: grant.tokens.refresh,
-        revocation: grant.revocation,
+        revocation: handle(of: grant),
         access: StoredAccess(
           grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
         startedAt: now, activeAt: now, isRemembered: remember,
-        rotationKeys: RotationKeyUse.unknown.after(grant.acceptsRotationKey))
+        rotationKeys: RotationKeyUse.unknown.after(grant.acceptsRotationKey), issuer: issuer ?? grant.issuer)
       heldSignIn = Held(waiter: waiter, session: session)
       return clean(again: true) + proceed(at: now)
     }
+  }
+
+  /// The handle that ends the session of these tokens; `nil` if the server offers none.
+  func handle(of grant: TokenResponse) -> RevocationHandle? {
+    grant.revocation ?? (revokesRefreshTokens ? grant.tokens.refresh.map { RevocationHandle($0.secret) } : nil)
   }
 
   /// Stores the sign-in that waits, once nothing blocks it. Ends the session in use first if it is another account's. Otherwise

@@ -126,7 +126,7 @@ extension SessionMachine {
       let tombstone = ending.session.map {
         Tombstone(
           session: $0, reason: ending.reason, endedAt: now, revocation: ending.revocation, account: ending.account,
-          steps: ending.steps)
+          issuer: issuer, steps: ending.steps)
       }
       unwrittenEnd = UnwrittenEnd(
         session: ending.session, edit: ending.commands.isEmpty ? own ?? whatever : whatever, tombstone: tombstone)

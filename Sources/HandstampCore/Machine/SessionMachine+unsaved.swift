@@ -9,9 +9,12 @@ extension SessionMachine {
     var targeted: StoredAccess?
     /// Whether the server used the rotation key.
     var usedKey = false
+    /// The handle that came with it.
+    var revocation: RevocationHandle?
 
     func edit(of session: SessionID) -> VaultEdit {
-      .advance(session, sent: sent, to: successor, access: access, profile: profile, usedKey: usedKey)
+      .advance(
+        session, sent: sent, to: successor, access: access, profile: profile, usedKey: usedKey, revocation: revocation)
     }
   }
 

@@ -9,6 +9,10 @@ package struct SessionMachine: Sendable, Hashable {
   package let policy: SessionPolicy
   /// Whether the server accepts rotation keys with every session. If not, see ``isKeyed``.
   package let supportsRotationKeys: Bool
+  /// The server, as each new session records it.
+  package let issuer: String?
+  /// Whether a refresh token is the revocation handle of a session without one.
+  package let revokesRefreshTokens: Bool
   /// The process that its attempts are recorded with.
   package let sender: ProcessIdentity
   /// Incremented whenever a session comes into use or ends; requests of an earlier epoch are discarded.
@@ -44,8 +48,10 @@ package struct SessionMachine: Sendable, Hashable {
 
   package init(
     policy: SessionPolicy = SessionPolicy(), supportsRotationKeys: Bool = true, cleanups: [Cleanup] = [],
-    sender: ProcessIdentity = ProcessIdentity(id: 0)
+    sender: ProcessIdentity = ProcessIdentity(id: 0), issuer: String? = nil, revokesRefreshTokens: Bool = false
   ) {
+    self.issuer = issuer
+    self.revokesRefreshTokens = revokesRefreshTokens
     self.sender = sender
     self.policy = policy
     self.supportsRotationKeys = supportsRotationKeys
@@ -381,6 +387,9 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
+  /// Whether a session is in use that nothing can end at the server.
+  package var isWithoutHandle: Bool { live.map { !$0.hasOnlyAccess && $0.stored.revocation == nil } ?? false }
+
   /// Whether a refresh token has been sent, or the session is being ended, and the outcome is not stored yet.
   package var isRefreshUnsettled: Bool {
     let isLate = work.values.contains { purpose in

@@ -44,8 +44,9 @@ public enum VaultReading: Sendable, Hashable {
   case value(VaultEntry)
   /// Confirmed: the vault is empty.
   case absent
-  /// The refresh item is locked; the access item was read and is valid until it expires.
-  case accessOnly(SessionID, Profile?, StoredAccess)
+  /// The refresh item is locked; the access item was read: the session without refresh token and handle, valid until its access
+  /// token expires.
+  case accessOnly(StoredSession)
   case trouble(VaultError)
 }
 

@@ -5,7 +5,7 @@ public enum VaultEdit: Sendable, Hashable {
   /// The server has refused the request with this key.
   case forgetSignIn(RotationKey)
   /// A sign-in. A former session becomes a tombstone with the reason ``EndReason/replaced``, and with `steps` if it belonged to
-  /// another account.
+  /// another account. A conflict if that is another server's.
   case begin(StoredSession, steps: [String] = [])
   /// The write-ahead of a refresh: stores `key` unless a key is pending already. Only if the session holds `token`, and
   /// `access`, if given: where refresh tokens do not rotate, only the access token shows that another process has refreshed.
@@ -19,9 +19,10 @@ public enum VaultEdit: Sendable, Hashable {
   case note(SessionID, RefreshAttempt, as: RefreshAttempt?)
   /// A refresh has succeeded: stores the successor and clears the pending key and attempt. Only if the session holds `sent`.
   ///
-  /// `usedKey` tells whether the server used the rotation key.
+  /// `usedKey` tells whether the server used the rotation key. A session without a revocation handle gets `revocation`.
   case advance(
-    SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?, usedKey: Bool = false)
+    SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?, usedKey: Bool = false,
+    revocation: RevocationHandle? = nil)
   /// The server replaced the credential in requests, as it may with a cookie. Only if the session holds that one, so that of two
   /// concurrent responses the second is merged. If the same secret is also the revocation handle, the new one replaces it.
   case renew(SessionID, holding: Credential, with: StoredAccess)
@@ -46,6 +47,13 @@ public enum VaultEdit: Sendable, Hashable {
   case cleaned(SessionID, steps: [String])
   /// The session was used.
   case touch(SessionID, at: Moment)
+  /// The session is this server's: it was stored without a server, or the server had another name.
+  case claim(SessionID, issuer: String)
+  /// Takes over the content of another place. Of two sessions the later one stays, and the other has ended with the reason
+  /// ``EndReason/replaced``; an end that either place knows holds. A conflict if one of the two is another server's.
+  case receive(VaultEntry)
+  /// The content is in another place: nothing stays. Only if it is still the one of this revision.
+  case vacate(revision: UInt64)
   /// Another edit, together with the audit log's progress, which never goes back. If that edit writes nothing, neither does
   /// this.
   indirect case noting(AuditHead, VaultEdit)
@@ -68,7 +76,7 @@ public enum VaultEdit: Sendable, Hashable {
     switch self {
     case .begin, .endWhatever: true
     case .prepareSignIn, .forgetSignIn, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell,
-      .postpone, .cleaned, .touch:
+      .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       false
     case .noting(_, let edit): edit.replacesCorruptContent
     }
@@ -91,6 +99,7 @@ public enum VaultEdit: Sendable, Hashable {
       guard entry.signIn?.key == key else { return .unchanged }
       new.signIn = nil
     case .begin(let session, let steps):
+      if let former = entry.session, session.isOfAnotherServer(than: former) { return .conflict }
       new.signIn = nil
       if let former = new.session, former.id != session.id {
         let isAnother = session.isOfAnotherAccount(than: former)
@@ -115,13 +124,14 @@ public enum VaultEdit: Sendable, Hashable {
     case .note(let id, let former, let attempt):
       guard let session = entry.session, session.id == id, session.attempt == former else { return .conflict }
       new.session?.attempt = attempt
-    case .advance(let id, let sent, let successor, let access, let profile, let usedKey):
+    case .advance(let id, let sent, let successor, let access, let profile, let usedKey, let handle):
       guard let session = entry.session, session.id == id, session.refresh == sent else { return .conflict }
       new.session?.refresh = successor
       new.session?.rotationKeys = session.rotationKeys.after(usedKey)
       new.session?.isRotated = successor != sent || session.isRotated == true
       // At a server without handles the refresh token itself ends the session: then the newest one is needed.
       if session.revocation?.secret == sent.secret { new.session?.revocation = RevocationHandle(successor.secret) }
+      if session.revocation == nil { new.session?.revocation = handle }
       new.session?.pendingKey = nil
       new.session?.attempt = nil
       new.session?.access = access
@@ -193,6 +203,18 @@ public enum VaultEdit: Sendable, Hashable {
     case .touch(let id, let time):
       guard entry.session?.id == id else { return .conflict }
       new.session?.activeAt = time
+    case .claim(let id, let issuer):
+      guard let session = entry.session, session.id == id else { return .conflict }
+      guard session.issuer != issuer else { return .unchanged }
+      new.session?.issuer = issuer
+    case .receive(let other):
+      if let theirs = other.session, let own = entry.session, theirs.isOfAnotherServer(than: own) { return .conflict }
+      new.receive(other)
+      guard (new.session, new.tombstones) != (entry.session, entry.tombstones) else { return .unchanged }
+    case .vacate(let revision):
+      guard entry.revision == revision else { return .conflict }
+      guard !entry.isEmpty else { return .unchanged }
+      new = VaultEntry(revision: new.revision)
     case .noting(let head, let edit):
       guard case .write(let written) = edit.applied(to: entry) else { return edit.applied(to: entry) }
       new = written
@@ -208,7 +230,33 @@ extension VaultEntry {
     add(
       Tombstone(
         session: former.id, reason: reason, endedAt: time, revocation: former.revocation, account: former.profile?.id,
-        steps: steps))
+        issuer: former.issuer, steps: steps))
+  }
+
+  /// Ends the session, if there is one.
+  package mutating func endSession(_ reason: EndReason, at time: Moment) {
+    if let session { bury(session, reason: reason, at: time, steps: []) }
+  }
+
+  /// The content of two places as one.
+  package mutating func receive(_ other: VaultEntry) {
+    if let theirs = other.session, tombstone(of: theirs.id) == nil {
+      if let own = session, own.id != theirs.id {
+        let isLater = theirs.startedAt.wall > own.startedAt.wall
+        let (former, later) = isLater ? (own, theirs) : (theirs, own)
+        bury(former, reason: .replaced, at: later.startedAt, steps: [])
+        session = later
+      } else if session == nil {
+        session = theirs
+      }
+    }
+    for tombstone in other.tombstones where self.tombstone(of: tombstone.session) == nil {
+      if let own = session, own.id == tombstone.session {
+        bury(own, reason: tombstone.reason, at: tombstone.endedAt, steps: tombstone.steps)
+      } else if !tombstone.isFinished || session == nil && tombstones.isEmpty {
+        add(tombstone)
+      }
+    }
   }
 
   /// Frees the ID for another session. Some servers give one ID to all sessions of a single sign-on: a pending revocation with

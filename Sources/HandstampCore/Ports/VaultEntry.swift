@@ -48,6 +48,8 @@ public struct StoredSession: Sendable, Hashable {
   public var isRotated: Bool?
   /// The handle that ends the session at the server; `nil` if there is none.
   public var revocation: RevocationHandle?
+  /// The server that issued the tokens; `nil` if that was not stored. See ``BackendAbilities/issuer``.
+  public var issuer: String?
   /// What authorizes requests; `nil` if there is nothing yet.
   public var access: StoredAccess?
   /// When the session began.
@@ -60,8 +62,10 @@ public struct StoredSession: Sendable, Hashable {
   public init(
     id: SessionID, profile: Profile?, refresh: RefreshToken?, pendingKey: RotationKey? = nil,
     attempt: RefreshAttempt? = nil, revocation: RevocationHandle?, access: StoredAccess?, startedAt: Moment,
-    activeAt: Moment, isRemembered: Bool = true, rotationKeys: RotationKeyUse = .unknown, isRotated: Bool? = nil
+    activeAt: Moment, isRemembered: Bool = true, rotationKeys: RotationKeyUse = .unknown, isRotated: Bool? = nil,
+    issuer: String? = nil
   ) {
+    self.issuer = issuer
     self.rotationKeys = rotationKeys
     self.isRotated = isRotated
     self.isRemembered = isRemembered
@@ -97,10 +101,23 @@ extension StoredSession {
     return rotationKeys == .unknown ? .ifOffered : .always
   }
 
-  /// Whether it is known to belong to another account; `false` if either does not name its account.
+  /// The part that can be read while the refresh item is locked.
+  package var withAccessOnly: StoredSession {
+    var copy = self
+    (copy.refresh, copy.pendingKey, copy.revocation) = (nil, nil, nil)
+    return copy
+  }
+
+  /// Whether it belongs, or may belong, to another account: a session that does not name its account may be any person's.
   package func isOfAnotherAccount(than other: StoredSession) -> Bool {
-    guard let own = profile?.id, let theirs = other.profile?.id else { return false }
-    return own != theirs
+    guard let own = profile?.id, let theirs = other.profile?.id else { return true }
+    return own != theirs || isOfAnotherServer(than: other)
+  }
+
+  /// Whether another server issued it; `false` if either server is not known.
+  package func isOfAnotherServer(than other: StoredSession) -> Bool {
+    guard let own = issuer, let theirs = other.issuer else { return false }
+    return !own.isSameServer(as: theirs)
   }
 }
 
@@ -132,6 +149,8 @@ public struct Tombstone: Sendable, Hashable {
   public var revocation: RevocationHandle?
   /// The account, while work is pending; `nil` afterwards, or if unknown.
   public var account: AccountID?
+  /// The server to which the revocation is sent; `nil` if that was not stored.
+  public var issuer: String?
   /// When the revocation is retried, after a response that decided nothing; `nil` for at once.
   public var delay: DeliveryDelay?
   /// The names of the clean-up steps that have not run yet.
@@ -142,8 +161,9 @@ public struct Tombstone: Sendable, Hashable {
 
   public init(
     session: SessionID, reason: EndReason, endedAt: Moment, revocation: RevocationHandle?, account: AccountID? = nil,
-    delay: DeliveryDelay? = nil, steps: [String] = []
+    issuer: String? = nil, delay: DeliveryDelay? = nil, steps: [String] = []
   ) {
+    self.issuer = issuer
     self.delay = delay
     self.account = account
     self.steps = steps

@@ -27,6 +27,9 @@ public enum VaultError: Error, Sendable, Hashable {
   /// The stored bytes are not a valid vault. The next sign-in sets them aside and takes their place; a sign-out removes them,
   /// and those set aside earlier. Any other write fails. The session in them is not revoked at the server.
   case corrupt
+  /// The vault holds the session of another server, whose URL the text gives. It is neither sent to this one nor erased, and no
+  /// session can begin in its place: `formerly:` says that both are one server, and a sign-out ends it.
+  case otherServer(String)
   /// The vault is unavailable for another reason: an I/O error, an unmounted disk, a lock held by another process. The text
   /// says which.
   case unavailable(String)
@@ -36,7 +39,7 @@ public enum VaultError: Error, Sendable, Hashable {
     switch self {
     case .locked, .corrupt: nil
     case .full(let text), .permissions(let text), .newerFormat(let text), .wrongKey(let text), .passphrase(let text),
-      .unavailable(let text):
+      .otherServer(let text), .unavailable(let text):
       text
     }
   }
@@ -52,6 +55,7 @@ extension VaultError: HandstampError {
     case .wrongKey: "storage_wrong_key"
     case .passphrase: "storage_passphrase"
     case .corrupt: "storage_corrupt"
+    case .otherServer: "storage_other_server"
     case .unavailable: "storage_unavailable"
     }
   }
@@ -64,6 +68,7 @@ extension VaultError: HandstampError {
     case .newerFormat: .updateApp
     case .wrongKey, .passphrase: .restoreKey
     case .corrupt: .signIn
+    case .otherServer: .fixConfiguration
     case .unavailable: .retry(after: nil)
     }
   }
@@ -74,6 +79,7 @@ extension VaultError: CustomStringConvertible {
     switch self {
     case .locked: "the device or its secret store is locked"
     case .corrupt: "the stored session is damaged"
+    case .otherServer(let server): "the stored session belongs to another server, \(server)"
     case .full(let text), .permissions(let text), .newerFormat(let text), .wrongKey(let text), .passphrase(let text),
       .unavailable(let text):
       text
@@ -89,6 +95,7 @@ extension VaultError: CustomStringConvertible {
     case .newerFormat(let text): .newerFormat("\(text); \(fact)")
     case .wrongKey(let text): .wrongKey("\(text); \(fact)")
     case .passphrase(let text): .passphrase("\(text); \(fact)")
+    case .otherServer: self
     case .unavailable(let text): .unavailable("\(text); \(fact)")
     }
   }

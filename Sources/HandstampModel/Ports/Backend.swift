@@ -41,14 +41,27 @@ public struct BackendAbilities: Sendable {
   /// 9457) is `session_ended`. Matched as an origin (scheme, host, port); responses of other origins do not end the session.
   /// `nil` (the default) if no API's response ends it.
   public var sessionEndingOrigin: String?
+  /// The server that issues the tokens: the issuer's URL (RFC 8414 section 2), or the URL of the server. It is stored with each
+  /// session, whose tokens are sent to no other server: a vault that holds another server's session is
+  /// ``VaultError/otherServer(_:)``. Compared without regard to the case of scheme and host, the usual port, and slashes at the
+  /// end. `nil` (the default) if that is not checked.
+  public var issuer: String?
+  /// Whether every ``TokenResponse`` names the issuer, so that a list of accounts tells servers apart by it.
+  package var namesIssuer = false
+  /// Whether the refresh token ends its session at the server (RFC 7009), so that a session that was taken over without a
+  /// ``TokenResponse/revocation`` can be revoked with it. Default `false`.
+  public var revokesRefreshTokens: Bool
   /// How requests carry the credential; `nil` (the default) for a bearer token (RFC 6750), and for a DPoP-bound token, to whose
   /// requests the transport adds the proof.
   public var credential: (any RequestCredential)?
 
   public init(
     supportsRotationKeys: Bool = false, sessionEndingOrigin: String? = nil,
-    credential: (any RequestCredential)? = nil, reuse: RefreshTokenReuse? = nil, supportsTargets: Bool = false
+    credential: (any RequestCredential)? = nil, reuse: RefreshTokenReuse? = nil, supportsTargets: Bool = false,
+    issuer: String? = nil, revokesRefreshTokens: Bool = false
   ) {
+    self.issuer = issuer
+    self.revokesRefreshTokens = revokesRefreshTokens
     self.supportsTargets = supportsTargets
     self.reuse = reuse
     self.supportsRotationKeys = supportsRotationKeys

@@ -28,4 +28,7 @@ public struct DeviceID: Identifier {
 public struct SessionID: Identifier {
   public let rawValue: String
   public init(rawValue: String) { self.rawValue = rawValue }
+
+  /// Whether the ID was made on this device, because the server gave none.
+  package var isLocal: Bool { rawValue.hasPrefix("local.") }
 }

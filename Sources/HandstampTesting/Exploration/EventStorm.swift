@@ -244,8 +244,8 @@ package struct EventStorm {
     case .read(let operation):
       var reading: VaultReading = vault.isEmpty ? .absent : .value(vault)
       if let trouble { reading = .trouble(trouble) }
-      if !surely, roll(8) == 0, let session = vault.session, let access = session.access {
-        reading = .accessOnly(session.id, session.profile, access)
+      if !surely, roll(8) == 0, let session = vault.session, session.access != nil {
+        reading = .accessOnly(session.withAccessOnly)
       }
       handle(.read(operation, reading))
     case .edit(let operation, let edit):

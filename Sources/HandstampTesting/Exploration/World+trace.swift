@@ -56,7 +56,8 @@ extension World {
     case .postpone(let session, _, _): "postpone the revocation of \(short(session))"
     case .tell(let session, _, _): "revoke with a newer token of \(short(session))"
     case .putBack(let session, let revision): "restore \(short(session.id)) of revision \(revision)"
-    case .advance(let session, let sent, let next, _, _, _): "advance \(short(session)) \(short(sent)) → \(short(next))"
+    case .advance(let session, let sent, let next, _, _, _, _):
+      "advance \(short(session)) \(short(sent)) → \(short(next))"
     case .renew(let session, _, _): "renew \(short(session))"
     case .end(let session, let token, let reason, _, _):
       "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"
@@ -65,6 +66,9 @@ extension World {
     case .delivered(let session, _): "delivered \(short(session))"
     case .cleaned(let session, let steps): "cleaned \(short(session)): \(steps.joined(separator: " "))"
     case .noting(_, let edit): short(edit)
+    case .claim(let session, let issuer): "claim \(short(session)) for \(issuer)"
+    case .receive: "receive"
+    case .vacate: "vacate"
     case .touch(let session, _): "touch \(short(session))"
     }
   }

@@ -56,8 +56,8 @@ extension World {
       if limits.faults.contains(.troubleReadsAsAbsence) { return .absent }
       return .trouble(vaultState == .locked ? .locked : .unavailable("out of order"))
     case .accessOnly:
-      guard let session = vault.session, let access = session.access else { return .trouble(.locked) }
-      return .accessOnly(session.id, session.profile, access)
+      guard let session = vault.session, session.access != nil else { return .trouble(.locked) }
+      return .accessOnly(session.withAccessOnly)
     }
   }
 
@@ -105,7 +105,7 @@ extension World {
       if limits.goesBack == 0 { new.revision = 0 }  // Histories with the same result are one state.
       if new.session?.refresh != vault.session?.refresh { older = vault }
       if limits.goesBack == 0 { older = nil }
-      if case .advance(_, let sent, _, _, _, _) = edit { presented[sent] = nil }
+      if case .advance(_, let sent, _, _, _, _, _) = edit { presented[sent] = nil }
       if limits.oneSessionEach, case .begin(let session, _) = edit { judgeBeginning(session) }
       if case .advance = edit, thief.map({ $0.successes > 0 }) ?? false { thief?.victimSteps += 1 }
       bury(by: edit, of: index)
@@ -132,7 +132,7 @@ extension World {
     case .prepare: !limits.faults.contains(.keyIsNotDurable)
     case .begin: !limits.faults.contains(.signInIsNotDurable)
     case .prepareSignIn, .forgetSignIn, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury, .delivered, .tell,
-      .postpone, .cleaned, .touch, .noting:
+      .postpone, .cleaned, .touch, .claim, .receive, .vacate, .noting:
       true
     }
   }
@@ -161,7 +161,7 @@ extension World {
         }
       }
     case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered,
-      .tell, .postpone, .cleaned, .touch, .noting:
+      .tell, .postpone, .cleaned, .touch, .claim, .receive, .vacate, .noting:
       break
     }
   }
@@ -197,13 +197,13 @@ extension World {
     switch edit {
     case .end(let session, holding: .some, let reason, let time, _) where limits.faults.contains(.endsWithoutComparing):
       .end(vault.session?.id ?? session, holding: nil, reason: reason, at: time)
-    case .advance(let session, _, let successor, let access, _, _)
+    case .advance(let session, _, let successor, let access, _, _, _)
     where limits.faults.contains(.advancesWithoutComparing):
       .begin(
         StoredSession(
           id: session, profile: Profile(id: AccountID("ada"), name: "ada"), refresh: successor,
           revocation: RevocationHandle(session.rawValue), access: access, startedAt: now, activeAt: now))
-    case .advance(let session, let sent, _, let access, let profile, _)
+    case .advance(let session, let sent, _, let access, let profile, _, _)
     where limits.faults.contains(.successorIsNotStored):
       .advance(session, sent: sent, to: sent, access: access, profile: profile)
     case .prepare(let session, holding: let token, replacing: _, let key, let attempt, let former)
@@ -227,7 +227,7 @@ extension World {
     case .touch(let session, _) where limits.faults.contains(.activityIsIgnored):
       .touch(session, at: vault.session?.startedAt ?? now)
     case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury,
-      .delivered, .tell, .postpone, .cleaned, .touch, .noting:
+      .delivered, .tell, .postpone, .cleaned, .touch, .claim, .receive, .vacate, .noting:
       edit
     }
   }

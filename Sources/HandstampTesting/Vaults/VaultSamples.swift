@@ -41,6 +41,7 @@ public enum VaultSamples {
     var endless = session("endless")
     endless.access?.lifetime = nil
     endless.profile?.isAnonymous = true
+    endless.issuer = "https://id.example.org/ü"
     var foreign = session("ünï-cødé 🔑 \u{0}\n")
     foreign.profile = Profile(id: AccountID(""), name: "A\u{308}da / ../../etc \u{202e}")
     foreign.refresh = RefreshToken(Secret(bytes: [0, 255, 128, 10, 0]))

@@ -29,9 +29,28 @@ extension KeychainVault {
     }
   }
 
+  /// Moves the items to the vault's group, without a change of their content.
+  func gathered() async throws(VaultError) -> Found {
+    let folder = try VaultFolder(folder).openOrMake()
+    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
+    defer { lock.unlock() }
+    var found = try find()
+    guard found.items.contains(where: { $0.group != accessGroup }) else { return found }
+    var entry = found.entry
+    entry.revision += 1
+    try write(entry, over: found, .receive(entry))
+    signal(entry.revision, in: folder)
+    found.entry = entry
+    return found
+  }
+
   /// Writes the items in an order that guarantees two things: the access item never shows a session that is not in the
   /// refresh item, and there is a refresh item at every instant.
   private func write(_ new: VaultEntry, over found: Found, _ edit: VaultEdit) throws(VaultError) {
+    if new.isEmpty {
+      try remove(accessKey)
+      return try remove(refreshKey)
+    }
     if found.entry.session?.id != new.session?.id || new.session?.access == nil { try remove(accessKey) }
     do throws(VaultError) {
       let isBeginning = if case .begin = edit.plain { true } else { false }
@@ -54,13 +73,10 @@ extension KeychainVault {
     }
     guard let session = new.session, session.access != nil else { return }
     if session.access == found.entry.session?.access, former.isEmpty { return }
-    var copy = session
-    copy.refresh = nil
-    copy.pendingKey = nil
-    copy.revocation = nil
     // Failures are ignored: the copy may lag, and the authoritative item is stored.
     try? write(
-      VaultEntry(revision: new.revision, session: copy), to: accessKey, class: .accessToken, former: [], begins: true)
+      VaultEntry(revision: new.revision, session: session.withAccessOnly), to: accessKey, class: .accessToken,
+      former: [], begins: true)
   }
 
   /// Renames the broken item to the first free name.

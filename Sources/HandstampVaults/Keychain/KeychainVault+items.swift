@@ -31,19 +31,23 @@ extension KeychainVault {
     case .failure(.itemNotFound): return nil
     case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
     }
-    var newest: VaultEntry?
+    var entries: [VaultEntry] = []
     var isBroken = false
     for item in items {
       do throws(VaultError) {
-        let entry = try KeychainFormat.decode(item.data, account: account)
-        if newest.map({ $0.revision < entry.revision }) ?? true { newest = entry }
+        entries.append(try KeychainFormat.decode(item.data, account: account))
       } catch {
         // An entry from a newer program takes precedence over all others.
         guard error == .corrupt else { throw error }
         isBroken = true
       }
     }
-    if let newest { return Found(entry: newest, items: items) }
+    entries.sort { $0.revision > $1.revision }
+    if var entry = entries.first {
+      // In several groups, as after a downgrade: neither hides what is newer in the other.
+      for other in entries.dropFirst() { entry.receive(other) }
+      return Found(entry: entry, items: items)
+    }
     if isBroken { throw .corrupt }
     return nil
   }
@@ -68,10 +72,8 @@ extension KeychainVault {
   func readAccess() -> VaultReading? {
     guard case .success(let items) = keychain.copy(accessKey, group: nil) else { return nil }
     let entries = items.compactMap { try? KeychainFormat.decode($0.data, account: account) }
-    guard let newest = entries.max(by: { $0.revision < $1.revision })?.session, let access = newest.access else {
-      return nil
-    }
-    return .accessOnly(newest.id, newest.profile, access)
+    guard let newest = entries.max(by: { $0.revision < $1.revision })?.session, newest.access != nil else { return nil }
+    return .accessOnly(newest.withAccessOnly)
   }
 
   /// Updates the item, or adds it if missing.

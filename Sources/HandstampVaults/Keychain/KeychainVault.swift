@@ -18,7 +18,7 @@ public import HandstampCore
 /// - Broken items are ``VaultError/corrupt``. The next sign-in renames them; only a sign-out removes them. Items in a
 ///   newer format are ``VaultError/newerFormat(_:)`` and are never touched.
 /// - An item found in another access group, because the app did not share one before, moves to this vault's group with
-///   the next write.
+///   the next read or write. Of items in several groups, neither hides what is newer in another.
 /// - Reinstalling the app erases nothing: keychain items outlive the app, and so does the session.
 ///
 /// Lock files and a file that signals changes are kept in a folder of the app's choice; they contain no secrets. An app
@@ -51,7 +51,13 @@ public struct KeychainVault: Vault {
   /// Reads the entry without taking a lock.
   @concurrent public func read() async -> VaultReading {
     do throws(VaultError) {
-      let found = try find()
+      var found = try find()
+      // Programs that have only the group must find it there. If that fails now, it may succeed at the next read.
+      if found.items.contains(where: { accessGroup != nil && $0.group != accessGroup }),
+        let moved = try? await gathered()
+      {
+        found = moved
+      }
       return found.entry.isEmpty ? .absent : .value(found.entry)
     } catch {
       return (error == .locked ? readAccess() : nil) ?? .trouble(error)

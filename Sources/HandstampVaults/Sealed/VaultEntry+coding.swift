@@ -9,11 +9,13 @@ extension VaultEntry {
     let session = session.map { session in
       let secrets = [session.refresh?.secret, session.revocation?.secret, session.access?.credential.secret]
       return secrets.reduce(1024) { $0 + ($1?.count ?? 0) }
-        + session.id.rawValue.utf8.count + (session.profile.map { $0.id.rawValue.utf8.count + $0.name.utf8.count } ?? 0)
+        + session.id.rawValue.utf8.count + (session.issuer?.utf8.count ?? 0)
+        + (session.profile.map { $0.id.rawValue.utf8.count + $0.name.utf8.count } ?? 0)
     }
     return tombstones.reduce((session ?? 0) + 64) {
       $0 + 256 + $1.session.rawValue.utf8.count + ($1.revocation?.secret.count ?? 0)
-        + ($1.account?.rawValue.utf8.count ?? 0) + $1.steps.reduce(0) { $0 + 8 + $1.utf8.count }
+        + ($1.account?.rawValue.utf8.count ?? 0) + ($1.issuer?.utf8.count ?? 0)
+        + $1.steps.reduce(0) { $0 + 8 + $1.utf8.count }
     }
   }
 
@@ -104,6 +106,7 @@ extension StoredSession {
     if let attempt { writer.field(9) { attempt.write(to: &$0) } }
     if rotationKeys != .unknown { writer.field(10, [rotationKeys.rawValue]) }
     if let isRotated { writer.field(11, [isRotated ? 1 : 0]) }
+    if let issuer { writer.field(12, issuer) }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
@@ -118,6 +121,7 @@ extension StoredSession {
     var activeAt: Moment?
     var rotationKeys = RotationKeyUse.unknown
     var isRotated: Bool?
+    var issuer: String?
     let isSession = FieldReader.fields(fields) { tag, value in
       switch tag {
       case 1:
@@ -146,6 +150,9 @@ extension StoredSession {
       // A value of a later version counts as none: then no repeat is free.
       case 10: rotationKeys = (value.first.flatMap { RotationKeyUse(rawValue: $0) }) ?? .ignored
       case 11: isRotated = !value.elementsEqual([0])
+      case 12:
+        issuer = FieldReader.text(value)
+        return issuer != nil
       default: break
       }
       return true
@@ -154,7 +161,8 @@ extension StoredSession {
     self.init(
       id: SessionID(id), profile: profile, refresh: refresh, pendingKey: pendingKey, attempt: attempt,
       revocation: revocation,
-      access: access, startedAt: startedAt, activeAt: activeAt, rotationKeys: rotationKeys, isRotated: isRotated)
+      access: access, startedAt: startedAt, activeAt: activeAt, rotationKeys: rotationKeys, isRotated: isRotated,
+      issuer: issuer)
   }
 }
 
@@ -293,6 +301,7 @@ extension Tombstone {
         delay.last.write(to: &$0)
       }
     }
+    if let issuer { writer.field(8, issuer) }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
@@ -303,6 +312,7 @@ extension Tombstone {
     var endedAt: Moment?
     var revocation: RevocationHandle?
     var delay: DeliveryDelay?
+    var issuer: String?
     let isTombstone = FieldReader.fields(fields) { tag, value in
       switch tag {
       case 1:
@@ -326,6 +336,9 @@ extension Tombstone {
           let last = Moment(fields: rest)
         else { return false }
         delay = DeliveryDelay(attempts: Int(attempts), last: last)
+      case 8:
+        issuer = FieldReader.text(value)
+        return issuer != nil
       default: break
       }
       return true
@@ -333,6 +346,6 @@ extension Tombstone {
     guard isTombstone, let session, let reason, let endedAt else { return nil }
     self.init(
       session: SessionID(session), reason: reason, endedAt: endedAt, revocation: revocation,
-      account: account.map { AccountID($0) }, delay: delay, steps: steps)
+      account: account.map { AccountID($0) }, issuer: issuer, delay: delay, steps: steps)
   }
 }

@@ -103,7 +103,7 @@ extension VaultEdit {
   /// Whether the edit writes something irreplaceable and may therefore use the reserve.
   var mayUseRoom: Bool {
     switch plain {
-    case .advance, .bury: true
+    case .advance, .bury, .vacate: true
     default: endsSession
     }
   }
@@ -113,7 +113,7 @@ extension VaultEdit {
     switch self {
     case .end, .endWhatever: true
     case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .bury, .delivered, .tell,
-      .postpone, .cleaned, .touch:
+      .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       false
     case .noting(_, let edit): edit.endsSession
     }

@@ -7,7 +7,10 @@ struct MyServer: Backend {
   let transport: any Transport
 
   /// No rotation keys; a 401 of this server with the code `session_ended` ends the session.
-  var abilities: BackendAbilities { BackendAbilities(sessionEndingOrigin: url.absoluteString) }
+  var abilities: BackendAbilities {
+    BackendAbilities(
+      sessionEndingOrigin: url.absoluteString, issuer: url.absoluteString, revokesRefreshTokens: true)
+  }
 
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take()  // one sign-in at a time, across all processes
@@ -42,10 +45,13 @@ struct MyServer: Backend {
   }
 
   private func tokens(_ json: [String: Any]) -> TokenResponse? {
-    guard let access = json["access"] as? String, let refresh = json["refresh"] as? String else { return nil }
+    guard let access = json["access"] as? String else { return nil }
+    // A refresh may leave the refresh token as it is, and say nothing of it.
+    let refresh = json["refresh"] as? String
     let lifetime = (json["expires_in"] as? Int).map { Duration.seconds($0) }
     let profile = (json["user"] as? String).map { Profile(id: AccountID($0), name: $0) }
-    let tokens = TokenSet(access: AccessToken(access), expiresIn: lifetime, refresh: RefreshToken(refresh))
-    return TokenResponse(tokens: tokens, profile: profile, revocation: RevocationHandle(refresh))
+    let tokens = TokenSet(
+      access: AccessToken(access), expiresIn: lifetime, refresh: refresh.map { RefreshToken($0) })
+    return TokenResponse(tokens: tokens, profile: profile)
   }
 }

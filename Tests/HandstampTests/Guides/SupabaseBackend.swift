@@ -9,7 +9,11 @@ struct SupabaseBackend: Backend {
   let apiKey: String
   let transport: any Transport
 
-  var abilities: BackendAbilities { BackendAbilities() }
+  /// A refresh token is accepted again for 10 s, the project's default; its last one ends the session at the server.
+  var abilities: BackendAbilities {
+    BackendAbilities(
+      reuse: .overlap(.seconds(10)), issuer: project.absoluteString, revokesRefreshTokens: true)
+  }
 
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take()
@@ -102,15 +106,15 @@ struct SupabaseBackend: Backend {
     var message: String?
 
     var tokens: TokenResponse? {
-      guard let access_token, let refresh_token else { return nil }
+      guard let access_token else { return nil }
       let profile = user.map {
         Profile(id: AccountID($0.id), name: $0.email ?? $0.id, isAnonymous: $0.is_anonymous ?? false)
       }
       return TokenResponse(
         tokens: TokenSet(
           access: AccessToken(access_token), expiresIn: expires_in.map { .seconds($0) },
-          refresh: RefreshToken(refresh_token)),
-        profile: profile, revocation: RevocationHandle(refresh_token))
+          refresh: refresh_token.map { RefreshToken($0) }),
+        profile: profile)
     }
   }
 }

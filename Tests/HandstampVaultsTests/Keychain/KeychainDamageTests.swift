@@ -74,8 +74,8 @@ import Testing
       #expect(entry == before || entry == after, "interrupted after \(limit) calls")
       if wasWhole { #expect(entry == after) }
       phone.device.set(.locked)
-      if case .accessOnly(let id, _, _) = await phone.vault().read() {
-        #expect(id == entry.session?.id, "interrupted after \(limit) calls")
+      if case .accessOnly(let session) = await phone.vault().read() {
+        #expect(session.id == entry.session?.id, "interrupted after \(limit) calls")
       }
     }
     #expect(wasWhole)

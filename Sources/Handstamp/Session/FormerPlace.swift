@@ -1,0 +1,73 @@
+import Crypto
+public import HandstampCore
+import HandstampSupport
+import HandstampVaults
+
+/// Where a session may still be, because an earlier version of the program kept it there: it moves to the vault at the first use, and
+/// nothing stays behind.
+///
+/// ```swift
+/// SessionManager(server: url, formerly: [.vault(.platform("hello")), .server("https://old.example.org")])
+/// ```
+///
+/// A move is repeated until it is complete, also after a crash at any point; until then the session is in one of the two places. While
+/// the former place is locked or cannot be read and the vault holds no session, the vault reports that trouble: it is not known whether
+/// a user is signed in. Of two sessions, the one that began later goes on, and the other one is revoked. Leave the line in the
+/// program for as long as an earlier version may be updated.
+public struct FormerPlace: Sendable {
+  package enum Kind: Sendable {
+    case server(String)
+    case vault(any Vault)
+    case accounts(any AccountsIndex, vault: @Sendable (AccountID) -> any Vault)
+    case tokens(
+      read: @Sendable () async throws -> TokenResponse?, remove: @Sendable () async throws -> Void)
+  }
+  package let kind: Kind
+
+  package init(kind: Kind) { self.kind = kind }
+
+  /// Another URL of the same server, by which sessions were begun: they go on at the new one. Without this line, a session of
+  /// another URL is ``VaultError/otherServer(_:)``, and its tokens are not sent.
+  public static func server(_ url: String) -> FormerPlace { FormerPlace(kind: .server(url)) }
+
+  /// Another vault, such as one with another name, without an access group, or a file instead of the keychain.
+  public static func vault(_ vault: any Vault) -> FormerPlace { FormerPlace(kind: .vault(vault)) }
+
+  /// The list of `Accounts` of the program `name`: the active account's session moves, those of the other accounts are revoked.
+  ///
+  /// - Parameter vault: the vault of an account, as it was passed to `Accounts`; `nil` for the platform's.
+  public static func accounts(
+    of name: String, vault: (@Sendable (AccountID) -> any Vault)? = nil
+  ) -> FormerPlace {
+    FormerPlace(
+      kind: .accounts(FileAccountsIndex.platform(name), vault: vault ?? { PlatformVault.platform(name, account: $0) }))
+  }
+
+  /// Tokens that the app stored itself.
+  ///
+  /// - Parameters:
+  ///   - read: Returns them; `nil` if there are none. Throws if that is not known now, as on a locked device. A lifetime of zero
+  ///     means that the first use refreshes.
+  ///   - remove: Removes them, once the vault holds them.
+  public static func tokens(
+    read: @escaping @Sendable () async throws -> TokenResponse?, remove: @escaping @Sendable () async throws -> Void
+  ) -> FormerPlace {
+    FormerPlace(kind: .tokens(read: read, remove: remove))
+  }
+}
+
+extension TokenResponse {
+  /// The session of tokens that the app stored itself. The same tokens give the same ID, so that none is taken over twice.
+  func takenOver(at now: Moment, by abilities: BackendAbilities) -> StoredSession {
+    let secret = tokens.refresh?.secret ?? tokens.credential.secret
+    let digest = secret.withExposedBytes { Array(SHA256.hash(data: Array($0)).prefix(16)) }
+    let handle =
+      revocation ?? (abilities.revokesRefreshTokens ? tokens.refresh.map { RevocationHandle($0.secret) } : nil)
+    return StoredSession(
+      id: session ?? SessionID("local." + Base64URL.encode(digest)), profile: profile, refresh: tokens.refresh,
+      revocation: handle,
+      access: StoredAccess(
+        tokens.credential, lifetime: tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
+      startedAt: now, activeAt: now, issuer: abilities.issuer ?? issuer)
+  }
+}

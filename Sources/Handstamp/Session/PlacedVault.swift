@@ -1,0 +1,254 @@
+import HandstampCore
+import HandstampSupport
+
+/// A vault as one server's program may use it: what lies there is that server's, and what lies in former places has moved there.
+///
+/// A session of another server is neither shown nor sent nor erased, except by a sign-out; nor is what is pending for one.
+final class PlacedVault: Vault {
+  private let vault: any Vault
+  private let abilities: BackendAbilities
+  private let former: [FormerPlace]
+  private let clock: any SessionClock
+  private let moves: Moves
+
+  init(_ vault: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], clock: any SessionClock) {
+    self.vault = vault
+    self.abilities = abilities
+    self.former = former
+    self.clock = clock
+    moves = Moves(isDone: former.allSatisfy(\.isName))
+  }
+
+  // MARK: Vault
+
+  @concurrent func read() async -> VaultReading {
+    let trouble = await settle()
+    switch await vault.read() {
+    case .value(let entry):
+      let outcome = await claimed(entry)
+      // What is in the former place may be newer, or all there is.
+      if let trouble, entry.session == nil { return .trouble(trouble) }
+      switch outcome {
+      case .success(let entry): return entry.isEmpty ? .absent : .value(entry)
+      case .failure(let trouble): return .trouble(trouble)
+      }
+    case .accessOnly(let session):
+      if let other = stranger(session) { return .trouble(.otherServer(other)) }
+      return .accessOnly(session)
+    case .absent: return trouble.map { .trouble($0) } ?? .absent
+    case .trouble(let trouble): return .trouble(trouble)
+    }
+  }
+
+  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
+    let trouble = await settle()
+    if case .endWhatever(.replaced, _, _, _) = edit.plain, case .trouble(let error) = await read() {
+      return .failed(error)
+    }
+    var outcome = await vault.edit(edit)
+    if case .begin = edit.plain, case .conflict(let entry) = outcome, case .success(let own) = await claimed(entry),
+      own.session?.issuer != entry.session?.issuer
+    {
+      outcome = await vault.edit(edit)
+    }
+    // A sign-out ends the session in the former place as well.
+    if case .endWhatever = edit.plain, let trouble { return .failed(trouble) }
+    switch outcome {
+    case .done(let entry):
+      return await claimed(entry).map { VaultOutcome.done($0) }.valueOrFailure
+    case .conflict(let entry):
+      return await claimed(entry).map { VaultOutcome.conflict($0) }.valueOrFailure
+    case .failed: return outcome
+    }
+  }
+
+  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await vault.lock(within: limit)
+  }
+
+  /// Refused before the user's input is sent if no session could be stored.
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    let lock = try await vault.lockSignIn(within: limit)
+    if case .trouble(.otherServer(let server)) = await read() {
+      lock.unlock()
+      throw .otherServer(server)
+    }
+    return lock
+  }
+
+  func changes() -> AsyncStream<Void> { vault.changes() }
+
+  // MARK: Whose it is
+
+  /// The server of a session that is not this one's; `nil` if it is, or may be.
+  private func stranger(_ session: StoredSession) -> String? {
+    guard let issuer = session.issuer, let own = abilities.issuer, !isOwn(issuer, own) else { return nil }
+    return issuer
+  }
+
+  private func isOwn(_ issuer: String, _ own: String) -> Bool {
+    issuer.isSameServer(as: own)
+      || former.contains { place in
+        if case .server(let name) = place.kind { name.isSameServer(as: issuer) } else { false }
+      }
+  }
+
+  /// The entry as this server's program sees it. A session without a server, or with a former name of it, gets the present one.
+  private func claimed(_ entry: VaultEntry) async -> Result<VaultEntry, VaultError> {
+    guard let own = abilities.issuer else { return .success(entry) }
+    var entry = entry
+    if let session = entry.session, session.issuer != own {
+      if let other = stranger(session) { return .failure(.otherServer(other)) }
+      // If it cannot be written now, it is at the next read.
+      if case .done(let written) = await vault.edit(.claim(session.id, issuer: own)) { entry = written }
+      entry.session?.issuer = own
+    }
+    for index in entry.tombstones.indices {
+      guard let issuer = entry.tombstones[index].issuer, !isOwn(issuer, own) else { continue }
+      entry.tombstones[index].revocation = nil
+      entry.tombstones[index].delay = nil
+    }
+    return .success(entry)
+  }
+
+  // MARK: Moves
+
+  /// Moves what is in former places, one place after the other. Returns the trouble that keeps it from being complete.
+  private func settle() async -> VaultError? {
+    if moves.isDone { return nil }
+    return await moves.run { [self] () async throws(VaultError) in
+      for place in former {
+        switch place.kind {
+        case .server: break
+        case .vault(let former): try await move(from: former)
+        case .accounts(let index, let vault): try await moveActive(of: index, vault)
+        case .tokens(let read, let remove): try await takeOver(read, remove)
+        }
+      }
+    }
+  }
+
+  private func moveActive(
+    of index: any AccountsIndex, _ vault: @Sendable (AccountID) -> any Vault
+  ) async throws(VaultError) {
+    let list = try await index.read().get()
+    let active = list.active ?? (list.accounts.count == 1 ? list.accounts[0].id : nil)
+    for id in list.accounts.map(\.id) + list.leaving {
+      try await move(from: vault(id), isInUse: id == active)
+      _ = try await index.edit(.remove(id)).get()
+      _ = try await index.edit(.left(id)).get()
+    }
+  }
+
+  /// - Parameter isInUse: `false` if its session ends here.
+  private func move(from former: any Vault, isInUse: Bool = true) async throws(VaultError) {
+    if case .absent = await former.read() { return }
+    // No program refreshes with what is about to move.
+    let lock = try await former.lock(within: .seconds(10))
+    defer { lock.unlock() }
+    for _ in 0..<8 {
+      switch await former.read() {
+      case .absent: return
+      case .accessOnly: throw .locked
+      // Its session is lost, which is no reason to refuse a sign-in.
+      case .trouble(.corrupt): return
+      case .trouble(let trouble): throw trouble
+      case .value(let entry):
+        if let session = entry.session, let other = stranger(session) { throw .otherServer(other) }
+        var moved = entry
+        if !isInUse { moved.endSession(.replaced, at: clock.now()) }
+        try await write(.receive(moved))
+        switch await former.edit(.vacate(revision: entry.revision)) {
+        case .done: return
+        case .conflict: break
+        case .failed(let trouble): throw trouble
+        }
+      }
+    }
+    throw .unavailable("the former place of the session is written to all the time")
+  }
+
+  private func takeOver(
+    _ read: @Sendable () async throws -> TokenResponse?, _ remove: @Sendable () async throws -> Void
+  ) async throws(VaultError) {
+    let tokens: TokenResponse?
+    do { tokens = try await read() } catch {
+      throw (error as? VaultError) ?? .unavailable("the app's former tokens cannot be read: \(type(of: error))")
+    }
+    guard let tokens else { return }
+    // Tokens of no use are not worth a failure.
+    if (try? tokens.validate(isBearer: abilities.usesBearerTokens)) != nil {
+      let session = tokens.takenOver(at: clock.now(), by: abilities)
+      if case .value(let entry) = await vault.read(), let own = entry.session, own.id != session.id {
+        // The user has signed in since: what the app forgot to remove is revoked.
+        let rest = Tombstone(
+          session: session.id, reason: .replaced, endedAt: session.startedAt, revocation: session.revocation,
+          issuer: session.issuer)
+        try await write(.bury(rest))
+      } else {
+        try await write(.receive(VaultEntry(session: session)))
+      }
+    }
+    do { try await remove() } catch {
+      throw .unavailable("the app's former tokens cannot be removed: \(type(of: error))")
+    }
+  }
+
+  private func write(_ edit: VaultEdit) async throws(VaultError) {
+    var outcome = await vault.edit(edit)
+    if case .conflict(let found) = outcome {
+      _ = try await claimed(found).get()
+      outcome = await vault.edit(edit)
+    }
+    switch outcome {
+    case .done: return
+    case .conflict(let found): throw .otherServer(found.session?.issuer ?? "")
+    case .failed(let trouble): throw trouble
+    }
+  }
+}
+
+/// The moves of one vault: one run at a time, until one is complete.
+private final class Moves: Sendable {
+  private struct State {
+    var isDone: Bool
+    var running: Task<VaultError?, Never>?
+  }
+  private let state: Locked<State>
+
+  init(isDone: Bool) { state = Locked(State(isDone: isDone)) }
+
+  var isDone: Bool { state.withLock { $0.isDone } }
+
+  func run(_ work: @escaping @Sendable () async throws(VaultError) -> Void) async -> VaultError? {
+    let task = state.withLock { state in
+      if let running = state.running { return running }
+      let task = Task<VaultError?, Never> { [self] in
+        var trouble: VaultError?
+        do throws(VaultError) { try await work() } catch { trouble = error }
+        self.state.withLock { state in
+          state.running = nil
+          state.isDone = trouble == nil
+        }
+        return trouble
+      }
+      state.running = task
+      return task
+    }
+    return await task.value
+  }
+}
+
+extension FormerPlace {
+  /// Whether it is a name of the server, and no place.
+  var isName: Bool { if case .server = kind { true } else { false } }
+}
+
+extension Result where Success == VaultOutcome, Failure == VaultError {
+  fileprivate var valueOrFailure: VaultOutcome {
+    switch self {
+    case .success(let outcome): outcome
+    case .failure(let trouble): .failed(trouble)
+    }
+  }
+}

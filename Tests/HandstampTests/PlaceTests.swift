@@ -1,0 +1,295 @@
+import Handstamp
+import HandstampCore
+import HandstampSupport
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+/// A vault that stops working after a number of edits, as when its program is killed there.
+final class DyingVault: Vault {
+  private let base: any Vault
+  private let left: Locked<Int>
+
+  init(_ base: any Vault, _ left: Locked<Int>) { (self.base, self.left) = (base, left) }
+
+  @concurrent func read() async -> VaultReading {
+    left.withLock({ $0 }) > 0 ? await base.read() : .trouble(.unavailable("dead"))
+  }
+  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
+    let isAlive = left.withLock { left in
+      left -= 1
+      return left >= 0
+    }
+    return isAlive ? await base.edit(edit) : .failed(.unavailable("dead"))
+  }
+  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await base.lock(within: limit)
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `The place of a session` {
+  private static let policy = SessionPolicy(
+    refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1, base: .zero))
+
+  private struct Rig {
+    let clock = ManualClock()
+    let server: TestServer
+    let vault = MemoryVault()
+    let other = MemoryVault()
+
+    init(_ issuer: String = "https://a.example.org") throws { server = try TestServer(clock: clock, issuer: issuer) }
+
+    func open(_ vault: any Vault, at server: TestServer? = nil, formerly: [FormerPlace] = []) -> SessionController {
+      SessionController(
+        backend: server ?? self.server, vault: vault, formerly: formerly, policy: policy, clock: clock)
+    }
+
+    func signIn(_ vault: any Vault, as name: String = "ada") async throws -> SessionID {
+      try await open(vault).signIn { try await server.signIn(name) }.session
+    }
+  }
+
+  @Test func `is checked for its server, which no other one gets a token of`() async throws {
+    let rig = try Rig()
+    let session = try await rig.signIn(rig.vault)
+    let stranger = try TestServer(clock: rig.clock, issuer: "https://b.example.org")
+    rig.clock.advance(by: .seconds(3600))
+    let wrong = SessionError.storage(.otherServer("https://a.example.org"))
+    let app = rig.open(rig.vault, at: stranger)
+    await #expect(throws: wrong) { try await app.token() }
+    var wasAsked = false
+    await #expect(throws: wrong) {
+      try await app.signIn {
+        try await SignInTurn.take()
+        wasAsked = true
+        return try await stranger.signIn("ada")
+      }
+    }
+    #expect(!wasAsked)
+    await #expect(throws: wrong) { try await app.signIn(remember: false) { try await stranger.signIn("ada") } }
+    #expect(await stranger.rotations == 0)
+    #expect(try await rig.open(rig.vault).token().secret.count > 0)
+    #expect(try await rig.server.isLive(session))
+    // The user signs out all the same; the session's own server is told by its own program.
+    #expect(await app.signOut().storageError == nil)
+    _ = try await rig.open(rig.vault, at: stranger).signIn { try await stranger.signIn("ada") }
+    #expect(await rig.open(rig.vault, at: stranger).waitForRevocations(timeout: .seconds(60)))
+    #expect(try await rig.server.isLive(session))
+    await rig.open(rig.vault, at: stranger).signOut()
+    #expect(await rig.open(rig.vault).waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !rig.server.isLive(session))
+  }
+
+  @Test func `goes on at a server that says by which URL it was known`() async throws {
+    let rig = try Rig()
+    let session = try await rig.signIn(rig.vault)
+    guard case .value(let entry) = await rig.vault.read() else { throw Unexpected() }
+    let moved = SessionController(
+      backend: Renamed(rig.server, "https://new.example.org"), vault: rig.vault,
+      formerly: [.server("HTTPS://a.example.org/")], policy: Self.policy, clock: rig.clock)
+    rig.clock.advance(by: .seconds(3600))
+    _ = try await moved.token()
+    #expect(try await rig.server.isLive(session))
+    // From then on it is that server's, with and without the line.
+    let later = SessionController(
+      backend: Renamed(rig.server, "https://new.example.org"), vault: rig.vault, policy: Self.policy, clock: rig.clock)
+    _ = try await later.token()
+    guard case .value(let now) = await rig.vault.read() else { throw Unexpected() }
+    #expect(entry.session?.issuer == "https://a.example.org" && now.session?.issuer == "https://new.example.org")
+  }
+
+  @Test func `that an older version stored without a server becomes this server's`() async throws {
+    let rig = try Rig()
+    let older = try TestServer(clock: rig.clock)
+    let session = try await rig.open(rig.vault, at: older).signIn { try await older.signIn("ada") }
+    _ = try await rig.open(rig.vault, at: rig.server).token()
+    guard case .value(let entry) = await rig.vault.read() else { throw Unexpected() }
+    #expect(entry.session?.id == session.session && entry.session?.issuer == "https://a.example.org")
+  }
+
+  /// Ends the program at each edit of the move.
+  @Test func `changes without a sign-out, whatever ends the program, and leaves nothing behind`() async throws {
+    var wasWhole = false
+    for limit in 0..<8 where !wasWhole {
+      let rig = try Rig()
+      let session = try await rig.signIn(rig.other)
+      rig.clock.advance(by: .seconds(3600))
+      let left = Locked(limit)
+      let dying = rig.open(
+        DyingVault(rig.vault, left), formerly: [.vault(DyingVault(rig.other, left))])
+      wasWhole = (try? await dying.token()) != nil
+      let next = rig.open(rig.vault, formerly: [.vault(rig.other)])
+      _ = try await next.token()
+      guard case .signedIn(let facts) = next.state else { throw Unexpected() }
+      #expect(facts.session == session)
+      #expect(await rig.other.read() == .absent)
+      // And back.
+      let back = rig.open(rig.other, formerly: [.vault(rig.vault)])
+      _ = try await back.token()
+      #expect(await rig.vault.read() == .absent)
+      await back.signOut()
+      #expect(await back.waitForRevocations(timeout: .seconds(60)))
+      #expect(try await !rig.server.isLive(session))
+      let last = rig.open(rig.vault, formerly: [.vault(rig.other)])
+      await #expect(throws: SessionError.signedOut(.signedOut)) { try await last.token() }
+    }
+    #expect(wasWhole)
+  }
+
+  @Test func `keeps the later of two sessions, and revokes the other one`() async throws {
+    for laterIsThere in [false, true] {
+      let rig = try Rig()
+      let first = try await rig.signIn(laterIsThere ? rig.vault : rig.other)
+      rig.clock.advance(by: .seconds(60))
+      let second = try await rig.signIn(laterIsThere ? rig.other : rig.vault)
+      let app = rig.open(rig.vault, formerly: [.vault(rig.other)])
+      _ = try await app.token()
+      guard case .signedIn(let facts) = app.state else { throw Unexpected() }
+      #expect(facts.session == second)
+      #expect(await app.waitForRevocations(timeout: .seconds(60)))
+      #expect(try await !rig.server.isLive(first))
+      #expect(try await rig.server.isLive(second))
+    }
+  }
+
+  @Test func `knows of an end that only the former place has seen`() async throws {
+    let rig = try Rig()
+    let session = try await rig.signIn(rig.vault)
+    guard case .value(let entry) = await rig.vault.read() else { throw Unexpected() }
+    // Half moved, then signed out by the older version.
+    let former = MemoryVault(entry)
+    _ = await former.edit(.endWhatever(.signedOut, at: rig.clock.now()))
+    let app = rig.open(rig.vault, formerly: [.vault(former)])
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await app.token() }
+    #expect(await app.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !rig.server.isLive(session))
+  }
+
+  @Test func `is not known while the former one cannot be read`() async throws {
+    let rig = try Rig()
+    _ = try await rig.signIn(rig.other)
+    let locked = FaultyVault(rig.other)
+    await locked.set { $0 = .locked }
+    let app = rig.open(rig.vault, formerly: [.vault(locked)])
+    await #expect(throws: SessionError.storage(.locked)) { try await app.token() }
+    await locked.set { $0 = .init() }
+    #expect(try await app.token().secret.count > 0)
+    #expect(await rig.other.read() == .absent)
+  }
+
+  @Test func `takes over an app's own tokens once, whatever ends the program`() async throws {
+    for stops in 0..<4 {
+      let rig = try Rig()
+      let grant = try await rig.server.signIn("ada")
+      let session = try #require(grant.session)
+      var bare = TokenResponse(tokens: grant.tokens, profile: grant.profile)
+      bare.tokens.expiresIn = .zero
+      let old = Locked<TokenResponse?>(bare)
+      let removals = Locked(0)
+      let place = FormerPlace.tokens(read: { old.withLock { $0 } }) {
+        if removals.withLock({
+          $0 += 1; return $0
+        }) <= (stops == 3 ? 1 : 0) {
+          throw Unexpected()
+        }
+        old.withLock { $0 = nil }
+      }
+      let left = Locked(stops)
+      _ = try? await rig.open(stops < 3 ? DyingVault(rig.vault, left) : rig.vault, formerly: [place]).token()
+      let app = rig.open(rig.vault, formerly: [place])
+      _ = try await app.token()
+      #expect(old.withLock { $0 } == nil)
+      #expect(try await rig.server.isLive(session))
+      let report = await app.signOut()
+      #expect(report.isUnrevoked)
+      await #expect(throws: SessionError.signedOut(.signedOut)) {
+        try await rig.open(rig.vault, formerly: [place]).token()
+      }
+    }
+  }
+}
+
+extension `The place of a session` {
+  private typealias Session = SessionManager<TestServer, Void>
+
+  @MainActor private func accounts(
+    _ rig: Rig, _ index: MemoryAccountsIndex, _ vaults: Locked<[AccountID: MemoryVault]>, formerly: [FormerPlace] = []
+  ) async -> Accounts<TestServer, Void> {
+    let adopted = Locked<[AccountID: FormerPlace]>([:])
+    let accounts = Accounts<TestServer, Void>(
+      index: index, clock: rig.clock, follows: false, formerly: formerly, adopted: adopted
+    ) { account in
+      let vault = vaults.withLock { vaults in
+        let vault = vaults[account] ?? MemoryVault()
+        vaults[account] = vault
+        return vault
+      }
+      return Session(
+        backend: rig.server, vault: vault, formerly: adopted.withLock { $0[account] }.map { [$0] } ?? [], baseURL: base,
+        transport: StubTransport { _ in .init(status: 200) }, policy: Self.policy, clock: rig.clock
+      ) { _ in }
+    }
+    await accounts.load()
+    return accounts
+  }
+
+  @MainActor @Test func `of a person is refused to another one, whose session is revoked`() async throws {
+    let rig = try Rig()
+    let accounts = await accounts(rig, MemoryAccountsIndex(), Locked([:]))
+    let ada = try await accounts.add { try await rig.server.signIn("ada") }
+    let session = try #require(accounts.session(of: ada))
+    let bob = try await rig.server.signIn("bob")
+    await #expect(throws: SessionError.refused(code: "other_account", detail: "the tokens belong to another account")) {
+      try await session.signIn { bob }
+    }
+    #expect(session.currentUser?.name == "ada")
+    #expect(await session.controller.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !rig.server.isLive(try #require(bob.session)))
+    // Herself again, and him as an account of his own.
+    try await session.signIn { try await rig.server.signIn("ada") }
+    let other = try await accounts.add { try await rig.server.signIn("bob") }
+    #expect(accounts.accounts.map(\.id) == [ada, other])
+    #expect(accounts.session(of: other)?.currentUser?.name == "bob")
+  }
+
+  @MainActor @Test func `of one session becomes an account, and the other way round`() async throws {
+    let rig = try Rig()
+    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+    let session = try await rig.signIn(rig.vault)
+    rig.clock.advance(by: .seconds(3600))
+    for _ in 0..<2 {
+      let accounts = await accounts(rig, index, vaults, formerly: [.vault(rig.vault)])
+      #expect(accounts.accounts.map(\.name) == ["ada"])
+      _ = try await #require(accounts.active).controller.token()
+      #expect(await rig.vault.read() == .absent)
+    }
+    let accounts = await accounts(rig, index, vaults)
+    // She is the same person by a sign-in of her own.
+    try await accounts.add { try await rig.server.signIn("bob") }
+    #expect(accounts.listedID(of: try await rig.server.signIn("ada")) == accounts.activeID)
+    let back = rig.open(
+      rig.vault,
+      formerly: [FormerPlace(kind: .accounts(index, vault: { id in vaults.withLock { $0[id] ?? MemoryVault() } }))])
+    _ = try await back.token()
+    guard case .signedIn(let facts) = back.state else { throw Unexpected() }
+    #expect(facts.session == session)
+    #expect(await back.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await rig.server.isLive(session))
+    guard case .success(let list) = await index.read() else { throw Unexpected() }
+    #expect(list.accounts.isEmpty && list.leaving.isEmpty)
+  }
+}
+
+private struct Unexpected: Error {}
+
+/// The same server by another URL.
+private struct Renamed: Backend {
+  let server: TestServer
+  let abilities: BackendAbilities
+  init(_ server: TestServer, _ issuer: String) {
+    self.server = server
+    abilities = BackendAbilities(supportsRotationKeys: true, issuer: issuer)
+  }
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult { await server.refresh(request) }
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { await server.revoke(handle) }
+}
