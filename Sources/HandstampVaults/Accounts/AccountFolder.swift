@@ -80,6 +80,13 @@ package struct ProgramFolder: Sendable, Hashable {
 
   package var vaults: String { path + "/vault" }
 
+  /// A file beside a program's folder, if `vaults` are a program's.
+  static func note(ofVaults vaults: String) -> (folder: String, name: String)? {
+    guard let base = ProgramFolder.base, vaults.hasPrefix(base + "/"), vaults.hasSuffix("/vault") else { return nil }
+    let name = vaults.dropFirst(base.count + 1).dropLast("/vault".count)
+    return name.isEmpty || name.contains("/") ? nil : (base, ".\(name).vault")
+  }
+
   #if canImport(Darwin)
   private static var base: String? {
     #if os(tvOS)

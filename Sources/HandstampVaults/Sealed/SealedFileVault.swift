@@ -17,7 +17,8 @@ public import HandstampCore
 ///   the end is written into the freed space. If that fails too, the edit fails, although neither the session nor the
 ///   pending revocations of earlier ones are stored any more.
 /// - A folder in which this program has seen data and that is missing now is ``VaultError/unavailable(_:)``, and is
-///   not created again: its disk may have been unmounted. Reading never creates a folder.
+///   not created again: its disk may have been unmounted. Reading never creates a folder. For a folder in the platform's
+///   place, a note beside it tells that to later processes, too.
 /// - An account without data has no file. Its revisions keep rising nevertheless: the last one is noted in the
 ///   account's lock file, as far as a full disk allows.
 ///

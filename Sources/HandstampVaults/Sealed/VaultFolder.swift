@@ -12,18 +12,27 @@ struct VaultFolder: Sendable {
   let path: String
   /// The folder in which data was found last.
   private let seen = Locked<FileStatus.Place?>(nil)
+  /// Tells later processes that there was data, for a folder in the platform's place: its disk may be mounted there.
+  private let note: (folder: String, name: String)?
 
   private static let vanished = VaultError.unavailable("the vault folder is missing; is its disk mounted?")
 
-  init(_ path: String) { self.path = path }
+  init(_ path: String) {
+    self.path = path
+    note = ProgramFolder.note(ofVaults: path)
+  }
 
-  /// Opens the folder. Returns `nil` if it is missing, no data was seen in it, and it is not to be created.
+  /// Opens the folder. Returns `nil` if it is missing, no data was ever seen in it, and it is not to be created.
   func open(making: Bool = false) throws(VaultError) -> PosixFile? {
     guard path.hasPrefix("/") else { throw .unavailable("the path of the vault folder must be absolute") }
     let known = seen.withLock { $0 }
     let opened = making && known == nil ? try PosixFile.makeFolder(path) : try PosixFile.folder(path)
     guard let opened else {
       if known != nil { throw VaultFolder.vanished }
+      if let note, isNoted {
+        throw .unavailable(
+          "the vault folder is missing: mount its disk, or remove \(note.folder)/\(note.name) if it is lost")
+      }
       return nil
     }
     let status = try opened.status()
@@ -55,7 +64,17 @@ struct VaultFolder: Sendable {
   /// Records that there is data in `folder`.
   func confirm(_ folder: PosixFile) throws(VaultError) {
     let place = try folder.status().place
-    seen.withLock { $0 = place }
+    let former = seen.withLock { seen in
+      defer { seen = place }
+      return seen
+    }
+    // Failures are ignored: then a later process does not know.
+    if former == nil, let note, !isNoted { _ = try? PosixFile.folder(note.folder)?.openOrCreate(note.name) }
+  }
+
+  private var isNoted: Bool {
+    guard let note else { return false }
+    return (try? PosixFile.folder(note.folder)?.open(note.name, flags: O_RDONLY)) ?? nil != nil
   }
 }
 

@@ -114,6 +114,39 @@ extension Processes {
       }
     }
 
+    @Test func `says that its folder is missing if there ever was one`() async throws {
+      try await Rig.run { stage in
+        let state = stage.folder + "/state"
+        try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+        let server = stage.address.text
+        let (email, password) = (stage.email, stage.password)
+        func handstamp(_ arguments: String..., input: String = "") async throws -> Child.Outcome {
+          let child = try Child(arguments, variables: ["HOME": state, "XDG_STATE_HOME": state], input: input)
+          return try await within(.seconds(60), arguments.joined(separator: " ")) { try await child.outcome() }
+        }
+        try expectRefusal(
+          try await handstamp("token", "--json"), .signInNeeded, code: "signed_out", hint: "handstamp login")
+        let begun = try await handstamp("signup", email, "--server", server, input: password + "\n")
+        #expect(begun.status == 0, "\(begun.words)")
+        // Its disk is unmounted.
+        try FileManager.default.moveItem(atPath: state + "/handstamp", toPath: state + "/elsewhere")
+        try expectRefusal(
+          try await handstamp("token", "--json"), .vault, code: "storage_unavailable", naming: "is missing",
+          hint: "handstamp doctor")
+        #expect(!FileManager.default.fileExists(atPath: state + "/handstamp"))
+        try FileManager.default.moveItem(atPath: state + "/elsewhere", toPath: state + "/handstamp")
+        #expect(try await handstamp("token").status == 0)
+        // Lost for good: the message says what to do.
+        try FileManager.default.removeItem(atPath: state + "/handstamp")
+        let refused = try await handstamp("login", email, "--server", server, input: password + "\n")
+        #expect(refused.words.contains("remove \(state)/.handstamp.vault if it is lost"), "\(refused.words)")
+        try FileManager.default.removeItem(atPath: state + "/.handstamp.vault")
+        let again = try await handstamp("login", email, "--server", server, input: password + "\n")
+        #expect(again.status == 0, "\(again.words)")
+        #expect(try await handstamp("token").status == 0)
+      }
+    }
+
     @Test func `keeps two homes apart, and leaves nothing outside of them`() async throws {
       try await Rig.run { stage in
         let user = stage.folder + "/user"
