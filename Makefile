@@ -41,7 +41,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
 
-.PHONY: help bench-peers bench-deps instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help bench-peers bench-deps instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate guides server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -81,6 +81,10 @@ simulate: ## runs SEEDS=n histories of client, server, user and thief on all cor
 	@$(SWIFT) build $(BUILD) -c release --product HandstampSimulator
 	@$(RELEASE)/HandstampSimulator \
 	  $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),20000))
+
+guides: deps ## follows the guides one after the other on one device, ending the app in between (SEED=n, DEEP=1 for every order of up to four)
+	$(SWIFT) build $(BUILD) --build-tests
+	@$(if $(DEEP),HANDSTAMP_DEEP=1) $(if $(SEED),SEED=$(SEED)) $(SWIFT) test $(BUILD) --skip-build --filter GuideMovesTests
 
 server: deps ## runs a test server on http://127.0.0.1:8080
 	@$(SWIFT) build $(BUILD) --product handstamp
@@ -157,7 +161,7 @@ check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes un
 	TSAN_OPTIONS=suppressions=scripts/tsan-suppressions \
 	  $(UNOPTIMIZED) test $(BUILD) -debug-info-format dwarf --sanitize=thread --scratch-path .build/tsan \
 	  --filter 'HandstampTests|HandstampCoreTests|HandstampVaultsTests'
-	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries|is fixed by the command'
+	HANDSTAMP_DEEP=1 $(SWIFT) test $(BUILD) --filter 'fifty expiries|is fixed by the command|Ten thousand sessions|GuideMovesTests'
 	SWIFT="$(SWIFT)" sh scripts/outside --deep
 	$(MAKE) release
 	/usr/bin/python3 scripts/instructions $(RELEASE)/handstamp release
