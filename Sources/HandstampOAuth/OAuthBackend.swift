@@ -107,7 +107,7 @@ public struct OAuthBackend: Backend {
         case .never: false
         }
       if sendsKey { fields.append(("rotation_key", request.key.wireText)) }
-      response = try await send(fields, to: metadata.tokenEndpoint, timeout: OAuthBackend.patience)
+      response = try await send(fields, to: metadata.tokenEndpoint, timeout: request.patience)
     } catch {
       throw RefreshProblem(result: .noDecision(error.failure, retryAfter: error.retryAfter))
     }
@@ -125,9 +125,6 @@ public struct OAuthBackend: Backend {
     let answer = try TokenAnswer(body, isBound: prover != nil)
     return metadata.isHandstamp ? answer : answer.withoutAdditions
   }
-
-  /// Longer than any response is awaited: the caller measures the time in which the program ran, and cancels.
-  private static let patience: Duration = .seconds(24 * 3600)
 
   /// Exchanges the result of the user's sign-in for tokens.
   ///

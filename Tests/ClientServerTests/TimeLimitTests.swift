@@ -31,6 +31,7 @@ import Testing
         }
       }
     ),
+    ("key", keyed.patience < policy.responseTimeout),
     (
       "patience",
       ([nil, .never, .predecessor, .notRotated] + overlaps.map { .overlap($0) } as [RefreshTokenReuse?]).allSatisfy {
@@ -46,6 +47,13 @@ import Testing
     ("sign-in", requestTimeout < SignInTurn.patience),
     ("code", requestTimeout < CodeGrant.life),
   ]
+
+  private static var keyed: RefreshRequest {
+    var random = SystemRandomNumberGenerator()
+    var request = RefreshRequest(token: RefreshToken("token"), key: RotationKey(from: &random))
+    request.isRepeatable = true
+    return request
+  }
 
   private static func rule(_ overlap: Duration) -> RepeatRule {
     RepeatRule(reuse: .overlap(overlap), timeout: policy.responseTimeout)

@@ -8,21 +8,41 @@ import HandstampLoopback
 import HandstampOAuth
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing
 
+/// Notes how long a response to each refresh is awaited.
+private final class Patience: Transport {
+  let base: any Transport
+  let limits = Locked<[Duration]>([])
+  init(_ base: any Transport) { self.base = base }
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    if String(decoding: request.body, as: UTF8.self).contains("grant_type=refresh_token") {
+      limits.withLock { $0.append(request.timeout) }
+    }
+    return try await base.send(request)
+  }
+
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    try await base.open(request)
+  }
+}
+
 /// Our OAuth client at our own server, over a network that loses and doubles.
 @Suite(.timeLimit(.minutes(10))) struct `An OAuth session at our own server` {
   private struct Rig {
-    let network = LossyTransport(AsyncHTTPTransport.shared)
+    let network: LossyTransport
     let vault = MemoryVault()
     let clock = LaterClock()
     let backend: OAuthBackend
     let server: OwnServer
 
-    init(_ server: OwnServer, prover: DPoPProver? = nil) {
+    init(_ server: OwnServer, prover: DPoPProver? = nil, over transport: any Transport = AsyncHTTPTransport.shared) {
       self.server = server
+      network = LossyTransport(transport)
       backend = OAuthBackend(
         OAuthClient(issuer: server.url, id: "app", scopes: ["profile"]), transport: network, proving: prover)
     }
@@ -92,6 +112,21 @@ import Testing
         _ = try await rig.controller().token()
       }
       #expect(try await rig.misused() == 0)
+    }
+  }
+
+  /// Before a response has said that keys are used, one may be awaited for longer, because a repeat may cost the session.
+  @Test func `awaits silence for 20 s only, once a repeat is free`() async throws {
+    try await OwnServer.run { server async throws in
+      let network = Patience(AsyncHTTPTransport.shared)
+      let rig = Rig(server, over: network)
+      let controller = rig.controller()
+      try await rig.signIn(controller)
+      for _ in 0..<2 {
+        rig.clock.advance(by: .seconds(601))
+        _ = try await controller.token()
+      }
+      #expect(network.limits.withLock { $0.last } == .seconds(20))
     }
   }
 

@@ -127,10 +127,10 @@ extension SessionMachine {
       live?.adopt(session, in: now.boot)
       live?.refresh?.state = .sending(operation, token, since: now)
       if !isKeyed { live?.attemptState = .open }
-      let asking = Effect.askRefresh(
-        operation,
-        RefreshRequest(
-          token: token, key: key, keyUse: session.keyUse, target: live?.refresh?.target))
+      var request = RefreshRequest(
+        token: token, key: key, keyUse: session.keyUse, target: live?.refresh?.target)
+      request.isRepeatable = isKeyed
+      let asking = Effect.askRefresh(operation, request)
       return isKeyed ? [asking] : [asking, startTimer(.answer, after: limit - noted)]
     case .conflict(let entry):
       // The attempt was not recorded.

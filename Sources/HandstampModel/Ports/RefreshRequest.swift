@@ -9,6 +9,8 @@ public struct RefreshRequest: Sendable, Hashable {
   /// The access token that is wanted; `nil` (the default) for the session's own. Only with
   /// ``BackendAbilities/supportsTargets``.
   public var target: TokenTarget?
+  /// Whether the same request is repeated freely if its response does not arrive.
+  package var isRepeatable = false
 
   public init(token: RefreshToken, key: RotationKey, keyUse: KeyUse = .ifOffered, target: TokenTarget? = nil) {
     self.target = target
@@ -16,6 +18,10 @@ public struct RefreshRequest: Sendable, Hashable {
     self.key = key
     self.keyUse = keyUse
   }
+
+  /// How long a backend awaits the response: that of a request that is repeated freely as long as any other; otherwise longer than it
+  /// is awaited, because the session measures the time in which the program ran, and cancels.
+  package var patience: Duration { isRepeatable ? .seconds(20) : .seconds(24 * 3600) }
 
   /// When a refresh carries its rotation key. Disregarded with ``BackendAbilities/supportsRotationKeys``.
   public enum KeyUse: Sendable, Hashable {
