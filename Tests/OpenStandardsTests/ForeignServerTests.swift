@@ -77,6 +77,19 @@ import Testing
     }
   }
 
+  @Test func `is told of the server's overlap without another sign-in`() async throws {
+    try await OAuthTerminal.run(["--rotate"]) { terminal in
+      expect(try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app"), 0)
+      func repeats() async throws -> String {
+        try await terminal.run("status").words + (try await terminal.run("status").out)
+      }
+      #expect(try await repeats().contains("login --overlap SECONDS"))
+      let told = try await terminal.run("login --overlap 30")
+      expect(told, 0, "already signed in")
+      #expect(try await repeats().contains("cost nothing within the server's overlap"))
+    }
+  }
+
   @Test func `keeps how an erased account signed in until its session is revoked`() async throws {
     try await OAuthTerminal.run(["--bare-401"]) { terminal in
       let home = Home(path: terminal.home)

@@ -192,6 +192,17 @@ struct SignInAttempt: Sendable {
     say("already signed in as \(account.name) at \(server.text)", account, activate: activate)
   }
 
+  /// Stores what is known of the account's server, without a sign-in.
+  func note(overlap: Int?, of account: Account) throws(Refusal) {
+    guard let overlap else { return }
+    guard var record = try home.oauth(of: account.id) else {
+      throw Refusal(
+        .usage, "\(account.name) does not sign in by OAuth; this server needs no overlap", hint: "leave out --overlap")
+    }
+    record.overlap = overlap
+    try home.save(record, of: account.id)
+  }
+
   /// Stores the server of this sign-in as the last one.
   private func rememberServer() throws(Refusal) {
     var settings = try home.settings()

@@ -66,6 +66,7 @@ struct Login: SessionCommand {
       throw error.hinting(hint)
     }
     if !force, let known = try await attempt.alreadySignedIn(as: email) {
+      try attempt.note(overlap: overlap, of: known)
       return try await attempt.keep(known, tag: tag, activate: list.activates)
     }
     if withToken {
