@@ -152,14 +152,17 @@ struct TokenController: Sendable {
     // Do not remember codes that cannot be genuine: any client may send them, as long as a body may be.
     guard let presented = OneTimeToken(presented: Secret(code)) else { throw OAuthError("invalid_grant") }
     let now = clock.now
-    guard pacing.mayAsk(presented.secret, now: now) else { throw OAuthError("slow_down") }
+    let isPaced = pacing.mayAsk(presented.secret, now: now)
+    let key = try rotationKey(form)
+    // A lost answer may be asked for again at once, with its key.
+    guard isPaced || key != nil else { throw OAuthError("slow_down") }
     let wish = try TokenWish(form, of: client, at: issuer)
     let outcome = try await registry.redeemDevice(
-      presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: try rotationKey(form), now: now
+      presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: key, now: now
     ) { wish.narrowed($0) != nil }
     switch outcome {
     case .signedIn(let new): return try began(new, wish, proof, logger)
-    case .pending: throw OAuthError("authorization_pending")
+    case .pending: throw OAuthError(isPaced ? "authorization_pending" : "slow_down")
     case .denied: throw OAuthError("access_denied")
     case .expired: throw OAuthError("expired_token")
     case .invalid, .late: throw OAuthError("invalid_grant")

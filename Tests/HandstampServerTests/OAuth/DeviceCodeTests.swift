@@ -69,9 +69,11 @@ import Testing
       let device = try await Device(test)
       let (key, other) = ("AAAAAAAAAAAAAAAAAAAAAA", "BBBBBBBBBBBBBBBBBBBBBA")
       #expect(try await device.ask(key: key).json["error"] == "authorization_pending")
+      #expect(try await device.ask(after: .zero, key: key).json["error"] == "slow_down")
       try await device.answer("allow")
       let lost = try TestServer.Session(try await device.ask(key: key))
-      let session = try TestServer.Session(try await device.ask(key: key))
+      // At once: that is no poll.
+      let session = try TestServer.Session(try await device.ask(after: .zero, key: key))
       #expect(session.id == lost.id)
       #expect(session.refresh == lost.refresh)
       let refreshed = try await OAuthApp().refresh(session.refresh, at: test)
