@@ -85,7 +85,7 @@ public struct RefreshPolicy: Sendable, Hashable {
 ///
 /// | work | ends after ``attempts`` | `Retry-After` |
 /// |---|---|---|
-/// | refreshes, ``SessionPolicy/retry`` | yes, for the waiting callers | counts, at most ``cap`` |
+/// | refreshes, ``SessionPolicy/retry`` | yes, for the waiting callers | counts, at most ``cap``; where a second use may end the session, only from the second repeat on |
 /// | revocations, the same policy | no; retries are at least 1 s apart | ignored |
 /// | clean-up steps, the same policy | yes, until the next launch or `retryPendingWork()`; at least 1 s apart | |
 /// | API calls, `APIRetryPolicy` | yes | counts in full; the call ends if it exceeds `maxWait` |

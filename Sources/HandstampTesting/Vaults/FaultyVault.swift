@@ -15,7 +15,7 @@ public import HandstampCore
 public actor FaultyVault: Vault {
   /// The faults from now on. There are none by default.
   public struct Faults: Sendable {
-    /// Returned instead of the stored entry: ``VaultReading/trouble(_:)``, ``VaultReading/accessOnly(_:_:_:)``, or a
+    /// Returned instead of the stored entry: ``VaultReading/trouble(_:)``, ``VaultReading/accessOnly(_:)``, or a
     /// false reading.
     public var reading: VaultReading?
     /// Every edit fails with this error, and nothing is written.

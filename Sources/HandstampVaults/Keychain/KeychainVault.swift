@@ -10,7 +10,7 @@ public import HandstampCore
 /// | canary | no data of the account | whenever the refresh item is |
 ///
 /// - The refresh item is bound to this device.
-/// - While the refresh item is locked, the access item is used alone (``VaultReading/accessOnly(_:_:_:)``).
+/// - While the refresh item is locked, the access item is used alone (``VaultReading/accessOnly(_:)``).
 /// - "Not found" alone is not conclusive: before the first unlock the system may report it for existing items. The
 ///   vault counts as empty only once the canary could be read or created and a second look found no item.
 /// - An item is updated, or added if missing: there is no moment without the token. An update strengthens protection

@@ -47,11 +47,10 @@ struct MyServer: Backend {
   private func tokens(_ json: [String: Any]) -> TokenResponse? {
     guard let access = json["access"] as? String else { return nil }
     // A refresh may leave the refresh token as it is, and say nothing of it.
-    let refresh = json["refresh"] as? String
+    let refresh = (json["refresh"] as? String).map { RefreshToken($0) }
     let lifetime = (json["expires_in"] as? Int).map { Duration.seconds($0) }
     let profile = (json["user"] as? String).map { Profile(id: AccountID($0), name: $0) }
-    let tokens = TokenSet(
-      access: AccessToken(access), expiresIn: lifetime, refresh: refresh.map { RefreshToken($0) })
+    let tokens = TokenSet(access: AccessToken(access), expiresIn: lifetime, refresh: refresh)
     return TokenResponse(tokens: tokens, profile: profile)
   }
 }

@@ -4,7 +4,7 @@ import Handstamp
 
 struct NoAccounts: Backend {
   var abilities: BackendAbilities { BackendAbilities() }
-  @concurrent func refresh(_ token: RefreshToken, key: RotationKey) async -> RefreshResult { .superseded }
+  @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult { .superseded }
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }
 }
 
