@@ -53,17 +53,20 @@ public struct OAuthBackend: Backend {
   public var abilities: BackendAbilities {
     var abilities = BackendAbilities(
       sessionEndingOrigin: client.issuer, reuse: KnownIssuers.reuse(of: client.issuer), supportsTargets: true,
-      issuer: client.issuer, revokesRefreshTokens: true)
+      issuer: client.issuer)
     abilities.namesIssuer = true
     return abilities
   }
 
   @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     do throws(RefreshProblem) {
-      let answer = try await refreshed(request)
+      let (answer, metadata) = try await refreshed(request)
+      // For a session that was taken over without a handle.
+      let handle = handle(of: answer, else: request.token.secret, metadata)
       return .granted(
         TokenResponse(
-          tokens: answer.tokens, session: answer.session_id, acceptsRotationKey: answer.handstamp_rotation_key ?? false,
+          tokens: answer.tokens, session: answer.session_id, revocation: handle,
+          acceptsRotationKey: answer.handstamp_rotation_key ?? false,
           scopes: answer.scope?.split(separator: " ").map(String.init)))
     } catch {
       return error.result
@@ -89,7 +92,9 @@ public struct OAuthBackend: Backend {
   // MARK: The token endpoint
 
   /// Sends one refresh (RFC 6749 section 6). It is sent once, and the response is awaited until the task is cancelled.
-  private func refreshed(_ request: RefreshRequest) async throws(RefreshProblem) -> TokenAnswer {
+  private func refreshed(
+    _ request: RefreshRequest
+  ) async throws(RefreshProblem) -> (TokenAnswer, ServerMetadata) {
     let token = request.token
     var fields = [("grant_type", Secret("refresh_token")), ("refresh_token", token.secret)]
     if let target = request.target {
@@ -114,9 +119,16 @@ public struct OAuthBackend: Backend {
     guard response.status == 200 else {
       throw RefreshProblem(response, isOwn: metadata.isHandstamp, at: time.now())
     }
-    do throws(SessionError) { return try answer(response.body, of: metadata) } catch {
+    do throws(SessionError) { return (try answer(response.body, of: metadata), metadata) } catch {
       throw RefreshProblem(unusable: response.body, error: error, sent: token)
     }
+  }
+
+  /// What ends the session of a token response: its own handle, or the refresh token (RFC 7009); `nil` if nothing does.
+  private func handle(of answer: TokenAnswer, else sent: Secret?, _ metadata: ServerMetadata) -> RevocationHandle? {
+    if let handle = answer.revocation_handle { return RevocationHandle(handle) }
+    guard metadata.revocationEndpoint != nil else { return nil }
+    return (answer.tokens.refresh?.secret ?? sent).map { RevocationHandle($0) }
   }
 
   /// Parses a token response. Handstamp's additions count only at a server whose metadata names them: others may use the same
@@ -154,12 +166,12 @@ public struct OAuthBackend: Backend {
     let response = try await post(fields, to: metadata.tokenEndpoint)
     guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
     let answer = try answer(response.body, of: metadata)
-    let handle = answer.revocation_handle ?? (metadata.revocationEndpoint == nil ? nil : answer.refresh_token)
+    let handle = handle(of: answer, else: nil, metadata)
     let served = response.header("Date").flatMap { UnixTime(httpDate: $0) }
     return TokenResponse(
       tokens: answer.tokens, session: answer.session_id,
       profile: try await profile(answer, metadata, nonce: nonce, served: served),
-      revocation: handle.map { RevocationHandle($0) }, issuer: metadata.issuer,
+      revocation: handle, issuer: metadata.issuer,
       acceptsRotationKey: answer.handstamp_rotation_key ?? false,
       scopes: answer.scope?.split(separator: " ").map(String.init))
   }

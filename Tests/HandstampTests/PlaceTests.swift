@@ -165,6 +165,82 @@ final class DyingVault: Vault {
     #expect(try await !rig.server.isLive(session))
   }
 
+  @Test func `ends with a later sign-out in the former place`() async throws {
+    let rig = try Rig()
+    let first = try await rig.signIn(rig.vault)
+    rig.clock.advance(by: .seconds(60))
+    // A downgrade in between.
+    let second = try await rig.signIn(rig.other, as: "ada")
+    rig.clock.advance(by: .seconds(60))
+    await rig.open(rig.other).signOut()
+    let app = rig.open(rig.vault, formerly: [.vault(rig.other)])
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await app.token() }
+    #expect(await app.waitForRevocations(timeout: .seconds(60)))
+    for session in [first, second] { #expect(try await !rig.server.isLive(session)) }
+  }
+
+  @Test func `takes the newer tokens of a session that an older version went on with in the middle of a move`()
+    async throws
+  {
+    let rig = try Rig()
+    let session = try await rig.signIn(rig.other)
+    guard case .value(let copy) = await rig.other.read() else { throw Unexpected() }
+    _ = await rig.vault.edit(.receive(copy))
+    rig.clock.advance(by: .seconds(3600))
+    _ = try await rig.open(rig.other).token()
+    rig.clock.advance(by: .seconds(3600))
+    let app = rig.open(rig.vault, formerly: [.vault(rig.other)])
+    _ = try await app.token()
+    #expect(await rig.other.read() == .absent)
+    #expect(try await rig.server.isLive(session))
+  }
+
+  @Test func `is not used while the former one still holds the same session`() async throws {
+    let rig = try Rig()
+    let session = try await rig.signIn(rig.other)
+    let stuck = FaultyVault(rig.other)
+    await stuck.set { $0.failing = { if case .vacate = $0.plain { .permissions("read-only") } else { nil } } }
+    let app = rig.open(rig.vault, formerly: [.vault(stuck)])
+    await #expect(throws: SessionError.storage(.permissions("read-only"))) { try await app.token() }
+    // A sign-out ends it there, too.
+    #expect(await app.signOut().storageError == nil)
+    #expect(await app.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !rig.server.isLive(session))
+    guard case .value(let entry) = await rig.other.read() else { throw Unexpected() }
+    #expect(entry.session == nil)
+  }
+
+  @Test func `of a stranger is left where it is, and keeps no one from signing in`() async throws {
+    let rig = try Rig()
+    let stranger = try TestServer(clock: rig.clock, issuer: "https://b.example.org")
+    let theirs = try await rig.open(rig.other, at: stranger).signIn { try await stranger.signIn("ada") }
+    let app = rig.open(rig.vault, formerly: [.vault(rig.other)])
+    await #expect(throws: SessionError.signedOut(nil)) { try await app.token() }
+    try await app.signIn { try await rig.server.signIn("ada") }
+    #expect(await app.signOut().storageError == nil)
+    guard case .value(let entry) = await rig.other.read() else { throw Unexpected() }
+    #expect(entry.session?.id == theirs.session)
+    #expect(try await stranger.isLive(theirs.session))
+  }
+
+  @Test func `takes an app's refresh token without an access token, and leaves tokens of no use alone`() async throws {
+    for (access, refresh, isUsable) in [("", nil, true), ("two words", nil, true), ("", "two words", false)]
+      as [(String, String?, Bool)]
+    {
+      let rig = try Rig()
+      var grant = try await rig.server.signIn("ada")
+      grant.tokens.credential = .accessToken(AccessToken(access))
+      if let refresh { grant.tokens.refresh = RefreshToken(refresh) }
+      let old = Locked<TokenResponse?>(grant)
+      let app = rig.open(
+        rig.vault, formerly: [.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }])
+      #expect(((try? await app.token()) != nil) == isUsable)
+      #expect((old.withLock { $0 } == nil) == isUsable)
+      // The user can sign in all the same.
+      try await app.signIn { try await rig.server.signIn("ada") }
+    }
+  }
+
   @Test func `is not known while the former one cannot be read`() async throws {
     let rig = try Rig()
     _ = try await rig.signIn(rig.other)
@@ -250,6 +326,33 @@ extension `The place of a session` {
     let other = try await accounts.add { try await rig.server.signIn("bob") }
     #expect(accounts.accounts.map(\.id) == [ada, other])
     #expect(accounts.session(of: other)?.currentUser?.name == "bob")
+  }
+
+  /// The program is ended after each edit, and the next one goes on.
+  @MainActor @Test func `of the active account moves, whatever ends the program between two accounts`() async throws {
+    for limit in 0..<12 {
+      let rig = try Rig()
+      let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+      let list = await accounts(rig, index, vaults)
+      try await list.add { try await rig.server.signIn("ada") }
+      let session = try #require(list.active?.snapshot.session.value ?? nil).session
+      rig.clock.advance(by: .seconds(60))
+      try await list.add { try await rig.server.signIn("bob") }
+      let left = Locked(limit)
+      func place(_ left: Locked<Int>) -> FormerPlace {
+        FormerPlace(
+          kind: .accounts(index, vault: { id in DyingVault(vaults.withLock { $0[id] ?? MemoryVault() }, left) }))
+      }
+      _ = try? await rig.open(DyingVault(rig.vault, left), formerly: [place(left)]).token()
+      let app = rig.open(rig.vault, formerly: [place(Locked(.max))])
+      _ = try await app.token()
+      guard case .signedIn(let facts) = app.state else { throw Unexpected() }
+      #expect(facts.session == session && facts.profile?.name == "ada", "ended after \(limit) edits")
+      #expect(await app.waitForRevocations(timeout: .seconds(60)))
+      await app.signOut()
+      #expect(await app.waitForRevocations(timeout: .seconds(60)))
+      #expect(try await !rig.server.isLive(session))
+    }
   }
 
   @MainActor @Test func `of one session becomes an account, and the other way round`() async throws {

@@ -88,12 +88,19 @@ extension Accounts {
   // MARK: Former places
 
   /// Lists the account whose session a former place holds; its own session then moves it from there. Before the list is shown.
-  func adopt() async {
+  ///
+  /// - Returns: The trouble of a place that cannot be read.
+  func adopt() async -> VaultError? {
     var unknown: [FormerPlace] = []
+    var trouble: VaultError?
     for place in former {
       do throws(VaultError) {
         guard let (profile, server) = try await place.person else { continue }
-        let issuer = namesIssuer ? server : nil
+        let isStranger = server.map { server in
+          !([abilities.issuer ?? server] + former.compactMap(\.name)).contains { $0.isSameServer(as: server) }
+        }
+        if isStranger ?? false { continue }
+        let issuer = abilities.namesIssuer ? abilities.issuer : nil
         let list = try await index.read().get()
         let id = list.id(of: profile.id, at: issuer, prefixesIDs: prefixesIDs)
         let record = ListedAccount(id: id, name: profile.name, server: issuer, addedAt: clock.now().wall)
@@ -101,13 +108,17 @@ extension Accounts {
         adopted.withLock { $0[id] = place }
       } catch {
         unknown.append(place)
+        trouble = error
       }
     }
-    former = unknown
+    former = unknown + former.filter(\.isName)
+    return trouble
   }
 }
 
 extension FormerPlace {
+  fileprivate var name: String? { if case .server(let name) = kind { name } else { nil } }
+
   /// Whose session is there, and its server; `nil` if there is none, or it does not say.
   fileprivate var person: (Profile, issuer: String?)? {
     get async throws(VaultError) {

@@ -25,7 +25,7 @@ extension Accounts {
   ) {
     let adopted = Locked<[AccountID: FormerPlace]>([:])
     self.init(
-      index: .platform(name), follows: true, formerly: formerly, namesIssuer: backend.abilities.namesIssuer,
+      index: .platform(name), follows: true, formerly: formerly, abilities: backend.abilities,
       adopted: adopted
     ) { account in
       let vault = vault?(account) ?? PlatformVault.platform(name, account: account)

@@ -40,8 +40,8 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   @ObservationIgnored let prefixesIDs: Bool
   /// Where an earlier version of the program kept its session, unless it is known what is there.
   @ObservationIgnored var former: [FormerPlace]
-  /// Whether the accounts of the list are told apart by their server.
-  @ObservationIgnored let namesIssuer: Bool
+  /// Those of the sessions' backend, for sessions in former places.
+  @ObservationIgnored let abilities: BackendAbilities
   /// The former places of accounts whose session may still be there.
   @ObservationIgnored let adopted: Locked<[AccountID: FormerPlace]>
   @ObservationIgnored private var sessions: [AccountID: SessionManager<Server, Content>] = [:]
@@ -81,12 +81,12 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   ///     error, and ``session(of:)`` is `nil`.
   package init(
     index: any AccountsIndex, clock: any SessionClock = SystemClock(), follows: Bool, prefixesIDs: Bool = false,
-    formerly former: [FormerPlace] = [], namesIssuer: Bool = false,
+    formerly former: [FormerPlace] = [], abilities: BackendAbilities = BackendAbilities(),
     adopted: Locked<[AccountID: FormerPlace]> = Locked([:]),
     makeSession: @escaping (AccountID) throws(SessionError) -> SessionManager<Server, Content>
   ) {
     self.former = former
-    self.namesIssuer = namesIssuer
+    self.abilities = abilities
     self.adopted = adopted
     self.index = index
     self.clock = clock
@@ -145,8 +145,13 @@ public final class Accounts<Server: Backend, Content: Sendable> {
 
   /// Returns when the stored list has been read.
   public func load() async {
-    await adopt()
-    _ = await inTurn { [index] in await index.read() }
+    let trouble = await adopt()
+    _ = await inTurn { [index] in
+      let result = await index.read()
+      // The one account may be in a former place that cannot be read now.
+      if let trouble, case .success(let list) = result, list.accounts.isEmpty { return .failure(trouble) }
+      return result
+    }
   }
 
   // MARK: Changing
@@ -226,7 +231,10 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     let session = try makeSession(id)
     // Another person's session would be listed under this one's name.
     session.controller.owner.withLock { owner in
-      owner = { [weak self] tokens in await self?.listedID(of: tokens) == id }
+      owner = { [weak self] tokens in
+        guard let self else { return true }
+        return await listedID(of: tokens) == id
+      }
     }
     sessions[id] = session
     return session

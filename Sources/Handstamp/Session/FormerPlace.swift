@@ -33,7 +33,8 @@ public struct FormerPlace: Sendable {
   /// Another vault, such as one with another name, without an access group, or a file instead of the keychain.
   public static func vault(_ vault: any Vault) -> FormerPlace { FormerPlace(kind: .vault(vault)) }
 
-  /// The list of `Accounts` of the program `name`: the active account's session moves, those of the other accounts are revoked.
+  /// The list of `Accounts` of the program `name`, for a session that is not one of `Accounts`: the session of the active account
+  /// moves, or of the only one; those of the other accounts are revoked.
   ///
   /// - Parameter vault: the vault of an account, as it was passed to `Accounts`; `nil` for the platform's.
   public static func accounts(
@@ -47,7 +48,8 @@ public struct FormerPlace: Sendable {
   ///
   /// - Parameters:
   ///   - read: Returns them; `nil` if there are none. Throws if that is not known now, as on a locked device. A lifetime of zero
-  ///     means that the first use refreshes.
+  ///     means that the first use refreshes; without an access token, pass an empty one. A profile has the ID that the server gives
+  ///     the account; if the app does not know it, pass none.
   ///   - remove: Removes them, once the vault holds them.
   public static func tokens(
     read: @escaping @Sendable () async throws -> TokenResponse?, remove: @escaping @Sendable () async throws -> Void
@@ -57,17 +59,21 @@ public struct FormerPlace: Sendable {
 }
 
 extension TokenResponse {
-  /// The session of tokens that the app stored itself. The same tokens give the same ID, so that none is taken over twice.
-  func takenOver(at now: Moment, by abilities: BackendAbilities) -> StoredSession {
+  /// The session of tokens that the app stored itself; `nil` if none of them can be used. The same tokens give the same ID, so that
+  /// none is taken over twice.
+  func takenOver(at now: Moment, by abilities: BackendAbilities) -> StoredSession? {
+    let isAccessUsable = (try? validate(isBearer: abilities.usesBearerTokens)) != nil
+    let isRefreshUsable = tokens.refresh.map { $0.secret.isToken && $0.secret.count <= 256 << 10 } ?? false
+    guard isAccessUsable || isRefreshUsable else { return nil }
     let secret = tokens.refresh?.secret ?? tokens.credential.secret
     let digest = secret.withExposedBytes { Array(SHA256.hash(data: Array($0)).prefix(16)) }
     let handle =
       revocation ?? (abilities.revokesRefreshTokens ? tokens.refresh.map { RevocationHandle($0.secret) } : nil)
+    let access = StoredAccess(
+      tokens.credential, lifetime: tokens.expiresIn.map { Lifetime(start: now, duration: $0) })
     return StoredSession(
       id: session ?? SessionID("local." + Base64URL.encode(digest)), profile: profile, refresh: tokens.refresh,
-      revocation: handle,
-      access: StoredAccess(
-        tokens.credential, lifetime: tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
-      startedAt: now, activeAt: now, issuer: abilities.issuer ?? issuer)
+      revocation: handle, access: isAccessUsable ? access : nil, startedAt: now, activeAt: now,
+      issuer: abilities.issuer ?? issuer)
   }
 }

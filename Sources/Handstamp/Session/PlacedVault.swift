@@ -26,8 +26,8 @@ final class PlacedVault: Vault {
     switch await vault.read() {
     case .value(let entry):
       let outcome = await claimed(entry)
-      // What is in the former place may be newer, or all there is.
-      if let trouble, entry.session == nil { return .trouble(trouble) }
+      // What is in the former place may be all there is; or the former place still holds the same session, and may not for long.
+      if let trouble, entry.session == nil || entry.session?.id == moves.copied { return .trouble(trouble) }
       switch outcome {
       case .success(let entry): return entry.isEmpty ? .absent : .value(entry)
       case .failure(let trouble): return .trouble(trouble)
@@ -41,9 +41,18 @@ final class PlacedVault: Vault {
   }
 
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    let trouble = await settle()
-    if case .endWhatever(.replaced, _, _, _) = edit.plain, case .trouble(let error) = await read() {
-      return .failed(error)
+    // Edits of a session in use belong to what is here already, and may hold its refresh lock.
+    var trouble: VaultError?
+    switch edit.plain {
+    case .begin: _ = await settle()
+    case .endWhatever(let reason, _, _, _):
+      trouble = await settle()
+      // A sign-in that is not remembered ends what it finds; a sign-out ends anything.
+      if reason == .replaced, case .trouble(.otherServer(let server)) = await read() {
+        return .failed(.otherServer(server))
+      }
+      if trouble != nil { trouble = await end(by: edit) }
+    default: break
     }
     var outcome = await vault.edit(edit)
     if case .begin = edit.plain, case .conflict(let entry) = outcome, case .success(let own) = await claimed(entry),
@@ -51,8 +60,7 @@ final class PlacedVault: Vault {
     {
       outcome = await vault.edit(edit)
     }
-    // A sign-out ends the session in the former place as well.
-    if case .endWhatever = edit.plain, let trouble { return .failed(trouble) }
+    if let trouble { return .failed(trouble) }
     switch outcome {
     case .done(let entry):
       return await claimed(entry).map { VaultOutcome.done($0) }.valueOrFailure
@@ -99,8 +107,13 @@ final class PlacedVault: Vault {
     var entry = entry
     if let session = entry.session, session.issuer != own {
       if let other = stranger(session) { return .failure(.otherServer(other)) }
-      // If it cannot be written now, it is at the next read.
-      if case .done(let written) = await vault.edit(.claim(session.id, issuer: own)) { entry = written }
+      // Once, because a program that knows the server by the other name may do the same. If it cannot be written now, the next one
+      // does.
+      if session.issuer.map({ !$0.isSameServer(as: own) }) ?? true, moves.claimsNow(),
+        case .done(let written) = await vault.edit(.claim(session.id, issuer: own))
+      {
+        entry = written
+      }
       entry.session?.issuer = own
     }
     for index in entry.tombstones.indices {
@@ -128,12 +141,35 @@ final class PlacedVault: Vault {
     }
   }
 
+  /// Ends what lies in former places and cannot move. Returns the trouble of the last one that cannot be written either.
+  private func end(by edit: VaultEdit) async -> VaultError? {
+    var trouble: VaultError?
+    for place in former {
+      switch place.kind {
+      case .vault(let former):
+        if case .value(let entry) = await former.read(), let session = entry.session, stranger(session) != nil {
+          continue
+        }
+        if case .failed(let error) = await former.edit(edit) { trouble = error }
+      case .tokens(let read, let remove):
+        do { if try await read() != nil { try await remove() } } catch {
+          trouble = .unavailable("the app's former tokens cannot be removed: \(type(of: error))")
+        }
+      case .server, .accounts: break
+      }
+    }
+    return trouble
+  }
+
+  /// First the accounts that end here, so that until the last move the list says which one is in use.
   private func moveActive(
     of index: any AccountsIndex, _ vault: @Sendable (AccountID) -> any Vault
   ) async throws(VaultError) {
     let list = try await index.read().get()
-    let active = list.active ?? (list.accounts.count == 1 ? list.accounts[0].id : nil)
-    for id in list.accounts.map(\.id) + list.leaving {
+    let only = list.accounts.count == 1 && list.leaving.isEmpty ? list.accounts[0].id : nil
+    let active = list.active ?? only
+    let others = list.accounts.map(\.id).filter { $0 != active } + list.leaving
+    for id in others + (active.map { [$0] } ?? []) {
       try await move(from: vault(id), isInUse: id == active)
       _ = try await index.edit(.remove(id)).get()
       _ = try await index.edit(.left(id)).get()
@@ -142,24 +178,34 @@ final class PlacedVault: Vault {
 
   /// - Parameter isInUse: `false` if its session ends here.
   private func move(from former: any Vault, isInUse: Bool = true) async throws(VaultError) {
-    if case .absent = await former.read() { return }
+    switch await former.read() {
+    case .absent: return
+    case .accessOnly: throw .locked
+    // Its session is lost, which is no reason to refuse a sign-in.
+    case .trouble(.corrupt): return
+    case .trouble(let trouble): throw trouble
+    case .value(let entry):
+      // It stays where a program of its server finds it.
+      if let session = entry.session, stranger(session) != nil { return }
+    }
     // No program refreshes with what is about to move.
-    let lock = try await former.lock(within: .seconds(10))
+    let lock = try await former.lock(within: .seconds(2))
     defer { lock.unlock() }
     for _ in 0..<8 {
       switch await former.read() {
       case .absent: return
       case .accessOnly: throw .locked
-      // Its session is lost, which is no reason to refuse a sign-in.
-      case .trouble(.corrupt): return
       case .trouble(let trouble): throw trouble
       case .value(let entry):
-        if let session = entry.session, let other = stranger(session) { throw .otherServer(other) }
+        if let session = entry.session, stranger(session) != nil { return }
         var moved = entry
         if !isInUse { moved.endSession(.replaced, at: clock.now()) }
+        moves.copied = moved.session?.id
         try await write(.receive(moved))
         switch await former.edit(.vacate(revision: entry.revision)) {
-        case .done: return
+        case .done:
+          moves.copied = nil
+          return
         case .conflict: break
         case .failed(let trouble): throw trouble
         }
@@ -176,18 +222,28 @@ final class PlacedVault: Vault {
       throw (error as? VaultError) ?? .unavailable("the app's former tokens cannot be read: \(type(of: error))")
     }
     guard let tokens else { return }
-    // Tokens of no use are not worth a failure.
-    if (try? tokens.validate(isBearer: abilities.usesBearerTokens)) != nil {
-      let session = tokens.takenOver(at: clock.now(), by: abilities)
-      if case .value(let entry) = await vault.read(), let own = entry.session, own.id != session.id {
-        // The user has signed in since: what the app forgot to remove is revoked.
-        let rest = Tombstone(
-          session: session.id, reason: .replaced, endedAt: session.startedAt, revocation: session.revocation,
-          issuer: session.issuer)
-        try await write(.bury(rest))
-      } else {
-        try await write(.receive(VaultEntry(session: session)))
-      }
+    guard let session = tokens.takenOver(at: clock.now(), by: abilities) else {
+      throw .unavailable("the app's former tokens cannot be used: no request can carry them")
+    }
+    var entry = VaultEntry()
+    if case .value(let found) = await vault.read() { entry = found }
+    if let own = entry.session, let other = stranger(own) { throw .otherServer(other) }
+    switch entry.session {
+    case let own? where own.id == session.id || own.refresh != nil && own.refresh == session.refresh: break
+    case let own? where own.id.isLocal && own.isRotated == nil:
+      // Taken over and never used: an earlier version of the app has refreshed since.
+      guard let sent = own.refresh, let successor = session.refresh else { break }
+      let expired = StoredAccess(tokens.tokens.credential, lifetime: Lifetime(start: clock.now(), duration: .zero))
+      try await write(
+        .advance(own.id, sent: sent, to: successor, access: session.access ?? expired, profile: session.profile))
+    case _?:
+      // The user has signed in since: what the app forgot to remove is revoked.
+      guard entry.tombstone(of: session.id) == nil else { break }
+      let rest = Tombstone(
+        session: session.id, reason: .replaced, endedAt: session.startedAt, revocation: session.revocation,
+        issuer: session.issuer)
+      try await write(.bury(rest))
+    case nil: try await write(.receive(VaultEntry(session: session)))
     }
     do { try await remove() } catch {
       throw .unavailable("the app's former tokens cannot be removed: \(type(of: error))")
@@ -212,6 +268,8 @@ final class PlacedVault: Vault {
 private final class Moves: Sendable {
   private struct State {
     var isDone: Bool
+    var hasClaimed = false
+    var copied: SessionID?
     var running: Task<VaultError?, Never>?
   }
   private let state: Locked<State>
@@ -219,6 +277,20 @@ private final class Moves: Sendable {
   init(isDone: Bool) { state = Locked(State(isDone: isDone)) }
 
   var isDone: Bool { state.withLock { $0.isDone } }
+
+  /// The session that a former place still holds as well.
+  var copied: SessionID? {
+    get { state.withLock { $0.copied } }
+    set { state.withLock { $0.copied = newValue } }
+  }
+
+  /// Whether a session is marked as this server's now: once.
+  func claimsNow() -> Bool {
+    state.withLock { state in
+      defer { state.hasClaimed = true }
+      return !state.hasClaimed
+    }
+  }
 
   func run(_ work: @escaping @Sendable () async throws(VaultError) -> Void) async -> VaultError? {
     let task = state.withLock { state in

@@ -49,7 +49,8 @@ extension SessionMachine {
     let successor: RefreshToken? =
       switch answer {
       // Tokens of another session do not count.
-      case .granted(let grant): grant.session == nil || grant.session == session ? grant.tokens.refresh : nil
+      case .granted(let grant):
+        grant.session == nil || grant.session == session || session.isLocal ? grant.tokens.refresh : nil
       case .noDecision(.unusableTokens(_, let successor), _): successor
       case .rejected, .superseded, .noDecision: nil
       }

@@ -11,7 +11,7 @@ extension SessionMachine {
       return [audit(.signIn, nil, "failed", at: now), .finish(waiter, .failure(error))]
     case .success(let grant):
       let id = grant.session ?? fallback
-      guard isWanted else { return orphan(id, grant.revocation, at: now) + [.ignored] }
+      guard isWanted else { return orphan(id, handle(of: grant), at: now) + [.ignored] }
       let session = StoredSession(
         id: id, profile: grant.profile, refresh: grant.tokens.refresh,
         revocation: handle(of: grant),
@@ -118,8 +118,9 @@ extension SessionMachine {
       return [audit(.signIn, session, "not_stored", at: now)] + effects
         + [.finish(waiter, .failure(.storage(trouble)))]
     case .conflict:
-      guard isWanted else { return [.ignored] }
-      return [.finish(waiter, .failure(.storage(.unavailable("a sign-in was refused by the vault"))))]
+      let effects = orphan(session.id, session.revocation, at: now)
+      guard isWanted else { return effects + [.ignored] }
+      return effects + [.finish(waiter, .failure(.storage(.unavailable("a sign-in was refused by the vault"))))]
     }
   }
 }

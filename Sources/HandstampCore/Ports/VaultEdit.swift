@@ -210,7 +210,9 @@ public enum VaultEdit: Sendable, Hashable {
     case .receive(let other):
       if let theirs = other.session, let own = entry.session, theirs.isOfAnotherServer(than: own) { return .conflict }
       new.receive(other)
-      guard (new.session, new.tombstones) != (entry.session, entry.tombstones) else { return .unchanged }
+      guard (new.session, new.tombstones, new.signIn) != (entry.session, entry.tombstones, entry.signIn) else {
+        return .unchanged
+      }
     case .vacate(let revision):
       guard entry.revision == revision else { return .conflict }
       guard !entry.isEmpty else { return .unchanged }
@@ -239,21 +241,39 @@ extension VaultEntry {
   }
 
   /// The content of two places as one.
-  package mutating func receive(_ other: VaultEntry) {
-    if let theirs = other.session, tombstone(of: theirs.id) == nil {
-      if let own = session, own.id != theirs.id {
+  ///
+  /// - Parameter isOlder: Whether what is there of a session that is here as well is older. Of a former place it may only be newer,
+  ///   because what was copied from there is not used before that place is empty.
+  package mutating func receive(_ other: VaultEntry, isOlder: Bool = false) {
+    if let theirs = other.session {
+      if let ended = tombstones.lastIndex(where: { $0.session == theirs.id }) {
+        // Only the newest handle ends it.
+        if !isOlder, let handle = theirs.revocation { tombstones[ended].revocation = handle }
+      } else if let own = session, own.id == theirs.id {
+        if !isOlder {
+          session = theirs
+          session?.issuer = theirs.issuer ?? own.issuer
+        }
+      } else if let own = session {
         let isLater = theirs.startedAt.wall > own.startedAt.wall
         let (former, later) = isLater ? (own, theirs) : (theirs, own)
         bury(former, reason: .replaced, at: later.startedAt, steps: [])
         session = later
-      } else if session == nil {
+      } else {
         session = theirs
       }
     }
+    if signIn == nil { signIn = other.signIn }
     for tombstone in other.tombstones where self.tombstone(of: tombstone.session) == nil {
       if let own = session, own.id == tombstone.session {
         bury(own, reason: tombstone.reason, at: tombstone.endedAt, steps: tombstone.steps)
-      } else if !tombstone.isFinished || session == nil && tombstones.isEmpty {
+        continue
+      }
+      // The user signed out after this session had begun, and meant it as well.
+      if let own = session, tombstone.reason == .signedOut, tombstone.endedAt.wall > own.startedAt.wall {
+        bury(own, reason: .signedOut, at: tombstone.endedAt, steps: tombstone.steps)
+      }
+      if !tombstone.isFinished || session == nil && tombstones.isEmpty {
         add(tombstone)
       }
     }

@@ -35,8 +35,14 @@ extension KeychainVault {
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
     var found = try find()
-    guard found.items.contains(where: { $0.group != accessGroup }) else { return found }
+    let own = found.items.filter { $0.group == accessGroup }
+    guard own.count < found.items.count else { return found }
     var entry = found.entry
+    // Only an item of the former group is left, which could not be removed.
+    if let item = own.first, let here = try? KeychainFormat.decode(item.data, account: account), here == entry {
+      removeFormer(found.items)
+      return found
+    }
     entry.revision += 1
     try write(entry, over: found, .receive(entry))
     signal(entry.revision, in: folder)
@@ -65,18 +71,24 @@ extension KeychainVault {
         throw error.adding("nothing is stored any more, not even the session's end")
       }
     }
-    // After a move to another access group, items in the former group have an older revision.
-    let former = Set(found.items.compactMap(\.group)).filter { accessGroup != nil && $0 != accessGroup }
-    for group in former.sorted() {
-      try? remove(accessKey, group: group)
-      try? remove(refreshKey, group: group)
-    }
+    let former = removeFormer(found.items)
     guard let session = new.session, session.access != nil else { return }
     if session.access == found.entry.session?.access, former.isEmpty { return }
     // Failures are ignored: the copy may lag, and the authoritative item is stored.
     try? write(
       VaultEntry(revision: new.revision, session: session.withAccessOnly), to: accessKey, class: .accessToken,
       former: [], begins: true)
+  }
+
+  /// After a move to another access group, items in the former group have an older revision.
+  @discardableResult
+  private func removeFormer(_ items: [KeychainItem]) -> Set<String> {
+    let former = Set(items.compactMap(\.group)).filter { accessGroup != nil && $0 != accessGroup }
+    for group in former.sorted() {
+      try? remove(accessKey, group: group)
+      try? remove(refreshKey, group: group)
+    }
+    return former
   }
 
   /// Renames the broken item to the first free name.

@@ -45,7 +45,7 @@ extension KeychainVault {
     entries.sort { $0.revision > $1.revision }
     if var entry = entries.first {
       // In several groups, as after a downgrade: neither hides what is newer in the other.
-      for other in entries.dropFirst() { entry.receive(other) }
+      for other in entries.dropFirst() { entry.receive(other, isOlder: true) }
       return Found(entry: entry, items: items)
     }
     if isBroken { throw .corrupt }
