@@ -195,14 +195,12 @@ private final class Crowd: Sendable {
     private func allow(_ shown: AsyncStream<DeviceCode>, or pause: Duration) async throws {
       guard !isAllowed.withLock({ $0 }) else { return try await OAuthTime.system.sleep(pause) }
       for await code in shown {
-        var isRepeated = false
+        var refusals = 0
         try await crowd.insist { [person] in
           do { try await person.allow(code.userCode, at: code.address) } catch {
-            // The page of a code that was allowed when the server died says that there is no such code.
-            guard isRepeated, error is WebPerson.Lost else {
-              isRepeated = true
-              throw error
-            }
+            // The page of a code that was allowed when the server died says that there is no such code. A busy server says so, too.
+            if error is WebPerson.Lost { refusals += 1 }
+            guard refusals > 3 else { throw error }
           }
         }
         break
