@@ -124,7 +124,7 @@ public struct OAuthBackend: Backend {
     }
   }
 
-  /// What ends the session of a token response: its own handle, or the refresh token (RFC 7009); `nil` if nothing does.
+  /// The handle that ends the session of a token response: its own one, or the refresh token (RFC 7009); `nil` if nothing does.
   private func handle(of answer: TokenAnswer, else sent: Secret?, _ metadata: ServerMetadata) -> RevocationHandle? {
     if let handle = answer.revocation_handle { return RevocationHandle(handle) }
     guard metadata.revocationEndpoint != nil else { return nil }

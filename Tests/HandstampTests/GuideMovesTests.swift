@@ -108,7 +108,7 @@ private struct GuideStage: Sendable {
     return DyingVault(vault, left)
   }
 
-  /// What the app's new version says of the one before.
+  /// The lines of the app's new version that name the place of the one before.
   private func formerly(_ former: Guide, for guide: Guide) -> [FormerPlace] {
     switch former {
     case .ownTokens:

@@ -98,6 +98,27 @@ final class DyingVault: Vault {
     #expect(entry.session?.issuer == "https://a.example.org" && now.session?.issuer == "https://new.example.org")
   }
 
+  @Test func `moves with its server's former URL, and counts as one of two of the same server`() async throws {
+    let rig = try Rig()
+    let first = try await rig.signIn(rig.other)
+    rig.clock.advance(by: .seconds(60))
+    let renamed = Renamed(rig.server, "https://new.example.org")
+    func open() -> SessionController {
+      SessionController(
+        backend: renamed, vault: rig.vault, formerly: [.server("https://a.example.org"), .vault(rig.other)],
+        policy: Self.policy, clock: rig.clock)
+    }
+    let second = try await SessionController(
+      backend: renamed, vault: rig.vault, policy: Self.policy, clock: rig.clock
+    ).signIn { try await rig.server.signIn("ada") }
+    let app = open()
+    _ = try await app.token()
+    #expect(await app.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !rig.server.isLive(first))
+    #expect(try await rig.server.isLive(second.session))
+    #expect(await rig.other.read() == .absent)
+  }
+
   @Test func `that an older version stored without a server becomes this server's`() async throws {
     let rig = try Rig()
     let older = try TestServer(clock: rig.clock)

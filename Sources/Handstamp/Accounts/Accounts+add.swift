@@ -66,7 +66,7 @@ extension Accounts {
     guard let profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
     // Another program may have added an account with that ID.
     await load()
-    guard let id = listedID(of: tokens) else { throw .invalidResponse("the token response does not name the account") }
+    let id = list.id(of: profile.id, at: tokens.issuer, prefixesIDs: prefixesIDs)
     try await alone(id) { () async throws(SessionError) in
       let record = ListedAccount(
         id: id, name: name ?? profile.name, tag: tag, server: tokens.issuer, addedAt: self.clock.now().wall)
@@ -96,10 +96,7 @@ extension Accounts {
     for place in former {
       do throws(VaultError) {
         guard let (profile, server) = try await place.person else { continue }
-        let isStranger = server.map { server in
-          !([abilities.issuer ?? server] + former.compactMap(\.name)).contains { $0.isSameServer(as: server) }
-        }
-        if isStranger ?? false { continue }
+        guard former.mayBelong(server, to: abilities) else { continue }
         let issuer = abilities.namesIssuer ? abilities.issuer : nil
         let list = try await index.read().get()
         let id = list.id(of: profile.id, at: issuer, prefixesIDs: prefixesIDs)
@@ -111,14 +108,12 @@ extension Accounts {
         trouble = error
       }
     }
-    former = unknown + former.filter(\.isName)
+    former = unknown + former.filter { $0.serverName != nil }
     return trouble
   }
 }
 
 extension FormerPlace {
-  fileprivate var name: String? { if case .server(let name) = kind { name } else { nil } }
-
   /// Whose session is there, and its server; `nil` if there is none, or it does not say.
   fileprivate var person: (Profile, issuer: String?)? {
     get async throws(VaultError) {

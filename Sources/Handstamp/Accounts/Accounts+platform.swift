@@ -31,7 +31,8 @@ extension Accounts {
       let vault = vault?(account) ?? PlatformVault.platform(name, account: account)
       return SessionManager(
         backend: backend, vault: vault,
-        formerly: formerly.filter(\.isName) + (adopted.withLock { $0[account] }.map { [$0] } ?? []), baseURL: baseURL,
+        formerly: formerly.filter { $0.serverName != nil } + (adopted.withLock { $0[account] }.map { [$0] } ?? []),
+        baseURL: baseURL,
         transport: transport, policy: policy,
         audit: audits ? FileAuditLog.log(of: vault, account, program: name) : nil, presence: presence,
         cleanups: cleanups(account) + (AccountFolder(of: account, program: name).map { .removals(in: $0) } ?? []),

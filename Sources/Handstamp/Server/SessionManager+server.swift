@@ -48,12 +48,11 @@ extension SessionManager where Server == ServerBackend {
   ) {
     let device = ServerBackend.Device(id: .installation(of: name), name: ServerBackend.deviceName)
     let backend = ServerBackend(baseURL: url, device: device, transport: transport)
+    let earlier = ServerBackend.vault(of: name, account: ServerBackend.formerAccount(at: url))
     self.init(
       backend: backend, vault: vault ?? ServerBackend.vault(of: name),
-      formerly: (vault == nil
-        ? [.vault(ServerBackend.vault(of: name, account: ServerBackend.formerAccount(at: url)))] : [])
-        + formerly, baseURL: url, transport: transport, policy: policy, presence: presence, cleanups: cleanups,
-      logger: logger, apiOptions: apiOptions, load: load)
+      formerly: (vault == nil ? [.vault(earlier)] : []) + formerly, baseURL: url, transport: transport, policy: policy,
+      presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
   }
 }
 

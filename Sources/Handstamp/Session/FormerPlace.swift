@@ -67,13 +67,23 @@ extension TokenResponse {
     guard isAccessUsable || isRefreshUsable else { return nil }
     let secret = tokens.refresh?.secret ?? tokens.credential.secret
     let digest = secret.withExposedBytes { Array(SHA256.hash(data: Array($0)).prefix(16)) }
-    let handle =
-      revocation ?? (abilities.revokesRefreshTokens ? tokens.refresh.map { RevocationHandle($0.secret) } : nil)
-    let access = StoredAccess(
-      tokens.credential, lifetime: tokens.expiresIn.map { Lifetime(start: now, duration: $0) })
-    return StoredSession(
-      id: session ?? SessionID("local." + Base64URL.encode(digest)), profile: profile, refresh: tokens.refresh,
-      revocation: handle, access: isAccessUsable ? access : nil, startedAt: now, activeAt: now,
-      issuer: abilities.issuer ?? issuer)
+    var taken = StoredSession(
+      self, id: session ?? SessionID("local." + Base64URL.encode(digest)), at: now, issuer: abilities.issuer,
+      revokesRefreshTokens: abilities.revokesRefreshTokens)
+    if !isAccessUsable { taken.access = nil }
+    return taken
+  }
+}
+
+extension FormerPlace {
+  /// The former URL of the server, for one that is no place.
+  var serverName: String? { if case .server(let name) = kind { name } else { nil } }
+}
+
+extension [FormerPlace] {
+  /// Whether a session of `issuer` is, or may be, one of the server with these abilities.
+  func mayBelong(_ issuer: String?, to abilities: BackendAbilities) -> Bool {
+    guard let issuer, let own = abilities.issuer else { return true }
+    return issuer.isSameServer(as: own) || contains { $0.serverName?.isSameServer(as: issuer) ?? false }
   }
 }

@@ -16,7 +16,7 @@ final class PlacedVault: Vault {
     self.abilities = abilities
     self.former = former
     self.clock = clock
-    moves = Moves(isDone: former.allSatisfy(\.isName))
+    moves = Moves(isDone: former.allSatisfy { $0.serverName != nil })
   }
 
   // MARK: Vault
@@ -25,10 +25,9 @@ final class PlacedVault: Vault {
     let trouble = await settle()
     switch await vault.read() {
     case .value(let entry):
-      let outcome = await claimed(entry)
-      // What is in the former place may be all there is; or the former place still holds the same session, and may not for long.
+      // The former place may hold the only session, or still the same one, with which an earlier version may go on.
       if let trouble, entry.session == nil || entry.session?.id == moves.copied { return .trouble(trouble) }
-      switch outcome {
+      switch await claimed(entry) {
       case .success(let entry): return entry.isEmpty ? .absent : .value(entry)
       case .failure(let trouble): return .trouble(trouble)
       }
@@ -61,12 +60,14 @@ final class PlacedVault: Vault {
       outcome = await vault.edit(edit)
     }
     if let trouble { return .failed(trouble) }
-    switch outcome {
-    case .done(let entry):
-      return await claimed(entry).map { VaultOutcome.done($0) }.valueOrFailure
-    case .conflict(let entry):
-      return await claimed(entry).map { VaultOutcome.conflict($0) }.valueOrFailure
-    case .failed: return outcome
+    do throws(VaultError) {
+      switch outcome {
+      case .done(let entry): return .done(try await claimed(entry).get())
+      case .conflict(let entry): return .conflict(try await claimed(entry).get())
+      case .failed: return outcome
+      }
+    } catch {
+      return .failed(error)
     }
   }
 
@@ -90,15 +91,7 @@ final class PlacedVault: Vault {
 
   /// The server of a session that is not this one's; `nil` if it is, or may be.
   private func stranger(_ session: StoredSession) -> String? {
-    guard let issuer = session.issuer, let own = abilities.issuer, !isOwn(issuer, own) else { return nil }
-    return issuer
-  }
-
-  private func isOwn(_ issuer: String, _ own: String) -> Bool {
-    issuer.isSameServer(as: own)
-      || former.contains { place in
-        if case .server(let name) = place.kind { name.isSameServer(as: issuer) } else { false }
-      }
+    former.mayBelong(session.issuer, to: abilities) ? nil : session.issuer
   }
 
   /// The entry as this server's program sees it. A session without a server, or with a former name of it, gets the present one.
@@ -117,7 +110,7 @@ final class PlacedVault: Vault {
       entry.session?.issuer = own
     }
     for index in entry.tombstones.indices {
-      guard let issuer = entry.tombstones[index].issuer, !isOwn(issuer, own) else { continue }
+      guard !former.mayBelong(entry.tombstones[index].issuer, to: abilities) else { continue }
       entry.tombstones[index].revocation = nil
       entry.tombstones[index].delay = nil
     }
@@ -199,6 +192,8 @@ final class PlacedVault: Vault {
       case .value(let entry):
         if let session = entry.session, stranger(session) != nil { return }
         var moved = entry
+        // By whichever name of the server it was begun.
+        moved.session?.issuer = abilities.issuer ?? entry.session?.issuer
         if !isInUse { moved.endSession(.replaced, at: clock.now()) }
         moves.copied = moved.session?.id
         try await write(.receive(moved))
@@ -308,19 +303,5 @@ private final class Moves: Sendable {
       return task
     }
     return await task.value
-  }
-}
-
-extension FormerPlace {
-  /// Whether it is a name of the server, and no place.
-  var isName: Bool { if case .server = kind { true } else { false } }
-}
-
-extension Result where Success == VaultOutcome, Failure == VaultError {
-  fileprivate var valueOrFailure: VaultOutcome {
-    switch self {
-    case .success(let outcome): outcome
-    case .failure(let trouble): .failed(trouble)
-    }
   }
 }

@@ -43,9 +43,8 @@ final class ProcessVault: Vault {
       guard case .endWhatever(let reason, let time, let steps, let isLate) = edit else { return buried }
       // The same user may have signed in with another program meanwhile, and means that session, too: unless it began after a
       // sign-out that is written late. Another user's session stays.
-      let isNamed = held.profile != nil
       guard case .done(let entry) = buried, let stored = entry.session,
-        !isNamed || stored.profile == nil || !stored.isOfAnotherAccount(than: held),
+        !stored.isOfAnotherAccount(than: held, ifUnknown: false),
         !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
       else { return buried }
       switch await vault.edit(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps)) {

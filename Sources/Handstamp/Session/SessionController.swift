@@ -326,7 +326,7 @@ public actor SessionController {
       result = .success(tokens)
     } catch { result = .failure(error) }
     let isStranger = await isAnotherPerson(result)
-    // What came of it at the server is revoked.
+    // The session that the server began is revoked.
     if Task.isCancelled || isStranger { await post(.gone(waiter)) }
     let fallback = SessionController.randomSessionID()
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))

@@ -186,7 +186,8 @@ extension SessionMachine {
         grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) })
       var unsaved = Unsaved(
         sent: sent, successor: grant.tokens.refresh ?? sent, access: access, profile: grant.profile,
-        usedKey: grant.acceptsRotationKey, revocation: handle(of: grant))
+        usedKey: grant.acceptsRotationKey,
+        revocation: grant.handle(revokesRefreshTokens: revokesRefreshTokens))
       if target != nil {
         unsaved.targeted = access
         // A session without an access token of its own gets one that has expired.

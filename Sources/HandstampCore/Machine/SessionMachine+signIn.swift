@@ -11,22 +11,14 @@ extension SessionMachine {
       return [audit(.signIn, nil, "failed", at: now), .finish(waiter, .failure(error))]
     case .success(let grant):
       let id = grant.session ?? fallback
-      guard isWanted else { return orphan(id, handle(of: grant), at: now) + [.ignored] }
+      guard isWanted else {
+        return orphan(id, grant.handle(revokesRefreshTokens: revokesRefreshTokens), at: now) + [.ignored]
+      }
       let session = StoredSession(
-        id: id, profile: grant.profile, refresh: grant.tokens.refresh,
-        revocation: handle(of: grant),
-        access: StoredAccess(
-          grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
-        startedAt: now, activeAt: now, isRemembered: remember,
-        rotationKeys: RotationKeyUse.unknown.after(grant.acceptsRotationKey), issuer: issuer ?? grant.issuer)
+        grant, id: id, at: now, issuer: issuer, revokesRefreshTokens: revokesRefreshTokens, isRemembered: remember)
       heldSignIn = Held(waiter: waiter, session: session)
       return clean(again: true) + proceed(at: now)
     }
-  }
-
-  /// The handle that ends the session of these tokens; `nil` if the server offers none.
-  func handle(of grant: TokenResponse) -> RevocationHandle? {
-    grant.revocation ?? (revokesRefreshTokens ? grant.tokens.refresh.map { RevocationHandle($0.secret) } : nil)
   }
 
   /// Stores the sign-in that waits, once nothing blocks it. Ends the session in use first if it is another account's. Otherwise

@@ -101,6 +101,20 @@ extension StoredSession {
     return rotationKeys == .unknown ? .ifOffered : .always
   }
 
+  /// The session that a token response begins.
+  package init(
+    _ grant: TokenResponse, id: SessionID, at now: Moment, issuer: String?, revokesRefreshTokens: Bool,
+    isRemembered: Bool = true
+  ) {
+    self.init(
+      id: id, profile: grant.profile, refresh: grant.tokens.refresh,
+      revocation: grant.handle(revokesRefreshTokens: revokesRefreshTokens),
+      access: StoredAccess(
+        grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
+      startedAt: now, activeAt: now, isRemembered: isRemembered,
+      rotationKeys: RotationKeyUse.unknown.after(grant.acceptsRotationKey), issuer: issuer ?? grant.issuer)
+  }
+
   /// The part that can be read while the refresh item is locked.
   package var withAccessOnly: StoredSession {
     var copy = self
@@ -108,9 +122,9 @@ extension StoredSession {
     return copy
   }
 
-  /// Whether it belongs, or may belong, to another account: a session that does not name its account may be any person's.
-  package func isOfAnotherAccount(than other: StoredSession) -> Bool {
-    guard let own = profile?.id, let theirs = other.profile?.id else { return true }
+  /// Whether it belongs to another account. One that does not name its account may be any person's: then `ifUnknown`.
+  package func isOfAnotherAccount(than other: StoredSession, ifUnknown: Bool = true) -> Bool {
+    guard let own = profile?.id, let theirs = other.profile?.id else { return ifUnknown }
     return own != theirs || isOfAnotherServer(than: other)
   }
 

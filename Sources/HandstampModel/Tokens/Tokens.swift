@@ -117,12 +117,13 @@ public struct TokenResponse: Sendable, Hashable {
   public var session: SessionID?
   /// The signed-in user; `nil` if the server did not say. `nil` after a refresh keeps the profile.
   public var profile: Profile?
-  /// The handle that ends the session at the server. `nil` (the default): a sign-out does not revoke at the server; nothing
-  /// takes the handle's place.
+  /// The handle that ends the session at the server. `nil` (the default): a sign-out does not revoke at the server, unless the
+  /// refresh token takes the handle's place (``BackendAbilities/revokesRefreshTokens``).
   ///
   /// For a plain server with a revocation endpoint (RFC 7009), a backend passes the refresh token,
   /// `RevocationHandle(refresh.secret)`, with the sign-in. As long as the two are equal, each rotation replaces the handle as
-  /// well. The handle of a refresh is ignored, so a handle that merely contains the refresh token becomes outdated.
+  /// well. The handle of a refresh counts only if the session has none, so a handle that merely contains the refresh token becomes
+  /// outdated.
   public var revocation: RevocationHandle?
   /// The scopes of the access token; `nil` (the default) if the server did not say: those that were requested (RFC 6749 section
   /// 5.1).
@@ -131,7 +132,8 @@ public struct TokenResponse: Sendable, Hashable {
   /// Ignored with ``BackendAbilities/supportsRotationKeys``.
   public var acceptsRotationKey: Bool
   /// The issuer's URL (OpenID Connect Core 1.0 section 2); the profile's ID is unique only within it. `nil` (the default) for
-  /// apps with a single server. Used by `Accounts`; ignored after a refresh.
+  /// apps with a single server. Used by `Accounts`, and stored with the session if the backend names no
+  /// ``BackendAbilities/issuer``; ignored after a refresh.
   public var issuer: String?
 
   public init(
@@ -145,6 +147,11 @@ public struct TokenResponse: Sendable, Hashable {
     self.profile = profile
     self.revocation = revocation
     self.issuer = issuer
+  }
+
+  /// The handle, or the refresh token in its place.
+  package func handle(revokesRefreshTokens: Bool) -> RevocationHandle? {
+    revocation ?? (revokesRefreshTokens ? tokens.refresh.map { RevocationHandle($0.secret) } : nil)
   }
 
   /// Checks the limits of a token response: tokens of at most 256 KiB each, which is more than any server accepts in a header,
