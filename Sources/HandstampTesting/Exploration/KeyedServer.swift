@@ -61,9 +61,12 @@ package struct KeyedServer: Sendable, Hashable {
     {
       mark = known
     }
+    let former = row
     let verdict = rotation.decide(
       row: row, token: claims, key: mark, drawn: KeyMark(rawValue: claims.counter + 0xd00), terms: terms, now: time)
     if terms.isConstrained { minted += 1 }
+    // Who gets the response of a commit has waited for it, and for those before it.
+    defer { if row != former { acknowledged = nil } }
     switch verdict {
     case .rotate(let row, let successor), .stay(let row, let successor), .fastForward(let row, let successor, _):
       store(row)
