@@ -8,8 +8,8 @@ import Testing
 
 /// The guides as a program that follows one after the other: the user stays signed in, and a sign-out leaves nothing alive.
 ///
-/// `make guides` runs it. A pair, or a chain of guides that link each other, has one crash point, drawn by a seed that is printed; with
-/// `HANDSTAMP_DEEP` every order of up to four and every crash point.
+/// `make guides` runs it. A pair, or a chain of guides that link each other, has one point at which the program is killed, the disk
+/// is full or the device is locked, drawn by a seed that is printed; with `HANDSTAMP_DEEP` every order of up to four and every point.
 @MainActor @Suite(.timeLimit(.minutes(30))) struct `The guides, one after the other` {
   /// Where a guide keeps the session. Guides with the same place need no move.
   enum Guide: CaseIterable, Sendable {
@@ -28,6 +28,24 @@ import Testing
   }
 
   enum Kind: CaseIterable, Sendable { case own, strict, lasting }
+
+  /// What happens in the middle of a move.
+  enum Trouble: CaseIterable, Sendable {
+    /// The program ends, and is started again.
+    case killed
+    /// Nothing can be written for a while, and the program goes on.
+    case full
+    /// Nothing can be read or written for a while, and the program goes on.
+    case locked
+
+    var error: VaultError {
+      switch self {
+      case .killed: .unavailable("dead")
+      case .full: .full("no space left on device")
+      case .locked: .locked
+      }
+    }
+  }
 
   private static let isDeep = ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] != nil
   private static let targets = Guide.allCases.filter { $0 != .ownTokens }
@@ -57,11 +75,12 @@ import Testing
       // Few moves need more edits than these.
       let points = Self.isDeep ? Array(0..<12) : [Int.random(in: 0..<8, using: &random)]
       for point in points {
-        let stage = try GuideStage(kind)
+        let trouble = Trouble.allCases.randomElement(using: &random) ?? .killed
+        let stage = try GuideStage(kind, trouble)
         do {
-          try await stage.follow(sequence, endingAt: step, after: point)
+          try await stage.follow(sequence, troubledIn: step, after: point)
         } catch {
-          Issue.record("\(kind) \(sequence), ended in step \(step) after \(point) edits, SEED=\(seed): \(error)")
+          Issue.record("\(kind) \(sequence), \(trouble) in step \(step) after \(point) edits, SEED=\(seed): \(error)")
         }
       }
     }
@@ -76,6 +95,7 @@ extension `The guides, one after the other`.Guide {
 private struct GuideStage: Sendable {
   typealias Guide = `The guides, one after the other`.Guide
   typealias Kind = `The guides, one after the other`.Kind
+  typealias Trouble = `The guides, one after the other`.Trouble
   struct Broken: Error, CustomStringConvertible { var description: String }
 
   let clock = ManualClock()
@@ -83,11 +103,13 @@ private struct GuideStage: Sendable {
   let device = EmulatedKeychain.Device()
   let folder: Folder
   let index = MemoryAccountsIndex()
-  /// The edits that are left until the program is killed.
+  let trouble: Trouble
+  /// The edits that are left until the trouble begins.
   let left = Locked(Int.max)
   let ownTokens = Locked<TokenResponse?>(nil)
 
-  init(_ kind: Kind) throws {
+  init(_ kind: Kind, _ trouble: Trouble) throws {
+    self.trouble = trouble
     server = try GuideServer(kind, clock: clock)
     folder = try Folder()
   }
@@ -105,7 +127,7 @@ private struct GuideStage: Sendable {
       case .accessGroup: keychain("team.shared", false)
       case .background: keychain("team.shared", true)
       }
-    return DyingVault(vault, left)
+    return DyingVault(vault, left, trouble.error)
   }
 
   /// The lines of the app's new version that name the place of the one before.
@@ -113,15 +135,15 @@ private struct GuideStage: Sendable {
     switch former {
     case .ownTokens:
       [
-        .tokens(read: { [ownTokens, left] in
-          guard left.withLock({ $0 }) > 0 else { throw Broken(description: "dead") }
+        .tokens(read: { [ownTokens, left, trouble] in
+          guard trouble == .full || left.withLock({ $0 }) > 0 else { throw trouble.error }
           return ownTokens.withLock { $0 }
-        }) { [ownTokens, left] in
+        }) { [ownTokens, left, trouble] in
           guard
             left.withLock({
               $0 -= 1; return $0 >= 0
             })
-          else { throw Broken(description: "dead") }
+          else { throw trouble.error }
           ownTokens.withLock { $0 = nil }
         }
       ]
@@ -155,7 +177,7 @@ private struct GuideStage: Sendable {
     return accounts.active?.controller
   }
 
-  @MainActor func follow(_ sequence: [Guide], endingAt step: Int, after point: Int) async throws {
+  @MainActor func follow(_ sequence: [Guide], troubledIn step: Int, after point: Int) async throws {
     let grant = try await server.signIn()
     if sequence[0] == .ownTokens {
       var bare = grant
@@ -177,11 +199,20 @@ private struct GuideStage: Sendable {
       let former = sequence[number - 1]
       if number == step {
         left.withLock { $0 = point }
-        // Killed while it moves, or while it refreshes. That the response to a refresh is lost is another test's matter.
+        // While it moves, or while it refreshes. That the response to a refresh is lost is another test's matter.
         await server.pause(true)
-        _ = try? await open(guide, after: former)?.token()
+        let app = await open(guide, after: former)
+        _ = try? await app?.token()
         await server.pause(false)
         left.withLock { $0 = .max }
+        if trouble != .killed, let app {
+          // A refresh that was announced is awaited, and so is the pause after a failed read or write, which may begin only now.
+          clock.advance(by: .seconds(3600))
+          if (try? await app.token()) == nil {
+            clock.advance(by: .seconds(3600))
+            _ = try await app.token()
+          }
+        }
       }
       guard let app = await open(guide, after: former) else { throw Broken(description: "no account in \(guide)") }
       // A refresh that the killed program announced is awaited.

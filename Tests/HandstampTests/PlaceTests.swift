@@ -5,23 +5,31 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// A vault that stops working after a number of edits, as when its program is killed there.
+/// A vault that stops working after a number of edits, as when its program is killed there, the device is locked, or the disk is
+/// full.
 final class DyingVault: Vault {
   private let base: any Vault
   private let left: Locked<Int>
+  private let error: VaultError
 
-  init(_ base: any Vault, _ left: Locked<Int>) { (self.base, self.left) = (base, left) }
-
-  @concurrent func read() async -> VaultReading {
-    left.withLock({ $0 }) > 0 ? await base.read() : .trouble(.unavailable("dead"))
+  init(_ base: any Vault, _ left: Locked<Int>, _ error: VaultError = .unavailable("dead")) {
+    (self.base, self.left, self.error) = (base, left, error)
   }
+
+  private var canRead: Bool {
+    if case .full = error { true } else { left.withLock { $0 > 0 } }
+  }
+
+  @concurrent func read() async -> VaultReading { canRead ? await base.read() : .trouble(error) }
+
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
     let isAlive = left.withLock { left in
       left -= 1
       return left >= 0
     }
-    return isAlive ? await base.edit(edit) : .failed(.unavailable("dead"))
+    return isAlive ? await base.edit(edit) : .failed(error)
   }
+
   @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
     try await base.lock(within: limit)
   }
