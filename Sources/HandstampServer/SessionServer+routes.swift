@@ -48,10 +48,6 @@ extension SessionServer {
     SessionMiddleware(authenticator: authenticator, scopes: scope.map { [$0] } ?? [])
   }
 
-  private var policy: PasswordPolicy {
-    configuration.passwordPolicy.of(configuration.issuer, configuration.clientID)
-  }
-
   private func addAPI<Context: SessionRequestContext>(to api: some RouterMethods<Context>) {
     let limit = configuration.bodyLimit
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
@@ -61,33 +57,15 @@ extension SessionServer {
     )
     .addRoutes(
       to: api)
-    SignUpController(
-      registry: registry, accounts: accounts, passwords: passwords, policy: policy, sessions: sessions, outbox: outbox,
-      authenticator: authenticator, limits: limits, clock: clock, metrics: metrics, signUp: configuration.signUp,
-      bodyLimit: limit
-    ).addRoutes(to: api, ownAccounts: own)
-    SignInController(
-      registry: registry, accounts: accounts, sessions: sessions, identityTokens: identityTokens, limits: limits,
-      clock: clock, signUp: configuration.signUp, bodyLimit: limit
-    ).addRoutes(to: api)
-    PasskeySignInController(
-      passkeys: passkeys, registry: registry, sessions: sessions, limits: limits, bodyLimit: limit
-    ).addRoutes(to: own)
+    SignUpController(desk: desk, sessions: sessions, authenticator: authenticator, bodyLimit: limit)
+      .addRoutes(to: api, ownAccounts: own)
+    SignInController(desk: desk, sessions: sessions, bodyLimit: limit).addRoutes(to: api)
+    PasskeySignInController(desk: desk, sessions: sessions, bodyLimit: limit).addRoutes(to: own)
     BrowserSessionController(web: web, cookies: cookies, responses: responses, bodyLimit: limit).addRoutes(to: api)
-    PasswordResetController(
-      registry: registry, passwords: passwords, policy: policy, outbox: outbox, journal: journal, limits: limits,
-      clock: clock, metrics: metrics, bodyLimit: limit
-    ).addRoutes(to: own)
-    AccountController(
-      registry: registry, passwords: passwords, policy: policy, passwordGuard: passwordGuard,
-      identityTokens: identityTokens, passkeys: passkeys, journal: journal, authenticator: authenticator,
-      responses: responses,
-      limits: limits, clock: clock, reauthentication: reauthentication, metrics: metrics, bodyLimit: limit
-    ).addRoutes(to: api, ownAccounts: own)
-    SessionsController(
-      registry: registry, journal: journal, authenticator: authenticator, limits: limits, clock: clock,
-      reauthentication: reauthentication, bodyLimit: limit
-    ).addRoutes(to: api)
+    PasswordResetController(desk: desk, bodyLimit: limit).addRoutes(to: own)
+    AccountController(desk: desk, authenticator: authenticator, responses: responses, bodyLimit: limit)
+      .addRoutes(to: api, ownAccounts: own)
+    SessionsController(desk: desk, authenticator: authenticator, bodyLimit: limit).addRoutes(to: api)
     AdministrationController(
       administrators: configuration.administrators, administration: { administration(by: $0) },
       clients: configuration.clients, limits: limits, errors: errors, bodyLimit: limit
@@ -133,28 +111,23 @@ extension SessionServer {
     DevicePageController(web: web, pacing: pacing).addRoutes(to: routes)
     SignInPageController(web: web).addRoutes(to: routes)
     let own = routes.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
-    PasswordPageController(web: web, outbox: outbox, passwords: passwords, policy: policy, metrics: metrics)
-      .addRoutes(to: own)
-    SignUpPageController(web: web, outbox: outbox, passwords: passwords, policy: policy).addRoutes(to: own)
+    PasswordPageController(web: web).addRoutes(to: own)
+    SignUpPageController(web: web).addRoutes(to: own)
     RecoverPageController(web: web).addRoutes(to: own)
-    addAccountPages(to: routes, own, AccountPages(web: web, reauthentication: reauthentication))
+    addAccountPages(to: routes, own, AccountPages(web: web))
   }
 
   private func addAccountPages<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, _ own: some RouterMethods<Context>, _ pages: AccountPages
   ) {
-    AccountPageController(pages: pages, outbox: outbox).addRoutes(to: routes, ownAccounts: own)
+    AccountPageController(pages: pages).addRoutes(to: routes, ownAccounts: own)
     DevicesPageController(
       pages: pages, heartbeat: configuration.heartbeat, streams: configuration.eventStreams
     ).addRoutes(to: routes)
     AppsPageController(pages: pages, clients: clients).addRoutes(to: routes)
     ActivityPageController(pages: pages).addRoutes(to: routes)
-    SecurityPageController(
-      pages: pages, accounts: accounts, passwords: passwords, policy: policy, metrics: metrics
-    ).addRoutes(to: own)
-    DataPageController(
-      pages: pages, accounts: accounts, metrics: metrics, export: { try await administration(by: $1).export($0) }
-    ).addRoutes(to: own)
+    SecurityPageController(pages: pages).addRoutes(to: own)
+    DataPageController(pages: pages, export: { try await administration(by: $1).export($0) }).addRoutes(to: own)
   }
 
   // The services that controllers share.
@@ -172,14 +145,18 @@ extension SessionServer {
   private var responses: TokenResponses {
     TokenResponses(tokens: tokens, idTokens: idTokens, clients: clients, clock: clock)
   }
-  private var sessions: SessionIssuer {
-    SessionIssuer(journal: journal, responses: responses, proofs: proofs, clock: clock)
+  private var sessions: SessionIssuer { SessionIssuer(responses: responses, proofs: proofs, clock: clock) }
+  private var desk: AccountDesk {
+    AccountDesk(
+      registry: registry, accounts: accounts, passwords: passwords,
+      policy: configuration.passwordPolicy.of(configuration.issuer, configuration.clientID),
+      passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens, outbox: outbox,
+      journal: journal, limits: limits, clock: clock, signUp: configuration.signUp, reauthentication: reauthentication)
   }
   private var web: WebSessions {
     WebSessions(
-      registry: registry, accounts: accounts, limits: limits, clock: clock, errors: errors, journal: journal,
-      pages: pages, isWholeSite: configuration.mountPath.isEmpty, bodyLimit: configuration.bodyLimit,
-      signUp: configuration.signUp, hasPasswordPages: directory == nil && mailer != nil, passkeys: passkeys)
+      desk: desk, errors: errors, pages: pages, isWholeSite: configuration.mountPath.isEmpty,
+      bodyLimit: configuration.bodyLimit, hasPasswordPages: directory == nil && mailer != nil)
   }
   private var cookies: CookieSessions {
     CookieSessions(registry: registry, origins: webOrigins, clock: clock, journal: journal)

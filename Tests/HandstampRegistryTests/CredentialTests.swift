@@ -183,7 +183,7 @@ private struct Safe {
     }
   }
 
-  @Test func `is needed before the password is removed, and a mailed code then sets another`() async throws {
+  @Test func `is needed before the password is removed, and for a week a mailed code sets another`() async throws {
     let safe = try await Safe(World())
     #expect(try await safe.registry.removePassword(by: safe.user, now: start) == nil)
     #expect(try await safe.user.account.passwordHash != nil)
@@ -194,6 +194,26 @@ private struct Safe {
     let next = try await safe.registry.beginReset(of: bare, now: start)
     _ = try await safe.registry.resetPassword(with: next, hash: Secret("$new"), now: start)
     #expect(try await safe.registry.account(safe.account)?.passwordHash == Secret("$new"))
+    #expect(try await safe.registry.passkeys(of: safe.account).isEmpty, "it may be a stranger's")
+  }
+
+  @Test func `is the only way in a week after the password was removed, unless it is gone`() async throws {
+    let safe = try await Safe(World())
+    try await safe.add("one")
+    let bare = try #require(try await safe.registry.removePassword(by: safe.user, now: start))
+    let week = start.advanced(by: .seconds(7 * 86_400))
+    await #expect(throws: RegistryError.notFound) { try await safe.registry.beginReset(of: bare, now: week) }
+    let (_, code) = try await safe.registry.takeBack(bare, now: week)
+    let open = try #require(try await safe.registry.account(safe.account))
+    _ = try await safe.registry.beginReset(of: open, now: week)
+    _ = try await safe.registry.resetPassword(with: code, hash: Secret("$new"), now: week)
+  }
+
+  @Test func `stays at a reset if its owner says so`() async throws {
+    let safe = try await Safe(World())
+    try await safe.add("one")
+    let reset = try await safe.registry.beginReset(of: safe.world.ada, now: start)
+    _ = try await safe.registry.resetPassword(with: reset, hash: Secret("$new"), takingBack: .pending, now: start)
     #expect(try await safe.registry.passkeys(of: safe.account).count == 1)
   }
 

@@ -52,8 +52,16 @@ public struct AccountRecord: Sendable, Hashable {
 
   public var state: State { closedAt == nil ? .active : isGuest ? .deleted : .disabled }
 
-  /// Whether the account has a password, or signs in without one, but not at another provider: then a mailed code may set one.
-  var hasOwnPassword: Bool { passwordHash != nil || (identity == nil && email != nil) }
+  /// How long after a password was removed a mailed code may set another: long enough for the owner to undo what a stranger did.
+  static let removalGrace = Duration.seconds(7 * 86_400)
+
+  /// Whether a mailed code may set a password: not if the account signs in at another provider, nor if the owner has removed the
+  /// password for good, and signs in with passkeys.
+  func mayReset(with passkeys: [PasskeyRecord], at now: UnixTime) -> Bool {
+    guard passwordHash == nil else { return true }
+    guard identity == nil, email != nil else { return false }
+    return passkeys.isEmpty || (credentialsChangedAt.map { now.since($0) < AccountRecord.removalGrace } ?? true)
+  }
 
   /// Whether the account's sessions are the only way into it: there is no address or identity to sign in with again.
   public var isGuest: Bool { email == nil && identity == nil }

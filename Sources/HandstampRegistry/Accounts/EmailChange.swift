@@ -39,16 +39,10 @@ extension Registry {
 
   /// Forgets the wish. The mailed token is worth nothing from then on.
   public func cancelEmailChange(of account: AccountID, now: UnixTime) async throws(RegistryError) {
-    do throws(RegistryStoreError) {
-      _ = try await store.write(Registry.forgettingEmailChange(of: account), events: [])
-    } catch { throw RegistryError(error) }
-  }
-
-  static func forgettingEmailChange(of account: AccountID) -> [RegistryChange] {
-    [
+    try await write([
       .voidOneTimeTokens(.emailChange, subject: account.rawValue),
       .removeFacts(.emailChange, subject: account.rawValue),
-    ]
+    ])
   }
 
   func emailChangeToken(
@@ -60,32 +54,39 @@ extension Registry {
     return (token, [change])
   }
 
-  /// Returns the address that a mailed token confirms at the moment; `nil` if the token is not valid.
-  public func emailChange(confirmedBy token: OneTimeToken, now: UnixTime) async throws(RegistryError) -> EmailAddress? {
-    try await liveOneTimeToken(OneTimeTokenID(of: token.secret, purpose: .emailChange), now: now)?.email
+  /// Returns the address that a mailed token gives to an account at the moment; `nil` if the token is not valid, or for another
+  /// account.
+  public func emailChange(
+    of account: AccountID, confirmedBy token: OneTimeToken, now: UnixTime
+  ) async throws(RegistryError) -> EmailAddress? {
+    let id = OneTimeTokenID(of: token.secret, purpose: .emailChange)
+    return try await liveOneTimeToken(id, now: now).flatMap { $0.account == account ? $0.email : nil }
   }
 
   /// Redeems a mailed token: the account has the new address from now on, and the former one is told. Sessions stay.
   ///
+  /// Only its own signed-in user can redeem it: whoever reads the mail must not move the account of another, nor lend that account a
+  /// confirmed address.
+  ///
   /// - Throws: ``RegistryError/oneTimeTokenInvalid``, ``RegistryError/emailTaken``.
   public func confirmEmailChange(
-    with token: OneTimeToken, now: UnixTime
+    with token: OneTimeToken, by user: BrowserSession, now: UnixTime
   ) async throws(RegistryError) -> AccountRecord {
+    let owner = user.account.id
     for _ in 0..<Registry.attempts {
       let id = OneTimeTokenID(of: token.secret, purpose: .emailChange)
-      guard let stored = try await liveOneTimeToken(id, now: now), let email = stored.email, let owner = stored.account,
-        let account = try await account(owner), account.closedAt == nil
+      guard let stored = try await liveOneTimeToken(id, now: now), let email = stored.email, stored.account == owner,
+        let account = try await account(owner), account.closedAt == nil, try await isLive(user.row.id, now: now)
       else { throw .oneTimeTokenInvalid }
       var changed = account
       changed.email = email
       changed.emailConfirmedAt = now
       var changes: [RegistryChange] = [
-        .redeemOneTimeToken(id), .replaceAccount(changed, expecting: account.revision),
-        // Mailed to the former address.
-        .voidOneTimeTokens(.passwordReset, subject: owner.rawValue),
+        .expectSession(user.row.id), .redeemOneTimeToken(id), .replaceAccount(changed, expecting: account.revision),
         audited(.emailChanged, account: owner, at: now),
       ]
-      changes += Registry.forgettingEmailChange(of: owner) + GuessSubject.forgetting(account)
+      // Codes for a new password were mailed to the former address.
+      changes += TakeBack.pending.changes(of: owner) + GuessSubject.forgetting(account)
       if let former = account.email, notices.contains(.emailChange) {
         var job = MailJob(kind: .emailChanged, email: former)
         job.name = email.typed

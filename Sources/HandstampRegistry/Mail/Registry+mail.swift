@@ -39,9 +39,9 @@ extension Registry {
     switch job.kind {
     case .reset:
       // The account's spelling of the address, which was confirmed.
-      guard let account, account.closedAt == nil, account.hasOwnPassword, let email = account.email else {
-        return (nil, [])
-      }
+      let passkeys = try await passkeys(of: account?.id ?? AccountID(""))
+      guard let account, account.closedAt == nil, account.mayReset(with: passkeys, at: now), let email = account.email
+      else { return (nil, []) }
       let (token, change) = resetToken(for: account, now: now)
       return (Letter(to: email, content: .reset(token)), [change])
     case .signUp:
@@ -55,7 +55,8 @@ extension Registry {
       return (Letter(to: address, content: .confirmation(token)), changes)
     case .emailChange:
       guard account == nil else { return (Letter(to: address, content: .known), []) }
-      guard let named else { return (nil, []) }
+      // The owner may have withdrawn the wish, or taken the account back.
+      guard let named, try await emailChange(of: named.id, now: now)?.email == address else { return (nil, []) }
       let (token, changes) = emailChangeToken(for: named, address, now: now)
       return (Letter(to: address, content: .emailChange(token)), changes)
     case .emailChanged: return (Letter(to: address, content: .emailChanged(job.name)), [])

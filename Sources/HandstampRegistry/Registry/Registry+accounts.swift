@@ -64,7 +64,7 @@ extension Registry {
 
   /// Sets a new password and, by default, ends every session except `kept`, in one write (OWASP ASVS 7.4.3).
   ///
-  /// A sign-in that was checked against the old password fails, and pending password-reset tokens become invalid.
+  /// A sign-in that was checked against the old password fails, and what waits to be answered is void, see ``TakeBack/pending``.
   public func setPassword(
     of record: AccountRecord, hash: Secret, keeping kept: SessionID?, endingOthers: Bool = true, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
@@ -75,10 +75,8 @@ extension Registry {
     return try await end(
       .revoked, now: now, keeping: kept,
       with: [
-        .replaceAccount(changed, expecting: record.revision),
-        .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
-        audited(.passwordChanged, account: record.id, at: now),
-      ] + Registry.voidingGrants(of: record.id)
+        .replaceAccount(changed, expecting: record.revision), audited(.passwordChanged, account: record.id, at: now),
+      ] + TakeBack.pending.changes(of: record.id)
         + notice(.passwordChanged, of: record.id, device: device, now: now),
       events: [event]
     ) { () throws(RegistryStoreError) in
@@ -102,9 +100,8 @@ extension Registry {
       _ = try await store.write(
         [
           .expectSession(user.row.id), .replaceAccount(changed, expecting: user.account.revision),
-          .voidOneTimeTokens(.passwordReset, subject: changed.id.rawValue),
           audited(.passwordRemoved, account: changed.id, at: now),
-        ] + Registry.voidingGrants(of: changed.id)
+        ] + TakeBack.pending.changes(of: changed.id)
           + notice(.passwordChanged, of: changed.id, device: user.row.device.name, now: now),
         events: [RegistryEvent(kind: .credentialChange, account: changed.id, at: now)])
       return changed.advanced
@@ -135,15 +132,9 @@ extension Registry {
     return try await end(
       .accountClosed, now: now,
       with: [
-        .replaceAccount(husk, expecting: record.revision),
-        .voidOneTimeTokens(.passwordReset, subject: record.id.rawValue),
-        .voidOneTimeTokens(.upgrade, subject: record.id.rawValue),
-        .removeFacts(.device, subject: record.id.rawValue), .removeFacts(.client, subject: record.id.rawValue),
-        .removeFacts(.mail, subject: record.id.rawValue), .removeFacts(.consent, subject: record.id.rawValue),
-        .removeFacts(.passkey, subject: record.id.rawValue), .removeFacts(.recoveryCodes, subject: record.id.rawValue),
+        .replaceAccount(husk, expecting: record.revision), .removeFacts(.mail, subject: record.id.rawValue),
         audited(.accountDeleted, account: record.id, at: now),
-      ] + Registry.voidingGrants(of: record.id) + Registry.forgettingEmailChange(of: record.id)
-        + GuessSubject.forgetting(record),
+      ] + TakeBack.everything.changes(of: record.id) + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
       events: [event]
     ) { () throws(RegistryStoreError) in
@@ -157,12 +148,11 @@ extension Registry {
     var changed = record
     changed.closedAt = record.closedAt ?? now
     let event = RegistryEvent(kind: .accountDisabled, account: record.id, at: now)
-    let purposes: [OneTimeTokenRecord.Purpose] = [.passwordReset, .upgrade, .emailChange]
     return try await end(
       .accountClosed, now: now,
-      with: [.replaceAccount(changed, expecting: record.revision)]
-        + purposes.map { .voidOneTimeTokens($0, subject: record.id.rawValue) } + Registry.voidingGrants(of: record.id)
-        + [audited(.accountDisabled, account: record.id, at: now)],
+      with: [
+        .replaceAccount(changed, expecting: record.revision), audited(.accountDisabled, account: record.id, at: now),
+      ] + TakeBack.pending.changes(of: record.id),
       events: [event]
     ) { () throws(RegistryStoreError) in
       try await store.sessions(of: record.id)

@@ -46,7 +46,7 @@ extension Registry {
           .revoked, now: now, keeping: kept,
           with: [
             .replaceAccount(changed, expecting: record.revision), audited(.passwordChanged, account: id, at: now),
-          ] + Registry.voidingGrants(of: id),
+          ] + TakeBack.pending.changes(of: id),
           events: [RegistryEvent(kind: .credentialChange, account: id, session: kept, at: now)]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id).filter { $0.id != kept } }
       } catch {

@@ -77,14 +77,13 @@ extension Registry {
     }
   }
 
-  /// Ends all sessions of an account except `kept`, in one write, after the codes that browsers have allowed. If any ended, the audit log gets an entry that names `kept`.
+  /// Ends all sessions of an account except `kept`, in one write, after what waits to be answered, see ``TakeBack/pending``. If any
+  /// ended, the audit log gets an entry that names `kept`.
   public func endAll(
     of account: AccountID, except kept: SessionID? = nil, reason: EndReason = .revoked, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     // Before, so that no code is redeemed between the look at the sessions and their end.
-    do throws(RegistryStoreError) {
-      _ = try await store.write(Registry.voidingGrants(of: account), events: [])
-    } catch { throw RegistryError(error) }
+    try await write(TakeBack.pending.changes(of: account))
     let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
     return try await end(reason, now: now, keeping: kept, finally: [audit]) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.id != kept }

@@ -14,7 +14,9 @@ extension Registry {
   /// could have. Earlier ones stay valid until
   /// one is used, so that a stranger who requests mails cannot make the owner's code useless.
   public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
-    guard account.closedAt == nil, account.hasOwnPassword else { throw .notFound }
+    guard account.closedAt == nil, account.mayReset(with: try await passkeys(of: account.id), at: now) else {
+      throw .notFound
+    }
     let (token, change) = resetToken(for: account, now: now)
     return try await stored(token, [change])
   }
@@ -28,9 +30,12 @@ extension Registry {
       lasting: OneTimeTokenLimits.reset, now: now)
   }
 
-  /// Redeems a password-reset token: sets the new password and ends every session, in one write.
+  /// Redeems a password-reset token: sets the new password, ends every session, and takes the account back from whoever else has
+  /// access, in one write.
+  ///
+  /// - Parameter extent: ``TakeBack/pending`` if the owner says that all passkeys, recovery codes and consents are the owner's.
   public func resetPassword(
-    with token: OneTimeToken, hash: Secret, now: UnixTime
+    with token: OneTimeToken, hash: Secret, takingBack extent: TakeBack = .everything, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
       let stored = try await oneTimeToken(of: token, .passwordReset, now: now)
@@ -44,11 +49,12 @@ extension Registry {
         return try await end(
           .revoked, now: now,
           with: [
-            .redeemOneTimeToken(stored.id), .voidOneTimeTokens(.passwordReset, subject: stored.subject),
-            .replaceAccount(changed, expecting: record.revision), audited(.passwordReset, account: id, at: now),
-          ] + Registry.voidingGrants(of: id) + GuessSubject.forgetting(record)
-            + notice(.passwordChanged, of: id, device: "", now: now),
-          events: [event]
+            .redeemOneTimeToken(stored.id), .replaceAccount(changed, expecting: record.revision),
+            audited(
+              .passwordReset, account: id, details: #"{"taken_back":"\#(extent)"}"#, at: now),
+          ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
+          // After the ends, which remember devices.
+          finally: extent.changes(of: id), events: [event]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }
       } catch {
         guard error == .accountChanged else { throw error }
@@ -103,13 +109,16 @@ extension Registry {
   /// by the user who reads the address's mail: one that came with the sign-up may be a stranger's.
   ///
   /// - Parameters:
+  ///   - former: the session of another account that a browser leaves.
   ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
   ///   - key: the client's key for this request, see ``repeatedConfirmation(_:device:thumbprint:key:now:)``.
   public func confirm(
-    _ token: OneTimeToken, passwordHash hash: Secret, device: DeviceInfo, thumbprint: String? = nil,
-    key: RotationKey? = nil, now: UnixTime
+    _ token: OneTimeToken, passwordHash hash: Secret, device: DeviceInfo, kind: SessionKind = .keyed,
+    leaving former: SessionID? = nil, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    try await confirm(token, hash, device, confirmationOrigin(token, thumbprint, key), now)
+    var origin = confirmationOrigin(token, thumbprint, key)
+    (origin.kind, origin.replaces) = (kind, former)
+    return try await confirm(token, hash, device, origin, now)
   }
 
   /// Returns the unused session that an earlier request with the same key and token has created; `nil` if there is none. Hand it out
@@ -153,6 +162,7 @@ extension Registry {
           with: [
             .redeemOneTimeToken(stored.id), .createAccount(record),
             .voidOneTimeTokens(.signUp, subject: stored.subject),
+            audited(.accountCreated, account: record.id, at: now),
           ])
       } catch {
         switch error {
@@ -163,13 +173,6 @@ extension Registry {
       }
     }
     throw Registry.contention
-  }
-
-  /// Like ``confirm(_:passwordHash:device:thumbprint:key:now:)``, in a browser.
-  public func confirm(
-    _ token: OneTimeToken, passwordHash hash: Secret, on browser: DeviceInfo, now: UnixTime
-  ) async throws(RegistryError) -> NewBrowserSession {
-    browserSession(of: try await confirm(token, hash, browser, SessionOrigin(kind: .browser), now))
   }
 
   func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {
@@ -235,8 +238,4 @@ extension Registry {
     return token
   }
 
-  /// The changes that void the codes that browsers of an account have been given and that wait to be redeemed.
-  static func voidingGrants(of account: AccountID) -> [RegistryChange] {
-    [.authorizationCode, .deviceCode].map { .voidOneTimeTokens($0, subject: account.rawValue) }
-  }
 }

@@ -127,7 +127,7 @@ extension Registry {
       let notice = notice(.tokenTheft, of: row.account, device: row.device.name, now: now)
       let audit = audited(
         .theftDetected, account: row.account, session: row.id, details: #"{"sign":"\#(sign.rawValue)"}"#, at: now)
-      return (end + [audit] + notice, [.revoked(ended, at: now)])
+      return (end + [audit] + notice + TakeBack.pending.changes(of: row.account), [.revoked(ended, at: now)])
     case .again(_, let next) where !row.isKeyed:
       // A thief who refreshes within the overlap gets the same successor: the owner may want to know when.
       let audit = audited(.refreshRepeated, account: row.account, session: row.id, at: now)

@@ -5,20 +5,24 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - email: `nil` for a guest, whose only way into the account is this session.
+  ///   - former: the session of another account that a browser leaves.
   ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
   ///   - key: the client's key for this request. A repeat for a guest gets the same account; for one with an address, see
   ///     ``repeatedSignUp(email:device:thumbprint:key:now:)``.
   /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address; ``RegistryError/keyUsed``.
   public func signUp(
-    email: EmailAddress?, username: String, passwordHash: Secret?, device: DeviceInfo, thumbprint: String? = nil,
-    key: RotationKey? = nil, now: UnixTime
+    email: EmailAddress?, username: String, passwordHash: Secret?, device: DeviceInfo, kind: SessionKind = .keyed,
+    leaving former: SessionID? = nil, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    let origin = signUpOrigin(email, thumbprint, key)
+    var origin = signUpOrigin(email, thumbprint, key)
+    (origin.kind, origin.replaces) = (kind, former)
     // Nothing but the key tells a guest from another one.
     if email == nil, let repeated = try await repeated(origin, device, now: now) { return repeated }
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
     do throws(RegistryStoreError) {
-      return try await begin(record, device, origin, among: [], now: now, with: [.createAccount(record)])
+      return try await begin(
+        record, device, origin, among: [], now: now,
+        with: [.createAccount(record), audited(.accountCreated, account: record.id, at: now)])
     } catch {
       switch error {
       // IDs are random, so only the address can be taken, or the same request was made at the same time.
@@ -136,7 +140,10 @@ extension Registry {
           let record = newAccount(identity: identity, username: username, passwordHash: nil, now: now)
           return try await begin(
             record, device, origin, among: [], now: now,
-            with: [.createOneTimeToken(nonce), .createAccount(record)])
+            with: [
+              .createOneTimeToken(nonce), .createAccount(record),
+              audited(.accountCreated, account: record.id, at: now),
+            ])
         }
         let live = try await store.sessions(of: known.id)
         return try await begin(

@@ -68,7 +68,8 @@ extension Registry {
     return browserSession(of: new)
   }
 
-  func browserSession(of new: NewSession) -> NewBrowserSession {
+  /// Returns the session of a browser with its cookie.
+  package func browserSession(of new: NewSession) -> NewBrowserSession {
     NewBrowserSession(session: BrowserSession(new.account, new.row), cookie: cookie(of: new.row), events: new.events)
   }
 

@@ -15,6 +15,8 @@ public struct AuditedAction: Sendable, Hashable {
     /// A new password was set with a one-time code.
     case passwordReset = "password.reset"
     case passwordRemoved = "password.removed"
+    /// An administrator took the account back for its owner: every way into it was removed, see ``TakeBack/everything``.
+    case takenBack = "account.taken_back"
     case passkeyAdded = "passkey.added"
     case passkeyRemoved = "passkey.removed"
     /// The signature of a passkey was valid, but its counter did not go up: it may have been copied.

@@ -12,10 +12,9 @@ protocol Accounts: Sendable {
 
   /// Prepares a new account. The returned function creates it with its first session at the time that it is given.
   ///
-  /// - Parameter thumbprint: the JWK thumbprint that the session's tokens are bound to, if any.
   /// - Throws: ``PasswordPool/Busy``. The returned function throws ``RegistryError/emailTaken`` if an account has the address.
   func newAccount(
-    _ body: SignUpBody, password: Secret, boundTo thumbprint: String?
+    _ new: NewAccount, password: Secret, by caller: AccountDesk.Caller
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession
 }
 #endif

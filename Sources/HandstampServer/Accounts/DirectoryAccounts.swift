@@ -50,31 +50,33 @@ struct DirectoryAccounts: Accounts {
   }
 
   func newAccount(
-    _ body: SignUpBody, password: Secret, boundTo thumbprint: String?
+    _ new: NewAccount, password: Secret, by caller: AccountDesk.Caller
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     { now in
       let entry: DirectoryAccount
       do {
-        entry = try await directory.create(email: body.email, username: body.username, password: password)
+        entry = try await directory.create(email: new.email, username: new.username, password: password)
       } catch AccountDirectoryError.emailTaken {
-        guard let repeated = try await repeated(body, password: password, boundTo: thumbprint, at: now) else {
+        guard let repeated = try await repeated(new, password: password, at: now) else {
           throw AccountDirectoryError.emailTaken
         }
         return repeated
       }
       return try await registry.createSession(
-        for: adopted(entry, at: now), device: body.device, thumbprint: thumbprint, key: body.key, now: now)
+        for: adopted(entry, at: now), device: new.session.device, thumbprint: new.session.thumbprint,
+        key: new.session.key, now: now)
     }
   }
 
   /// The session that an earlier request with the same key has created.
   private func repeated(
-    _ body: SignUpBody, password: Secret, boundTo thumbprint: String?, at now: UnixTime
+    _ new: NewAccount, password: Secret, at now: UnixTime
   ) async throws -> NewSession? {
-    guard let key = body.key, let entry = try await directory.account(email: body.email),
+    let start = new.session
+    guard let key = start.key, let entry = try await directory.account(email: new.email),
       let record = try await registry.account(entry.id), record.state == .active,
       let repeated = try await registry.repeatedSession(
-        for: record, device: body.device, thumbprint: thumbprint, key: key, now: now),
+        for: record, device: start.device, thumbprint: start.thumbprint, key: key, now: now),
       try await directory.verify(password, of: entry)
     else { return nil }
     return repeated

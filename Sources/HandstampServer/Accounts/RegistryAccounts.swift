@@ -37,19 +37,20 @@ struct RegistryAccounts: Accounts {
   }
 
   func newAccount(
-    _ body: SignUpBody, password: Secret, boundTo thumbprint: String?
+    _ new: NewAccount, password: Secret, by caller: AccountDesk.Caller
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     // Hash before the address is looked up, so that the response time is the same either way.
     let hash = try await passwords.hash(password)
-    return { [registry, passwords] now in
+    let registry = registry.acting(as: .owner(from: caller.client.text))
+    return { [passwords, start = new.session] now in
       do throws(RegistryError) {
         return try await registry.signUp(
-          email: body.email, username: body.username, passwordHash: hash, device: body.device,
-          thumbprint: thumbprint, key: body.key, now: now)
+          email: new.email, username: new.username, passwordHash: hash, device: start.device, kind: start.kind,
+          leaving: start.leaving, thumbprint: start.thumbprint, key: start.key, now: now)
       } catch {
-        guard error == .emailTaken, let key = body.key,
+        guard error == .emailTaken, let key = start.key,
           let repeated = try await registry.repeatedSignUp(
-            email: body.email, device: body.device, thumbprint: thumbprint, key: key, now: now),
+            email: new.email, device: start.device, thumbprint: start.thumbprint, key: key, now: now),
           try await passwords.verify(password, against: repeated.account.passwordHash)
         else { throw error }
         return repeated

@@ -42,7 +42,7 @@ struct BrowserSessionController: Sendable {
     let new: NewBrowserSession
     switch body.proof {
     case .password(let email, let password):
-      let account = try await web.accounts.account(
+      let account = try await web.desk.accounts.account(
         PasswordAttempt(
           email: email, password: password, device: visit.browser.id, client: client, logger: context.logger))
       new = try await web.session(of: account, visit, context.logger)

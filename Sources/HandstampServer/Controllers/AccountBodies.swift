@@ -103,14 +103,18 @@ struct ResetConfirmBody: JSONBody {
   enum Fields: String, CodingKey, CaseIterable {
     case token
     case password = "new_password"
+    case keepsOthers = "keep_passkeys"
   }
   var token: Secret
   var password: Secret
+  /// Whether passkeys, recovery codes, consents and known devices stay.
+  var keepsOthers: Bool
 
   init(from decoder: any Decoder) throws {
     let fields = try ResetConfirmBody.fields(of: decoder)
     token = try fields.secret(.token)
     password = try fields.secret(.password)
+    keepsOthers = fields.contains(.keepsOthers) ? try fields.decode(Bool.self, forKey: .keepsOthers) : false
   }
 }
 

@@ -6,13 +6,10 @@ import Hummingbird
 
 /// The devices that the account is signed in on, and sign-out.
 struct SessionsController: Sendable {
-  let registry: Registry
-  let journal: SessionJournal
+  let desk: AccountDesk
   let authenticator: Authenticator
-  let limits: RequestLimits
-  let clock: ServerClock
-  /// How long a sign-in lets its session end others; `nil` for as long as it lasts.
-  let reauthentication: Duration?
+  private var registry: Registry { desk.registry }
+  private var clock: ServerClock { desk.clock }
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
@@ -43,10 +40,8 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let id = try context.sessionID
-    // Or a thief could have the owner end the wrong one.
-    if id != context.session.id { try await requireRecentSignIn(context.session) }
     let body = try await request.json(as: NameBody.self, upTo: bodyLimit)
-    let row = try await registry.rename(id, of: context.session.account, to: body.name, now: clock.now)
+    let row = try await desk.rename(id, to: body.name, by: try await desk.owner(request, context))
     return .json(row.description(current: context.session.id))
   }
 
@@ -55,12 +50,7 @@ struct SessionsController: Sendable {
   @concurrent func end(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let id = try context.sessionID
-    if id != context.session.id { try await requireRecentSignIn(context.session) }
-    journal.ended(
-      try await registry.end(
-        id, of: context.session.account, reason: id == context.session.id ? .signedOut : .revoked, now: clock.now),
-      logger: context.logger)
+    try await desk.end(try context.sessionID, by: try await desk.owner(request, context))
     return .nothing
   }
 
@@ -70,43 +60,21 @@ struct SessionsController: Sendable {
   ) async throws -> Response {
     // A client that adds a condition does not mean all sessions.
     guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
-    try await requireRecentSignIn(context.session)
-    let outcome = try await owned(request, context).endAll(of: context.session.account, now: clock.now)
-    return .ended(journal.ended(outcome, logger: context.logger))
+    return .ended(try await desk.endAll(by: try await desk.owner(request, context), keepingOwn: false).count)
   }
 
   /// `POST /v1/sessions/end-others`: ends all sessions of the account except the one that makes the request.
   @concurrent func endOthers(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    try await requireRecentSignIn(context.session)
-    let outcome = try await owned(request, context).endAll(
-      of: context.session.account, except: context.session.id, now: clock.now)
-    return .ended(journal.ended(outcome, logger: context.logger))
-  }
-
-  /// A person who holds the owner's phone must not be able to sign the owner out of the other devices. Guests have
-  /// nothing to prove it with.
-  private func requireRecentSignIn(_ session: AuthenticatedSession) async throws {
-    guard !session.isProven(within: reauthentication, at: clock.now) else { return }
-    let account = try await registry.account(of: session)
-    guard !account.isGuest else { return }
-    throw Problem.reauthenticationRequired
-  }
-
-  /// The registry on behalf of the account's owner.
-  private func owned(_ request: Request, _ context: SignedInContext<some SessionRequestContext>) -> Registry {
-    registry.acting(as: .owner(from: limits.client(of: request, context.parent).text))
+    return .ended(try await desk.endAll(by: try await desk.owner(request, context), keepingOwn: true).count)
   }
 
   /// `POST /v1/sign-out`: ends the session that makes the request.
   @concurrent func signOut(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    journal.ended(
-      try await registry.end(
-        context.session.id, of: context.session.account, reason: .signedOut, now: clock.now),
-      logger: context.logger)
+    try await desk.end(context.session.id, by: try await desk.owner(request, context))
     return .nothing
   }
 

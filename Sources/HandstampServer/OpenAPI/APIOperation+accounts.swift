@@ -135,7 +135,9 @@ extension APIOperation {
       APIOperation(
         method: .post, path: "/v1/password-reset/confirm", tag: "accounts",
         summary: "Set a new password with the code of a mail; every session ends.",
-        body: .json(S.object(["token": S.secret, "new_password": S.secret])),
+        body: .json(
+          S.object(
+            ["token": S.secret, "new_password": S.secret, "keep_passkeys": S.boolean], optional: ["keep_passkeys"])),
         answers: [.nothing, weak, .problem(400, "link_invalid"), closed]),
       APIOperation(
         method: .get, path: "/v1/me", tag: "accounts", summary: "The signed-in account.", access: .session,

@@ -24,7 +24,7 @@ extension APIOperation {
       + page("/sign-up", "Create an account.", query: ["next"], fields: ["name", "email", "new_password"])
       + page("/sign-up/confirm", "Follow the link of a sign-up.", query: mailed, fields: ["token", "new_password"])
       + page("/forgot-password", "Ask for a link that sets a new password.", query: ["next"], fields: ["email"])
-      + page("/reset-password", "Follow that link.", query: mailed, fields: ["token", "new_password"])
+      + page("/reset-password", "Follow that link.", query: mailed, fields: ["token", "new_password", "keep_passkeys"])
       + page("/account", "The profile.", fields: ["name"])
       + page("/account/email", "The address.", fields: ["new_email"])
       + page("/account/email/confirm", "Follow the link to a new address.", query: mailed, fields: ["token"])

@@ -7,7 +7,6 @@ import Hummingbird
 /// `/account`: what the server knows a person by, and `/account/email`: the address.
 struct AccountPageController: Sendable {
   let pages: AccountPages
-  let outbox: Outbox
   private var web: WebSessions { pages.web }
 
   func addRoutes<Context: SessionRequestContext>(
@@ -17,8 +16,8 @@ struct AccountPageController: Sendable {
     own.post("/account") { try await pages.call($0, $1, rename) }
     own.get("/account/email") { try await pages.call($0, $1) { try await emailPage($0) } }
     own.post("/account/email") { try await pages.call($0, $1, changeEmail) }
-    own.get("/account/email/confirm", use: showConfirm)
-    own.post("/account/email/confirm", use: confirm)
+    own.get("/account/email/confirm") { try await pages.call($0, $1, showConfirm) }
+    own.post("/account/email/confirm") { try await pages.call($0, $1, confirm) }
   }
 
   // MARK: The name
@@ -47,8 +46,7 @@ struct AccountPageController: Sendable {
       return profilePage(call, name: name, error: PageText("field_error.name_long", ["most": most]))
     }
     var changed = call
-    changed.user.account.username = name
-    changed.user.account = try await pages.registry(call).update(changed.user.account)
+    changed.user.account = try await pages.desk.rename(call.owner, to: name)
     changed.visit.web = changed.user
     return profilePage(changed, notice: .good("notice.saved"))
   }
@@ -77,11 +75,9 @@ struct AccountPageController: Sendable {
     let account = call.account
     switch call.visit.action {
     case "cancel":
-      try await pages.registry(call).cancelEmailChange(of: account.id, now: web.clock.now)
+      try await pages.desk.cancelEmailChange(of: call.owner)
       return try await emailPage(call, notice: PageNotice(kind: .note, text: "notice.email_cancelled"))
     case "change", "resend":
-      // Who reads the mails to the address owns the account.
-      if let proof = try await pages.proofPage(call) { return proof }
       var typed = call.visit.form?["new_email"]
       if call.visit.action == "resend" {
         typed = try await web.registry.emailChange(of: account.id, now: web.clock.now)?.email.typed
@@ -92,64 +88,48 @@ struct AccountPageController: Sendable {
         guard email.normalized != account.email?.normalized else {
           return try await emailPage(call, typed: typed, error: "field_error.email_same")
         }
-        do throws(Problem) {
-          try web.limits.take(.mails, from: call.client, about: email.normalized)
-        } catch { return try await emailPage(call, typed: typed, notice: web.notice(of: error, call.visit)) }
-        try await pages.registry(call).beginEmailChange(of: account, to: email, now: web.clock.now)
-        outbox.bell.signal(.look)
+        do { try await pages.desk.beginEmailChange(of: call.owner, to: email) } catch {
+          return try await emailPage(
+            call, typed: typed, notice: try web.refusal(of: error, call.visit, call.logger).notice)
+        }
         return pages.go(to: "/account/email")
       }
     default: return web.unknownAction(call.visit)
     }
   }
 
-  /// The mailed link, which may be opened in another browser than the one that asked for it.
-  @concurrent func showConfirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+  /// The mailed link. It names the account, for whose signed-in owner it works, in whichever browser.
+  @concurrent private func showConfirm(_ call: AccountPages.Call) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context.logger)
-    try web.limits.takeOwn(.codes, from: web.limits.client(of: request, context))
-    let text = visit.query?["token"] ?? ""
-    return confirmPage(visit, text, try await email(text))
+    let text = call.visit.query?["token"] ?? ""
+    return confirmPage(call, text, try await pages.desk.emailChange(of: call.owner, confirmedBy: Secret(text)))
   }
 
-  private func email(_ text: String) async throws -> EmailAddress? {
-    guard let token = OneTimeToken(presented: Secret(text)) else { return nil }
-    return try await web.registry.emailChange(confirmedBy: token, now: web.clock.now)
-  }
-
-  @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+  @concurrent private func confirm(_ call: AccountPages.Call) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context.logger)
-    let client = web.limits.client(of: request, context)
-    try web.limits.takeOwn(.codes, from: client)
-    guard visit.action == "use" else { return web.unknownAction(visit) }
-    let text = visit.form?["token"] ?? ""
-    guard let token = OneTimeToken(presented: Secret(text)) else { return confirmPage(visit, text, nil) }
-    let account: AccountRecord
-    do throws(RegistryError) {
-      account = try await web.registry.acting(as: .owner(from: client.text))
-        .confirmEmailChange(with: token, now: web.clock.now)
-    } catch {
-      guard error == .oneTimeTokenInvalid || error == .emailTaken else { throw error }
-      return confirmPage(visit, text, nil)
+    guard call.visit.action == "use" else { return web.unknownAction(call.visit) }
+    let text = call.visit.form?["token"] ?? ""
+    let changed: AccountRecord
+    do {
+      changed = try await pages.desk.confirmEmailChange(of: call.owner, with: Secret(text), in: call.user)
+    } catch RegistryError.oneTimeTokenInvalid, RegistryError.emailTaken {
+      return confirmPage(call, text, nil)
     }
-    web.journal.changed(account.id)
-    outbox.bell.signal(.look)
     return web.show(
       .message(
-        "email_changed", ["email": .text(account.email?.typed ?? "")],
-        to: [PageAction(text: "action.to_account", href: web.pages.base + "/account")]), visit)
+        "email_changed", ["email": .text(changed.email?.typed ?? "")],
+        to: [PageAction(text: "action.to_account", href: web.pages.base + "/account")]), call.visit)
   }
 
-  private func confirmPage(_ visit: Visit, _ token: String, _ email: EmailAddress?) -> Response {
+  private func confirmPage(_ call: AccountPages.Call, _ token: String, _ email: EmailAddress?) -> Response {
     var page = Page(
       name: "confirm_email", title: email == nil ? "confirm_email.title_expired" : "confirm_email.title",
       status: email == nil ? .badRequest : .ok)
     page.context = [
       "token": .text(String(token.prefix(OneTimeToken.maxLength))), "new_email": .text(ifPresent: email?.typed),
-      "expired": .flag(if: email == nil),
+      "email": .text(call.account.email?.typed ?? call.account.shownName), "expired": .flag(if: email == nil),
     ]
-    return web.show(page, visit)
+    return web.show(page, call.visit)
   }
 }
 #endif

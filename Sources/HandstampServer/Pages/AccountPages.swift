@@ -10,8 +10,7 @@ import Logging
 /// do.
 struct AccountPages: Sendable {
   let web: WebSessions
-  /// How long a proof allows that; `nil` for as long as the session lasts.
-  let reauthentication: Duration?
+  var desk: AccountDesk { web.desk }
 
   /// A request of a signed-in person.
   struct Call: Sendable {
@@ -21,6 +20,11 @@ struct AccountPages: Sendable {
     var logger: Logger
 
     var account: AccountRecord { user.account }
+    var caller: AccountDesk.Caller { AccountDesk.Caller(client: client, logger: logger) }
+    var owner: AccountDesk.Owner {
+      AccountDesk.Owner(
+        account: user.account, session: user.row.id, provenAt: user.authenticatedAt, caller: caller)
+    }
   }
 
   /// Runs `body` for a signed-in person. Others are sent to the page for signing in, and come back.
@@ -38,30 +42,18 @@ struct AccountPages: Sendable {
         web.issuer + visit.place.here.dropFirst(web.pages.base.utf8.count)
       }
     }
-    return try await body(
-      Call(visit: visit, user: user, client: web.limits.client(of: request, context), logger: context.logger))
+    let call = Call(visit: visit, user: user, client: web.limits.client(of: request, context), logger: context.logger)
+    do { return try await body(call) } catch let problem as Problem
+      where problem.code == Problem.reauthenticationRequired.code
+    {
+      return web.signInPage(visit, try await confirmation(by: user))
+    }
   }
 
   private func confirmation(by user: BrowserSession) async throws -> WebSessions.Purpose {
     let hasPasskey = web.passkeys != nil ? try await !web.registry.passkeys(of: user.account.id).isEmpty : false
     return WebSessions.Purpose(cancel: web.pages.base + "/account", hasPasskey: hasPasskey)
   }
-
-  /// Returns the page that asks the person for a proof; `nil` if the last one is recent enough, or there is nothing to prove it with.
-  func proofPage(_ call: Call) async throws -> Response? {
-    guard needsProof(call) else { return nil }
-    let purpose = try await confirmation(by: call.user)
-    guard purpose.hasPasskey || call.account.passwordHash != nil else { return nil }
-    return web.signInPage(call.visit, purpose)
-  }
-
-  /// Returns whether the last proof is too old.
-  func needsProof(_ call: Call) -> Bool {
-    reauthentication.map { web.clock.now.since(call.user.authenticatedAt) > $0 } ?? false
-  }
-
-  /// The registry on behalf of the account's owner.
-  func registry(_ call: Call) -> Registry { web.registry.acting(as: .owner(from: call.client.text)) }
 
   func show(_ page: Page, _ call: Call) -> Response { web.show(page, call.visit) }
 

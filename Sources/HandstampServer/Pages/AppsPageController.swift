@@ -44,8 +44,7 @@ struct AppsPageController: Sendable {
     guard let consent = try await web.registry.consent(of: call.account.id, to: id, now: web.clock.now) else {
       return try await show(call)
     }
-    let outcome = try await pages.registry(call).withdrawConsent(of: call.account.id, to: id, now: web.clock.now)
-    web.journal.ended(outcome, logger: call.logger)
+    try await pages.desk.withdrawConsent(to: id, by: call.owner)
     let app: PageValue = .object(["name": .text(name(of: consent))])
     return try await show(call, notice: .good(PageText("notice.app_removed", ["app": app])))
   }

@@ -8,8 +8,6 @@ import NIOCore
 /// `/account/data`: a person takes the stored data along, or deletes the account.
 struct DataPageController: Sendable {
   let pages: AccountPages
-  let accounts: any Accounts
-  let metrics: ServerMetrics
   /// Returns everything that is stored about a person.
   let export: @Sendable (AccountID, AuditActor) async throws -> [UInt8]
   private var web: WebSessions { pages.web }
@@ -27,7 +25,7 @@ struct DataPageController: Sendable {
 
   @concurrent private func download(_ call: AccountPages.Call) async throws -> Response {
     guard call.visit.action == "download" else { return web.unknownAction(call.visit) }
-    if let proof = try await pages.proofPage(call) { return proof }
+    try pages.desk.requireProof(call.owner)
     do throws(Problem) {
       // It reads the whole audit log.
       try web.limits.take(.codes, from: call.client, about: call.account.id.rawValue)
@@ -61,29 +59,14 @@ struct DataPageController: Sendable {
     guard typed?.normalized == account.email?.normalized else {
       return deletePage(call, errors: ["typed_email": "field_error.email_other"])
     }
-    if account.passwordHash != nil {
-      guard let email = account.email, let password = form?.password("password") else {
-        return deletePage(call, errors: ["password": "field_error.password_missing"])
-      }
-      do {
-        _ = try await accounts.account(
-          PasswordAttempt(
-            email: email, password: password, device: call.visit.browser.id, client: call.client, logger: call.logger))
-      } catch {
-        let problem = web.errors.problem(for: error, logger: call.logger)
-        guard problem.status != .unauthorized else {
-          return deletePage(call, errors: ["password": "field_error.password_wrong"])
-        }
-        return deletePage(call, notice: web.notice(of: problem, call.visit))
-      }
-    } else if let proof = try await pages.proofPage(call) {
-      return proof
+    let password = form?.password("password")
+    guard password != nil || account.passwordHash == nil else {
+      return deletePage(call, errors: ["password": "field_error.password_missing"])
     }
-    guard let stored = try await web.registry.account(account.id) else { throw RegistryError.notFound }
-    let outcome = try await pages.registry(call).deleteAccount(stored, now: web.clock.now)
-    web.journal.ended(outcome, logger: call.logger)
-    web.journal.changed(account.id)
-    metrics.update { $0.accountsDeleted += 1 }
+    do { try await pages.desk.delete(call.owner, password: password) } catch {
+      let refusal = try web.refusal(of: error, passwordIn: "password", call.visit, call.logger)
+      return deletePage(call, errors: refusal.errors, notice: refusal.notice)
+    }
     var visit = call.visit
     visit.web = nil
     var page = Page.message("deleted", to: [])

@@ -79,22 +79,15 @@ struct DevicesPageController: Sendable {
     guard call.visit.action == "end", let id = call.visit.form?["session"].map({ SessionID($0) }) else {
       return web.unknownAction(call.visit)
     }
-    if let proof = try await pages.proofPage(call) { return proof }
     var name = ""
-    do throws(RegistryError) {
-      let outcome = try await pages.registry(call).end(id, of: call.account.id, now: web.clock.now)
-      web.journal.ended(outcome, logger: call.logger)
-      name = outcome.ended.first?.shownName ?? ""
-    } catch {
-      // Someone else's, or deleted: the list shows what is left.
-      guard error == .notFound else { throw error }
-    }
+    // Someone else's, or deleted: the list shows what is left.
+    do { name = try await pages.desk.end(id, by: call.owner).first?.shownName ?? "" } catch RegistryError.notFound {}
     guard !name.isEmpty else { return try await show(call) }
     return try await show(call, notice: .good(PageText("notice.session_ended", ["name": .text(name)])))
   }
 
   private func confirmPage(_ call: AccountPages.Call) async throws -> Response {
-    if let proof = try await pages.proofPage(call) { return proof }
+    try pages.desk.requireProof(call.owner)
     let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
     var page = Page(name: "confirm_end", title: "confirm_end.title", section: .devices)
     page.context["others"] = .list(
@@ -106,10 +99,7 @@ struct DevicesPageController: Sendable {
 
   @concurrent private func endOthers(_ call: AccountPages.Call) async throws -> Response {
     guard call.visit.action == "end-others" else { return web.unknownAction(call.visit) }
-    if let proof = try await pages.proofPage(call) { return proof }
-    let outcome = try await pages.registry(call)
-      .endAll(of: call.account.id, except: call.user.row.id, now: web.clock.now)
-    web.journal.ended(outcome, logger: call.logger)
+    try await pages.desk.endAll(by: call.owner, keepingOwn: true)
     return try await show(call, notice: .good("notice.others_ended"))
   }
 }

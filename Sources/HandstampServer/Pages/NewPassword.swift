@@ -4,22 +4,15 @@ import HandstampPages
 import HandstampRegistry
 
 extension PasswordPolicy {
-  /// Returns what a page says beside the field of a new password; `nil` if it is accepted.
-  func pageError(_ password: Secret?, of email: EmailAddress?, _ name: String) -> PageText? {
-    guard let password else { return "field_error.password_missing" }
-    do throws(Fault) {
-      try check(password, names: [email?.normalized ?? "", name])
-      return nil
-    } catch {
-      switch error {
-      case .tooShort:
-        return PageText("field_error.password_short", ["password_least": .text(String(minimumLength))])
-      case .tooLong: return PageText("field_error.password_long", ["most": .text(String(PasswordPolicy.most))])
-      case .common: return "field_error.password_common"
-      case .context: return "field_error.password_context"
-      case .breached: return "field_error.password_breached"
-      case .uncheckable: return "field_error.password_uncheckable"
-      }
+  /// What a page says beside the field of a new password.
+  func text(of fault: Fault) -> PageText {
+    switch fault {
+    case .tooShort: PageText("field_error.password_short", ["password_least": .text(String(minimumLength))])
+    case .tooLong: PageText("field_error.password_long", ["most": .text(String(PasswordPolicy.most))])
+    case .common: "field_error.password_common"
+    case .context: "field_error.password_context"
+    case .breached: "field_error.password_breached"
+    case .uncheckable: "field_error.password_uncheckable"
     }
   }
 

@@ -7,10 +7,7 @@ import Hummingbird
 /// `/forgot-password` and `/reset-password`: a person who has forgotten the password sets a new one by a mailed link.
 struct PasswordPageController: Sendable {
   let web: WebSessions
-  let outbox: Outbox
-  let passwords: PasswordPool
-  let policy: PasswordPolicy
-  let metrics: ServerMetrics
+  private var desk: AccountDesk { web.desk }
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/forgot-password", use: showForgot)
@@ -34,12 +31,10 @@ struct PasswordPageController: Sendable {
     switch TypedAddress(typed) {
     case .bad(let error): return forgotPage(visit, typed: typed, error: error)
     case .good(let email):
-      do throws(Problem) {
-        try web.limits.take(.mails, from: web.limits.client(of: request, context), about: email.normalized)
-      } catch {
-        return forgotPage(visit, typed: typed, notice: web.notice(of: error, visit), status: error.status)
+      do { try await desk.requestReset(of: email, by: desk.caller(request, context)) } catch {
+        let refusal = try web.refusal(of: error, visit, context.logger)
+        return forgotPage(visit, typed: typed, notice: refusal.notice, status: refusal.status)
       }
-      try await outbox.add(.reset(email), to: email)
       return web.show(
         .message(
           "forgot_sent", ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
@@ -61,59 +56,54 @@ struct PasswordPageController: Sendable {
   @concurrent func showReset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
     let visit = try await web.visit(request, context.logger)
-    try web.limits.takeOwn(.codes, from: web.limits.client(of: request, context))
     let text = visit.query?["token"] ?? ""
-    let account = try await account(text)
-    return resetPage(visit, text, account, isExpired: account == nil)
-  }
-
-  private func account(_ text: String) async throws -> AccountRecord? {
-    guard let token = OneTimeToken(presented: Secret(text)) else { return nil }
-    return try await web.registry.account(resetBy: token, now: web.clock.now)
+    let account = try await desk.account(resetBy: Secret(text), desk.caller(request, context))
+    return try await resetPage(visit, text, account)
   }
 
   @concurrent func reset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
     let visit = try await web.visit(request, context.logger)
-    let client = web.limits.client(of: request, context)
-    let text = visit.form?["token"] ?? ""
-    try web.limits.takeOwn(.codes, from: client)
+    let caller = desk.caller(request, context)
     guard visit.action == "reset" else { return web.unknownAction(visit) }
-    guard let token = OneTimeToken(presented: Secret(text)), let account = try await account(text) else {
-      return resetPage(visit, text, nil, isExpired: true)
+    let text = visit.form?["token"] ?? ""
+    var errors: [String: PageText] = ["new_password": "field_error.password_missing"]
+    if let password = visit.form?.password("new_password") {
+      do {
+        try await desk.resetPassword(
+          with: Secret(text), to: password, keepingOthers: visit.form?["keep_passkeys"] != nil, by: caller)
+        return web.show(
+          .message("reset_done", to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in")]), visit)
+      } catch RegistryError.oneTimeTokenInvalid {
+        return try await resetPage(visit, text, nil)
+      } catch { errors = try web.refusal(of: error, visit, context.logger).errors }
     }
-    let password = visit.form?.password("new_password")
-    if let error = policy.pageError(password, of: account.email, account.username) {
-      return resetPage(visit, text, account, error: error)
-    }
-    try web.limits.takeShared(.codes)
-    let hash = try await passwords.hash(password ?? Secret(""))
-    do throws(RegistryError) {
-      let outcome = try await web.registry.acting(as: .owner(from: client.text))
-        .resetPassword(with: token, hash: hash, now: web.clock.now)
-      web.journal.ended(outcome, logger: context.logger)
-      web.journal.changed(account.id)
-    } catch {
-      guard error == .oneTimeTokenInvalid else { throw error }
-      return resetPage(visit, text, nil, isExpired: true)
-    }
-    metrics.update { $0.passwordChanges += 1 }
-    return web.show(
-      .message(
-        "reset_done", to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in")]), visit)
+    return try await resetPage(visit, text, try await desk.account(resetBy: Secret(text), caller), errors)
   }
 
+  /// - Parameter account: `nil` if the link is not valid.
   private func resetPage(
-    _ visit: Visit, _ token: String, _ account: AccountRecord?, isExpired: Bool = false, error: PageText? = nil
-  ) -> Response {
-    var page = Page(name: "reset", title: isExpired ? "reset.title_expired" : "reset.title")
+    _ visit: Visit, _ token: String, _ account: AccountRecord?, _ errors: [String: PageText] = [:]
+  ) async throws -> Response {
+    var page = Page(name: "reset", title: account == nil ? "reset.title_expired" : "reset.title", errors: errors)
     page.context = [
       "token": .text(String(token.prefix(OneTimeToken.maxLength))), "email": .text(ifPresent: account?.email?.typed),
-      "password_least": policy.shownLeast, "expired": .flag(if: isExpired),
+      "password_least": desk.policy.shownLeast, "expired": .flag(if: account == nil),
     ]
-    if isExpired { page.status = .badRequest }
-    if let error { page.errors["new_password"] = error }
+    if let account { try await addWaysIn(to: &page, of: account, visit) } else { page.status = .badRequest }
     return web.show(page, visit)
+  }
+
+  /// Names what a reset removes, for the person who knows whether a stranger has made it.
+  private func addWaysIn(to page: inout Page, of account: AccountRecord, _ visit: Visit) async throws {
+    let dates = web.dates(visit)
+    let passkeys = try await web.registry.passkeys(of: account.id)
+    let codes = try await web.registry.recoveryCodesLeft(of: account.id)
+    guard !passkeys.isEmpty || codes > 0 else { return }
+    page.context["ways_in"] = .flag
+    page.context["codes_left"] = .text(ifPresent: codes > 0 ? String(codes) : nil)
+    page.context["passkeys"] = .list(
+      passkeys.map { .object(["name": .text($0.name), "created": dates.relative($0.createdAt)]) })
   }
 }
 #endif

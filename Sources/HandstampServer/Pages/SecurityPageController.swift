@@ -7,10 +7,6 @@ import Hummingbird
 /// `/account/security`: how a person signs in.
 struct SecurityPageController: Sendable {
   let pages: AccountPages
-  let accounts: any Accounts
-  let passwords: PasswordPool
-  let policy: PasswordPolicy
-  let metrics: ServerMetrics
   private var web: WebSessions { pages.web }
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -28,7 +24,7 @@ struct SecurityPageController: Sendable {
     page.context = [
       "email": .text(account.email?.typed ?? ""), "has_password": .flag(if: account.passwordHash != nil),
       "password_changed": account.credentialsChangedAt.map { web.dates(call.visit).relative($0) },
-      "password_least": policy.shownLeast,
+      "password_least": pages.desk.policy.shownLeast,
     ]
     if web.passkeys != nil { try await addPasskeys(to: &page, call, codes) }
     return pages.show(page, call)
@@ -46,7 +42,7 @@ struct SecurityPageController: Sendable {
           "used": passkey.lastUsedAt.map { dates.relative($0) },
         ])
       })
-    page.context["passkeys_locked"] = .flag(if: try await pages.proofPage(call) != nil)
+    page.context["passkeys_locked"] = .flag(if: !pages.desk.isProven(call.user.authenticatedAt))
     page.context["can_remove_password"] = .flag(if: call.account.passwordHash != nil && !passkeys.isEmpty)
     page.context["recovery_on"] = .flag
     page.context["codes_left"] = .text(ifPresent: left > 0 ? String(left) : nil)
@@ -58,88 +54,67 @@ struct SecurityPageController: Sendable {
     switch call.visit.action {
     case "change-password" where hasPassword, "set-password" where !hasPassword:
       return try await setPassword(call, isFirst: !hasPassword)
-    case "remove-password", "unlock", "add-passkey", "remove-passkey", "make-codes":
-      guard let passkeys = web.passkeys else { return web.unknownAction(call.visit) }
-      if let proof = try await pages.proofPage(call) { return proof }
-      return try await change(call, passkeys)
+    case "unlock":
+      try pages.desk.requireProof(call.owner)
+      return pages.go(to: "/account/security")
+    case "add-passkey", "remove-passkey", "remove-password", "make-codes":
+      guard web.passkeys != nil else { return web.unknownAction(call.visit) }
+      return try await changePasskeys(call)
     default: return web.unknownAction(call.visit)
     }
   }
 
-  // MARK: The password
-
   private func setPassword(_ call: AccountPages.Call, isFirst: Bool) async throws -> Response {
-    let (form, account) = (call.visit.form, call.account)
-    if let error = policy.pageError(form?.password("new_password"), of: account.email, account.username) {
-      return try await show(call, errors: ["new_password": error])
+    let form = call.visit.form
+    guard let new = form?.password("new_password") else {
+      return try await show(call, errors: ["new_password": "field_error.password_missing"])
     }
-    if !isFirst {
-      guard let email = account.email, let current = form?.password("current_password") else {
-        return try await show(call, errors: ["current_password": "field_error.password_missing"])
-      }
-      do {
-        _ = try await accounts.account(
-          PasswordAttempt(
-            email: email, password: current, device: call.visit.browser.id, client: call.client, logger: call.logger))
-      } catch {
-        let problem = web.errors.problem(for: error, logger: call.logger)
-        guard problem.status != .unauthorized else {
-          return try await show(call, errors: ["current_password": "field_error.password_wrong"])
-        }
-        return try await show(call, notice: web.notice(of: problem, call.visit))
-      }
-    } else if let proof = try await pages.proofPage(call) {
-      return proof
-    }
-    let hash = try await passwords.hash(form?.password("new_password") ?? Secret(""))
     let endsOthers = form?["end_others"] != nil
-    // The hash may just have been strengthened.
-    guard let stored = try await web.registry.account(account.id) else { throw RegistryError.notFound }
-    let outcome = try await pages.registry(call).setPassword(
-      of: stored, hash: hash, keeping: call.user.row.id, endingOthers: endsOthers, now: web.clock.now)
-    web.journal.ended(outcome, logger: call.logger)
-    metrics.update { $0.passwordChanges += 1 }
+    do {
+      if isFirst {
+        try await pages.desk.setFirstPassword(of: call.owner, to: new, endingOthers: endsOthers)
+      } else {
+        guard let current = form?.password("current_password") else {
+          return try await show(call, errors: ["current_password": "field_error.password_missing"])
+        }
+        try await pages.desk.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
+      }
+    } catch {
+      let refusal = try web.refusal(of: error, call.visit, call.logger)
+      return try await show(call, errors: refusal.errors, notice: refusal.notice)
+    }
     let text: PageText =
       isFirst ? "notice.password_set" : endsOthers ? "notice.password_changed_ended" : "notice.password_changed"
     return try await changed(call, notice: .good(text))
   }
 
-  // MARK: Passkeys and recovery codes
-
-  private func change(_ call: AccountPages.Call, _ passkeys: PasskeyDesk) async throws -> Response {
-    let (registry, now) = (pages.registry(call), web.clock.now)
-    let desk = PasskeyDesk(party: passkeys.party, registry: registry, clock: passkeys.clock)
+  private func changePasskeys(_ call: AccountPages.Call) async throws -> Response {
+    let (desk, form) = (pages.desk, call.visit.form)
     switch call.visit.action {
     case "add-passkey":
       do {
-        _ = try await desk.add(
-          call.visit.form?["passkey"] ?? "", boundTo: call.visit.token, by: call.user, orNamed: call.visit.name,
-          call.logger)
-      } catch let refusal as PasskeyDesk.Refusal {
-        return try await show(call, notice: .warning(refusal.text))
+        try await desk.addPasskey(
+          form?["passkey"] ?? "", boundTo: call.visit.token, orNamed: call.visit.name, of: call.owner, in: call.user)
+      } catch {
+        return try await show(call, notice: try web.refusal(of: error, call.visit, call.logger).notice)
       }
       return try await changed(call, notice: .good("notice.passkey_added"))
     case "remove-passkey":
-      switch try await registry.removePasskey(call.visit.form?["passkey_id"] ?? "", by: call.user, now: now) {
+      switch try await desk.removePasskey(form?["passkey_id"] ?? "", of: call.owner, in: call.user) {
       case .removed: return try await changed(call, notice: .good("notice.passkey_removed"))
       case .isLast: return try await show(call, notice: .warning("notice.passkey_last"))
       // Removed in another window: the list shows what is left.
       case .unknown: return try await show(call)
       }
     case "remove-password":
-      guard try await registry.removePassword(by: call.user, now: now) != nil else { return try await show(call) }
+      guard try await desk.removePassword(of: call.owner, in: call.user) else { return try await show(call) }
       return try await changed(call, notice: .good("notice.password_removed"))
-    case "make-codes":
-      let codes = try await registry.makeRecoveryCodes(by: call.user, now: now)
-      web.journal.changed(call.account.id)
-      return try await show(call, codes: codes)
-    default: return pages.go(to: "/account/security")
+    default: return try await show(call, codes: try await desk.makeRecoveryCodes(of: call.owner, in: call.user))
     }
   }
 
   /// Shows the page after the account has changed.
   private func changed(_ call: AccountPages.Call, notice: PageNotice) async throws -> Response {
-    web.journal.changed(call.account.id)
     var call = call
     if let account = try await web.registry.account(call.account.id) { call.user.account = account }
     return try await show(call, notice: notice)

@@ -8,9 +8,7 @@ import Hummingbird
 /// `/sign-up`: a person creates an account. Where addresses are confirmed, a mailed link leads on.
 struct SignUpPageController: Sendable {
   let web: WebSessions
-  let outbox: Outbox
-  let passwords: PasswordPool
-  let policy: PasswordPolicy
+  private var desk: AccountDesk { web.desk }
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/sign-up", use: show)
@@ -19,18 +17,15 @@ struct SignUpPageController: Sendable {
     routes.post("/sign-up/confirm", use: confirm)
   }
 
-  private var isConfirmed: Bool { web.signUp == .confirmed }
+  private var isConfirmed: Bool { desk.signUp == .confirmed }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard web.signUp != .closed else { throw Problem.notFound }
-    let visit = try await web.visit(request, context.logger)
-    return signUpPage(visit)
+    guard desk.signUp != .closed else { throw Problem.notFound }
+    return signUpPage(try await web.visit(request, context.logger))
   }
 
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard web.signUp != .closed else { throw Problem.notFound }
     let visit = try await web.visit(request, context.logger)
-    let client = web.limits.client(of: request, context)
     guard visit.action == "sign-up" else { return web.unknownAction(visit) }
     var errors: [String: PageText] = [:]
     let name = visit.form?["name"] ?? ""
@@ -44,27 +39,17 @@ struct SignUpPageController: Sendable {
     case .bad(let error): errors["email"] = error
     }
     let password = visit.form?.password("new_password")
-    if !isConfirmed, let error = policy.pageError(password, of: address, name) { errors["new_password"] = error }
+    if !isConfirmed, password == nil { errors["new_password"] = "field_error.password_missing" }
     guard errors.isEmpty, let address else { return signUpPage(visit, errors) }
-    do throws(Problem) {
-      try web.limits.take(.signUps, from: client)
-      if isConfirmed { try web.limits.take(.mails, from: client, about: address.normalized) }
-    } catch { return signUpPage(visit, notice: web.notice(of: error, visit), status: error.status) }
-    if isConfirmed {
-      try await outbox.add(.confirmation(address, username: name), to: address)
-      return sent(to: address, visit)
-    }
-    let hash = try await passwords.hash(password ?? Secret(""))
-    let account: AccountRecord
-    do throws(RegistryError) {
-      account = try await web.registry.acting(as: .owner(from: client.text))
-        .openAccount(email: address, username: name, passwordHash: hash, now: web.clock.now)
+    do {
+      let new = NewAccount(email: address, username: name, password: password, session: web.start(visit))
+      switch try await desk.signUp(new, by: desk.caller(request, context)) {
+      case .confirmationSent: return sent(to: address, visit)
+      case .began(let new): return web.began(new, visit, to: web.issuer + NextPage(visit.query?["next"]).path)
+      }
     } catch {
-      guard error == .emailTaken else { throw error }
-      return signUpPage(visit, ["email": "field_error.email_taken"])
-    }
-    return try await web.signedIn(to: account, visit, context.logger) { _ in
-      web.issuer + NextPage(visit.query?["next"]).path
+      let refusal = try web.refusal(of: error, visit, context.logger)
+      return signUpPage(visit, refusal.errors, notice: refusal.notice, status: refusal.status)
     }
   }
 
@@ -82,7 +67,7 @@ struct SignUpPageController: Sendable {
     page.context = [
       "name": .text(ifPresent: visit.form?["name"].map { String($0.prefix(AccountRecord.maxUsername)) }),
       "email": .text(ifPresent: visit.form?["email"].map { String($0.prefix(EmailAddress.maxLength)) }),
-      "password_now": .flag(if: !isConfirmed), "password_least": policy.shownLeast,
+      "password_now": .flag(if: !isConfirmed), "password_least": desk.policy.shownLeast,
       "next": NextPage(visit.query?["next"]).asked.map { .text("?next=" + PercentEncoding.encode($0)) },
     ]
     return web.show(page, visit)
@@ -93,57 +78,44 @@ struct SignUpPageController: Sendable {
   @concurrent func showConfirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
     let visit = try await web.visit(request, context.logger)
-    try web.limits.takeOwn(.codes, from: web.limits.client(of: request, context))
     let text = visit.query?["token"] ?? ""
-    let found = try await confirmed(by: text)
+    let found = try await desk.confirmation(by: Secret(text), desk.caller(request, context))
     return confirmPage(visit, text, found, isExpired: found == nil)
-  }
-
-  private func confirmed(by text: String) async throws -> OneTimeTokenRecord? {
-    guard let token = OneTimeToken(presented: Secret(text)) else { return nil }
-    return try await web.registry.signUp(confirmedBy: token, now: web.clock.now)
   }
 
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
     let visit = try await web.visit(request, context.logger)
-    let client = web.limits.client(of: request, context)
+    let caller = desk.caller(request, context)
     switch visit.action {
     case "send":
       switch TypedAddress(visit.form?["email"]) {
       case .bad(let error): return confirmPage(visit, "", nil, isExpired: true, errors: ["email": error])
       case .good(let email):
-        try web.limits.take(.mails, from: client, about: email.normalized)
-        try await outbox.add(.confirmation(email, username: ""), to: email)
+        try await desk.resendConfirmation(to: email, by: caller)
         return sent(to: email, visit)
       }
     case "confirm": break
     default: return web.unknownAction(visit)
     }
     let text = visit.form?["token"] ?? ""
-    try web.limits.takeOwn(.codes, from: client)
-    guard let token = OneTimeToken(presented: Secret(text)), let found = try await confirmed(by: text) else {
-      return confirmPage(visit, text, nil, isExpired: true)
+    guard let password = visit.form?.password("new_password") else {
+      let found = try await desk.confirmation(by: Secret(text), caller)
+      return confirmPage(
+        visit, text, found, isExpired: found == nil, errors: ["new_password": "field_error.password_missing"])
     }
-    let password = visit.form?.password("new_password")
-    if let error = policy.pageError(password, of: found.email, found.username) {
-      return confirmPage(visit, text, found, errors: ["new_password": error])
-    }
-    try web.limits.takeShared(.codes)
-    let hash = try await passwords.hash(password ?? Secret(""))
-    do throws(RegistryError) {
-      let new = try await web.registry.acting(as: .owner(from: client.text))
-        .confirm(token, passwordHash: hash, on: visit.browser, now: web.clock.now)
-      web.journal.began(new, logger: context.logger)
+    do {
+      let new = try await desk.confirm(Secret(text), password: password, web.start(visit), by: caller)
       return web.began(new, visit, to: web.issuer + "/account")
+    } catch RegistryError.oneTimeTokenInvalid {
+      return confirmPage(visit, text, nil, isExpired: true)
     } catch {
-      switch error {
-      case .oneTimeTokenInvalid: return confirmPage(visit, text, nil, isExpired: true)
-      case .emailTaken:
-        return confirmPage(visit, text, nil, isExpired: true, errors: ["email": "field_error.email_taken"])
-      case .unavailable, .unknownKey, .accountChanged, .accountClosed, .notFound, .notGuest, .nonceUsed, .keyUsed:
-        throw error
+      let refusal = try web.refusal(of: error, visit, context.logger)
+      guard refusal.errors["new_password"] != nil else {
+        return confirmPage(visit, text, nil, isExpired: true, errors: refusal.errors)
       }
+      return confirmPage(
+        visit, text, try await desk.confirmation(by: Secret(text), caller), errors: refusal.errors)
     }
   }
 
@@ -155,7 +127,7 @@ struct SignUpPageController: Sendable {
     page.context = [
       "token": .text(String(token.prefix(OneTimeToken.maxLength))),
       "email": .text(ifPresent: found?.email?.typed ?? visit.form?["email"]), "needs_password": .flag,
-      "password_least": policy.shownLeast, "expired": .flag(if: isExpired),
+      "password_least": desk.policy.shownLeast, "expired": .flag(if: isExpired),
     ]
     if isExpired { page.status = .badRequest }
     return web.show(page, visit)

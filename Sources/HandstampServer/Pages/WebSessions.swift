@@ -10,23 +10,22 @@ import Logging
 
 /// Browsers signed in on the server's own pages.
 struct WebSessions: Sendable {
-  let registry: Registry
-  let accounts: any Accounts
-  let limits: RequestLimits
-  let clock: ServerClock
+  let desk: AccountDesk
   let errors: ErrorMapper
-  let journal: SessionJournal
   let pages: PageWriter
   /// Whether the server has its origin to itself.
   let isWholeSite: Bool
   /// Maximum size of a form, in bytes.
   let bodyLimit: Int
-  /// What people without an account may do.
-  let signUp: ServerConfiguration.SignUp
   /// Whether accounts are the server's own, and mail is set up: only then the pages for passwords work.
   let hasPasswordPages: Bool
+
+  var registry: Registry { desk.registry }
+  var limits: RequestLimits { desk.limits }
+  var clock: ServerClock { desk.clock }
+  var journal: SessionJournal { desk.journal }
   /// `nil` if the server has no passkeys.
-  let passkeys: PasskeyDesk?
+  var passkeys: PasskeyDesk? { desk.passkeys }
 
   var issuer: String { pages.issuer }
   var formLimit: Int { min(bodyLimit, 16_384) }
@@ -134,7 +133,7 @@ struct WebSessions: Sendable {
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
       "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
       "confirm": .flag(if: confirms), "cancel": .text(ifPresent: purpose.cancel),
-      "can_sign_up": .flag(if: !confirms && signUp != .closed && hasPasswordPages),
+      "can_sign_up": .flag(if: !confirms && desk.signUp != .closed && hasPasswordPages),
       "passkeys": .flag(if: passkeys != nil && (!confirms || purpose.hasPasskey)),
       "passkey_only": .flag(if: confirms && visit.account?.passwordHash == nil),
       "recovery": .flag(if: passkeys != nil && !confirms),
@@ -161,7 +160,7 @@ struct WebSessions: Sendable {
     else { return signInPage(visit, purpose, email: typed, error: wrong) }
     let account: AccountRecord
     do {
-      account = try await accounts.account(
+      account = try await desk.accounts.account(
         PasswordAttempt(
           email: email, password: Secret(password), device: visit.browser.id,
           client: limits.client(of: request, context), logger: context.logger))
@@ -210,6 +209,35 @@ struct WebSessions: Sendable {
     }
   }
 
+  /// What a page says of an operation that was refused.
+  struct Refusal: Sendable {
+    /// What it says beside fields.
+    var errors: [String: PageText] = [:]
+    var notice: PageNotice?
+    var status = HTTPResponse.Status.ok
+  }
+
+  /// The one place where a refusal of ``AccountDesk`` becomes words on a page.
+  ///
+  /// - Parameter field: that of the password that was checked.
+  /// - Throws: what concerns more than the form, such as ``Problem/reauthenticationRequired``.
+  func refusal(
+    of error: any Error, passwordIn field: String = "current_password", _ visit: Visit, _ logger: Logger
+  ) throws -> Refusal {
+    if let refusal = error as? PasskeyDesk.Refusal { return Refusal(notice: .warning(refusal.text)) }
+    let problem = errors.problem(for: error, logger: logger)
+    if let fault = problem.reason.flatMap({ PasswordPolicy.Fault(rawValue: $0) }) {
+      return Refusal(errors: ["new_password": desk.policy.text(of: fault)])
+    }
+    switch problem.code {
+    case "email_taken": return Refusal(errors: ["email": "field_error.email_taken"])
+    case "wrong_credentials": return Refusal(errors: [field: "field_error.password_wrong"])
+    case "rate_limited", "busy", "unavailable", "account_disabled":
+      return Refusal(notice: notice(of: problem, visit), status: problem.status)
+    default: throw error
+    }
+  }
+
   /// Signs the browser in and redirects to `target`.
   func signedIn(
     to account: AccountRecord, _ visit: Visit, _ logger: Logger, backTo target: (BrowserSession) -> String
@@ -218,7 +246,16 @@ struct WebSessions: Sendable {
     return began(new, visit, to: target(new.session))
   }
 
-  /// Gives the browser the cookies of a session, and redirects to `target`.
+  /// The session that a sign-up begins in the browser.
+  func start(_ visit: Visit) -> AccountDesk.SessionStart {
+    AccountDesk.SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
+  }
+
+  /// Gives the browser the cookies of a session that has begun, and redirects to `target`.
+  func began(_ new: NewSession, _ visit: Visit, to target: String) -> Response {
+    began(registry.browserSession(of: new), visit, to: target)
+  }
+
   func began(_ new: NewBrowserSession, _ visit: Visit, to target: String) -> Response {
     .seeOther(target, cookies(of: new, visit) + [Cookie(name: Cookie.form, value: nil)])
   }

@@ -8,11 +8,8 @@ struct PasskeySignInController: Sendable {
   /// What the challenges of apps are bound to: nothing, for they have no cookies. They expire, and are used once.
   static let app = "app"
 
-  /// `nil` if the server has no passkeys.
-  let passkeys: PasskeyDesk?
-  let registry: Registry
+  let desk: AccountDesk
   let sessions: SessionIssuer
-  let limits: RequestLimits
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
@@ -23,25 +20,18 @@ struct PasskeySignInController: Sendable {
 
   /// `POST /v1/sign-in/passkey/options`: what the app passes to the system, as `PublicKeyCredentialRequestOptionsJSON`.
   @concurrent func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let passkeys else { throw Problem.noPasskeys }
+    guard let passkeys = desk.passkeys else { throw Problem.noPasskeys }
     return .options(try passkeys.requestOptions(boundTo: PasskeySignInController.app))
   }
 
   /// `POST /v1/sign-in/passkey`: signs in with the system's answer.
   @concurrent func signIn(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let passkeys else { throw Problem.noPasskeys }
+    guard desk.passkeys != nil else { throw Problem.noPasskeys }
     let body = try await request.json(as: PasskeyBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
-    let client = limits.client(of: request, context)
-    try limits.takeOwn(.passwords, from: client)
-    return try await passkeys.signIn(
-      Array(body.answer.utf8), boundTo: PasskeySignInController.app, mayRepeat: body.key != nil, context.logger
-    ) { use in
-      try await sessions.begin(binding, status: .ok, logger: context.logger) { now in
-        try await registry.acting(as: .owner(from: client.text)).createSession(
-          by: use, device: body.device, thumbprint: binding.thumbprint, key: body.key, now: now)
-      }
-    }
+    let new = try await desk.signIn(
+      byPasskey: body.answer, binding.start(body.device, body.key), by: desk.caller(request, context))
+    return try sessions.answer(new, binding)
   }
 }
 

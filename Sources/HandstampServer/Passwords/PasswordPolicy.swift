@@ -131,7 +131,11 @@ extension Problem {
       case .breached: "This password was found in a data breach. Use another one."
       case .uncheckable: "Passwords cannot be checked at the moment. Try again later."
       }
-    guard fault != .uncheckable else { return .unavailable }
+    guard fault != .uncheckable else {
+      var problem = Problem.unavailable
+      problem.reason = fault.rawValue
+      return problem
+    }
     return Problem(
       .badRequest, "weak_password", "The password does not meet the requirements", detail: detail,
       reason: fault.rawValue)

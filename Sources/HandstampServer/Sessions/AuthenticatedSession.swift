@@ -26,12 +26,5 @@ public struct AuthenticatedSession: Sendable, Hashable {
     self.thumbprint = thumbprint
     self.authenticatedAt = authenticatedAt
   }
-
-  /// Returns whether the user has proved to be the account's owner within that time. In whole seconds, as the token has it: never
-  /// less than the operator's time, and less than a second more.
-  func isProven(within limit: Duration?, at now: UnixTime) -> Bool {
-    guard let limit else { return true }
-    return authenticatedAt.map { now.seconds - $0.seconds <= limit.components.seconds } ?? false
-  }
 }
 #endif

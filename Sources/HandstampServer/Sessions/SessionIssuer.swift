@@ -3,11 +3,9 @@ import HandstampCore
 import HandstampRegistry
 import HTTPTypes
 import Hummingbird
-import Logging
 
 /// Answers requests of the JSON API that begin a session.
 struct SessionIssuer: Sendable {
-  let journal: SessionJournal
   let responses: TokenResponses
   let proofs: ProofDesk
   let clock: ServerClock
@@ -18,6 +16,11 @@ struct SessionIssuer: Sendable {
     var thumbprint: String?
     /// The proof of its possession, which counts as used once the session has begun.
     fileprivate var proof: ProofDesk.Proof?
+
+    /// What the request begins.
+    func start(_ device: DeviceInfo, _ key: RotationKey?) -> AccountDesk.SessionStart {
+      AccountDesk.SessionStart(device: device, thumbprint: thumbprint, key: key)
+    }
   }
 
   /// Returns the key of a request's DPoP proof (RFC 9449). Call it before the request's credentials are verified: a client
@@ -33,13 +36,9 @@ struct SessionIssuer: Sendable {
     return Binding(thumbprint: proof?.thumbprint, proof: proof)
   }
 
-  /// Creates a session with `work` and returns the response. The status is 201 if an account was created.
-  func begin(
-    _ binding: Binding, status: HTTPResponse.Status, logger: Logger, _ work: (UnixTime) async throws -> NewSession
-  ) async throws -> Response {
-    let new = try await work(clock.now)
+  /// Returns the response to a request that has begun a session. The status is 201 if an account was created.
+  func answer(_ new: NewSession, _ binding: Binding, status: HTTPResponse.Status = .ok) throws -> Response {
     if let proof = binding.proof { proofs.use(proof, at: clock.now) }
-    if !new.isRepeated { journal.began(new, isNewAccount: status == .created, logger: logger) }
     return .json(try responses.signedIn(new), status: status)
   }
 }

@@ -10,18 +10,31 @@ struct SessionJournal: Sendable {
   /// Wakes the ``LogoutNotifier``.
   let logouts: JobBell
 
-  /// - Parameter isNewAccount: whether the account was created with the session.
-  func began(_ new: NewSession, isNewAccount: Bool = false, logger: Logger) {
+  /// How a session began.
+  enum Start: Sendable { case signIn, signUp, guest, upgrade }
+
+  func began(_ new: NewSession, as start: Start = .signIn, logger: Logger) {
     hub.announce(new.account.id)
     metrics.update {
       $0.signIns += 1
-      if isNewAccount { $0.signUps += 1 }
+      switch start {
+      case .signIn: break
+      case .signUp: $0.signUps += 1
+      case .guest: $0.guests += 1
+      case .upgrade: $0.upgrades += 1
+      }
     }
     var metadata: Logger.Metadata = [
       "handstamp.account": "\(new.account.id)", "handstamp.session": "\(new.row.id)",
     ]
     if let client = new.row.client { metadata["handstamp.client"] = "\(client.id)" }
-    logger.info(isNewAccount ? "Account created" : "Signed in", metadata: metadata)
+    let text =
+      switch start {
+      case .signIn: "Signed in"
+      case .signUp, .guest: "Account created"
+      case .upgrade: "Guest account upgraded"
+      }
+    logger.info("\(text)", metadata: metadata)
   }
 
   /// Call it after a sign-in in a browser.

@@ -112,6 +112,7 @@ package struct Scenario: Sendable {
       limits.requests = 2
       limits.troubles = 1
     },
+    // An unknown commit is a lost response as well: with one more, and late requests, there are more than 16,000,000 states.
     Scenario("two nodes, unknown commits, a failover and a sign-out", .nobodyOut) { limits, _ in
       limits.hasNodes = true
       limits.lockWorks = false
@@ -119,7 +120,7 @@ package struct Scenario: Sendable {
       limits.unknownCommits = 1
       limits.failovers = 1
       limits.requests = 2
-      limits.troubles = 1
+      limits.troubles = 0
       limits.signOuts = 1
       limits.processes = 1
     },

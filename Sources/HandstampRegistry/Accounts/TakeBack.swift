@@ -1,0 +1,77 @@
+public import HandstampCore
+
+/// How much of what gives access to an account, or will give it, its owner takes back (OWASP ASVS 7.4.3).
+public enum TakeBack: Sendable, Hashable {
+  /// What waits to be answered: a change of the address, codes for a new password, codes of clients and devices. The owner knows the
+  /// other ways in, and sees them on the account's page.
+  case pending
+  /// That, and every way in that a stranger may have made or used: passkeys, recovery codes, consents, and known devices.
+  case everything
+}
+
+extension OneTimeTokenRecord.Purpose {
+  /// The least that voids those of an account; `nil` if none of them gives access to an account that exists.
+  fileprivate var voidedBy: TakeBack? {
+    switch self {
+    case .passwordReset, .upgrade, .emailChange, .authorizationCode, .deviceCode: .pending
+    // Without an account, or no way into one. What a used code says of its session keeps a second use from being missed.
+    case .signUp, .nonce, .usedCode, .userCode, .pushedRequest, .webSession: nil
+    }
+  }
+}
+
+extension RegistryFact.Kind {
+  /// The least that removes those of an account; `nil` if they are no way in, and nothing that spares a sign-in a notice.
+  fileprivate var removedBy: TakeBack? {
+    switch self {
+    case .emailChange: .pending
+    case .passkey, .recoveryCodes, .consent, .device, .client: .everything
+    // Mails tell the owner. What they would give access by is looked up when they are written.
+    case .guesses, .logout, .mail, .probe, .masterKey, .nodeKeys, .tokenLife: nil
+    }
+  }
+}
+
+extension TakeBack {
+  /// The changes that void it. They never fail.
+  ///
+  /// Each purpose of a token and each kind of fact says above what becomes of it, so that none can be forgotten.
+  func changes(of account: AccountID) -> [RegistryChange] {
+    OneTimeTokenRecord.Purpose.allCases.filter { includes($0.voidedBy) }
+      .map { .voidOneTimeTokens($0, subject: account.rawValue) }
+      + RegistryFact.Kind.allCases.filter { includes($0.removedBy) }
+      .map { .removeFacts($0, subject: account.rawValue) }
+  }
+
+  private func includes(_ least: TakeBack?) -> Bool {
+    least == .pending || (least == .everything && self == .everything)
+  }
+}
+
+extension Registry {
+  /// Takes an account back from whoever else has access, in one write: ends its sessions, removes its password, passkeys, recovery
+  /// codes, consents and known devices, and voids what waits to be answered. A code sets a new password.
+  ///
+  /// - Throws: ``RegistryError/accountClosed``, ``RegistryError/accountChanged``, ``RegistryError/notFound`` without an address to
+  ///   sign in with.
+  public func takeBack(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> (EndOutcome, OneTimeToken)
+  {
+    guard record.closedAt == nil else { throw .accountClosed }
+    guard record.email != nil else { throw .notFound }
+    var changed = record
+    changed.passwordHash = nil
+    changed.credentialsChangedAt = now
+    let (code, change) = token(
+      .passwordReset, subject: record.id.rawValue, account: record.id, lasting: OneTimeTokenLimits.reset, now: now)
+    let outcome = try await end(
+      .revoked, now: now,
+      with: [
+        .replaceAccount(changed, expecting: record.revision), audited(.takenBack, account: record.id, at: now),
+      ] + GuessSubject.forgetting(record),
+      // After the ends, which remember devices. The code is the only one that is left.
+      finally: TakeBack.everything.changes(of: record.id) + [change],
+      events: [RegistryEvent(kind: .credentialChange, account: record.id, at: now)]
+    ) { () throws(RegistryStoreError) in try await store.sessions(of: record.id) }
+    return (outcome, code)
+  }
+}

@@ -1,0 +1,99 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Logging
+
+/// What people do with accounts, one operation each, whichever door they come through.
+///
+/// Routes and pages read a request, call an operation, and write its result. They decide nothing: who may do it, how often, with
+/// which proof, and what is written, logged, counted and told, is here.
+struct AccountDesk: Sendable {
+  let registry: Registry
+  let accounts: any Accounts
+  let passwords: PasswordPool
+  let policy: PasswordPolicy
+  let passwordGuard: PasswordGuard
+  /// `nil` if the server has no passkeys.
+  let passkeys: PasskeyDesk?
+  /// `nil` disables Sign in with Apple.
+  let identityTokens: IdentityTokens?
+  let outbox: Outbox
+  let journal: SessionJournal
+  let limits: RequestLimits
+  let clock: ServerClock
+  /// What people without an account may do.
+  let signUp: ServerConfiguration.SignUp
+  /// How long a proof allows what a session alone may not do; `nil` for as long as it lasts.
+  let reauthentication: Duration?
+
+  /// Who asks.
+  struct Caller: Sendable {
+    var client: ClientAddress
+    var logger: Logger
+  }
+
+  /// The signed-in owner of an account.
+  struct Owner: Sendable {
+    var account: AccountRecord
+    var session: SessionID
+    /// When the user proved to be the owner, as the token or cookie shows; `nil` if it does not say.
+    var provenAt: UnixTime?
+    var caller: Caller
+  }
+
+  /// The session that an operation begins.
+  struct SessionStart: Sendable {
+    var device: DeviceInfo
+    var kind = SessionKind.keyed
+    /// The session of another account that a browser leaves.
+    var leaving: SessionID?
+    /// The JWK thumbprint that the session's tokens are bound to.
+    var thumbprint: String?
+    /// The client's key for this request, with which it can be repeated.
+    var key: RotationKey?
+  }
+
+  /// The registry on behalf of an account's owner.
+  func owned(_ caller: Caller) -> Registry { registry.acting(as: .owner(from: caller.client.text)) }
+
+  // MARK: Proofs
+
+  /// What a session alone may not do takes a recent proof: a person who holds the owner's phone must not be able to do it. Guests have
+  /// nothing to prove it with.
+  ///
+  /// - Throws: ``Problem/reauthenticationRequired``.
+  func requireProof(_ owner: Owner) throws(Problem) {
+    guard !owner.account.isGuest, !isProven(owner.provenAt) else { return }
+    throw .reauthenticationRequired
+  }
+
+  /// Returns whether a proof is recent enough. In whole seconds, as access tokens have it: never less than the operator's time, and
+  /// less than a second more.
+  func isProven(_ time: UnixTime?) -> Bool {
+    guard let reauthentication else { return true }
+    return time.map { clock.now.seconds - $0.seconds <= reauthentication.components.seconds } ?? false
+  }
+
+  /// Verifies the password of an account's owner, and bounds guessing: a stolen session must not find the password out.
+  ///
+  /// - Returns: the place in the queue, for the hash of a new password.
+  /// - Throws: ``Problem/wrongPassword``: 403, not 401, for the session is valid.
+  func verify(_ password: Secret?, of owner: Owner) async throws -> PasswordPool.Place {
+    let password = password ?? Secret("")
+    try PasswordPolicy.check(attempt: password)
+    // Not worth a hash: the account's own session may know that it has no password.
+    guard let email = owner.account.email, let hash = owner.account.passwordHash else { throw Problem.wrongPassword }
+    let device = try await registry.session(owner.session, now: clock.now)?.device.id
+    let attempt = PasswordAttempt(
+      email: email, password: password, device: device, client: owner.caller.client, logger: owner.caller.logger)
+    var place: PasswordPool.Place?
+    let fits = try await passwordGuard.check(attempt, for: owner.account.id, at: clock.now) { isKnown in
+      let admitted = try passwords.admit(isPreferred: isKnown)
+      place = admitted
+      return try await admitted.verify(password, against: hash)
+    }
+    guard fits, let place else { throw Problem.wrongPassword }
+    return place
+  }
+}
+#endif
