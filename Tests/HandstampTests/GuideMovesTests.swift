@@ -163,13 +163,13 @@ private struct GuideStage: Sendable {
       return SessionController(
         backend: server, vault: vault(guide), formerly: places, policy: policy, clock: clock)
     }
-    let adopted = Locked<[AccountID: FormerPlace]>([:])
+    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
     let accounts = Accounts<GuideServer, Void>(
       index: index, clock: clock, follows: false, formerly: places, adopted: adopted
     ) { [self] account in
       SessionManager(
         backend: server, vault: vault(.accounts, account),
-        formerly: adopted.withLock { $0[account] }.map { [$0] } ?? [], baseURL: base,
+        formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
         transport: StubTransport { _ in .init(status: 200) }, policy: policy, clock: clock
       ) { _ in }
     }

@@ -306,7 +306,9 @@ final class DyingVault: Vault {
       #expect(old.withLock { $0 } == nil)
       #expect(try await rig.server.isLive(session))
       let report = await app.signOut()
-      #expect(report.isUnrevoked)
+      #expect(!report.isUnrevoked)
+      #expect(await app.waitForRevocations(timeout: .seconds(60)))
+      #expect(try await !rig.server.isLive(session))
       await #expect(throws: SessionError.signedOut(.signedOut)) {
         try await rig.open(rig.vault, formerly: [place]).token()
       }
@@ -318,11 +320,12 @@ extension `The place of a session` {
   private typealias Session = SessionManager<TestServer, Void>
 
   @MainActor private func accounts(
-    _ rig: Rig, _ index: MemoryAccountsIndex, _ vaults: Locked<[AccountID: MemoryVault]>, formerly: [FormerPlace] = []
+    _ rig: Rig, _ index: MemoryAccountsIndex, _ vaults: Locked<[AccountID: MemoryVault]>, formerly: [FormerPlace] = [],
+    follows: Bool = false
   ) async -> Accounts<TestServer, Void> {
-    let adopted = Locked<[AccountID: FormerPlace]>([:])
+    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
     let accounts = Accounts<TestServer, Void>(
-      index: index, clock: rig.clock, follows: false, formerly: formerly, adopted: adopted
+      index: index, clock: rig.clock, follows: follows, formerly: formerly, adopted: adopted
     ) { account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
@@ -330,7 +333,7 @@ extension `The place of a session` {
         return vault
       }
       return Session(
-        backend: rig.server, vault: vault, formerly: adopted.withLock { $0[account] }.map { [$0] } ?? [], baseURL: base,
+        backend: rig.server, vault: vault, formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
         transport: StubTransport { _ in .init(status: 200) }, policy: Self.policy, clock: rig.clock
       ) { _ in }
     }
@@ -384,6 +387,110 @@ extension `The place of a session` {
     }
   }
 
+  /// The first thing that the program does, before it has read its storage.
+  @Test func `says at once that nothing can end it at the server`() async throws {
+    for isTaken in [true, false] {
+      let rig = try Rig()
+      var grant = try await rig.server.signIn("ada")
+      grant.revocation = nil
+      let (bare, old) = (grant, Locked<TokenResponse?>(isTaken ? grant : nil))
+      let server = Renamed(rig.server, "https://a.example.org")
+      let place = FormerPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
+      func open() -> SessionController {
+        SessionController(
+          backend: server, vault: rig.vault, formerly: [place], policy: Self.policy, clock: rig.clock)
+      }
+      if !isTaken { try await open().signIn(with: bare) }
+      #expect(await open().signOut().isUnrevoked)
+      rig.clock.advance(by: .seconds(1))
+      #expect(await !open().signOut().isUnrevoked, "that was an earlier one")
+    }
+  }
+
+  @Test func `that ended in one place is not alive in another, whose own order counts`() async throws {
+    // Signed out by a clock that was an hour ahead, and in again: that is the order there.
+    let rig = try Rig()
+    var ahead = try #require(await entry(rig, rig.other, signedInAt: 0))
+    ahead.tombstones = [
+      Tombstone(session: SessionID("earlier"), reason: .signedOut, endedAt: moment(rig, 3600), revocation: nil)
+    ]
+    let vault = MemoryVault()
+    _ = await vault.edit(.receive(ahead))
+    let app = rig.open(rig.vault, formerly: [.vault(vault)])
+    #expect(try await app.token().secret.count > 0)
+    // Signed out here after it had begun there, as after a downgrade.
+    let second = try Rig()
+    let session = try await second.signIn(second.other)
+    second.clock.advance(by: .seconds(60))
+    _ = try await second.signIn(second.vault)
+    await second.open(second.vault).signOut()
+    let moved = second.open(second.vault, formerly: [.vault(second.other)])
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await moved.token() }
+    #expect(await moved.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !second.server.isLive(session))
+  }
+
+  private func moment(_ rig: Rig, _ seconds: Int64) -> Moment {
+    var moment = rig.clock.now()
+    moment.wall = moment.wall.advanced(by: .seconds(seconds))
+    return moment
+  }
+
+  private func entry(_ rig: Rig, _ vault: MemoryVault, signedInAt: Int64) async throws -> VaultEntry? {
+    _ = try await rig.signIn(vault)
+    guard case .value(let entry) = await vault.read() else { return nil }
+    return entry
+  }
+
+  @MainActor @Test func `with only a pending revocation is delivered from the list of accounts`() async throws {
+    let rig = try Rig()
+    let session = try await rig.signIn(rig.vault)
+    let offline = Renamed(rig.server, "https://a.example.org", isOffline: true)
+    await SessionController(backend: offline, vault: rig.vault, policy: Self.policy, clock: rig.clock).signOut()
+    #expect(try await rig.server.isLive(session))
+    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+    let accounts = await accounts(rig, index, vaults, formerly: [.vault(rig.vault)], follows: true)
+    #expect(accounts.accounts.isEmpty && accounts.snapshot.storageError == nil)
+    try await until { try await !rig.server.isLive(session) }
+    #expect(await rig.vault.read() == .absent)
+  }
+
+  @MainActor @Test func `in two former places ends in both when the account is removed`() async throws {
+    let rig = try Rig()
+    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+    let third = MemoryVault()
+    let one = try await rig.signIn(rig.other)
+    rig.clock.advance(by: .seconds(60))
+    let two = try await rig.signIn(third)
+    let places: [FormerPlace] = [.vault(rig.other), .vault(third)]
+    let first = await accounts(rig, index, vaults, formerly: places, follows: true)
+    let ada = try #require(first.accounts.first?.id)
+    _ = try await first.remove(ada)
+    for session in [one, two] { try await until { try await !rig.server.isLive(session) } }
+    let next = await accounts(rig, index, vaults, formerly: places)
+    #expect(next.accounts.isEmpty)
+  }
+
+  @MainActor @Test func `is refused by the list of accounts if it does not say whose it is`() async throws {
+    let rig = try Rig()
+    var grant = try await rig.server.signIn("ada")
+    grant.profile = nil
+    let old = Locked<TokenResponse?>(grant)
+    let place = FormerPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
+    let accounts = await accounts(rig, MemoryAccountsIndex(), Locked([:]), formerly: [place])
+    guard case .unavailable(let text)? = accounts.snapshot.storageError else { throw Unexpected() }
+    #expect(text.contains("does not say whose it is") && old.withLock { $0 != nil })
+  }
+
+  /// Waits for what a task of the program does.
+  private func until(_ isTrue: () async throws -> Bool) async throws {
+    for _ in 0..<100_000 {
+      if try await isTrue() { return }
+      await Task.yield()
+    }
+    throw Unexpected()
+  }
+
   @MainActor @Test func `of one session becomes an account, and the other way round`() async throws {
     let rig = try Rig()
     let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
@@ -418,10 +525,14 @@ private struct Unexpected: Error {}
 private struct Renamed: Backend {
   let server: TestServer
   let abilities: BackendAbilities
-  init(_ server: TestServer, _ issuer: String) {
+  let isOffline: Bool
+  init(_ server: TestServer, _ issuer: String, isOffline: Bool = false) {
     self.server = server
+    self.isOffline = isOffline
     abilities = BackendAbilities(supportsRotationKeys: true, issuer: issuer)
   }
   @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult { await server.refresh(request) }
-  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { await server.revoke(handle) }
+  @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
+    isOffline ? .noDecision(.network(.notConnected("offline"))) : await server.revoke(handle)
+  }
 }

@@ -95,14 +95,14 @@ extension Accounts {
     var trouble: VaultError?
     for place in former {
       do throws(VaultError) {
-        guard let (profile, server) = try await place.person else { continue }
-        guard former.mayBelong(server, to: abilities) else { continue }
-        let issuer = abilities.namesIssuer ? abilities.issuer : nil
-        let list = try await index.read().get()
-        let id = list.id(of: profile.id, at: issuer, prefixesIDs: prefixesIDs)
-        let record = ListedAccount(id: id, name: profile.name, server: issuer, addedAt: clock.now().wall)
-        if list[id] == nil { _ = try await index.edit(.add(record)).get() }
-        adopted.withLock { $0[id] = place }
+        switch try await place.content {
+        case .nothing: continue
+        case .session(let profile, let server):
+          guard former.mayBelong(server, to: abilities) else { continue }
+          try await list(profile.id, named: profile.name, from: place)
+        // Until they are delivered, it is one of the accounts that were removed.
+        case .revocations(let account): try await list(account, named: nil, from: place)
+        }
       } catch {
         unknown.append(place)
         trouble = error
@@ -111,29 +111,58 @@ extension Accounts {
     former = unknown + former.filter { $0.serverName != nil }
     return trouble
   }
+
+  /// - Parameter name: `nil` lists it as removed.
+  private func list(_ account: AccountID, named name: String?, from place: FormerPlace) async throws(VaultError) {
+    let issuer = abilities.namesIssuer ? abilities.issuer : nil
+    let list = try await index.read().get()
+    let id = list.id(of: account, at: issuer, prefixesIDs: prefixesIDs)
+    adopted.withLock { $0[id, default: []].append(place) }
+    guard list[id] == nil, name != nil || !list.leaving.contains(id) else { return }
+    let record = ListedAccount(id: id, name: name ?? "", server: issuer, addedAt: clock.now().wall)
+    _ = try await index.edit(.add(record)).get()
+    if name == nil { _ = try await index.edit(.remove(id, isLeaving: true)).get() }
+  }
 }
 
 extension FormerPlace {
-  /// Whose session is there, and its server; `nil` if there is none, or it does not say.
-  fileprivate var person: (Profile, issuer: String?)? {
+  fileprivate enum Content {
+    case nothing
+    /// A session, whose it is, and its server.
+    case session(Profile, issuer: String?)
+    /// Only what is pending for sessions that have ended, of this account or of one that is not known.
+    case revocations(of: AccountID)
+  }
+
+  /// - Throws: also for a session that does not say whose it is: it could not be listed.
+  fileprivate var content: Content {
     get async throws(VaultError) {
       switch kind {
       case .vault(let vault):
         switch await vault.read() {
-        case .value(let entry): return entry.session.flatMap { session in session.profile.map { ($0, session.issuer) } }
+        case .value(let entry):
+          if let session = entry.session { return try Content(session.profile, session.issuer) }
+          guard let pending = entry.tombstones.last(where: { !$0.isFinished }) else { return .nothing }
+          return .revocations(of: pending.account ?? AccountID("former"))
         case .accessOnly: throw .locked
         case .trouble(let trouble): throw trouble
-        case .absent: return nil
+        case .absent: return .nothing
         }
       case .tokens(let read, _):
-        do {
-          let tokens = try await read()
-          return tokens.flatMap { tokens in tokens.profile.map { ($0, tokens.issuer) } }
-        } catch {
-          throw .unavailable("\(type(of: error))")
-        }
-      case .server, .accounts: return nil
+        let tokens: TokenResponse?
+        do { tokens = try await read() } catch { throw .unavailable("\(type(of: error))") }
+        return try tokens.map { tokens throws(VaultError) in try Content(tokens.profile, tokens.issuer) } ?? .nothing
+      case .server, .accounts: return .nothing
       }
     }
+  }
+}
+
+extension FormerPlace.Content {
+  fileprivate init(_ profile: Profile?, _ issuer: String?) throws(VaultError) {
+    guard let profile else {
+      throw .unavailable("the session in a former place does not say whose it is: its tokens need a profile")
+    }
+    self = .session(profile, issuer: issuer)
   }
 }

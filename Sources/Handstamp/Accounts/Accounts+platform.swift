@@ -13,7 +13,8 @@ extension Accounts {
   ///     where the platform's vaults do, and their key beside them, in `audit.key`.
   ///   - presence: one lock for all accounts; `nil` if none.
   ///   - formerly: where an earlier version of the program kept its one session, such as `[.vault(.keychain(name))]`: it becomes an
-  ///     account of the list. Default: none.
+  ///     account of the list, and moves when that account's session is first used. A list of accounts does not move:
+  ///     ``FormerPlace/accounts(of:vault:)`` has no effect here. Default: none.
   ///   - vault: creates an account's vault, such as `.keychain(name, account: $0)`; `nil` uses the platform's vault.
   public convenience init(
     _ name: String, backend: Server, baseURL: URL, vault: ((AccountID) -> any Vault)? = nil,
@@ -23,7 +24,7 @@ extension Accounts {
     cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] },
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
-    let adopted = Locked<[AccountID: FormerPlace]>([:])
+    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
     self.init(
       index: .platform(name), follows: true, formerly: formerly, abilities: backend.abilities,
       adopted: adopted
@@ -31,7 +32,7 @@ extension Accounts {
       let vault = vault?(account) ?? PlatformVault.platform(name, account: account)
       return SessionManager(
         backend: backend, vault: vault,
-        formerly: formerly.filter { $0.serverName != nil } + (adopted.withLock { $0[account] }.map { [$0] } ?? []),
+        formerly: formerly.filter { $0.serverName != nil } + adopted.withLock { $0[account, default: []] },
         baseURL: baseURL,
         transport: transport, policy: policy,
         audit: audits ? FileAuditLog.log(of: vault, account, program: name) : nil, presence: presence,

@@ -43,7 +43,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   /// Those of the sessions' backend, for sessions in former places.
   @ObservationIgnored let abilities: BackendAbilities
   /// The former places of accounts whose session may still be there.
-  @ObservationIgnored let adopted: Locked<[AccountID: FormerPlace]>
+  @ObservationIgnored let adopted: Locked<[AccountID: [FormerPlace]]>
   @ObservationIgnored private var sessions: [AccountID: SessionManager<Server, Content>] = [:]
   @ObservationIgnored private var places: [AccountID: Int] = [:]
   @ObservationIgnored private var tags: [String: Int] = [:]
@@ -82,7 +82,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   package init(
     index: any AccountsIndex, clock: any SessionClock = SystemClock(), follows: Bool, prefixesIDs: Bool = false,
     formerly former: [FormerPlace] = [], abilities: BackendAbilities = BackendAbilities(),
-    adopted: Locked<[AccountID: FormerPlace]> = Locked([:]),
+    adopted: Locked<[AccountID: [FormerPlace]]> = Locked([:]),
     makeSession: @escaping (AccountID) throws(SessionError) -> SessionManager<Server, Content>
   ) {
     self.former = former
@@ -215,7 +215,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
       guard let session = try? openSession(of: id) else { continue }
       leaving[id] = Task { [weak self] in
         let isSettled = await session.controller.settled()
-        await self?.left(id, isSettled)
+        await self?.left(id, isSettled && !session.controller.hasOthersWork)
       }
     }
   }

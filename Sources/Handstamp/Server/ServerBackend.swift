@@ -53,7 +53,8 @@ public struct ServerBackend: AccountBackend {
 
   public var abilities: BackendAbilities {
     BackendAbilities(
-      supportsRotationKeys: true, sessionEndingOrigin: baseURL.absoluteString, issuer: baseURL.absoluteString)
+      supportsRotationKeys: true, sessionEndingOrigin: baseURL.absoluteString, issuer: baseURL.absoluteString,
+      revokesRefreshTokens: true)
   }
 
   @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {

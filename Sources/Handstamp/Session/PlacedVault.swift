@@ -10,6 +10,9 @@ final class PlacedVault: Vault {
   private let former: [FormerPlace]
   private let clock: any SessionClock
   private let moves: Moves
+  /// Whether work for another server was found here, which waits for a program of that server.
+  private let foundOthers = Locked(false)
+  var hasOthers: Bool { foundOthers.withLock { $0 } }
 
   init(_ vault: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], clock: any SessionClock) {
     self.vault = vault
@@ -111,6 +114,7 @@ final class PlacedVault: Vault {
     }
     for index in entry.tombstones.indices {
       guard !former.mayBelong(entry.tombstones[index].issuer, to: abilities) else { continue }
+      if entry.tombstones[index].revocation != nil { foundOthers.withLock { $0 = true } }
       entry.tombstones[index].revocation = nil
       entry.tombstones[index].delay = nil
     }

@@ -32,13 +32,13 @@ extension SessionController {
     let before = await cleanupCount
     let ended: SessionID?
     var report = SignOutReport()
-    report.isUnrevoked = await machine.isWithoutHandle
     switch await command(waiter, .signOut(waiter, reason, plan)) {
     case .success(.signedOut(let session)): ended = session
     case .success(.signedOutNotDurably(let session, let trouble)): (ended, report.storageError) = (session, trouble)
     case .success, .failure: ended = nil
     }
     guard let ended else { return report }
+    report.isUnrevoked = await machine.unrevoked == ended
     report.cleanup = await cleanupReport(of: ended, since: before, within: SessionController.cleanupPatience)
     return report
   }

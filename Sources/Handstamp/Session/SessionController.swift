@@ -9,6 +9,9 @@ public actor SessionController {
   /// The states, for any number of observers; each starts with the current one.
   public nonisolated let states: SessionStates
   let vault: any Vault
+  private let placed: PlacedVault
+  /// Whether the vault holds work for another server, which waits for a program of that server.
+  nonisolated var hasOthersWork: Bool { placed.hasOthers }
   /// Whether tokens are of the person whose place the vault is; `nil` if it may be any person's.
   nonisolated let owner = Locked<(@Sendable (TokenResponse) async -> Bool)?>(nil)
   let backend: any Backend
@@ -85,8 +88,9 @@ public actor SessionController {
   ) {
     let abilities = backend.abilities
     let audited: any Vault = audit.map { AuditedVault(vault, $0) } ?? vault
-    let vault = ProcessVault(PlacedVault(audited, of: abilities, formerly: formerly, clock: clock))
-    self.vault = vault
+    let placed = PlacedVault(audited, of: abilities, formerly: formerly, clock: clock)
+    let vault = ProcessVault(placed)
+    (self.placed, self.vault) = (placed, vault)
     let cleanups = cleanups.withUniqueNames
     self.cleanups = Dictionary(uniqueKeysWithValues: cleanups.map { ($0.cleanup.name, $0) })
     self.backend = backend

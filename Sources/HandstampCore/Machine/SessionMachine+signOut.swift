@@ -25,9 +25,11 @@ extension SessionMachine {
     case .live(let live):
       var ending = Ending(live, reason: reason, steps: steps)
       ending.commands = [waiter]
+      if live.hasOnlyAccess { ending.at = now }
       return effects + end(ending, .endWhatever(reason, at: now, steps: steps))
     case .dormant, .restoring, .signedOut, .unavailable:
-      let ending = Ending(reason: reason, steps: steps, commands: [waiter])
+      var ending = Ending(reason: reason, steps: steps, commands: [waiter])
+      ending.at = now
       return effects + end(ending, .endWhatever(reason, at: now, steps: steps))
     }
   }
@@ -52,6 +54,7 @@ extension SessionMachine {
   mutating func end(_ ending: Ending, _ edit: VaultEdit) -> [Effect] {
     dropRefresh()
     stopSessionTimers()
+    unrevoked = ending.revocation == nil && ending.at == nil ? ending.session : nil
     phase = .ending(ending)
     return [self.edit(edit, for: .end), startTimer(.end, after: SessionMachine.endPatience)]
   }
@@ -64,6 +67,10 @@ extension SessionMachine {
     switch outcome {
     case .done(let entry):
       keepNewerHandle(of: ending, than: entry)
+      // Before a restore, only the vault knows whether there was a session, and a handle for it.
+      if let time = ending.at {
+        unrevoked = entry.tombstones.last.flatMap { $0.endedAt == time && $0.revocation == nil ? $0.session : nil }
+      }
       sessionNotToAdopt = entry.session?.id
       note(entry)
       return over(ending, last: entry.tombstones.last?.session, at: now)

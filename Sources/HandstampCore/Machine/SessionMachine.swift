@@ -13,6 +13,8 @@ package struct SessionMachine: Sendable, Hashable {
   package let issuer: String?
   /// Whether a refresh token is the revocation handle of a session without one.
   package let revokesRefreshTokens: Bool
+  /// The last session that ended, if nothing can end it at the server.
+  package internal(set) var unrevoked: SessionID?
   /// The process that its attempts are recorded with.
   package let sender: ProcessIdentity
   /// Incremented whenever a session comes into use or ends; requests of an earlier epoch are discarded.
@@ -196,6 +198,8 @@ package struct SessionMachine: Sendable, Hashable {
     /// The names of the clean-up steps of this end.
     var steps: [String]
     var commands: [Waiter]
+    /// When the user signed out of a session that is not known yet.
+    var at: Moment?
     /// The server rejected the session: waiting callers get that error.
     var isRejection = false
   }
@@ -387,9 +391,6 @@ extension SessionMachine {
 }
 
 extension SessionMachine {
-  /// Whether a session is in use that nothing can end at the server.
-  package var isWithoutHandle: Bool { live.map { !$0.hasOnlyAccess && $0.stored.revocation == nil } ?? false }
-
   /// Whether a refresh token has been sent, or the session is being ended, and the outcome is not stored yet.
   package var isRefreshUnsettled: Bool {
     let isLate = work.values.contains { purpose in

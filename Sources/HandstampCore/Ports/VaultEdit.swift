@@ -240,11 +240,14 @@ extension VaultEntry {
     if let session { bury(session, reason: reason, at: time, steps: []) }
   }
 
-  /// The content of two places as one.
+  /// The content of two places as one. A sign-out in one of them ends a session that began earlier in the other one, as the user meant
+  /// it; what the same place says of its own session and its own ends was in order there.
   ///
   /// - Parameter isOlder: Whether what is there of a session that is here as well is older. Of a former place it may only be newer,
-  ///   because what was copied from there is not used before that place is empty.
+  ///   because what was copied from there is not used before that place is empty. A session in another item of one vault began after
+  ///   a sign-out here: each move leaves that item empty.
   package mutating func receive(_ other: VaultEntry, isOlder: Bool = false) {
+    let mine = session
     if let theirs = other.session {
       if let ended = tombstones.lastIndex(where: { $0.session == theirs.id }) {
         // Only the newest handle ends it.
@@ -254,6 +257,9 @@ extension VaultEntry {
           session = theirs
           session?.issuer = theirs.issuer ?? own.issuer
         }
+      } else if mine == nil, !isOlder, let out = tombstones.last(where: { $0.isSignOut(after: theirs) }) {
+        session = theirs
+        bury(theirs, reason: .signedOut, at: out.endedAt, steps: [])
       } else if let own = session {
         let isLater = theirs.startedAt.wall > own.startedAt.wall
         let (former, later) = isLater ? (own, theirs) : (theirs, own)
@@ -269,8 +275,7 @@ extension VaultEntry {
         bury(own, reason: tombstone.reason, at: tombstone.endedAt, steps: tombstone.steps)
         continue
       }
-      // The user signed out after this session had begun, and meant it as well.
-      if let own = session, tombstone.reason == .signedOut, tombstone.endedAt.wall > own.startedAt.wall {
+      if let own = session, own.id == mine?.id, own.id != other.session?.id, tombstone.isSignOut(after: own) {
         bury(own, reason: .signedOut, at: tombstone.endedAt, steps: tombstone.steps)
       }
       if !tombstone.isFinished || session == nil && tombstones.isEmpty {
@@ -300,5 +305,12 @@ extension VaultEntry {
   fileprivate mutating func forgetDelivered(keeping count: Int) {
     let delivered = tombstones.filter(\.isFinished).dropLast(count)
     tombstones.removeAll { delivered.contains($0) }
+  }
+}
+
+extension Tombstone {
+  /// Whether the user signed out after that session had begun.
+  fileprivate func isSignOut(after session: StoredSession) -> Bool {
+    reason == .signedOut && endedAt.wall > session.startedAt.wall
   }
 }
