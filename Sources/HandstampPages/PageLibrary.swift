@@ -39,6 +39,7 @@ package struct PageLibrary: Sendable {
     for (name, text) in files where name.hasSuffix(".json") {
       // A text that a language lacks is English.
       let texts = english.merging(try PageLibrary.texts(text, of: name)) { $1 }
+      try PageLibrary.refuseCircles(files.filter { $0.key.hasSuffix(".mustache") }, texts)
       var (partials, plain) = (templates, [String: MustacheTemplate]())
       for (key, text) in texts {
         partials[key] = try PageLibrary.template(text, of: "\(name): \(key)")
@@ -77,6 +78,16 @@ package struct PageLibrary: Sendable {
 
   private static func template(_ text: String, of name: String) throws(PageFault) -> MustacheTemplate {
     do { return try MustacheTemplate(string: text) } catch { throw PageFault(file: name, words: "\(error)") }
+  }
+
+  /// A template that includes itself, by whichever way, would never be done.
+  private static func refuseCircles(_ files: [String: String], _ texts: [String: String]) throws(PageFault) {
+    var left = texts
+    for (name, text) in files { left[String(name.dropLast(".mustache".count))] = text }
+    var parts = left.mapValues { text in text.matches(of: /\{\{[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) } }
+    // What includes nothing that is left cannot be in a circle.
+    while let done = parts.first(where: { $0.value.allSatisfy { parts[$0] == nil } })?.key { parts[done] = nil }
+    if let name = parts.keys.sorted().first { throw PageFault(file: name, words: "it includes itself") }
   }
 
   private static func texts(_ json: String, of name: String) throws(PageFault) -> [String: String] {
