@@ -11,17 +11,22 @@ public struct Consent: Sendable, Hashable {
   public let name: String
   /// Everything that was ever allowed, in the order of the requests.
   public let scopes: [String]
+  /// The APIs that its tokens may be for, besides the server itself (RFC 8707).
+  public let audiences: [String]
   /// When the user first allowed it.
   public let givenAt: UnixTime
 
-  /// Returns whether the user has allowed all of these scopes.
-  public func covers(_ scopes: [String]) -> Bool { scopes.allSatisfy { self.scopes.contains($0) } }
+  /// Returns whether the user has allowed all of these scopes, for that API.
+  public func covers(_ scopes: [String], for audience: String?) -> Bool {
+    scopes.allSatisfy { self.scopes.contains($0) } && audience.map { audiences.contains($0) } ?? true
+  }
 }
 
 extension Consent: StoredPayload {
   package var fields: [String: String?] {
     [
-      "client": client, "name": name, "scope": scopes.joined(separator: " "), "given": String(givenAt.milliseconds),
+      "client": client, "name": name, "scope": scopes.joined(separator: " "),
+      "audience": audiences.isEmpty ? nil : audiences.joined(separator: " "), "given": String(givenAt.milliseconds),
     ]
   }
 
@@ -31,6 +36,7 @@ extension Consent: StoredPayload {
     else { return nil }
     self.init(
       client: client, name: name, scopes: scope.split(separator: " ").map(String.init),
+      audiences: (fields["audience"] ?? "").split(separator: " ").map(String.init),
       givenAt: UnixTime(milliseconds: given))
   }
 }
@@ -59,8 +65,14 @@ extension Registry {
     let former = try await consent(of: account, to: grant.client, now: now)
     let asked = grant.scope.split(separator: " ").map(String.init)
     let scopes = (former?.scopes ?? []) + asked.filter { former?.scopes.contains($0) != true }
+    let audiences =
+      (former?.audiences ?? [])
+      + [grant.audience].compactMap(\.self).filter {
+        former?.audiences.contains($0) != true
+      }
     let consent = Consent(
-      client: grant.client, name: grant.clientName, scopes: scopes, givenAt: former?.givenAt ?? now)
+      client: grant.client, name: grant.clientName, scopes: scopes, audiences: audiences,
+      givenAt: former?.givenAt ?? now)
     return .putFact(
       RegistryFact(
         id: FactID(.consent, account.rawValue, grant.client), kind: .consent, subject: account.rawValue,

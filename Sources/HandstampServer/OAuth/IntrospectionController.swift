@@ -21,7 +21,7 @@ struct IntrospectionController: Sendable {
   @concurrent func introspect(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, caller) = try await authentication.call(request, context)
     guard let client = caller.client, client.secretHash != nil else {
-      throw OAuthError("invalid_client", status: .unauthorized)
+      throw OAuthError.invalidClient
     }
     try limits.take(.introspections, from: limits.client(of: request, context), about: client.id)
     guard let token = form["token"] else { throw OAuthError.invalidRequest("token is missing") }

@@ -10,6 +10,9 @@ struct PushedRequestController: Sendable {
   let limits: RequestLimits
   let clock: ServerClock
 
+  /// The longest request, in bytes: as much as browsers and proxies take in an address.
+  private static let longest = 8192
+
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.post("/oauth/par", use: push)
   }
@@ -17,8 +20,13 @@ struct PushedRequestController: Sendable {
   @concurrent func push(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, caller) = try await authentication.call(request, context)
     guard let client = caller.client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
-    try limits.take(.devices, from: limits.client(of: request, context), about: client.id)
-    let parameters = form.encoded(leaving: ["client_secret"])
+    // A confidential client is a web application, whose one address serves all its users.
+    let address = client.secretHash == nil ? limits.client(of: request, context) : nil
+    try limits.take(.devices, from: address, about: client.id)
+    let parameters = form.encoded(leaving: ["client_secret", "client_assertion", "client_assertion_type"])
+    guard parameters.utf8.count <= PushedRequestController.longest else {
+      throw OAuthError.invalidRequest("the request is longer than \(PushedRequestController.longest) bytes")
+    }
     // Refused now rather than in the browser (section 2.1).
     do throws(AuthorizationRequest.Fault) {
       _ = try AuthorizationRequest(parameters, of: client)

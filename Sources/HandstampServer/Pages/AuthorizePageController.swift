@@ -99,7 +99,8 @@ struct AuthorizePageController: Sendable {
   private func isAllowed(_ asked: AuthorizationRequest, by user: BrowserSession) async throws -> Bool {
     guard asked.client.isCertain(at: asked.grant.redirectURI) else { return false }
     let consent = try await web.registry.consent(of: user.account.id, to: asked.client.id, now: web.clock.now)
-    return consent?.covers(asked.grant.scope.split(separator: " ").map(String.init)) ?? false
+    let scopes = asked.grant.scope.split(separator: " ").map(String.init)
+    return consent?.covers(scopes, for: asked.grant.audience) ?? false
   }
 
   private func allow(_ ask: Ask, by user: BrowserSession) async throws -> Response {
@@ -150,7 +151,8 @@ struct AuthorizePageController: Sendable {
     page.context = [
       "app": .object(app), "person": account.person,
       "scopes": web.pages.scopes(asked.grant.scope, of: account, in: visit.place.language),
-      "leads_to": isHere ? nil : origin.map { .text($0.host) }, "on_this_computer": .flag(if: isHere),
+      "api": .text(ifPresent: asked.grant.audience), "leads_to": isHere ? nil : origin.map { .text($0.host) },
+      "on_this_computer": .flag(if: isHere),
     ]
     return web.show(page, visit)
   }
