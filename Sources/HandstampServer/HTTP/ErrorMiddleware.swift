@@ -19,6 +19,8 @@ struct ErrorMiddleware<Context: RequestContext>: RouterMiddleware {
   ) async throws -> Response {
     var response: Response
     do {
+      // Routers take `//admin` for `/admin`, which a proxy's rule for `/admin` does not.
+      guard allowed == nil || !request.uri.path.contains("//") else { throw Problem.notFound }
       response = try await next(request, context)
     } catch let error as ChannelError {
       throw error

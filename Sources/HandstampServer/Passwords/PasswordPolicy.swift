@@ -116,7 +116,9 @@ extension PasswordPolicy {
   /// The policy with the names of the service as context words.
   func of(_ issuer: String, _ client: String) -> PasswordPolicy {
     var policy = self
-    policy.contextWords += [URLComponents(string: issuer)?.host ?? "", client]
+    // A service at `id.example.org` is known as `example.org`.
+    let labels = (URLComponents(string: issuer)?.host ?? "").split(separator: ".")
+    policy.contextWords += labels.indices.map { labels[$0...].joined(separator: ".") } + [client]
     return policy
   }
 }
