@@ -76,7 +76,8 @@ public actor TestServer: Backend {
 
   // MARK: Backend
 
-  public nonisolated var abilities: BackendAbilities { BackendAbilities(supportsRotationKeys: true, issuer: issuer, revokesRefreshTokens: true)
+  public nonisolated var abilities: BackendAbilities {
+    BackendAbilities(supportsRotationKeys: true, issuer: issuer, revokesRefreshTokens: true)
   }
 
   public func refresh(_ request: RefreshRequest) async -> RefreshResult {

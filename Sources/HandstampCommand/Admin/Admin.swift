@@ -14,9 +14,8 @@ struct Admin: AsyncParsableCommand {
       every change is in the audit log, with the user who made it; an account is named by its ID or its email address
       """,
     subcommands: [
-      AdminAccounts.self, AdminSessions.self, AdminClients.self, AdminKeys.self, AdminDatabase.self, AdminCopy.self,
-      AdminAudit.self,
-      AdminStats.self,
+      AdminAccounts.self, AdminCredentials.self, AdminSessions.self, AdminClients.self, AdminKeys.self,
+      AdminDatabase.self, AdminCopy.self, AdminAudit.self, AdminStats.self,
     ])
 }
 

@@ -10,6 +10,7 @@ struct AdminAccounts: AsyncParsableCommand {
     commandName: "accounts", abstract: "create, list, disable, enable, delete and export accounts",
     subcommands: [
       Create.self, List.self, Show.self, Disable.self, Enable.self, Delete.self, Export.self, Reset.self,
+      TakeBack.self,
     ], defaultSubcommand: List.self)
 
   struct Create: AsyncParsableCommand {

@@ -10,12 +10,29 @@ struct AdminAudit: AsyncParsableCommand {
     commandName: "audit", abstract: "show or export the server's audit log",
     discussion:
       "who did what to which account, when and from where; kept for a year, or as serve --audit-retention says",
-    subcommands: [List.self, Export.self])
+    subcommands: [List.self, Export.self, Hash.self])
+
+  struct Hash: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "hash", abstract: "print what stands for an email address in the logs, as email_hash")
+
+    @Argument(help: "email address") var email: String
+    @OptionGroup var options: AdminOptions
+
+    func run() async throws {
+      Terminal.out(
+        try await options.administering { administration throws(AdministrationError) in
+          try administration.pseudonym(of: email)
+        })
+    }
+  }
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "print entries, oldest first")
 
     @Option(help: "print those after this ID") var after: Int64 = 0
+    @Option(help: "print those about this account, by ID or email address") var account: String?
+    @Option(help: "print those since this time, such as 2026-11-25 or 2026-11-25T09:30:00Z") var since: String?
     @Option(help: "how many, at most \(Administration.mostRows)") var limit = 100
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
@@ -41,18 +58,29 @@ struct AdminAudit: AsyncParsableCommand {
 
     func run() async throws {
       let limit = try checked(limit)
+      let time = try since.map { text throws(Refusal) in
+        guard let time = UnixTime(date: text) else {
+          throw Refusal(
+            .usage, "--since: \(text) is not a time", hint: "use 2026-11-25, or 2026-11-25T09:30:00Z")
+        }
+        return time
+      }
       let entries = try await options.administering { administration throws(AdministrationError) in
-        try await administration.auditedActions(after: after, limit: limit)
+        let id: AccountID? =
+          if let account { try await administration.account(named: account).id } else { nil }
+        return try await administration.auditedActions(after: after, about: id, since: time, limit: limit)
       }
       let next = entries.count == limit ? entries.last?.id : nil
       if output.json { return Answer(entries: entries.map { Answer.Item($0) }, next: next).writeLine() }
       let rows = entries.map { entry in
         [
           "\(entry.id)", entry.audited.at.description, entry.audited.action, entry.audited.actor,
-          entry.audited.account?.rawValue ?? "-", entry.audited.address ?? "-",
+          entry.audited.account?.rawValue ?? "-", entry.audited.address ?? "-", entry.audited.details,
         ]
       }
-      for line in Table(rows: [["ID", "AT", "ACTION", "BY", "ACCOUNT", "FROM"]] + rows).lines { Terminal.out(line) }
+      for line in Table(rows: [["ID", "AT", "ACTION", "BY", "ACCOUNT", "FROM", "DETAILS"]] + rows).lines {
+        Terminal.out(line)
+      }
       if let next { Terminal.say("for more, add: --after \(next)") }
     }
   }

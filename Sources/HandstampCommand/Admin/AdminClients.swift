@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import HandstampServer
+import HandstampSupport
 
 /// `handstamp admin clients`.
 struct AdminClients: AsyncParsableCommand {
@@ -9,7 +10,7 @@ struct AdminClients: AsyncParsableCommand {
     commandName: "clients", abstract: "the OAuth clients in a file, and what they were not told",
     discussion:
       "the file is that of serve --clients; the server reads it when it starts and when it is reloaded (kill -HUP)",
-    subcommands: [List.self, Check.self, Add.self, Logouts.self])
+    subcommands: [List.self, Check.self, Add.self, Remove.self, Logouts.self])
 
   /// `--clients`.
   struct FileOptions: ParsableArguments {
@@ -22,6 +23,22 @@ struct AdminClients: AsyncParsableCommand {
         throw Refusal(.usage, "missing file with the clients", hint: "add --clients FILE, as for handstamp serve")
       }
       return path
+    }
+
+    /// Changes the objects in the file, which is created if it is missing. Written only if they have changed.
+    func change<Value>(_ body: (inout [[String: Any]]) throws -> Value) throws -> Value {
+      let path = try path()
+      let content = FileManager.default.contents(atPath: path)
+      let former = try content.flatMap { try JSONSerialization.jsonObject(with: $0) as? [[String: Any]] } ?? []
+      var entries = former
+      let value = try body(&entries)
+      guard entries.count != former.count else { return value }
+      let json = try JSONSerialization.data(
+        withJSONObject: entries, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
+      do throws(SystemError) { try AtomicFile.replace(path, with: Array(json) + [UInt8(ascii: "\n")]) } catch {
+        throw Refusal(.failure, "\(path) cannot be written: \(error.reason)", hint: "check the folder's permissions")
+      }
+      return value
     }
 
     func read() throws(Refusal) -> [ConfiguredClient] {

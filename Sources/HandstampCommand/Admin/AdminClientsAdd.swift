@@ -51,15 +51,7 @@ extension AdminClients {
       let entry = entry(secret: secret)
       // As the server will read it.
       try ClientFile.check(entry, of: path)
-      var entries: [[String: Any]] = []
-      if isThere, let content = FileManager.default.contents(atPath: path) {
-        entries = try JSONSerialization.jsonObject(with: content) as? [[String: Any]] ?? []
-      }
-      let json = try JSONSerialization.data(
-        withJSONObject: entries + [entry], options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
-      do throws(SystemError) { try AtomicFile.replace(path, with: Array(json) + [UInt8(ascii: "\n")]) } catch {
-        throw Refusal(.failure, "\(path) cannot be written: \(error.reason)", hint: "check the folder's permissions")
-      }
+      try file.change { $0.append(entry) }
       if output.json { return Answer(id: id, secret: secret).writeLine() }
       Terminal.out(id)
       if let secret {

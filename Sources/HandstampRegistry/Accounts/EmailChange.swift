@@ -65,7 +65,7 @@ extension Registry {
 
   /// Redeems a mailed token: the account has the new address from now on, and the former one is told. Sessions stay.
   ///
-  /// Only its own signed-in user can redeem it: whoever reads the mail must not move the account of another, nor lend that account a
+  /// Only its own signed-in user can redeem it: a reader of the mail must not move the account of another, nor lend that account a
   /// confirmed address.
   ///
   /// - Throws: ``RegistryError/oneTimeTokenInvalid``, ``RegistryError/emailTaken``.

@@ -91,15 +91,21 @@ extension Registry {
   /// Counts a wrong password, and returns the count after it. The audit log gets the 10th and the 100th in a row, not each:
   /// strangers could fill it.
   ///
-  /// - Parameter account: the account whose password was guessed, if there is one.
+  /// - Parameters:
+  ///   - account: the account whose password was guessed, if there is one.
+  ///   - email: the address that was typed; `nil` leaves the first one out of the log as well.
   @discardableResult
   public func countGuess(
-    of subject: GuessSubject, account: AccountID? = nil, now: UnixTime
+    of subject: GuessSubject, account: AccountID? = nil, as email: EmailAddress? = nil, now: UnixTime
   ) async throws(RegistryError) -> GuessCount {
     var count = GuessCount.none
     let stops = { (fact: RegistryFact) -> [RegistryChange] in
-      guard let count = GuessCount(payload: fact.payload)?.count, [GuessCount.free, GuessCount.most].contains(count)
-      else { return [] }
+      guard let count = GuessCount(payload: fact.payload)?.count else { return [] }
+      if count == 1, let email {
+        let details = #"{"way":"password","email_hash":"\#(self.mint.pseudonym(of: email.normalized))"}"#
+        return [self.audited(.signInRefused, account: account, details: details, at: now)]
+      }
+      guard [GuessCount.free, GuessCount.most].contains(count) else { return [] }
       return [self.audited(.guessesStopped, account: account, details: #"{"wrong":\#(count)}"#, at: now)]
     }
     try await updateFact(subject.id, now: now, with: stops) { stored in

@@ -49,7 +49,7 @@ extension TakeBack {
 }
 
 extension Registry {
-  /// Takes an account back from whoever else has access, in one write: ends its sessions, removes its password, passkeys, recovery
+  /// Takes an account back for its owner, in one write: ends its sessions, removes its password, passkeys, recovery
   /// codes, consents and known devices, and voids what waits to be answered. A code sets a new password.
   ///
   /// - Throws: ``RegistryError/accountClosed``, ``RegistryError/accountChanged``, ``RegistryError/notFound`` without an address to

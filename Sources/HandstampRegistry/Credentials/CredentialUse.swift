@@ -2,5 +2,24 @@
 /// if it was not used at the same time, or removed.
 public struct CredentialUse: Sendable, Hashable {
   public let account: AccountRecord
+  let way: SignInWay
   let changes: [RegistryChange]
+}
+
+/// How a user has shown to be an account's owner. The raw value is in the audit log.
+public enum SignInWay: String, Sendable, Hashable, CaseIterable {
+  case password, passkey
+  case recoveryCode = "recovery_code"
+  /// A new account.
+  case signUp = "sign_up"
+  /// A guest, who has shown nothing.
+  case guest
+  /// A guest who has become a full account.
+  case upgrade
+  /// Another identity provider.
+  case provider
+  /// A client's authorization code, for a browser that was signed in.
+  case authorizationCode = "authorization_code"
+  /// A device's code, which a browser that was signed in has allowed.
+  case deviceCode = "device_code"
 }

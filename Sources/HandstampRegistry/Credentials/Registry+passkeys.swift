@@ -95,15 +95,17 @@ extension Registry {
     var used = passkey
     used.lastUsedAt = now
     return CredentialUse(
-      account: account,
+      account: account, way: .passkey,
       changes: [using(challenge, until: expiry, now: now), .replaceFact(used.fact, expecting: passkey.revision)])
   }
 
   /// Records that a user has proved with a passkey to be the account's owner, without a new session.
   ///
   /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if the passkey was used at the same time, or removed.
-  public func record(_ use: CredentialUse) async throws(RegistryError) {
-    do throws(RegistryStoreError) { _ = try await store.write(use.changes, events: []) } catch {
+  public func record(_ use: CredentialUse, now: UnixTime) async throws(RegistryError) {
+    let audit = audited(
+      .reauthenticated, account: use.account.id, details: #"{"way":"\#(use.way.rawValue)"}"#, at: now)
+    do throws(RegistryStoreError) { _ = try await store.write(use.changes + [audit], events: []) } catch {
       if case .unavailable = error { throw RegistryError(error) }
       throw .oneTimeTokenInvalid
     }

@@ -104,7 +104,7 @@ extension Registry {
     let revision = fact.revision
     fact.payload = left.joined(separator: " ")
     return CredentialUse(
-      account: account,
+      account: account, way: .recoveryCode,
       changes: [.replaceFact(fact, expecting: revision)]
         + changed(.recoveryCodeUsed, .recoveryCodeUsed, of: account.id, device, now: now))
   }

@@ -191,7 +191,7 @@ extension Registry {
 
   private func origin(of grant: CodeGrant, _ claim: CodeClaim, _ used: OneTimeTokenID) -> SessionOrigin {
     SessionOrigin(
-      kind: claim.key == nil ? .plain : .keyed,
+      kind: claim.key == nil ? .plain : .keyed, way: .authorizationCode,
       client: SessionClient(
         id: grant.client, scope: grant.scope, audience: grant.audience,
         browser: grant.dependsOnBrowser ? grant.browser : nil),

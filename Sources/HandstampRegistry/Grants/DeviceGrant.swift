@@ -166,7 +166,7 @@ extension Registry {
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
     func origin(of grant: DeviceGrant) -> SessionOrigin {
       SessionOrigin(
-        kind: key == nil ? .plain : .keyed,
+        kind: key == nil ? .plain : .keyed, way: .deviceCode,
         client: SessionClient(id: client, scope: grant.scope, audience: grant.audience),
         thumbprint: thumbprint, authenticatedAt: grant.authenticatedAt,
         request: RepeatableRequest(key, for: "device code", Base64URL.encode(used.bytes)), isElsewhere: true)

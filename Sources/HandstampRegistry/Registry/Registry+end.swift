@@ -90,6 +90,16 @@ extension Registry {
     }
   }
 
+  /// Ends the sessions of one client of an account, whose consent and waiting codes go first. The audit log gets an entry if any ended.
+  public func endAll(
+    of account: AccountID, ofClient client: String, now: UnixTime
+  ) async throws(RegistryError) -> EndOutcome {
+    let isUsed = try await liveSessions(of: account).contains { $0.client?.id == client }
+    let isAllowed = try await consent(of: account, to: client, now: now) != nil
+    guard isUsed || isAllowed else { return .nothing }
+    return try await withdrawConsent(of: account, to: client, now: now)
+  }
+
   /// Marks at most `limit` expired sessions as ended. Call it periodically.
   ///
   /// Expired sessions are refused even before this call marks them.

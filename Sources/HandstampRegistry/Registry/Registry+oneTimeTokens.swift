@@ -30,7 +30,7 @@ extension Registry {
       lasting: OneTimeTokenLimits.reset, now: now)
   }
 
-  /// Redeems a password-reset token: sets the new password, ends every session, and takes the account back from whoever else has
+  /// Redeems a password-reset token: sets the new password, ends every session, and takes the account back from anyone who has
   /// access, in one write.
   ///
   /// - Parameter extent: ``TakeBack/pending`` if the owner says that all passkeys, recovery codes and consents are the owner's.
@@ -132,7 +132,8 @@ extension Registry {
   private func confirmationOrigin(_ token: OneTimeToken, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
     let id = OneTimeTokenID(of: token.secret, purpose: .signUp)
     return SessionOrigin(
-      thumbprint: thumbprint, request: RepeatableRequest(key, for: "confirmation", Base64URL.encode(id.bytes)))
+      way: .signUp, thumbprint: thumbprint,
+      request: RepeatableRequest(key, for: "confirmation", Base64URL.encode(id.bytes)))
   }
 
   private func confirm(
@@ -143,6 +144,8 @@ extension Registry {
         guard let id = stored.account, let guest = try await account(id), guest.isGuest, let email = stored.email
         else { throw .oneTimeTokenInvalid }
         do throws(RegistryError) {
+          var origin = origin
+          origin.way = .upgrade
           return try await upgrade(
             guest, email: email, username: stored.username, passwordHash: hash, device: device, origin: origin,
             now: now, using: stored.id)

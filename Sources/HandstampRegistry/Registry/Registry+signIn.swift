@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// The result of a sign-in. The refresh token and the handle go to the client and are not stored.
 public struct NewSession: Sendable, Hashable {
@@ -31,6 +32,7 @@ struct RepeatableRequest: Sendable {
 /// Properties of a session that are fixed when it is created.
 struct SessionOrigin: Sendable {
   var kind = SessionKind.keyed
+  var way = SignInWay.password
   var client: SessionClient?
   /// The JWK thumbprint that its tokens are bound to.
   var thumbprint: String?
@@ -97,7 +99,7 @@ extension Registry {
     try await createSession(
       for: use.account, device: device,
       origin: SessionOrigin(
-        thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", use.account.id.rawValue)),
+        way: use.way, thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", use.account.id.rawValue)),
       with: use.changes, now: now)
   }
 
@@ -157,10 +159,18 @@ extension Registry {
       events.append(.revoked(old.ended(reason, at: now), at: now))
     }
     changes.append(.createSession(row))
+    changes.append(
+      audited(.signedIn, account: account.id, session: row.id, details: details(of: origin, device), at: now))
     if let device = remembering(row) { changes.append(device) }
     events.append(RegistryEvent(kind: .sessionEstablished, account: account.id, session: row.id, at: now))
     let stored = try await store.write(changes, events: events)
     return newSession(row, of: account, events: stored)
+  }
+
+  /// What the audit log says of a session that begins.
+  private func details(of origin: SessionOrigin, _ device: DeviceInfo) -> String {
+    let fields = [("way", origin.way.rawValue), ("device", device.name), ("client", origin.client?.id ?? "")]
+    return "{" + fields.filter { !$1.isEmpty }.map { "\"\($0)\":\(JSONString.quoted($1))" }.joined(separator: ",") + "}"
   }
 
   /// Returns the unused session that an earlier request with the same key began; `nil` without a key, or if there was none.

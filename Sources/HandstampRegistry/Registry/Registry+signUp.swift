@@ -15,7 +15,7 @@ extension Registry {
     leaving former: SessionID? = nil, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     var origin = signUpOrigin(email, thumbprint, key)
-    (origin.kind, origin.replaces) = (kind, former)
+    (origin.kind, origin.replaces, origin.way) = (kind, former, email == nil ? .guest : .signUp)
     // Nothing but the key tells a guest from another one.
     if email == nil, let repeated = try await repeated(origin, device, now: now) { return repeated }
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
@@ -70,7 +70,8 @@ extension Registry {
   }
 
   private func upgradeOrigin(_ guest: AccountID, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
-    SessionOrigin(thumbprint: thumbprint, request: RepeatableRequest(key, for: "upgrade", guest.rawValue))
+    SessionOrigin(
+      way: .upgrade, thumbprint: thumbprint, request: RepeatableRequest(key, for: "upgrade", guest.rawValue))
   }
 
   /// - Parameter token: the confirmation of the address, which the same write redeems.
@@ -129,7 +130,8 @@ extension Registry {
     nonce: OneTimeTokenRecord, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     let origin = SessionOrigin(
-      thumbprint: thumbprint, request: RepeatableRequest(key, for: "identity", identity.issuer, identity.subject))
+      way: .provider, thumbprint: thumbprint,
+      request: RepeatableRequest(key, for: "identity", identity.issuer, identity.subject))
     for _ in 0..<Registry.attempts {
       if let repeated = try await repeated(origin, device, now: now) { return repeated }
       guard try await oneTimeToken(nonce.id) == nil else { throw .nonceUsed }

@@ -63,7 +63,8 @@ extension Registry {
     by use: CredentialUse, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
     let new = try await createSession(
-      for: use.account, device: browser, origin: SessionOrigin(kind: .browser, replaces: former), with: use.changes,
+      for: use.account, device: browser, origin: SessionOrigin(kind: .browser, way: use.way, replaces: former),
+      with: use.changes,
       now: now)
     return browserSession(of: new)
   }
@@ -109,7 +110,11 @@ extension Registry {
   public func reauthenticated(
     _ session: BrowserSession, by use: CredentialUse? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
-    let row = try await change(session.row.id, of: session.account.id, with: use?.changes ?? [], now: now) { row in
+    let audit = audited(
+      .reauthenticated, account: session.account.id, session: session.row.id,
+      details: #"{"way":"\#((use?.way ?? .password).rawValue)"}"#, at: now)
+    let row = try await change(session.row.id, of: session.account.id, with: (use?.changes ?? []) + [audit], now: now) {
+      row in
       row = row.proven(with: session.cookie, at: now)
     }
     return NewBrowserSession(

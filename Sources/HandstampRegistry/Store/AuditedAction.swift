@@ -10,6 +10,12 @@ public struct AuditedAction: Sendable, Hashable {
     case accountDeleted = "account.deleted"
     /// Everything that is stored about a person was given to an administrator.
     case accountExported = "account.exported"
+    /// Someone signed in: a session began. The details say in which way, see ``SignInWay``, and on which device.
+    case signedIn = "session.began"
+    /// The owner of a session proved it again.
+    case reauthenticated = "session.reauthenticated"
+    /// A sign-in was refused. Logged for the first one in a row; ``guessesStopped`` tells of more.
+    case signInRefused = "sign_in.refused"
     case passwordChanged = "password.changed"
     case emailChanged = "email.changed"
     /// A new password was set with a one-time code.

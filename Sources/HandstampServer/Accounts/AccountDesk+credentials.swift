@@ -119,7 +119,10 @@ extension AccountDesk {
   // MARK: Proofs
 
   /// The user proves to be the account's owner by a password.
-  func prove(_ password: Secret, _ owner: Owner) async throws { _ = try await verify(password, of: owner) }
+  func prove(_ password: Secret, _ owner: Owner) async throws {
+    _ = try await verify(password, of: owner)
+    try await proved(.password, owner)
+  }
 
   /// The user proves to be the account's owner by a token of another provider.
   func prove(by token: Secret, nonce: String, _ owner: Owner) async throws {
@@ -128,6 +131,12 @@ extension AccountDesk {
     let claims = try await verify(token, nonce: nonce)
     guard claims.identity == owner.account.identity else { throw Problem.badIDToken }
     try await registry.use(claims.usedNonce(at: clock.now))
+    try await proved(.provider, owner)
+  }
+
+  private func proved(_ way: SignInWay, _ owner: Owner) async throws {
+    try await owned(owner.caller).audit(
+      .reauthenticated, account: owner.account.id, details: #"{"way":"\#(way.rawValue)"}"#, now: clock.now)
   }
 
   /// The user proves to be the account's owner by a passkey.
@@ -136,7 +145,7 @@ extension AccountDesk {
     try limits.takeOwn(.passwords, from: owner.caller.client)
     try await passkeys.signIn(
       Array(answer.utf8), boundTo: PasskeySignInController.app, as: owner.account.id, owner.caller.logger
-    ) { try await registry.record($0) }
+    ) { try await owned(owner.caller).record($0, now: clock.now) }
   }
 }
 #endif

@@ -15,7 +15,7 @@ extension AccountDesk {
       PasswordAttempt(
         email: email, password: password, device: start.device.id, client: caller.client, logger: caller.logger))
     return began(
-      try await registry.createSession(
+      try await owned(caller).createSession(
         for: account, device: start.device, thumbprint: start.thumbprint, key: start.key, now: clock.now),
       as: .signIn, caller)
   }

@@ -115,7 +115,7 @@ extension Administration {
     return resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset))
   }
 
-  private func resetCode(_ code: OneTimeToken, expiresAt end: UnixTime) -> ResetCode {
+  func resetCode(_ code: OneTimeToken, expiresAt end: UnixTime) -> ResetCode {
     let link = link.map { template in
       code.secret.withExposed { code in
         Secret(template.replacing("{action}", with: "reset").replacing("{token}", with: code))

@@ -46,9 +46,9 @@ extension Administration {
   private func entries(about id: AccountID) async throws(AdministrationError) -> [JSONText] {
     var (all, last): ([JSONText], Int64) = ([], 0)
     while true {
-      let page = try await auditedActions(after: last, limit: Administration.page)
+      let page = try await auditedActions(after: last, about: id, limit: Administration.page)
       guard let end = page.last else { return all }
-      all += page.filter { $0.audited.account == id }.map(\.described)
+      all += page.map(\.described)
       last = end.id
     }
   }

@@ -1,5 +1,6 @@
 #if Server
-import HandstampCore
+import Foundation
+public import HandstampCore
 public import HandstampRegistry
 
 /// What an operator does with a server's accounts and sessions: the one implementation behind `handstamp admin` and the HTTP API.
@@ -54,12 +55,35 @@ public struct Administration: Sendable {
   }
 
   /// Returns at most `limit` entries of the audit log after the one with that ID, in order.
+  ///
+  /// - Parameters:
+  ///   - account: returns only those about this account; `nil` returns all.
+  ///   - since: returns none from before that time. Either reads the log from its beginning, or from `id`.
   public func auditedActions(
-    after id: Int64 = 0, limit: Int = 100
+    after id: Int64 = 0, about account: AccountID? = nil, since: UnixTime? = nil, limit: Int = 100
   ) async throws(AdministrationError) -> [StoredAuditedAction] {
-    try await asking { () throws(RegistryError) in
-      try await registry.auditedActions(after: id, limit: Administration.clamped(limit))
-    }
+    let limit = Administration.clamped(limit)
+    var (found, last) = ([StoredAuditedAction](), id)
+    let step = account == nil && since == nil ? limit : Administration.mostRows
+    repeat {
+      let after = last
+      let page = try await asking { () throws(RegistryError) in
+        try await registry.auditedActions(after: after, limit: step)
+      }
+      found += page.filter { entry in
+        (account == nil || entry.audited.account == account) && since.map { entry.audited.at >= $0 } ?? true
+      }
+      guard page.count == step, let end = page.last else { break }
+      last = end.id
+    } while found.count < limit
+    return Array(found.prefix(limit))
+  }
+
+  /// Returns the name that the log and the audit log have for an address, as `email_hash`: only this server's current refresh key can
+  /// connect the two.
+  public func pseudonym(of email: String) throws(AdministrationError) -> String {
+    guard let email = EmailAddress(printable: email) else { throw .invalidEmail }
+    return registry.mint.pseudonym(of: email.normalized)
   }
 
   /// Appends to the audit log an action that is not in the store, such as a backup.
@@ -87,6 +111,14 @@ public struct Administration: Sendable {
       }
     }
     throw .registry(Registry.contention)
+  }
+}
+
+extension UnixTime {
+  /// Parses a date, or a date and a time with its zone (RFC 3339); a date alone is its first instant in UTC.
+  package init?(date text: String) {
+    guard let date = try? Date(text.contains("T") ? text : text + "T00:00:00Z", strategy: .iso8601) else { return nil }
+    self.init(seconds: Int64(date.timeIntervalSince1970))
   }
 }
 

@@ -31,12 +31,15 @@ struct AdministrationController: Sendable {
     group.post("accounts/:id/disable", use: admitted(disableAccount))
     group.post("accounts/:id/enable", use: admitted(enableAccount))
     group.post("accounts/:id/reset", use: admitted(issueResetCode))
+    group.get("accounts/:id/credentials", use: admitted(listCredentials))
+    group.post("accounts/:id/take-back", use: admitted(takeBackAccount))
     group.get("accounts/:id/export", use: admitted(exportAccount))
     group.get("accounts/:id/sessions", use: admitted(listSessions))
     group.delete("accounts/:id/sessions", use: admitted(endSessions))
     group.delete("accounts/:id/sessions/:session", use: admitted(endSession))
     group.get("clients", use: admitted(listClients))
     group.get("clients/:id/logouts", use: admitted(listLogouts))
+    group.delete("clients/:id/sessions", use: admitted(endClientSessions))
     group.get("audit", use: admitted(listAudit))
     group.get("stats", use: admitted(showStats))
   }
@@ -153,6 +156,32 @@ struct AdministrationController: Sendable {
     .json(try await administration.issueResetCode(of: try context.account).described, status: .created)
   }
 
+  /// `GET /admin/v1/accounts/{id}/credentials`: the ways into the account.
+  @concurrent private func listCredentials(
+    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
+  ) async throws -> Response {
+    .json(try await administration.credentials(of: try context.account).described)
+  }
+
+  /// `POST /admin/v1/accounts/{id}/take-back`: removes every way into the account, and issues a code that sets a new password.
+  @concurrent private func takeBackAccount(
+    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
+  ) async throws -> Response {
+    let (count, code) = try await administration.takeBack(try context.account)
+    var json = JSONText()
+    json.add("ended", Int64(count))
+    json.add("reset", code.described)
+    return .json(json, status: .created)
+  }
+
+  /// `DELETE /admin/v1/clients/{id}/sessions`: ends a client's sessions, also of one that was removed from the configuration.
+  @concurrent private func endClientSessions(
+    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
+  ) async throws -> Response {
+    guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
+    return .ended(try await administration.endSessions(ofClient: try context.decoded("id")))
+  }
+
   /// `GET /admin/v1/accounts/{id}/export`: everything that is stored about the owner.
   @concurrent private func exportAccount(
     _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
@@ -213,7 +242,7 @@ struct AdministrationController: Sendable {
     return .json(json)
   }
 
-  /// `GET /admin/v1/audit?after=&limit=`: a page of the audit log, oldest first.
+  /// `GET /admin/v1/audit?after=&limit=&account=&since=`: a page of the audit log, oldest first.
   @concurrent private func listAudit(
     _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
   ) async throws -> Response {
@@ -224,7 +253,10 @@ struct AdministrationController: Sendable {
       after = number
     }
     let limit = try query.limit
-    let page = try await administration.auditedActions(after: after, limit: limit)
+    let account = query.get("account").map { AccountID($0) }
+    let since = query.get("since").flatMap { UnixTime(date: $0) }
+    guard since != nil || query.get("since") == nil else { throw Problem.invalidRequest("since: not a time.") }
+    let page = try await administration.auditedActions(after: after, about: account, since: since, limit: limit)
     var json = JSONText()
     json.add("audit", page.map(\.described))
     if page.count == limit, let last = page.last { json.add("next", last.id) }
@@ -275,6 +307,36 @@ extension Parameters {
       }
       return limit
     }
+  }
+}
+
+extension Credentials {
+  fileprivate var described: JSONText {
+    var json = JSONText()
+    json.add("has_password", hasPassword)
+    json.add("password_changed_at", ifPresent: passwordChangedAt?.description)
+    json.add(
+      "passkeys",
+      passkeys.map { passkey in
+        var json = JSONText()
+        json.add("id", passkey.id)
+        json.add("name", passkey.name)
+        json.add("created_at", passkey.createdAt.description)
+        json.add("last_used_at", ifPresent: passkey.lastUsedAt?.description)
+        return json
+      })
+    json.add("recovery_codes", Int64(recoveryCodes))
+    json.add(
+      "consents",
+      consents.map { consent in
+        var json = JSONText()
+        json.add("client", consent.client)
+        json.add("scope", consent.scopes.joined(separator: " "))
+        json.add("given_at", consent.givenAt.description)
+        return json
+      })
+    json.add("pending_email", ifPresent: pendingEmail?.email.typed)
+    return json
   }
 }
 

@@ -38,20 +38,20 @@ struct BrowserSessionController: Sendable {
     guard cookies.origins.admit(request) else { throw Problem.otherOrigin }
     let body = try await request.json(as: BrowserSessionBody.self, upTo: bodyLimit)
     let visit = try await web.visit(request, form: nil, context.logger)
-    let client = web.limits.client(of: request, context)
+    let caller = web.desk.caller(request, context)
     let new: NewBrowserSession
     switch body.proof {
     case .password(let email, let password):
       let account = try await web.desk.accounts.account(
         PasswordAttempt(
-          email: email, password: password, device: visit.browser.id, client: client, logger: context.logger))
-      new = try await web.session(of: account, visit, context.logger)
+          email: email, password: password, device: visit.browser.id, client: caller.client, logger: context.logger))
+      new = try await web.session(of: account, visit, caller)
     case .passkey(let answer):
       guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
-      try web.limits.takeOwn(.passwords, from: client)
+      try web.limits.takeOwn(.passwords, from: caller.client)
       new = try await passkeys.signIn(
         Array(answer.utf8), boundTo: PasskeySignInController.app, context.logger
-      ) { try await web.session(of: $0.account, by: $0, visit, context.logger) }
+      ) { try await web.session(of: $0.account, by: $0, visit, caller) }
     }
     var response = Response.json(
       BrowserSessionController.state(of: new.session, cookie: new.cookie.withExposed { $0 }))

@@ -25,13 +25,12 @@ struct TokenController: Sendable {
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, caller) = try await authentication.call(request, context)
     let proof = try proofs.check(request, token: nil, at: clock.read())
+    let registry = registry.acting(as: .server(from: limits.client(of: request, context).text))
     switch form["grant_type"] {
-    case "refresh_token":
-      return try await refresh(
-        form, caller, proof: proof, from: limits.client(of: request, context), context.logger)
-    case "authorization_code": return try await redeemCode(form, caller, proof: proof, context.logger)
+    case "refresh_token": return try await refresh(form, caller, proof: proof, registry, context.logger)
+    case "authorization_code": return try await redeemCode(form, caller, proof: proof, registry, context.logger)
     case "urn:ietf:params:oauth:grant-type:device_code":
-      return try await redeemDevice(form, caller, proof: proof, context.logger)
+      return try await redeemDevice(form, caller, proof: proof, registry, context.logger)
     case nil: throw OAuthError.invalidRequest("grant_type is missing")
     case .some: throw OAuthError("unsupported_grant_type")
     }
@@ -39,7 +38,7 @@ struct TokenController: Sendable {
 
   /// Rotates a refresh token (RFC 6749 section 6).
   private func refresh(
-    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, from client: ClientAddress, _ logger: Logger
+    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ registry: Registry, _ logger: Logger
   ) async throws -> Response {
     guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
     let claims: RefreshClaims
@@ -52,7 +51,7 @@ struct TokenController: Sendable {
     try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
     let wish = try TokenWish(form, of: caller.client, at: issuer, scope: form["scope"])
     let now = clock.now
-    let outcome = try await registry.acting(as: .server(from: client.text)).refresh(
+    let outcome = try await registry.refresh(
       claims, key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
       proof: proof?.thumbprint, terms: caller.terms(accessTokenLife: responses.tokens.life), now: now
     ) { wish.narrowed($0.client) != nil }
@@ -110,7 +109,7 @@ struct TokenController: Sendable {
 
   /// Redeems an authorization code (RFC 6749 section 4.1.3).
   private func redeemCode(
-    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ logger: Logger
+    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ registry: Registry, _ logger: Logger
   ) async throws -> Response {
     guard let client = caller.client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
     guard let code = form["code"], let redirect = form["redirect_uri"], let verifier = form["code_verifier"] else {
@@ -145,7 +144,7 @@ struct TokenController: Sendable {
 
   /// Answers a polling device (RFC 8628 section 3.4).
   private func redeemDevice(
-    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ logger: Logger
+    _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ registry: Registry, _ logger: Logger
   ) async throws -> Response {
     guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
     guard let code = form["device_code"] else { throw OAuthError.invalidRequest("device_code is missing") }

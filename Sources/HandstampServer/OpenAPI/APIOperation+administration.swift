@@ -54,6 +54,11 @@ extension APIOperation {
       operation(
         .post, "accounts/{id}/reset", "Make a code that sets a new password.", [id],
         [.created(code), missing, state, notOffered]),
+      operation(.get, "accounts/{id}/credentials", "The ways into an account.", [id], [.ok(any), missing]),
+      operation(
+        .post, "accounts/{id}/take-back",
+        "Remove every way into an account; its sessions end, and a code sets a new password.",
+        [id], [.created(S.object(["ended": S.integer, "reset": code])), missing, state, notOffered]),
       operation(
         .get, "accounts/{id}/export", "Everything stored about the owner of an account.", [id], [.ok(any), missing]),
       operation(
@@ -68,7 +73,11 @@ extension APIOperation {
         .get, "clients/{id}/logouts", "The ended sessions that a client was not told of yet.", [id],
         [.ok(S.object(["logouts": S.list(of: any)])), missing]),
       operation(
-        .get, "audit", "A page of the audit log.", page,
+        .delete, "clients/{id}/sessions", "End all sessions of a client, and withdraw its consents.", [id],
+        [.ok(count), bad]),
+      operation(
+        .get, "audit", "A page of the audit log.",
+        page + [parameter("account", in: "query"), parameter("since", in: "query", S.instant)],
         [.ok(S.object(["audit": S.list(of: any), "next": S.integer], optional: ["next"])), bad]),
       operation(.get, "stats", "How many accounts, sessions and other rows there are.", [], [.ok(any)]),
     ]

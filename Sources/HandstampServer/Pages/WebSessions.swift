@@ -56,9 +56,20 @@ struct WebSessions: Sendable {
       formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
       query: try? FormBody(Array((request.uri.query ?? "").utf8)))
     guard let form else { return visit }
-    guard isFromHere(request), known != nil, let token = form["csrf"], Secret(token) == Secret(visit.token) else {
-      throw Problem.formExpired
+    guard isFromHere(request) else {
+      guard let origin = request.headers[.origin].flatMap({ Origin($0) }),
+        origin.text == "\(origin.scheme)://\(request.head.authority ?? "")"
+      else { throw Problem.formExpired }
+      logger.notice(
+        "A form was sent from another address than the issuer's",
+        metadata: ["handstamp.origin": "\(origin.text)", "handstamp.issuer": "\(issuer)"])
+      throw Problem.formElsewhere(issuer)
     }
+    guard known != nil else {
+      logger.notice("A form came without its cookie", metadata: ["handstamp.issuer": "\(issuer)"])
+      throw Problem.cookieMissing
+    }
+    guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw Problem.formExpired }
     visit.form = form
     return visit
   }
@@ -169,7 +180,7 @@ struct WebSessions: Sendable {
       guard problem.status != .unauthorized else { return signInPage(visit, purpose, email: typed, error: wrong) }
       return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
     }
-    return try await signedIn(to: account, visit, context.logger, backTo: target)
+    return try await signedIn(to: account, visit, desk.caller(request, context), backTo: target)
   }
 
   private func signInWithPasskey(
@@ -182,7 +193,7 @@ struct WebSessions: Sendable {
       let account = purpose.cancel == nil ? nil : visit.account?.id
       return try await passkeys.signIn(
         Array(answer.utf8), boundTo: visit.token, as: account, context.logger
-      ) { try await signedIn(by: $0, visit, context.logger, backTo: target) }
+      ) { try await signedIn(by: $0, visit, desk.caller(request, context), backTo: target) }
     } catch let refusal as PasskeyDesk.Refusal {
       return signInPage(visit, purpose, notice: .warning(refusal.text), status: .unauthorized)
     } catch let problem as Problem {
@@ -192,9 +203,9 @@ struct WebSessions: Sendable {
 
   /// Signs the browser in by a passkey or a recovery code, and redirects to `target`.
   func signedIn(
-    by use: CredentialUse, _ visit: Visit, _ logger: Logger, backTo target: (BrowserSession) -> String
+    by use: CredentialUse, _ visit: Visit, _ caller: AccountDesk.Caller, backTo target: (BrowserSession) -> String
   ) async throws -> Response {
-    let new = try await session(of: use.account, by: use, visit, logger)
+    let new = try await session(of: use.account, by: use, visit, caller)
     return began(new, visit, to: target(new.session))
   }
 
@@ -240,9 +251,10 @@ struct WebSessions: Sendable {
 
   /// Signs the browser in and redirects to `target`.
   func signedIn(
-    to account: AccountRecord, _ visit: Visit, _ logger: Logger, backTo target: (BrowserSession) -> String
+    to account: AccountRecord, _ visit: Visit, _ caller: AccountDesk.Caller,
+    backTo target: (BrowserSession) -> String
   ) async throws -> Response {
-    let new = try await session(of: account, visit, logger)
+    let new = try await session(of: account, visit, caller)
     return began(new, visit, to: target(new.session))
   }
 
@@ -275,9 +287,9 @@ struct WebSessions: Sendable {
   ///
   /// - Parameter use: the passkey or recovery code that it begins by; `nil` for a password.
   func session(
-    of account: AccountRecord, by use: CredentialUse? = nil, _ visit: Visit, _ logger: Logger
+    of account: AccountRecord, by use: CredentialUse? = nil, _ visit: Visit, _ caller: AccountDesk.Caller
   ) async throws -> NewBrowserSession {
-    let now = clock.now
+    let (registry, now) = (desk.owned(caller), clock.now)
     if let former = visit.web, former.account.id == account.id {
       return try await registry.reauthenticated(former, by: use, now: now)
     }
@@ -289,7 +301,7 @@ struct WebSessions: Sendable {
       } else {
         try await registry.beginBrowserSession(of: account, on: visit.browser, leaving: former, now: now)
       }
-    journal.began(new, logger: logger)
+    journal.began(new, logger: caller.logger)
     return new
   }
 
@@ -357,6 +369,15 @@ extension PasskeyDesk.Refusal {
 extension Problem {
   static let formExpired = Problem(
     .forbidden, "form_expired", "This form has expired", detail: "Go back, reload the page, and try again.")
+
+  /// The page was opened at another name of this server, such as `localhost` instead of `127.0.0.1`.
+  static func formElsewhere(_ issuer: String) -> Problem {
+    Problem(.forbidden, "form_elsewhere", "This page has another address", detail: "Open \(issuer) instead.")
+  }
+
+  static let cookieMissing = Problem(
+    .forbidden, "cookie_missing", "The browser sent no cookie",
+    detail: "Allow cookies for this site. Some browsers take none over http: use https.")
 }
 
 extension Response {

@@ -42,7 +42,7 @@ struct RecoverPageController: Sendable {
           of: code, account: account, on: visit.browser.name, now: web.clock.now)
       else { break }
       do {
-        return try await web.signedIn(by: use, visit, context.logger) { _ in
+        return try await web.signedIn(by: use, visit, web.desk.caller(request, context)) { _ in
           web.issuer + (NextPage(visit.query?["next"]).asked ?? "/account/security")
         }
       } catch RegistryError.oneTimeTokenInvalid { continue }

@@ -24,6 +24,8 @@ final class PasswordGuard: Sendable {
   private let registry: Registry
   private let limits: RequestLimits
   private let metrics: ServerMetrics
+  private static let linesPerMinute = 60
+  private let recorded = Locked<(since: UnixTime, count: Int)>((UnixTime(milliseconds: 0), 0))
   /// Attempts that are being checked, by whose guesses they are. Without them, many at once would pass before one is counted.
   private let pending = Locked<[Registry.GuessSubject: Int]>([:])
 
@@ -64,7 +66,7 @@ final class PasswordGuard: Sendable {
     if !isKnown { try limits.takeShared(.passwords) }
     guard try await check(isKnown) else {
       let count = try await registry.acting(as: .server(from: attempt.client.text))
-        .countGuess(of: subject, account: account, now: now)
+        .countGuess(of: subject, account: account, as: isRecorded(at: now) ? attempt.email : nil, now: now)
       metrics.update { $0.refusedSignIns += 1 }
       var metadata = metadata(of: attempt)
       metadata["handstamp.guesses"] = "\(count.count)"
@@ -74,6 +76,16 @@ final class PasswordGuard: Sendable {
     // A sign-in of a stranger to this device proves nothing about the guesses of others, but ends their row.
     if count.count > 0 { try await registry.forgetGuesses(of: subject, now: now) }
     return true
+  }
+
+  /// Whether the first wrong password for an address gets a line in the audit log: a minute of guesses at many addresses gets as many
+  /// lines as a limit allows, whether there are accounts or not.
+  private func isRecorded(at now: UnixTime) -> Bool {
+    recorded.withLock { recorded in
+      if now.since(recorded.since) >= .seconds(60) || now < recorded.since { recorded = (now, 0) }
+      recorded.count += 1
+      return recorded.count <= PasswordGuard.linesPerMinute
+    }
   }
 
   private func subject(

@@ -163,6 +163,13 @@ extension Post.Letter {
       let root = try await browser.get("/", headers: ["Accept": "text/html"])
       #expect(root.status == 303)
       #expect(root.location == "https://id.example.org/account")
+      let bare = try await browser.post("/sign-in", [("csrf", "x"), ("action", "sign-in")])
+      #expect(bare.status == 403)
+      #expect(bare.text.contains("Allow cookies for this site."))
+      _ = try await browser.get("/sign-in")
+      let elsewhere = try await browser.post(
+        "/sign-in", [("csrf", "x"), ("action", "sign-in")], headers: ["Origin": test.client.base])
+      #expect(elsewhere.text.contains("Open https://id.example.org instead."))
       let expired = try await browser.post("/sign-in", [("csrf", "x"), ("action", "sign-in")])
       #expect(expired.status == 403)
       #expect(expired.text.contains("This form has expired"))

@@ -1,0 +1,72 @@
+#if Server
+public import HandstampCore
+public import HandstampRegistry
+
+/// The ways into an account.
+public struct Credentials: Sendable, Hashable {
+  public let hasPassword: Bool
+  /// When the password was last set or removed; `nil` if that never happened after the account was created.
+  public let passwordChangedAt: UnixTime?
+  /// The user's identity at another provider.
+  public let identity: ExternalIdentity?
+  public let passkeys: [PasskeyRecord]
+  /// How many recovery codes are unused.
+  public let recoveryCodes: Int
+  /// The clients that the owner allows something.
+  public let consents: [Consent]
+  /// The address that the account gets once a mail to it is answered.
+  public let pendingEmail: EmailChange?
+}
+
+extension Administration {
+  /// Returns the ways into an account.
+  public func credentials(of id: AccountID) async throws(AdministrationError) -> Credentials {
+    let record = try await account(id)
+    let time = now()
+    return try await asking { () throws(RegistryError) in
+      Credentials(
+        hasPassword: record.passwordHash != nil, passwordChangedAt: record.credentialsChangedAt,
+        identity: record.identity, passkeys: try await registry.passkeys(of: id),
+        recoveryCodes: try await registry.recoveryCodesLeft(of: id),
+        consents: try await registry.consents(of: id, now: time),
+        pendingEmail: try await registry.emailChange(of: id, now: time))
+    }
+  }
+
+  /// Takes an account back for its owner: ends its sessions, removes its password, passkeys, recovery codes, consents and known
+  /// devices, and voids what waits to be answered, in one write.
+  ///
+  /// - Returns: how many sessions ended, and the code with which the owner sets a new password.
+  public func takeBack(_ id: AccountID) async throws(AdministrationError) -> (ended: Int, code: ResetCode) {
+    guard !hasDirectory else { throw .notOffered }
+    let time = now()
+    let (outcome, code) = try await changing(id) { record throws(AdministrationError) in
+      guard record.state == .active else { throw .accountDisabled }
+      guard record.email != nil else { throw .noAddress }
+      return try await asking { () throws(RegistryError) in try await registry.takeBack(record, now: time) }
+    }
+    announce(id, outcome)
+    return (outcome.ended.count, resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset)))
+  }
+
+  /// Ends all sessions of a client, account by account, such as after it was removed from the configuration. If it fails, those of some
+  /// accounts have ended, and it can be called again.
+  ///
+  /// - Returns: how many sessions ended.
+  @discardableResult
+  public func endSessions(ofClient client: String) async throws(AdministrationError) -> Int {
+    var (count, last) = (0, AccountID?.none)
+    while case let page = try await accounts(after: last, limit: Administration.mostRows), let end = page.last {
+      for record in page where record.state == .active {
+        let outcome = try await asking { () throws(RegistryError) in
+          try await registry.endAll(of: record.id, ofClient: client, now: now())
+        }
+        if !outcome.ended.isEmpty { announce(record.id, outcome) }
+        count += outcome.ended.count
+      }
+      last = end.id
+    }
+    return count
+  }
+}
+#endif

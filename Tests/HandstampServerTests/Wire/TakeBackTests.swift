@@ -1,0 +1,181 @@
+#if Programs
+import HandstampCore
+import HandstampSupport
+import HandstampTesting
+import Testing
+
+@testable import HandstampRegistry
+@testable import HandstampServer
+
+/// A stranger who knows the password does whatever the account allows; then its owner takes it back. Nothing that the stranger has
+/// kept works any more.
+@Suite(.timeLimit(.minutes(10))) struct `An account that its owner takes back` {
+  enum Way: CaseIterable, Sendable {
+    /// A new password by a mailed code.
+    case reset
+    /// An administrator takes it back, and hands over a code.
+    case administrator
+    /// A new password and an end of all other sessions, at a signed-in browser. Passkeys and codes are listed, and removed there.
+    case newPassword
+  }
+
+  /// What a stranger has collected.
+  private struct Loot {
+    var sessions: [TestServer.Session] = []
+    var browsers: [Browser] = []
+    var recoveryCodes: [String] = []
+    var links: [String] = []
+    var codes: [String] = []
+    var deviceCodes: [String] = []
+    var passkeys: [String] = []
+  }
+
+  private static let thief = "thief@evil.example"
+
+  @Test(arguments: Way.allCases) func `is the owner's alone`(way: Way) async throws {
+    var random = SplitMix64(state: 40 + UInt64(Way.allCases.firstIndex(of: way) ?? 0))
+    for _ in 0..<16 {
+      let moves = (0..<Int.random(in: 1...7, using: &random)).map { _ in Int.random(in: 0..<8, using: &random) }
+      let post = Post()
+      let clients = try TestServer.clients()
+      try await TestServer.run(mailer: post) {
+        $0.clients = clients
+      } body: { test in
+        let owner = try await test.signUp()
+        var loot = Loot()
+        for move in [1] + moves { try await self.make(move, &loot, test, post) }
+        try await self.takeBack(way, AccountID(owner.account), test, post)
+        let left = try await self.tried(loot, AccountID(owner.account), test)
+        #expect(left.isEmpty, "\(way) after \(moves): \(left)")
+      }
+    }
+  }
+
+  private func make(_ move: Int, _ loot: inout Loot, _ test: TestServer, _ post: Post) async throws {
+    let browser = loot.browsers.last ?? Browser(test.client.base)
+    switch move {
+    case 0: loot.sessions.append(try await test.signIn(device: "thief \(loot.sessions.count)"))
+    case 1:
+      let browser = Browser(test.client.base)
+      _ = try await browser.signIn(at: "/sign-in")
+      loot.browsers.append(browser)
+    case 2:
+      let page = try await browser.fill("/account/security", "make-codes")
+      loot.recoveryCodes += page.text.matches(of: /<li><code>([^<]+)<\/code>/).map { String($0.output.1) }
+      #expect(!loot.recoveryCodes.isEmpty)
+    case 3:
+      let address = "\(loot.links.count).\(Self.thief)"
+      _ = try await browser.fill("/account/email", "change", [("new_email", address)])
+      var link: String?
+      while link == nil {
+        let letter = try await post.next()
+        if letter.to == address { link = letter.link }
+      }
+      loot.links.append(try #require(link))
+    case 4: loot.codes.append(try await OAuthApp().code(browser))
+    case 5:
+      let answer = try await OAuthApp().redeem(try await OAuthApp().code(browser), at: test)
+      loot.sessions.append(try TestServer.Session(answer))
+    case 6:
+      let answer = try await test.oauth("/oauth/device_authorization", [("client_id", "app"), ("scope", "profile")])
+      let code: String = try #require(answer.json["user_code"])
+      let page = try await browser.get("/device")
+      let found = try await browser.press("look", on: page, at: "/device", [("user_code", code)])
+      _ = try await browser.press("allow", on: found, at: "/device", [("user_code", code)])
+      loot.deviceCodes.append(try #require(answer.json["device_code"]))
+    default:
+      let cookie = try #require(browser.cookies[Cookie.session])
+      let registry = test.server.registry
+      let user = try #require(try await registry.browserSession(Secret(cookie), now: test.clock.now))
+      let passkey = PasskeyRecord(
+        id: "stranger-\(loot.passkeys.count)", account: user.account.id, publicKey: [1], signCount: 0,
+        isBackupEligible: false, isBackedUp: false, transports: [], name: "stranger", createdAt: test.clock.now)
+      let isAdded = try await registry.addPasskey(
+        passkey, by: user, challenge: [UInt8(loot.passkeys.count)],
+        until: test.clock.now.advanced(by: .seconds(600)), now: test.clock.now)
+      #expect(isAdded)
+      loot.passkeys.append(passkey.id)
+    }
+  }
+
+  private func takeBack(_ way: Way, _ account: AccountID, _ test: TestServer, _ post: Post) async throws {
+    let new = "a new password 7"
+    switch way {
+    case .reset:
+      _ = try await test.client.post("/v1/password-reset", json: #"{"email":"ada@example.org"}"#)
+      var code: String?
+      while code == nil {
+        let letter = try await post.next()
+        if letter.to == "ada@example.org" { code = letter.code }
+      }
+      try await reset(code ?? "", to: new, test)
+    case .administrator:
+      let taken = try await test.server.administration(by: .machineUser("bob")).takeBack(account)
+      try await reset(taken.code.code.withExposed { $0 }, to: new, test)
+    case .newPassword:
+      let browser = try await Browser.signedIn(test)
+      let fields = [("current_password", TestServer.password), ("new_password", new), ("end_others", "yes")]
+      let done = try await browser.fill("/account/security", "change-password", fields)
+      #expect(done.text.contains("Your other devices are signed out."))
+      for passkey in try await test.server.registry.passkeys(of: account) {
+        _ = try await browser.fill("/account/security", "remove-passkey", [("passkey_id", passkey.id)])
+      }
+      _ = try await browser.fill("/account/security", "make-codes")
+    }
+  }
+
+  private func reset(_ code: String, to password: String, _ test: TestServer) async throws {
+    let answer = try await test.client.post(
+      "/v1/password-reset/confirm", json: #"{"token":"\#(code)","new_password":"\#(password)"}"#)
+    #expect(answer.status == 204)
+  }
+
+  /// Tries everything that the stranger has, and returns what works.
+  private func tried(_ loot: Loot, _ account: AccountID, _ test: TestServer) async throws -> [String] {
+    var left: [String] = []
+    for session in loot.sessions {
+      if try await test.client.get("/v1/me", token: session.access).status == 200 { left.append("access token") }
+      for key in [RotationKey.fresh, nil] {
+        if try await test.refresh(session.refresh, key: key).status == 200 { left.append("refresh token") }
+      }
+      if try await OAuthApp().refresh(session.refresh, at: test).status == 200 {
+        left.append("refresh token of the app")
+      }
+    }
+    for link in loot.links {
+      let token = String(link.split(separator: "=")[1])
+      for browser in loot.browsers {
+        let page = try await browser.get("/sign-in")
+        if try await browser.press("use", on: page, at: "/account/email/confirm", [("token", token)]).status == 200 {
+          left.append("link to a new address")
+        }
+      }
+    }
+    for browser in loot.browsers where try await browser.get("/account").status == 200 { left.append("cookie") }
+    for code in loot.codes where try await OAuthApp().redeem(code, at: test).status == 200 { left.append("code") }
+    for code in loot.deviceCodes {
+      test.clock.advance(by: .seconds(5))
+      let fields = [("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", code)]
+      if try await test.oauth("/oauth/token", fields + [("client_id", "app")]).status == 200 {
+        left.append("device code")
+      }
+    }
+    for code in loot.recoveryCodes.prefix(2) {
+      let fields = [("email", "ada@example.org"), ("recovery_code", code)]
+      if try await Browser(test.client.base).fill("/recover", "recover", fields).status == 303 {
+        left.append("recovery code")
+      }
+    }
+    for passkey in loot.passkeys where try await test.server.registry.passkey(passkey) != nil { left.append("passkey") }
+    let signIn = try await test.client.post("/v1/sign-in", json: TestServer.signInBody("ada@example.org"))
+    if signIn.status == 200 { left.append("password") }
+    let record = try await test.server.registry.account(account)
+    if record?.email?.typed != "ada@example.org" { left.append("address") }
+    // What is left to the owner is the new password.
+    let own = try await test.client.post(
+      "/v1/sign-in", json: TestServer.signInBody("ada@example.org", password: "a new password 7", device: "owner"))
+    if own.status != 200 { left.append("the owner is locked out: \(own.status)") }
+    return left
+  }
+}
+#endif
