@@ -5,6 +5,7 @@ import HandstampRegistry
 import HandstampServer
 import HandstampPostgres
 import HandstampStorage
+import HandstampSupport
 import Logging
 
 /// What `handstamp serve --check` does: it checks the settings and the files that they name, changes nothing, and prints the
@@ -81,7 +82,39 @@ extension ServeSettings {
     }
     if allowsCleartext, tls == nil { warnings.append("passwords and tokens may cross the network in clear") }
     if values[.rateLimits]?.text == "none" { warnings.append("nothing limits sign-ins, sign-ups and mails") }
+    let proxies = values[.trustedProxies]?.text ?? ""
+    if proxies.contains("0.0.0.0/0") || proxies.contains("::/0") {
+      warnings.append(
+        "every client is a trusted proxy, and may say where it comes from: limits by address hold nothing")
+    }
+    let link = mailLink.flatMap {
+      URLComponents(string: $0.replacing("{token}", with: "t").replacing("{action}", with: "a"))
+    }
+    if let link, link.scheme == "http", !Loopback.contains(host: link.host ?? "") {
+      warnings.append("mailed links cross the network in clear")
+    }
+    if case .host(let host, _)? = metrics, !Loopback.contains(host: host) {
+      warnings.append("anyone who can reach \(host) can read the metrics")
+    }
+    if URLComponents(string: issuer)?.user != nil {
+      warnings.append("the issuer has a user name, which no client expects")
+    }
+    for (idle, absolute, what) in [
+      (limits.idleLimit, limits.absoluteLimit, "sessions"),
+      (limits.browserIdleLimit, limits.browserAbsoluteLimit, "sessions of browsers"),
+    ] {
+      guard let idle, let absolute, idle > absolute else { continue }
+      warnings.append("the idle limit of \(what) is longer than the absolute one, and has no effect")
+    }
+    if let database = values[.database], database.place.hasPrefix("--"), hasPassword(database.text) {
+      warnings.append(
+        "the password in --database is visible to every user of this machine: use HANDSTAMP_SERVE_DATABASE")
+    }
     return warnings
+  }
+
+  private func hasPassword(_ address: String) -> Bool {
+    address.contains("password=") || URLComponents(string: address)?.password != nil
   }
 }
 #endif

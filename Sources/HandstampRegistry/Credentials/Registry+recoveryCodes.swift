@@ -87,6 +87,9 @@ extension Registry {
     try await fact(FactID(.recoveryCodes, account.rawValue)).map { $0.payload.split(separator: " ").count } ?? 0
   }
 
+  private static let noCodes = Array(repeating: String(repeating: "-", count: 43), count: RecoveryCode.count)
+    .joined(separator: " ")
+
   /// Returns the use of a recovery code, of which a mail tells.
   ///
   /// - Parameter device: the name of the device that it is used on.
@@ -94,13 +97,13 @@ extension Registry {
   public func use(
     of code: RecoveryCode, account: AccountRecord, on device: String, now: UnixTime
   ) async throws(RegistryError) -> CredentialUse? {
-    guard account.closedAt == nil, var fact = try await fact(FactID(.recoveryCodes, account.id.rawValue)) else {
-      return nil
-    }
+    let stored = try await fact(FactID(.recoveryCodes, account.id.rawValue))
+    // The same work for an account without codes, so that the time does not tell of them.
     let hash = code.hash(of: account.id)
-    let hashes = fact.payload.split(separator: " ").map(String.init)
+    let payload = stored?.payload ?? Registry.noCodes
+    let hashes = payload.split(separator: " ").map(String.init)
     let left = hashes.filter { $0 != hash }
-    guard left.count < hashes.count else { return nil }
+    guard left.count < hashes.count, var fact = stored, account.closedAt == nil else { return nil }
     let revision = fact.revision
     fact.payload = left.joined(separator: " ")
     return CredentialUse(

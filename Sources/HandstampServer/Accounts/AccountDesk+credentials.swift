@@ -64,10 +64,11 @@ extension AccountDesk {
   }
 
   private func setPassword(of owner: Owner, hash: Secret, endingOthers: Bool) async throws {
-    ended(
+    let outcome = try await changing(owner) { record in
       try await owned(owner.caller).setPassword(
-        of: owner.account, hash: hash, keeping: owner.session, endingOthers: endingOthers, now: clock.now),
-      of: owner.account.id, owner.caller)
+        of: record, hash: hash, keeping: owner.session, endingOthers: endingOthers, now: clock.now)
+    }
+    ended(outcome, of: owner.account.id, owner.caller)
     journal.metrics.update { $0.passwordChanges += 1 }
     owner.caller.logger.info("Password changed", metadata: ["handstamp.account": "\(owner.account.id)"])
   }

@@ -6,9 +6,11 @@ import HandstampRegistry
 extension AccountDesk {
   /// - Parameter name: 1 to ``AccountRecord/maxUsername`` bytes.
   func rename(_ owner: Owner, to name: String) async throws -> AccountRecord {
-    var changed = owner.account
-    changed.username = name
-    return try await owned(owner.caller).update(changed)
+    try await changing(owner) { record in
+      var changed = record
+      changed.username = name
+      return try await owned(owner.caller).update(changed)
+    }
   }
 
   /// Asks for a mail to another address, which confirms it, and one to the present one with the news.

@@ -56,6 +56,21 @@ struct AccountDesk: Sendable {
   /// The registry on behalf of an account's owner.
   func owned(_ caller: Caller) -> Registry { registry.acting(as: .owner(from: caller.client.text)) }
 
+  /// Changes the account of an owner, again if something else has changed at the same time, such as the name. What the owner has proved
+  /// holds as long as the password is the same.
+  func changing<Value>(_ owner: Owner, _ body: (AccountRecord) async throws -> Value) async throws -> Value {
+    var record = owner.account
+    for _ in 1..<Registry.attempts {
+      do { return try await body(record) } catch RegistryError.accountChanged {
+        guard let stored = try await registry.account(record.id), stored.passwordHash == owner.account.passwordHash,
+          stored.closedAt == nil
+        else { throw RegistryError.accountChanged }
+        record = stored
+      }
+    }
+    return try await body(record)
+  }
+
   // MARK: Proofs
 
   /// What a session alone may not do takes a recent proof: a person who holds the owner's phone must not be able to do it. Guests have

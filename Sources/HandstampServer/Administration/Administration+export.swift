@@ -16,6 +16,7 @@ extension Administration {
     json.add("schema_version", 1)
     json.add("exported_at", now().description)
     json.add("account", record.described)
+    json.add("credentials", try await credentials(of: id).described)
     // In this order: a session that ends in between is in both lists rather than in neither.
     let live = try await asking { () throws(RegistryError) in try await registry.sessions(of: id, now: now()) }
     let ended = try await asking { () throws(RegistryError) in try await registry.endedSessions(of: id) }

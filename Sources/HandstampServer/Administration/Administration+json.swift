@@ -116,4 +116,34 @@ extension RegistryCounts {
     return json
   }
 }
+extension Credentials {
+  /// The ways into an account as administrators and the owner see them.
+  var described: JSONText {
+    var json = JSONText()
+    json.add("has_password", hasPassword)
+    json.add("password_changed_at", ifPresent: passwordChangedAt?.description)
+    json.add(
+      "passkeys",
+      passkeys.map { passkey in
+        var json = JSONText()
+        json.add("id", passkey.id)
+        json.add("name", passkey.name)
+        json.add("created_at", passkey.createdAt.description)
+        json.add("last_used_at", ifPresent: passkey.lastUsedAt?.description)
+        return json
+      })
+    json.add("recovery_codes", Int64(recoveryCodes))
+    json.add(
+      "consents",
+      consents.map { consent in
+        var json = JSONText()
+        json.add("client", consent.client)
+        json.add("scope", consent.scopes.joined(separator: " "))
+        json.add("given_at", consent.givenAt.description)
+        return json
+      })
+    json.add("pending_email", ifPresent: pendingEmail?.email.typed)
+    return json
+  }
+}
 #endif

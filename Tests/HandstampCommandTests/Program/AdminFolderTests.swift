@@ -68,7 +68,8 @@ extension Processes {
         #expect(try await status(of: old, at: stage) == 401)
         try await stage.run(["request", "/v1/me"], on: stage.first)
         let actions = try #require(try await stage.adminJSON("audit", "list")["entries"] as? [[String: Any]])
-        #expect(actions.map { $0["action"] as? String } == ["key.added", "key.used", "key.retired"])
+        let keys = actions.compactMap { $0["action"] as? String }.filter { $0.hasPrefix("key.") }
+        #expect(keys == ["key.added", "key.used", "key.retired"])
       }
     }
 

@@ -64,14 +64,32 @@ extension Processes {
         let audit = try await stage.admin("audit", "export").out.split(separator: "\n").map { try object($0 + "\n") }
         #expect(
           audit.map { $0["action"] as? String } == [
-            "account.created", "password.reset_code_issued", "password.reset", "account.disabled", "account.enabled",
-            "account.exported", "account.deleted",
+            "account.created", "password.reset_code_issued", "password.reset", "session.began", "account.disabled",
+            "account.enabled", "session.began", "account.exported", "account.deleted",
           ])
         #expect(audit.allSatisfy { $0["account"] as? String == id })
-        #expect(audit[3]["actor"] as? String == "operator:\(NSUserName())")
-        let last = try #require(audit[4]["id"] as? Int)
+        #expect(audit[4]["actor"] as? String == "operator:\(NSUserName())")
+        let last = try #require(audit[6]["id"] as? Int)
         let rest = try await stage.admin("audit", "export", "--after", "\(last)")
         #expect(rest.out.split(separator: "\n").count == 2)
+        let about = try await stage.admin("audit", "list", "--account", id, "--since", "2000-01-01")
+        #expect(about.out.contains(#"{"way":"password","device":"phone"}"#), "\(about.out)")
+        try expectRefusal(
+          try await stage.refusedAdmin("audit", "list", "--since", "yesterday"), .usage, naming: "yesterday",
+          hint: "2026")
+        #expect(try await stage.admin("audit", "hash", stage.email).out.count == 17)
+      }
+    }
+
+    @Test func `takes an account back for its owner, and shows the ways into it`() async throws {
+      try await Rig.run { stage in
+        try await stage.admin("accounts", "create", stage.email, "--password", input: stage.password + "\n")
+        try await stage.login(stage.first, deviceName: "phone")
+        #expect(try await stage.admin("credentials", stage.email).out.contains("password"))
+        let taken = try await stage.adminJSON("accounts", "take-back", stage.email)
+        #expect(taken["ended"] as? Int == 1)
+        #expect((taken["reset"] as? [String: Any])?["code"] as? String != nil)
+        #expect(try await stage.adminJSON("credentials", stage.email)["hasPassword"] as? Bool == false)
       }
     }
 

@@ -103,6 +103,20 @@ import Testing
     #expect(settings.warnings.contains { $0.contains("cross the network") })
   }
 
+  @Test(arguments: [
+    (ServeSetting.trustedProxies, "0.0.0.0/0", "trusted proxy"),
+    (.mailLink, "http://a.example.org/{token}", "in clear"),
+    (.metricsAddress, "0.0.0.0:9090", "metrics"), (.idleLimit, "400d", "idle limit of sessions"),
+    (.database, "postgresql://ada:secret@db.example.org/handstamp", "password in --database"),
+  ])
+  func `that an operator may not have meant are pointed out`(
+    setting: ServeSetting, text: String, word: String
+  ) async throws {
+    let settings = try await settings([setting: text])
+    #expect(settings.warnings.contains { $0.contains(word) }, "\(settings.warnings)")
+    #expect(try await !self.settings([:]).warnings.contains { $0.contains(word) })
+  }
+
   @Test func `accept an address for the metrics page`() async throws {
     #expect(try await settings().metrics == nil)
     #expect(try await settings([.metricsAddress: "127.0.0.1:9464"]).metrics == .host("127.0.0.1", port: 9464))

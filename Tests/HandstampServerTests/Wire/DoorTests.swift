@@ -16,7 +16,7 @@ import Testing
     case proof
     /// A new password has to be good enough.
     case policy
-    /// A disabled account lets nobody in.
+    /// A disabled account lets no one in.
     case disabled
   }
 
