@@ -27,22 +27,22 @@ extension ServerFolder {
   /// - Returns: the ID of the new key.
   public func rotateKey(besides used: [KeyID]) throws(RegistryOpenError) -> KeyID {
     try changeKeys { master throws(MasterKeysError) in
-      let known = used + master.keys.keys
+      let known = used + master.keys.keys + master.retired
       let last = known.compactMap { $0.rawValue.hasPrefix("k") ? Int($0.rawValue.dropFirst()) : nil }.max() ?? 0
       let id = KeyID("k\(last + 1)")
       var random = SystemRandomNumberGenerator()
       let new = try MasterKeys(drawing: id, from: &random)
-      return try MasterKeys(current: id, keys: master.keys.merging(new.keys) { old, _ in old })
+      return try MasterKeys(
+        current: id, keys: master.keys.merging(new.keys) { old, _ in old }, retired: master.retired)
     }.current
   }
 
-  /// Removes a key from the key file. Tokens made with it are refused from the servers' next start, with 503: no session ends.
+  /// Removes a key from the key file, which remembers that it was retired: from the servers' next start, tokens made with it are
+  /// refused for good, so that a client which has none but these is signed out.
   ///
   /// - Throws: ``RegistryOpenError/keyFileInvalid(path:_:)`` if the key is the current one.
   public func retireKey(_ id: KeyID) throws(RegistryOpenError) {
-    _ = try changeKeys { master throws(MasterKeysError) in
-      try MasterKeys(current: master.current, keys: master.keys.filter { $0.key != id })
-    }
+    _ = try changeKeys { master throws(MasterKeysError) in try master.retiring(id) }
   }
 
   private func changeKeys(

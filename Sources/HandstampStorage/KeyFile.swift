@@ -91,6 +91,8 @@ public struct KeyFile: Sendable {
     var current: String
     /// The keys in Base64, by ID.
     var keys: [String: Data]
+    /// Absent in files of earlier versions.
+    var retired: [String]?
   }
 
   private func keys(of document: Document) throws(RegistryOpenError) -> ServerKeys {
@@ -98,7 +100,8 @@ public struct KeyFile: Sendable {
     var keys: [KeyID: Secret] = [:]
     for (name, bytes) in document.keys { keys[KeyID(name)] = Secret(bytes: bytes) }
     do throws(MasterKeysError) {
-      let master = try MasterKeys(current: KeyID(document.current), keys: keys)
+      let master = try MasterKeys(
+        current: KeyID(document.current), keys: keys, retired: Set((document.retired ?? []).map { KeyID($0) }))
       return ServerKeys(instance: InstanceID(document.instance), master: master)
     } catch {
       switch error {
@@ -115,7 +118,8 @@ public struct KeyFile: Sendable {
     for (id, key) in master.keys { keys[id.rawValue] = key.withExposedBytes { Data($0) } }
     let document = Document(
       format: Document.format, instance: contents.keys.instance.rawValue, inUse: contents.inUse,
-      current: master.current.rawValue, keys: keys)
+      current: master.current.rawValue, keys: keys,
+      retired: master.retired.isEmpty ? nil : master.retired.map(\.rawValue).sorted())
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do { return try encoder.encode(document) } catch { throw .unavailable("cannot encode the keys as JSON") }

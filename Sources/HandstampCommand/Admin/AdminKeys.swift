@@ -145,8 +145,8 @@ struct AdminKeys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retire", abstract: "remove a key, so that nothing made with it is accepted",
       discussion: """
-        refused while tokens in use need the key; with --force, clients that present such a token of a refresh key are told to
-        try again later for as long as the key is missing: they neither refresh nor sign out, and are not signed out
+        refused while tokens in use need the key; with --force, clients that present such a token of a refresh key are signed
+        out, and the key is never accepted again: for one that has leaked
         """)
 
     @Argument(help: "ID of the key") var id: String

@@ -67,7 +67,7 @@ struct RefreshKeyRing {
       throw Refusal(
         .failure,
         "\(facts.refreshTokens) live session(s) may have a refresh token of \(id), and \(facts.revocationHandles) a revocation handle",
-        hint: "keep the key until they have ended; with --force they can neither refresh nor sign out",
+        hint: "keep the key until they have ended; with --force they are signed out",
         code: "key_in_use")
     }
   }

@@ -32,7 +32,7 @@ public struct InstanceID: Identifier {
 /// The keys that authenticate tokens. They live outside the database, so that reading it does not allow forging tokens.
 ///
 /// To rotate, add a key and make it ``current``: new tokens use it, tokens of the other keys stay valid until their key is
-/// removed. A token whose key is missing is an operator's mistake and never ends a session.
+/// retired. A token whose key is missing is an operator's mistake and never ends a session; one whose key was retired is refused.
 public struct MasterKeys: Sendable {
   /// The minimum size of a key, in bytes.
   public static let minimumKeySize = 32
@@ -41,11 +41,14 @@ public struct MasterKeys: Sendable {
   public let current: KeyID
   /// All keys that are accepted, `current` among them.
   public let keys: [KeyID: Secret]
+  /// The keys that were retired, perhaps because they had leaked: a token made with one counts as forged, for ever.
+  public let retired: Set<KeyID>
   /// The key of ``current``.
   let currentKey: Secret
 
   /// - Throws: ``MasterKeysError`` if `current` has no key, an ID is not valid, or a key is shorter than 32 bytes.
-  public init(current: KeyID, keys: [KeyID: Secret]) throws(MasterKeysError) {
+  public init(current: KeyID, keys: [KeyID: Secret], retired: Set<KeyID> = []) throws(MasterKeysError) {
+    let keys = keys.filter { !retired.contains($0.key) }
     guard let currentKey = keys[current] else { throw .missing(current) }
     for (id, key) in keys {
       guard id.isValid else { throw .badName(id) }
@@ -53,7 +56,15 @@ public struct MasterKeys: Sendable {
     }
     self.current = current
     self.keys = keys
+    self.retired = retired
     self.currentKey = currentKey
+  }
+
+  /// The keys without `id`, which counts as retired from now on.
+  ///
+  /// - Throws: ``MasterKeysError/missing(_:)`` for the current key.
+  public func retiring(_ id: KeyID) throws(MasterKeysError) -> MasterKeys {
+    try MasterKeys(current: current, keys: keys, retired: retired.union([id]))
   }
 
   /// Draws a fresh key of 32 bytes from `random`, which must be a cryptographic source, such as the system's.

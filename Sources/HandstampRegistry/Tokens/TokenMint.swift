@@ -136,7 +136,9 @@ public struct TokenMint: Sendable {
   private func check<Claims>(
     _ parts: Parts, prefix: String, session: SessionBytes, message: [UInt8], claims: () -> Claims
   ) -> TokenReading<Claims> {
-    guard let key = extracted.prepared[parts.key] else { return .unknownKey(parts.key) }
+    guard let key = extracted.prepared[parts.key] else {
+      return keys.retired.contains(parts.key) ? .forged : .unknownKey(parts.key)
+    }
     let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
     return constantTimeEqual(mac, parts.mac) ? .genuine(claims()) : .forged
   }
@@ -168,7 +170,7 @@ private struct ExtractedKeys: Sendable, CustomStringConvertible, CustomReflectab
 public enum TokenReading<Claims: Sendable & Hashable>: Sendable, Hashable {
   /// This server issued the token.
   case genuine(Claims)
-  /// This server did not issue the token, or it was altered. It has no effect: invalid tokens end no session.
+  /// This server did not issue the token, it was altered, or its key was retired. It has no effect: invalid tokens end no session.
   case forged
   /// The token is well formed and names a key that this server does not have: an operator's mistake, so the client should
   /// retry.
