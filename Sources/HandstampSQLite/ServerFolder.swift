@@ -68,6 +68,7 @@ public struct ServerFolder: Sendable {
     _ keys: ServerKeys, creating: Bool, migrating: Bool = true
   ) throws(RegistryOpenError) -> SQLiteRegistryStore {
     try requireNotMoved()
+    try PrivateFile.requireOwn(databasePath)
     return try SQLiteRegistryStore(
       path: databasePath, keys: keys, creating: creating, migrating: migrating, clockFile: path + "/clock",
       endLog: endLogPath, patience: patience)

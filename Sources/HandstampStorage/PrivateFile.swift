@@ -6,6 +6,14 @@ package enum PrivateFile {
   /// Creates a folder that only its owner can access, if it is missing.
   package static func createFolder(_ path: String) throws(RegistryOpenError) {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw failure("create", path) }
+    try requireOwn(path)
+  }
+
+  /// Refuses a file or folder that every user of the machine can write to; one that is missing is none.
+  package static func requireOwn(_ path: String) throws(RegistryOpenError) {
+    var facts = stat()
+    guard stat(path, &facts) == 0, facts.st_mode & S_IWOTH != 0 else { return }
+    throw .writableByAnyone(path: path)
   }
 
   /// Durably creates a file with this content. Returns `false` and changes nothing if it already exists.

@@ -14,6 +14,8 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
   case keyFileInvalid(path: String, String)
   /// Users other than its owner can read or write the key file.
   case keyFileOpenToOthers(path: String)
+  /// Every user of the machine can write to the folder or the file: anyone could replace what is in it.
+  case writableByAnyone(path: String)
   /// The keys are not the ones that the database was used with.
   case wrongKeys(path: String, String)
   /// A newer version wrote the database.
@@ -42,6 +44,7 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
       "restore this server's own log to \(path), or move it away: sessions that ended after the last backup then count as live"
     case .keyFileInvalid(let path, _): "restore the key file to \(path), or run the version that wrote it"
     case .keyFileOpenToOthers(let path): "run: chmod 600 \(path)"
+    case .writableByAnyone(let path): "run: chmod o-w \(path)"
     case .wrongKeys: "use the key file and the database of the same server"
     case .newerFormat: "run the version that wrote it"
     case .olderFormat: "start the server of this version once"
@@ -62,6 +65,7 @@ extension RegistryOpenError: CustomStringConvertible {
     case .endLogForeign(let path): "\(path) is not this server's log of ended sessions"
     case .keyFileInvalid(let path, let why): "the key file \(path) is not valid: \(why)"
     case .keyFileOpenToOthers(let path): "others can read the key file \(path)"
+    case .writableByAnyone(let path): "every user of this machine can write to \(path)"
     case .wrongKeys(let path, let why): "the keys do not belong to the database \(path): \(why)"
     case .newerFormat(let path): "a newer version wrote the database \(path)"
     case .olderFormat(let path): "an earlier version wrote the database \(path)"

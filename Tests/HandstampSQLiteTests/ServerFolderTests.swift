@@ -224,6 +224,17 @@ import Testing
     #expect(refusal(folder.server) == .keyFileOpenToOthers(path: keys))
   }
 
+  @Test func `that every user of the machine can write to is refused, as is such a database`() async throws {
+    try await fill()
+    for path in [folder.server.path, database] {
+      let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+      try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
+      #expect(refusal(folder.server) == .writableByAnyone(path: path))
+      try FileManager.default.setAttributes([.posixPermissions: try #require(mode)], ofItemAtPath: path)
+    }
+    #expect(refusal(folder.server) == nil)
+  }
+
   @Test func `with a database of a newer version, or an invalid one, is refused`() async throws {
     try await fill()
     let other = try DatabaseQueue(path: database)
