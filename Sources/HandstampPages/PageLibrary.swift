@@ -77,18 +77,35 @@ package struct PageLibrary: Sendable {
   }
 
   private static func template(_ text: String, of name: String) throws(PageFault) -> MustacheTemplate {
+    // The look for circles knows these delimiters only.
+    guard !text.contains(/\{\{\s*=/) else { throw PageFault(file: name, words: "delimiters cannot be changed") }
+    var depth = 0
+    for match in text.matches(of: /\{\{\s*([#^$\/])/) {
+      depth += match.output.1 == "/" ? -1 : 1
+      guard depth <= deepest else { throw PageFault(file: name, words: "more than \(deepest) sections in each other") }
+    }
     do { return try MustacheTemplate(string: text) } catch { throw PageFault(file: name, words: "\(error)") }
   }
 
-  /// A template that includes itself, by whichever way, would never be done.
+  /// Refuses a template that includes itself, by whichever way: it would never be done.
   private static func refuseCircles(_ files: [String: String], _ texts: [String: String]) throws(PageFault) {
-    var left = texts
-    for (name, text) in files { left[String(name.dropLast(".mustache".count))] = text }
-    var parts = left.mapValues { text in text.matches(of: /\{\{[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) } }
+    var all = texts
+    for (name, text) in files { all[String(name.dropLast(".mustache".count))] = text }
+    let parts = all.mapValues { text in
+      text.matches(of: /\{\{[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
+    }
+    var left = parts
     // What includes nothing that is left cannot be in a circle.
-    while let done = parts.first(where: { $0.value.allSatisfy { parts[$0] == nil } })?.key { parts[done] = nil }
-    if let name = parts.keys.sorted().first { throw PageFault(file: name, words: "it includes itself") }
+    while let done = left.first(where: { $0.value.allSatisfy { left[$0] == nil } })?.key { left[done] = nil }
+    guard var name = left.keys.min() else { return }
+    // From anywhere that is left, the way along what is left leads into a circle.
+    var seen: Set<String> = []
+    while seen.insert(name).inserted, let next = left[name]?.first(where: { left[$0] != nil }) { name = next }
+    throw PageFault(file: name, words: "it includes itself")
   }
+
+  /// The deepest nesting of sections: each level takes room on the stack.
+  private static let deepest = 50
 
   private static func texts(_ json: String, of name: String) throws(PageFault) -> [String: String] {
     guard let texts = try? JSONDecoder().decode([String: String].self, from: Data(json.utf8)) else {

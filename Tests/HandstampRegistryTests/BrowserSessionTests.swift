@@ -242,9 +242,9 @@ private struct Desk {
     _ = try await desk.signIn(scope: "openid email")
     let consent = try #require(try await desk.registry.consent(of: desk.account, to: "site", now: start))
     #expect(consent.scopes == ["openid", "profile", "email"])
-    #expect(consent.covers(["email"], for: nil))
-    #expect(!consent.covers(["email"], for: "https://other.example.org"))
-    #expect(!consent.covers(["email", "write"], for: nil))
+    #expect(consent.covers(["email"], for: []))
+    #expect(!consent.covers(["email"], for: ["https://other.example.org"]))
+    #expect(!consent.covers(["email", "write"], for: []))
     #expect(try await desk.registry.consents(of: desk.account, now: start) == [consent])
   }
 

@@ -85,6 +85,7 @@ extension AdminAccounts {
         """)
 
     @OptionGroup var named: NamedAccount
+    @Option(help: "the owner's address, if the stranger has changed it") var email: String?
     @OptionGroup var link: LinkOptions
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
@@ -100,7 +101,7 @@ extension AdminAccounts {
       let (id, taken) = try await options.administering(link: link.mailLink) {
         administration throws(AdministrationError) in
         let id = try await administration.account(named: named).id
-        return (id, try await administration.takeBack(id))
+        return (id, try await administration.takeBack(id, email: email))
       }
       if output.json {
         return Answer(account: id.rawValue, ended: taken.ended, reset: CodeItem(taken.code)).writeLine()
@@ -116,8 +117,8 @@ extension AdminClients {
     static let configuration = CommandConfiguration(
       commandName: "remove", abstract: "remove a client from the file, and end its sessions",
       discussion: """
-        its access tokens count until the server is reloaded (kill -HUP) or its sessions have ended, which they have when this
-        returns; a client that is no longer in the file can be named, too
+        until a running server is reloaded (kill -HUP), it still knows the client, whose users may sign in to it; run the command
+        again after that; a client that is no longer in the file can be named, too
         """)
 
     @Argument(help: "client ID") var id: String
@@ -134,13 +135,19 @@ extension AdminClients {
     }
 
     func run() async throws {
+      // First, so that nothing is changed if the store cannot be.
+      let ended = try await options.administering { administration throws(AdministrationError) in
+        try await administration.endSessions(ofClient: id)
+      }
       let isRemoved = try file.change { entries in
         let left = entries.filter { $0["id"] as? String != id }
         defer { entries = left }
         return left.count < entries.count
       }
-      let ended = try await options.administering { administration throws(AdministrationError) in
-        try await administration.endSessions(ofClient: id)
+      guard isRemoved || ended > 0 else {
+        throw Refusal(
+          .failure, "\(try file.path()) has no client \(id), and none has sessions by that ID",
+          hint: "list them: handstamp admin clients list")
       }
       if output.json { return Answer(id: id, removed: isRemoved, ended: ended).writeLine() }
       Terminal.out("\(isRemoved ? "removed" : "not in the file"), sessions ended: \(ended)")

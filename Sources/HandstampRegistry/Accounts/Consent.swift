@@ -15,10 +15,20 @@ public struct Consent: Sendable, Hashable {
   public let audiences: [String]
   /// When the user first allowed it.
   public let givenAt: UnixTime
+  /// That of the stored fact.
+  var revision: Int64 = 0
 
-  /// Returns whether the user has allowed all of these scopes, for that API.
-  public func covers(_ scopes: [String], for audience: String?) -> Bool {
-    scopes.allSatisfy { self.scopes.contains($0) } && audience.map { audiences.contains($0) } ?? true
+  /// Returns whether the user has allowed all of these scopes, for all of these APIs.
+  public func covers(_ scopes: [String], for audiences: [String] = []) -> Bool {
+    scopes.allSatisfy { self.scopes.contains($0) } && audiences.allSatisfy { self.audiences.contains($0) }
+  }
+}
+
+extension Consent {
+  fileprivate init?(_ fact: RegistryFact) {
+    guard let consent = PayloadCoding.value(Consent.self, fact.payload) else { return nil }
+    self = consent
+    revision = fact.revision
   }
 }
 
@@ -47,7 +57,7 @@ extension Registry {
     of account: AccountID, to client: String, now: UnixTime
   ) async throws(RegistryError) -> Consent? {
     try await liveFact(FactID(.consent, account.rawValue, client), now: now)
-      .flatMap { PayloadCoding.value(Consent.self, $0.payload) }
+      .flatMap { Consent($0) }
   }
 
   /// Returns what the account's owner allows clients, the oldest first.
@@ -55,45 +65,42 @@ extension Registry {
     let facts = try await reading { () throws(RegistryStoreError) in
       try await store.facts(.consent, subject: account.rawValue)
     }
-    return facts.filter { $0.expiresAt > now }.compactMap { PayloadCoding.value(Consent.self, $0.payload) }
+    return facts.filter { $0.expiresAt > now }.compactMap { Consent($0) }
   }
 
   /// The change that remembers what the user allows, added to what was allowed before.
-  func consenting(to grant: CodeGrant, of account: AccountID, now: UnixTime) async throws(RegistryError)
-    -> RegistryChange
-  {
+  ///
+  /// - Parameter remembered: the consent that spared the user the question: if it was withdrawn since, the change fails.
+  func consenting(
+    to grant: CodeGrant, of account: AccountID, remembered: Consent?, now: UnixTime
+  ) async throws(RegistryError) -> RegistryChange {
     let former = try await consent(of: account, to: grant.client, now: now)
     let asked = grant.scope.split(separator: " ").map(String.init)
     let scopes = (former?.scopes ?? []) + asked.filter { former?.scopes.contains($0) != true }
-    let audiences =
-      (former?.audiences ?? [])
-      + [grant.audience].compactMap(\.self).filter {
-        former?.audiences.contains($0) != true
-      }
+    let audiences = (former?.audiences ?? []) + grant.audiences.filter { former?.audiences.contains($0) != true }
     let consent = Consent(
       client: grant.client, name: grant.clientName, scopes: scopes, audiences: audiences,
       givenAt: former?.givenAt ?? now)
-    return .putFact(
-      RegistryFact(
-        id: FactID(.consent, account.rawValue, grant.client), kind: .consent, subject: account.rawValue,
-        payload: PayloadCoding.text(consent), createdAt: now, expiresAt: now.advanced(by: Consent.memory)))
+    let fact = RegistryFact(
+      id: FactID(.consent, account.rawValue, grant.client), kind: .consent, subject: account.rawValue,
+      payload: PayloadCoding.text(consent), createdAt: now, expiresAt: now.advanced(by: Consent.memory))
+    return remembered.map { .replaceFact(fact, expecting: $0.revision) } ?? .putFact(fact)
   }
 
-  /// Withdraws what the owner of an account allows a client, and ends the client's sessions of the account, in one write.
+  /// Withdraws what the owner of an account allows a client, and ends the client's sessions of the account.
   public func withdrawConsent(
     of account: AccountID, to client: String, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
-    // Before, so that no code is redeemed between the look at the sessions and their end.
-    do throws(RegistryStoreError) {
-      _ = try await store.write(
-        [.voidOneTimeTokens(.authorizationCode, subject: account.rawValue)]
-          + [.voidOneTimeTokens(.deviceCode, subject: account.rawValue)], events: [])
-    } catch { throw RegistryError(error) }
     let id = FactID(.consent, account.rawValue, client)
     let forgotten = RegistryFact(id: id, kind: .consent, subject: account.rawValue, createdAt: now, expiresAt: now)
-    let audit = audited(
-      .consentWithdrawn, account: account, details: "{\"client\":\(JSONString.quoted(client))}", at: now)
-    return try await end(.revoked, now: now, with: [.putFact(forgotten), audit]) { () throws(RegistryStoreError) in
+    // Before, so that no code is issued without a question, or redeemed, between the look at the sessions and their end.
+    try await write([
+      .putFact(forgotten),
+      audited(.consentWithdrawn, account: account, details: "{\"client\":\(JSONString.quoted(client))}", at: now),
+      .voidOneTimeTokens(.authorizationCode, subject: account.rawValue),
+      .voidOneTimeTokens(.deviceCode, subject: account.rawValue),
+    ])
+    return try await end(.revoked, now: now) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.client?.id == client }
     }
   }

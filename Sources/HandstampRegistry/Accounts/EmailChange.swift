@@ -6,13 +6,17 @@ public struct EmailChange: Sendable, Hashable {
   public let email: EmailAddress
   /// When the mailed link expires.
   public let until: UnixTime
+  let fact: RegistryFact
 }
 
 extension Registry {
   /// Asks for mails to both addresses: to the new one with a token that changes it, to the present one with the news. An earlier
   /// wish is forgotten.
+  ///
+  /// - Parameter session: the session that asks for it.
+  /// - Throws: ``RegistryError/accountChanged`` if that session has ended.
   public func beginEmailChange(
-    of account: AccountRecord, to email: EmailAddress, now: UnixTime
+    of account: AccountRecord, to email: EmailAddress, by session: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) {
     let wish = RegistryFact(
       id: FactID(.emailChange, account.id.rawValue), kind: .emailChange, subject: account.id.rawValue,
@@ -22,11 +26,16 @@ extension Registry {
     let key = email.normalized + " " + String(random(), radix: 36)
     do throws(RegistryStoreError) {
       _ = try await store.write(
-        [
+        (session.map { [.expectSession($0)] } ?? []) + [
           .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putFact(wish),
           .putFact(job.fact(key: key, delay: .zero, now: now)),
         ] + notice(.emailChange, of: account.id, device: email.typed, now: now), events: [])
-    } catch { throw RegistryError(error) }
+    } catch {
+      switch error {
+      case .conflict, .notFound: throw .accountChanged
+      case .alreadyExists, .unavailable: throw RegistryError(error)
+      }
+    }
   }
 
   /// Returns what ``beginEmailChange(of:to:now:)`` waits for; `nil` for nothing.
@@ -34,7 +43,7 @@ extension Registry {
     guard let fact = try await liveFact(FactID(.emailChange, account.rawValue), now: now),
       let email = EmailAddress(fact.payload)
     else { return nil }
-    return EmailChange(email: email, until: fact.expiresAt)
+    return EmailChange(email: email, until: fact.expiresAt, fact: fact)
   }
 
   /// Forgets the wish. The mailed token is worth nothing from then on.
@@ -46,12 +55,13 @@ extension Registry {
   }
 
   func emailChangeToken(
-    for account: AccountRecord, _ email: EmailAddress, now: UnixTime
+    for account: AccountRecord, _ wish: EmailChange, now: UnixTime
   ) -> (OneTimeToken, [RegistryChange]) {
     let (token, change) = token(
-      .emailChange, subject: account.id.rawValue, account: account.id, email: email,
+      .emailChange, subject: account.id.rawValue, account: account.id, email: wish.email,
       lasting: OneTimeTokenLimits.confirmation, now: now)
-    return (token, [change])
+    // Only as long as the wish stands: it may be withdrawn while the mail is written.
+    return (token, [.replaceFact(wish.fact, expecting: wish.fact.revision), change])
   }
 
   /// Returns the address that a mailed token gives to an account at the moment; `nil` if the token is not valid, or for another

@@ -52,13 +52,16 @@ extension Registry {
   /// Takes an account back for its owner, in one write: ends its sessions, removes its password, passkeys, recovery
   /// codes, consents and known devices, and voids what waits to be answered. A code sets a new password.
   ///
-  /// - Throws: ``RegistryError/accountClosed``, ``RegistryError/accountChanged``, ``RegistryError/notFound`` without an address to
-  ///   sign in with.
-  public func takeBack(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> (EndOutcome, OneTimeToken)
+  /// - Parameter email: the owner's address, if a stranger has given the account another one; `nil` keeps it.
+  /// - Throws: ``RegistryError/accountClosed`` if it was deleted, ``RegistryError/accountChanged``, ``RegistryError/emailTaken``,
+  ///   ``RegistryError/notFound`` without an address to sign in with.
+  public func takeBack(_ record: AccountRecord, email: EmailAddress? = nil, now: UnixTime) async throws(RegistryError)
+    -> (EndOutcome, OneTimeToken)
   {
-    guard record.closedAt == nil else { throw .accountClosed }
+    guard record.state != .deleted else { throw .accountClosed }
     guard record.email != nil else { throw .notFound }
     var changed = record
+    if let email, email != record.email { (changed.email, changed.emailConfirmedAt) = (email, nil) }
     changed.passwordHash = nil
     changed.credentialsChangedAt = now
     let (code, change) = token(

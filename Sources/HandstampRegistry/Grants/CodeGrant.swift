@@ -17,6 +17,8 @@ public struct CodeGrant: Sendable, Hashable {
   public var challenge: String
   public var scope: String
   public var audience: String?
+  /// The APIs that tokens may be for: that one, or, if the request names none, all that the client may request later.
+  public var audiences: [String] = []
   /// The thumbprint that `dpop_jkt` named (RFC 9449 section 10).
   public var thumbprint: String?
   /// What the ID token repeats, so that the client knows it for the answer to its request (OpenID Connect Core 1.0 section 3.1.2.1).
@@ -42,6 +44,7 @@ public struct CodeGrant: Sendable, Hashable {
     self.challenge = challenge
     self.scope = scope
     self.audience = audience
+    audiences = audience.map { [$0] } ?? []
     self.thumbprint = thumbprint
     self.nonce = nonce
   }
@@ -116,17 +119,20 @@ public enum CodeOutcome: Sendable, Hashable {
 extension Registry {
   /// Issues a code for the access that the user of a browser's session granted, which is remembered.
   ///
-  /// - Parameter pushed: the client's request, if it was sent beforehand: it is good for one code.
+  /// - Parameters:
+  ///   - pushed: the client's request, if it was sent beforehand: it is good for one code.
+  ///   - remembered: the consent that spared the user the question; `nil` if the user was asked.
   /// - Throws: ``RegistryError/accountChanged`` if that session has ended, or the account has changed, or the request was used.
   public func issueCode(
-    _ grant: CodeGrant, by user: BrowserSession, for pushed: PushedRequest? = nil, now: UnixTime
+    _ grant: CodeGrant, by user: BrowserSession, for pushed: PushedRequest? = nil, remembered: Consent? = nil,
+    now: UnixTime
   ) async throws(RegistryError) -> OneTimeToken {
     var grant = grant
     grant.authenticatedAt = user.authenticatedAt
     grant.browser = user.row.device.id
     grant.session = user.row.id
     grant.absoluteExpiry = user.row.absoluteExpiry
-    let consent = try await consenting(to: grant, of: user.account.id, now: now)
+    let consent = try await consenting(to: grant, of: user.account.id, remembered: remembered, now: now)
     return try await issue(
       .authorizationCode, subject: user.account.id.rawValue, account: user.account.id,
       payload: PayloadCoding.text(grant),
@@ -162,11 +168,8 @@ extension Registry {
       guard record.expiresAt > now, var grant = CodeGrant(record), grant.fits(claim),
         let id = record.account, let account = try await account(id), account.closedAt == nil
       else { return .invalid }
-      var expectations: [RegistryChange] = []
-      if grant.dependsOnBrowser {
-        guard let id = grant.session, try await isLive(id, now: now) else { return .invalid }
-        expectations = [.expectSession(id)]
-      }
+      guard let expectations = try await expectations(of: grant.session, mustLive: grant.dependsOnBrowser, now: now)
+      else { return .invalid }
       var origin = origin(of: grant, claim, used)
       guard origin.client.map(admits) ?? false else { return .notGranted }
       let session = sessionBytes(of: origin, DeviceInfo.none)
@@ -187,6 +190,22 @@ extension Registry {
       }
     }
     throw Registry.contention
+  }
+
+  /// What a code depends on: the session in which the user has allowed it. If that was ended, rather than expired or replaced, what
+  /// it has allowed is not to begin.
+  ///
+  /// - Parameter mustLive: whether it has to be in use, for what ends with it.
+  /// - Returns: `nil` if the code is worth nothing any more.
+  func expectations(
+    of session: SessionID?, mustLive: Bool, now: UnixTime
+  ) async throws(RegistryError) -> [RegistryChange]? {
+    guard let session else { return mustLive ? nil : [] }
+    guard let row = try await storedSession(session) else { return mustLive ? nil : [] }
+    guard let end = row.end else {
+      return row.over(at: now) == nil || !mustLive ? [.expectSession(session)] : nil
+    }
+    return mustLive || end.reason.reachesClients ? nil : []
   }
 
   private func origin(of grant: CodeGrant, _ claim: CodeClaim, _ used: OneTimeTokenID) -> SessionOrigin {

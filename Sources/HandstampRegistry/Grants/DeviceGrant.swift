@@ -17,6 +17,8 @@ public struct DeviceGrant: Sendable, Hashable {
   var isDenied = false
   /// When the user who allowed it had signed in.
   var authenticatedAt: UnixTime?
+  /// The session in which the user has allowed it.
+  var session: SessionID?
   /// When the code expires. Set once it is redeemed: until then, the same request gets the same session.
   var redeemableUntil: UnixTime?
 
@@ -132,6 +134,7 @@ extension Registry {
     var answered = grant
     answered.isDenied = !allows
     answered.authenticatedAt = user.authenticatedAt
+    answered.session = user.row.id
     let record = OneTimeTokenRecord(
       id: id, purpose: .deviceCode, subject: allows ? user.account.id.rawValue : waiting.subject,
       account: allows ? user.account.id : nil,
@@ -195,6 +198,9 @@ extension Registry {
       guard !grant.isDenied else { return .denied }
       guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }
+      guard let expectations = try await expectations(of: grant.session, mustLive: false, now: now) else {
+        return .denied
+      }
       let session = sessionBytes(of: origin, DeviceInfo.none)
       origin.session = session
       grant.redeemableUntil = record.expiresAt
@@ -205,7 +211,7 @@ extension Registry {
         return .signedIn(
           try await createSession(
             for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)], now: now))
+            with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)] + expectations, now: now))
       } catch {
         guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
       }

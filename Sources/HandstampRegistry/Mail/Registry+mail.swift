@@ -21,8 +21,14 @@ extension Registry {
     _ mail: ClaimedMail, leasedUntil lease: UnixTime, now: UnixTime
   ) async throws(RegistryError) -> (mail: ClaimedMail, letter: Letter?)? {
     let (letter, changes) = try await letter(for: mail, now: now)
-    guard let mail = try await change(mail, with: changes, { $0.dueAt = lease }) else { return nil }
-    return (mail, letter)
+    do throws(RegistryError) {
+      guard let mail = try await change(mail, with: changes, { $0.dueAt = lease }) else { return nil }
+      return (mail, letter)
+    } catch {
+      // What the letter depends on has changed: there is nothing to send.
+      guard error == Registry.contention, !changes.isEmpty else { throw error }
+      return try await change(mail) { $0.dueAt = lease }.map { ($0, nil) }
+    }
   }
 
   private func letter(
@@ -56,8 +62,10 @@ extension Registry {
     case .emailChange:
       guard account == nil else { return (Letter(to: address, content: .known), []) }
       // The owner may have withdrawn the wish, or taken the account back.
-      guard let named, try await emailChange(of: named.id, now: now)?.email == address else { return (nil, []) }
-      let (token, changes) = emailChangeToken(for: named, address, now: now)
+      guard let named, let wish = try await emailChange(of: named.id, now: now), wish.email == address else {
+        return (nil, [])
+      }
+      let (token, changes) = emailChangeToken(for: named, wish, now: now)
       return (Letter(to: address, content: .emailChange(token)), changes)
     case .emailChanged: return (Letter(to: address, content: .emailChanged(job.name)), [])
     case .newDevice, .passwordChanged, .tokenTheft, .emailChanging, .passkeyAdded, .passkeyRemoved,

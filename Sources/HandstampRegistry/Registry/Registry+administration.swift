@@ -31,11 +31,10 @@ extension Registry {
 
   /// Appends to the audit log an action that changes nothing in the store.
   public func audit(
-    _ kind: AuditedAction.Kind, account: AccountID? = nil, details: String = "{}", now: UnixTime
+    _ kind: AuditedAction.Kind, account: AccountID? = nil, session: SessionID? = nil, details: String = "{}",
+    now: UnixTime
   ) async throws(RegistryError) {
-    do throws(RegistryStoreError) {
-      _ = try await store.write([audited(kind, account: account, details: details, at: now)], events: [])
-    } catch { throw RegistryError(error) }
+    try await write([audited(kind, account: account, session: session, details: details, at: now)])
   }
 
   /// Counts the rows of the store. It may take long on a large one.

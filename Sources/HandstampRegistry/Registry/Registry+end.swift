@@ -16,7 +16,7 @@ public struct EndOutcome: Sendable, Hashable {
 extension EndReason {
   /// Whether the clients that a user signed in to with a browser end with the browser's session: not if it was merely unused, for
   /// they may be in use, and not if the same browser signed in again.
-  fileprivate var reachesClients: Bool {
+  var reachesClients: Bool {
     switch self {
     case .expired, .idle, .replaced: false
     case .signedOut, .revoked, .tokenReuseDetected, .accountClosed, .repeatRefused, .rejected, .erased: true
@@ -85,9 +85,15 @@ extension Registry {
     // Before, so that no code is redeemed between the look at the sessions and their end.
     try await write(TakeBack.pending.changes(of: account))
     let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
-    return try await end(reason, now: now, keeping: kept, finally: [audit]) { () throws(RegistryStoreError) in
+    let first = try await end(reason, now: now, keeping: kept, finally: [audit]) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.id != kept }
     }
+    // Those that began between the look and the write, by a code of a session that had not ended then. From now on none can.
+    guard !first.ended.isEmpty else { return first }
+    return first
+      + (try await end(reason, now: now, keeping: kept) { () throws(RegistryStoreError) in
+        try await store.sessions(of: account).filter { $0.id != kept }
+      })
   }
 
   /// Ends the sessions of one client of an account, whose consent and waiting codes go first. The audit log gets an entry if any ended.

@@ -59,7 +59,8 @@ extension DeviceGrant: StoredPayload {
   package var fields: [String: String?] {
     [
       "client": client, "name": clientName, "scope": scope, "audience": audience, "other": other,
-      "denied": isDenied ? "1" : nil, "authenticated": authenticatedAt.map { String($0.milliseconds) },
+      "denied": isDenied ? "1" : nil, "session": session?.rawValue,
+      "authenticated": authenticatedAt.map { String($0.milliseconds) },
       "redeemable": redeemableUntil.map { String($0.milliseconds) },
     ]
   }
@@ -71,6 +72,7 @@ extension DeviceGrant: StoredPayload {
     self.init(client: client, clientName: name, scope: scope, audience: fields["audience"])
     self.other = other
     isDenied = fields["denied"] != nil
+    session = fields["session"].map { SessionID($0) }
     authenticatedAt = fields.time("authenticated")
     redeemableUntil = fields.time("redeemable")
   }

@@ -137,7 +137,8 @@ extension AccountDesk {
 
   private func proved(_ way: SignInWay, _ owner: Owner) async throws {
     try await owned(owner.caller).audit(
-      .reauthenticated, account: owner.account.id, details: #"{"way":"\#(way.rawValue)"}"#, now: clock.now)
+      .reauthenticated, account: owner.account.id, session: owner.session, details: #"{"way":"\#(way.rawValue)"}"#,
+      now: clock.now)
   }
 
   /// The user proves to be the account's owner by a passkey.

@@ -19,7 +19,8 @@ extension AccountDesk {
   func beginEmailChange(of owner: Owner, to email: EmailAddress) async throws {
     try requireProof(owner)
     try limits.take(.mails, from: owner.caller.client, about: email.normalized)
-    try await owned(owner.caller).beginEmailChange(of: owner.account, to: email, now: clock.now)
+    try await owned(owner.caller).beginEmailChange(
+      of: owner.account, to: email, by: owner.session, now: clock.now)
     outbox.bell.signal(.look)
   }
 

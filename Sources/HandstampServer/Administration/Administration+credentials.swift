@@ -36,14 +36,20 @@ extension Administration {
   /// Takes an account back for its owner: ends its sessions, removes its password, passkeys, recovery codes, consents and known
   /// devices, and voids what waits to be answered, in one write.
   ///
-  /// - Returns: how many sessions ended, and the code with which the owner sets a new password.
-  public func takeBack(_ id: AccountID) async throws(AdministrationError) -> (ended: Int, code: ResetCode) {
+  /// - Parameter email: the owner's address, if a stranger has given the account another one; `nil` keeps it.
+  /// - Returns: how many sessions ended, and the code with which the owner sets a new password, once the account is enabled.
+  public func takeBack(
+    _ id: AccountID, email: String? = nil
+  ) async throws(AdministrationError) -> (ended: Int, code: ResetCode) {
     guard !hasDirectory else { throw .notOffered }
+    let address = email.map { EmailAddress(printable: $0) }
+    if case .some(nil) = address { throw .invalidEmail }
     let time = now()
     let (outcome, code) = try await changing(id) { record throws(AdministrationError) in
-      guard record.state == .active else { throw .accountDisabled }
       guard record.email != nil else { throw .noAddress }
-      return try await asking { () throws(RegistryError) in try await registry.takeBack(record, now: time) }
+      return try await asking { () throws(RegistryError) in
+        try await registry.takeBack(record, email: address ?? nil, now: time)
+      }
     }
     announce(id, outcome)
     return (outcome.ended.count, resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset)))

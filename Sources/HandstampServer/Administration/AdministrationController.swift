@@ -167,7 +167,8 @@ struct AdministrationController: Sendable {
   @concurrent private func takeBackAccount(
     _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
   ) async throws -> Response {
-    let (count, code) = try await administration.takeBack(try context.account)
+    let body = try await request.optionalJSON(as: TakeBackBody.self, upTo: bodyLimit)
+    let (count, code) = try await administration.takeBack(try context.account, email: body?.email)
     var json = JSONText()
     json.add("ended", Int64(count))
     json.add("reset", code.described)
@@ -268,6 +269,16 @@ struct AdministrationController: Sendable {
     _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
   ) async throws -> Response {
     .json(try await administration.counts().described)
+  }
+}
+
+/// The body of `POST /admin/v1/accounts/{id}/take-back`.
+struct TakeBackBody: JSONBody {
+  enum Fields: String, CodingKey, CaseIterable { case email }
+  var email: String?
+
+  init(from decoder: any Decoder) throws {
+    email = try TakeBackBody.fields(of: decoder).optionalText(.email)
   }
 }
 

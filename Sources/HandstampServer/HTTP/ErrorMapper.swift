@@ -90,6 +90,11 @@ struct ErrorMapper: Sendable {
     switch (problem.status, problem.code) {
     case (.notFound, _): page = .error("not_found", to: [home])
     case (_, "form_expired"): page = .error("form_expired", to: [again])
+    case (_, "form_elsewhere"):
+      let there = PageAction(text: "action.open_there", href: pages.issuer + request.uri.path)
+      page = .error("elsewhere", ["issuer": .text(pages.issuer)], to: [there])
+    case (_, "cookie_missing"): page = .error("cookie_missing", to: [again])
+    case (_, "sign_up_closed"): page = .error("sign_up_closed", to: [home])
     case (.tooManyRequests, _):
       let dates = PageDates(pages: pages, language: reader.language, now: UnixTime(milliseconds: 0))
       page = .error("too_many", ["wait": .text(dates.wait(problem.retryAfter ?? 60))], to: [again])

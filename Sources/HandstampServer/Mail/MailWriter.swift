@@ -79,7 +79,7 @@ struct MailWriter: Sendable {
         Secret(
           """
           The password of your account at \(issuer) was changed \
-          \(device.map { "on the device that calls itself \($0)" } ?? "with a code from a mail"), on \(time).
+          \(device.map { "on the device that calls itself \($0)" } ?? "with a code from a mail or from an administrator"), on \(time).
 
           If this was you, there is nothing to do. If it wasn't, request a new password in the app, which signs out every
           device. These are signed in now:

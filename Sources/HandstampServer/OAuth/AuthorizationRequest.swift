@@ -87,9 +87,11 @@ struct AuthorizationRequest: Sendable {
     self.state = state
     loginHint = fields["login_hint"]
     idTokenHint = fields["id_token_hint"]
-    grant = CodeGrant(
+    var grant = CodeGrant(
       client: client.id, clientName: client.name, redirectURI: redirect, challenge: challenge, scope: scope,
       audience: resource, thumbprint: fields["dpop_jkt"], nonce: fields["nonce"])
+    if resource == nil { grant.audiences = client.audiences }
+    self.grant = grant
   }
 
   private static let longestNonce = 512

@@ -58,7 +58,11 @@ extension APIOperation {
       operation(
         .post, "accounts/{id}/take-back",
         "Remove every way into an account; its sessions end, and a code sets a new password.",
-        [id], [.created(S.object(["ended": S.integer, "reset": code])), missing, state, notOffered]),
+        [id], body: .json(S.object(["email": S.string()], optional: ["email"]), isRequired: false),
+        [
+          .created(S.object(["ended": S.integer, "reset": code])), .problem(400, "invalid_request"), missing, state,
+          notOffered, .problem(409, "email_taken"),
+        ]),
       operation(
         .get, "accounts/{id}/export", "Everything stored about the owner of an account.", [id], [.ok(any), missing]),
       operation(

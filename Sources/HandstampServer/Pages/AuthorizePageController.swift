@@ -37,7 +37,9 @@ struct AuthorizePageController: Sendable {
     guard let user = ask.user else {
       return wish.isSilent ? refuseSilently(ask) : web.signInPage(visit, .init(asked: ask.request))
     }
-    if !wish.wantsPage, try await isAllowed(ask.request, by: user) { return try await allow(ask, by: user) }
+    if !wish.wantsPage, let consent = try await remembered(ask.request, by: user) {
+      return try await allow(ask, by: user, remembered: consent)
+    }
     guard !wish.isSilent else { return refuseSilently(ask) }
     return consentPage(ask.request, user.account, visit)
   }
@@ -95,17 +97,20 @@ struct AuthorizePageController: Sendable {
     return (try AuthorizationRequest(pushed.parameters, of: client), pushed)
   }
 
-  /// Returns whether the user has allowed the client all of this before, and the answer surely reaches it.
-  private func isAllowed(_ asked: AuthorizationRequest, by user: BrowserSession) async throws -> Bool {
-    guard asked.client.isCertain(at: asked.grant.redirectURI) else { return false }
+  /// Returns the consent by which the user has allowed the client all of this before, if the answer surely reaches it.
+  private func remembered(_ asked: AuthorizationRequest, by user: BrowserSession) async throws -> Consent? {
+    guard asked.client.isCertain(at: asked.grant.redirectURI) else { return nil }
     let consent = try await web.registry.consent(of: user.account.id, to: asked.client.id, now: web.clock.now)
     let scopes = asked.grant.scope.split(separator: " ").map(String.init)
-    return consent?.covers(scopes, for: asked.grant.audience) ?? false
+    return consent.flatMap { $0.covers(scopes, for: asked.grant.audiences) ? $0 : nil }
   }
 
-  private func allow(_ ask: Ask, by user: BrowserSession) async throws -> Response {
+  private func allow(
+    _ ask: Ask, by user: BrowserSession, remembered: Consent? = nil
+  ) async throws -> Response {
     do throws(RegistryError) {
-      let code = try await web.registry.issueCode(ask.request.grant, by: user, for: ask.pushed, now: web.clock.now)
+      let code = try await web.registry.issueCode(
+        ask.request.grant, by: user, for: ask.pushed, remembered: remembered, now: web.clock.now)
       return back([("code", code.secret.withExposed { $0 })], ask.request)
     } catch {
       guard error == .accountChanged else { throw error }
@@ -151,7 +156,7 @@ struct AuthorizePageController: Sendable {
     page.context = [
       "app": .object(app), "person": account.person,
       "scopes": web.pages.scopes(asked.grant.scope, of: account, in: visit.place.language),
-      "api": .text(ifPresent: asked.grant.audience), "leads_to": isHere ? nil : origin.map { .text($0.host) },
+      "apis": .list(asked.grant.audiences.map { .text($0) }), "leads_to": isHere ? nil : origin.map { .text($0.host) },
       "on_this_computer": .flag(if: isHere),
     ]
     return web.show(page, visit)

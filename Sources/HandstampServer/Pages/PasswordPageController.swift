@@ -101,6 +101,7 @@ struct PasswordPageController: Sendable {
     let codes = try await web.registry.recoveryCodesLeft(of: account.id)
     guard !passkeys.isEmpty || codes > 0 else { return }
     page.context["ways_in"] = .flag
+    page.context["keeps"] = .flag(if: visit.form?["keep_passkeys"] != nil)
     page.context["codes_left"] = .text(ifPresent: codes > 0 ? String(codes) : nil)
     page.context["passkeys"] = .list(
       passkeys.map { .object(["name": .text($0.name), "created": dates.relative($0.createdAt)]) })

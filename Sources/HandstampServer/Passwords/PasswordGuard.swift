@@ -66,7 +66,8 @@ final class PasswordGuard: Sendable {
     if !isKnown { try limits.takeShared(.passwords) }
     guard try await check(isKnown) else {
       let count = try await registry.acting(as: .server(from: attempt.client.text))
-        .countGuess(of: subject, account: account, as: isRecorded(at: now) ? attempt.email : nil, now: now)
+        .countGuess(
+          of: subject, account: account, as: count.count == 0 && isRecorded(at: now) ? attempt.email : nil, now: now)
       metrics.update { $0.refusedSignIns += 1 }
       var metadata = metadata(of: attempt)
       metadata["handstamp.guesses"] = "\(count.count)"

@@ -51,6 +51,78 @@ import Testing
     }
   }
 
+  @Test func `ends what a session has allowed with that session`() async throws {
+    let post = Post()
+    let clients = try TestServer.clients()
+    try await TestServer.run(mailer: post) {
+      $0.clients = clients
+    } body: { test in
+      let owner = try await test.signUp()
+      var loot = Loot()
+      for move in [1, 4, 6] { try await self.make(move, &loot, test, post) }
+      let thief = try await test.client.get("/v1/sessions", token: owner.access).json[list: "sessions"]
+        .first { $0["current"] == false }
+      let id: String = try #require(thief?["id"])
+      #expect(try await test.client.send("DELETE", "/v1/sessions/\(id)", token: owner.access).status == 204)
+      #expect(try await OAuthApp().redeem(try #require(loot.codes.first), at: test).status == 400)
+      test.clock.advance(by: .seconds(5))
+      let device = try await test.oauth(
+        "/oauth/token",
+        [
+          ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+          ("device_code", try #require(loot.deviceCodes.first)), ("client_id", "app"),
+        ])
+      #expect(device.json["error"] == "access_denied")
+      #expect(try await test.server.registry.sessions(of: AccountID(owner.account), now: test.clock.now).count == 1)
+    }
+  }
+
+  @Test func `has its owner's address again, also while it is disabled`() async throws {
+    try await TestServer.run(mailer: Post()) { test in
+      let ada = AccountID(try await test.signUp().account)
+      let admin = test.server.administration(by: .machineUser("bob"))
+      let record = try #require(try await test.server.registry.account(ada))
+      var moved = record
+      moved.email = EmailAddress(Self.thief)
+      _ = try await test.server.registry.update(moved)
+      try await admin.disable(ada)
+      let taken = try await admin.takeBack(ada, email: "ada@example.org")
+      await #expect(throws: AdministrationError.invalidEmail) { try await admin.takeBack(ada, email: "ada") }
+      try await admin.enable(ada)
+      #expect(try await test.client.post("/v1/sign-in", json: TestServer.signInBody(Self.thief)).status == 401)
+      try await self.reset(taken.code.code.withExposed { $0 }, to: "a new password 7", test)
+      let own = TestServer.signInBody("ada@example.org", password: "a new password 7")
+      #expect(try await test.client.post("/v1/sign-in", json: own).status == 200)
+    }
+  }
+
+  @Test func `has no code by a consent that was withdrawn, and no wish of a session that has ended`() async throws {
+    let clients = try TestServer.clients()
+    try await TestServer.run(mailer: Post()) {
+      $0.clients = clients
+    } body: { test in
+      let ada = AccountID(try await test.signUp().account)
+      let browser = try await Browser.signedIn(test)
+      _ = try await OAuthApp().code(browser)
+      let (registry, now) = (test.server.registry, test.clock.now)
+      let cookie = try #require(browser.cookies[Cookie.session])
+      let user = try #require(try await registry.browserSession(Secret(cookie), now: now))
+      let consent = try #require(try await registry.consent(of: ada, to: "app", now: now))
+      let grant = CodeGrant(client: "app", clientName: "", redirectURI: "x", challenge: "x", scope: "profile")
+      _ = try await registry.issueCode(grant, by: user, remembered: consent, now: now)
+      let renewed = try #require(try await registry.consent(of: ada, to: "app", now: now))
+      _ = try await registry.withdrawConsent(of: ada, to: "app", now: now)
+      await #expect(throws: RegistryError.accountChanged) {
+        try await registry.issueCode(grant, by: user, remembered: renewed, now: now)
+      }
+      _ = try await registry.end(user.row.id, of: ada, now: now)
+      await #expect(throws: RegistryError.accountChanged) {
+        try await registry.beginEmailChange(
+          of: user.account, to: try #require(EmailAddress(Self.thief)), by: user.row.id, now: now)
+      }
+    }
+  }
+
   private func make(_ move: Int, _ loot: inout Loot, _ test: TestServer, _ post: Post) async throws {
     let browser = loot.browsers.last ?? Browser(test.client.base)
     switch move {
