@@ -9,7 +9,7 @@ package enum PrivateFile {
     try requireOwn(path)
   }
 
-  /// Refuses a file or folder that every user of the machine can write to; one that is missing is none.
+  /// Refuses a file or folder that every user of the machine can write to. It may be missing.
   package static func requireOwn(_ path: String) throws(RegistryOpenError) {
     var facts = stat()
     guard stat(path, &facts) == 0, facts.st_mode & S_IWOTH != 0 else { return }
