@@ -133,6 +133,10 @@ extension World {
         let process = processes[index]
         return process.queue.isEmpty && process.socket.isEmpty && (process.lockWanted == nil || holder != nil)
           && (process.asking.isEmpty || isUnheard(index))
+          // A wait that is over is work.
+          && ![SessionMachine.Timer.answer, .retry].contains { timer in
+            process.timers[timer]?.due.map { $0 <= clock.uptime } ?? false
+          }
       }
   }
 
