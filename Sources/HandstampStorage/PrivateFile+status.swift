@@ -14,6 +14,13 @@ extension PrivateFile {
     return fstatat(AT_FDCWD, path, &status, 0) == 0 ? Int(status.st_size) : nil
   }
 
+  /// Refuses a file or folder that every user of the machine can write to. It may be missing.
+  package static func requireOwn(_ path: String) throws(RegistryOpenError) {
+    var status = stat()
+    guard fstatat(AT_FDCWD, path, &status, 0) == 0, status.st_mode & 0o002 != 0 else { return }
+    throw .writableByAnyone(path: path)
+  }
+
   package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }
 

@@ -9,13 +9,6 @@ package enum PrivateFile {
     try requireOwn(path)
   }
 
-  /// Refuses a file or folder that every user of the machine can write to. It may be missing.
-  package static func requireOwn(_ path: String) throws(RegistryOpenError) {
-    var facts = stat()
-    guard stat(path, &facts) == 0, facts.st_mode & S_IWOTH != 0 else { return }
-    throw .writableByAnyone(path: path)
-  }
-
   /// Durably creates a file with this content. Returns `false` and changes nothing if it already exists.
   package static func create(_ path: String, _ bytes: Data) throws(RegistryOpenError) -> Bool {
     try opening { () throws(SystemError) in try AtomicFile.create(path, with: Array(bytes)) }
