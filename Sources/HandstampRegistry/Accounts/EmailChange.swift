@@ -38,7 +38,7 @@ extension Registry {
     }
   }
 
-  /// Returns what ``beginEmailChange(of:to:now:)`` waits for; `nil` for nothing.
+  /// Returns what ``beginEmailChange(of:to:by:now:)`` waits for; `nil` for nothing.
   public func emailChange(of account: AccountID, now: UnixTime) async throws(RegistryError) -> EmailChange? {
     guard let fact = try await liveFact(FactID(.emailChange, account.rawValue), now: now),
       let email = EmailAddress(fact.payload)
