@@ -95,7 +95,7 @@ package struct PageLibrary: Sendable {
       text.matches(of: /\{\{[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
     }
     var left = parts
-    // What includes nothing that is left cannot be in a circle.
+    // A template without a part that is left cannot be in a circle.
     while let done = left.first(where: { $0.value.allSatisfy { left[$0] == nil } })?.key { left[done] = nil }
     guard var name = left.keys.min() else { return }
     // From anywhere that is left, the way along what is left leads into a circle.

@@ -29,13 +29,13 @@ import Testing
 
   enum Kind: CaseIterable, Sendable { case own, strict, lasting }
 
-  /// What happens in the middle of a move.
+  /// The trouble in the middle of a move.
   enum Trouble: CaseIterable, Sendable {
     /// The program ends, and is started again.
     case killed
-    /// Nothing can be written for a while, and the program goes on.
+    /// The disk takes no writes for a while, and the program goes on.
     case full
-    /// Nothing can be read or written for a while, and the program goes on.
+    /// The device is locked for a while, and the program goes on.
     case locked
 
     var error: VaultError {

@@ -2,7 +2,7 @@ public import HandstampCore
 
 /// How much of what gives access to an account, or will give it, its owner takes back (OWASP ASVS 7.4.3).
 public enum TakeBack: Sendable, Hashable {
-  /// What waits to be answered: a change of the address, codes for a new password, codes of clients and devices. The owner knows the
+  /// All that waits to be answered: a change of the address, codes for a new password, codes of clients and devices. The owner knows the
   /// other ways in, and sees them on the account's page.
   case pending
   /// That, and every way in that a stranger may have made or used: passkeys, recovery codes, consents, and known devices.

@@ -192,8 +192,8 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// What a code depends on: the session in which the user has allowed it. If that was ended, rather than expired or replaced, what
-  /// it has allowed is not to begin.
+  /// The conditions of a code, which depends on the session in which the user has allowed it: if that was ended, rather than expired or
+  /// replaced, nothing is to begin by it.
   ///
   /// - Parameter mustLive: whether it has to be in use, for what ends with it.
   /// - Returns: `nil` if the code is worth nothing any more.

@@ -25,7 +25,7 @@ extension Registry {
       guard let mail = try await change(mail, with: changes, { $0.dueAt = lease }) else { return nil }
       return (mail, letter)
     } catch {
-      // What the letter depends on has changed: there is nothing to send.
+      // The wish behind the letter was withdrawn in the meantime: there is nothing to send.
       guard error == Registry.contention, !changes.isEmpty else { throw error }
       return try await change(mail) { $0.dueAt = lease }.map { ($0, nil) }
     }

@@ -10,9 +10,8 @@ public struct OneTimeTokenLimits: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Issues a one-time token that resets the password of an account that has one, or
-  /// could have. Earlier ones stay valid until
-  /// one is used, so that a stranger who requests mails cannot make the owner's code useless.
+  /// Issues a one-time token that resets the password of an account that has one, or may have one again.
+  /// Earlier ones stay valid until one is used, so that a stranger who requests mails cannot make the owner's code useless.
   public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
     guard account.closedAt == nil, account.mayReset(with: try await passkeys(of: account.id), at: now) else {
       throw .notFound

@@ -167,7 +167,7 @@ extension Registry {
     return newSession(row, of: account, events: stored)
   }
 
-  /// What the audit log says of a session that begins.
+  /// The details of a session that begins, for the audit log.
   private func details(of origin: SessionOrigin, _ device: DeviceInfo) -> String {
     let fields = [("way", origin.way.rawValue), ("device", device.name), ("client", origin.client?.id ?? "")]
     return "{" + fields.filter { !$1.isEmpty }.map { "\"\($0)\":\(JSONString.quoted($1))" }.joined(separator: ",") + "}"

@@ -127,7 +127,6 @@ extension AccountDesk {
 
   /// The user proves to be the account's owner by a token of another provider.
   func prove(by token: Secret, nonce: String, _ owner: Owner) async throws {
-    guard identityTokens != nil else { throw Problem.notOffered("Sign in with Apple is not set up on this server") }
     try limits.takeOwn(.passwords, from: owner.caller.client)
     let claims = try await verify(token, nonce: nonce)
     guard claims.identity == owner.account.identity else { throw Problem.badIDToken }

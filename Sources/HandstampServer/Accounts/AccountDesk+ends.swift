@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampRegistry
 import Logging
 
-/// What ends: sessions, consents, accounts.
+/// Ends of sessions, consents and accounts.
 extension AccountDesk {
   /// Ends one session of the account, which another one than its own may do only with a recent proof.
   ///

@@ -2,7 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 
-/// What a new account is to be.
+/// The account that a sign-up asks for.
 struct NewAccount: Sendable {
   var email: EmailAddress
   var username: String
@@ -166,7 +166,7 @@ extension AccountDesk {
   }
 
   func verify(_ token: Secret, nonce: String) async throws -> IdentityTokens.Claims {
-    guard let identityTokens else { throw Problem.notOffered("Sign in with Apple is not set up on this server") }
+    guard let identityTokens else { throw Problem.noApple }
     return try await identityTokens.verify(token, nonce: nonce, at: clock.read().forOthers)
   }
 

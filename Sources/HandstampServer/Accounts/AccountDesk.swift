@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampRegistry
 import Logging
 
-/// What people do with accounts, one operation each, whichever door they come through.
+/// The use cases of accounts, one operation each, whichever door people come through.
 ///
 /// Routes and pages read a request, call an operation, and write its result. They decide nothing: who may do it, how often, with
 /// which proof, and what is written, logged, counted and told, is here.
@@ -21,7 +21,7 @@ struct AccountDesk: Sendable {
   let journal: SessionJournal
   let limits: RequestLimits
   let clock: ServerClock
-  /// What people without an account may do.
+  /// Whether people without an account may get one by themselves.
   let signUp: ServerConfiguration.SignUp
   /// How long a proof allows what a session alone may not do; `nil` for as long as it lasts.
   let reauthentication: Duration?
@@ -73,8 +73,8 @@ struct AccountDesk: Sendable {
 
   // MARK: Proofs
 
-  /// What a session alone may not do takes a recent proof: a person who holds the owner's phone must not be able to do it. Guests have
-  /// nothing to prove it with.
+  /// Asks for a recent proof where a session alone is not enough: a person who holds the owner's phone must not be able to do that.
+  /// Guests have nothing to prove it with.
   ///
   /// - Throws: ``Problem/reauthenticationRequired``.
   func requireProof(_ owner: Owner) throws(Problem) {

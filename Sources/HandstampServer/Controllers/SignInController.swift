@@ -27,9 +27,7 @@ struct SignInController: Sendable {
 
   /// `POST /v1/sign-in/apple`: signs in a user with Apple's identity token; the first sign-in creates the account.
   @concurrent func signInWithApple(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard desk.identityTokens != nil else {
-      throw Problem.notOffered("Sign in with Apple is not set up on this server")
-    }
+    guard desk.identityTokens != nil else { throw Problem.noApple }
     let body = try await request.json(as: AppleBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
     let new = try await desk.signIn(

@@ -135,6 +135,8 @@ extension Problem {
 
   static let badIDToken = Problem(.forbidden, "id_token_invalid", "The identity provider's sign-in is not valid")
 
+  static let noApple = notOffered("Sign in with Apple is not set up on this server")
+
   static func notOffered(_ title: String) -> Problem { Problem(.forbidden, "not_offered", title) }
 
   static let emailTaken = Problem(.conflict, "email_taken", "An account with this email address already exists")

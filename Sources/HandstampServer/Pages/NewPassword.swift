@@ -4,7 +4,7 @@ import HandstampPages
 import HandstampRegistry
 
 extension PasswordPolicy {
-  /// What a page says beside the field of a new password.
+  /// The words beside the field of a new password.
   func text(of fault: Fault) -> PageText {
     switch fault {
     case .tooShort: PageText("field_error.password_short", ["password_least": .text(String(minimumLength))])

@@ -76,7 +76,12 @@ struct PasswordPageController: Sendable {
           .message("reset_done", to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in")]), visit)
       } catch RegistryError.oneTimeTokenInvalid {
         return try await resetPage(visit, text, nil)
-      } catch { errors = try web.refusal(of: error, visit, context.logger).errors }
+      } catch {
+        let refusal = try web.refusal(of: error, visit, context.logger)
+        // Busy, or too many attempts: a page of its own says so.
+        guard refusal.notice == nil else { throw error }
+        errors = refusal.errors
+      }
     }
     return try await resetPage(visit, text, try await desk.account(resetBy: Secret(text), caller), errors)
   }

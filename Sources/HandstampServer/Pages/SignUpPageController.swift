@@ -111,6 +111,8 @@ struct SignUpPageController: Sendable {
       return confirmPage(visit, text, nil, isExpired: true)
     } catch {
       let refusal = try web.refusal(of: error, visit, context.logger)
+      // Busy, or too many attempts: the link has not expired.
+      guard refusal.notice == nil else { throw error }
       guard refusal.errors["new_password"] != nil else {
         return confirmPage(visit, text, nil, isExpired: true, errors: refusal.errors)
       }

@@ -220,9 +220,9 @@ struct WebSessions: Sendable {
     }
   }
 
-  /// What a page says of an operation that was refused.
+  /// The words on a page for an operation that was refused.
   struct Refusal: Sendable {
-    /// What it says beside fields.
+    /// Those beside fields, by their names.
     var errors: [String: PageText] = [:]
     var notice: PageNotice?
     var status = HTTPResponse.Status.ok

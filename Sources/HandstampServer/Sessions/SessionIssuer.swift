@@ -17,7 +17,7 @@ struct SessionIssuer: Sendable {
     /// The proof of its possession, which counts as used once the session has begun.
     fileprivate var proof: ProofDesk.Proof?
 
-    /// What the request begins.
+    /// The session that the request begins.
     func start(_ device: DeviceInfo, _ key: RotationKey?) -> AccountDesk.SessionStart {
       AccountDesk.SessionStart(device: device, thumbprint: thumbprint, key: key)
     }

@@ -76,7 +76,7 @@ import Testing
     for (name, text) in [
       ("layout.mustache", "{{#open}}"), ("it.json", "[]"), ("it.json", #"{"nodot": "x"}"#),
       ("it.json", #"{"a.b": "{{#open}}"}"#),
-      // What includes itself, and what hides that it does, or would end the process in another way.
+      // Templates that include themselves, hide that they do, or would end the process in another way.
       ("sign_in.mustache", "{{> sign_in}}"), ("sign_in.mustache", "{{> footer}}{{> sign_in.title}}{{>sign_in}}"),
       ("it.json", #"{"a.b": "{{> a.c}}", "a.c": "{{> a.b}}"}"#), ("sign_in.mustache", "{{=<% %>=}}<%> sign_in %>"),
       ("sign_in.mustache", String(repeating: "{{#a}}", count: 60) + String(repeating: "{{/a}}", count: 60)),

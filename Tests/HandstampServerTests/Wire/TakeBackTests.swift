@@ -19,7 +19,7 @@ import Testing
     case newPassword
   }
 
-  /// What a stranger has collected.
+  /// The things that a stranger has collected.
   private struct Loot {
     var sessions: [TestServer.Session] = []
     var browsers: [Browser] = []
@@ -243,7 +243,7 @@ import Testing
     if signIn.status == 200 { left.append("password") }
     let record = try await test.server.registry.account(account)
     if record?.email?.typed != "ada@example.org" { left.append("address") }
-    // What is left to the owner is the new password.
+    // The owner has the new password.
     let own = try await test.client.post(
       "/v1/sign-in", json: TestServer.signInBody("ada@example.org", password: "a new password 7", device: "owner"))
     if own.status != 200 { left.append("the owner is locked out: \(own.status)") }

@@ -1,0 +1,49 @@
+#if Command
+import ArgumentParser
+import HandstampServer
+
+extension AdminClients {
+  /// `handstamp admin clients remove`.
+  struct Remove: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "remove", abstract: "remove a client from the file, and end its sessions",
+      discussion: """
+        until a running server is reloaded (kill -HUP), it still knows the client, whose users may sign in to it; run the command
+        again after that; a client that is no longer in the file can be named, too
+        """)
+
+    @Argument(help: "client ID") var id: String
+    @OptionGroup var file: FileOptions
+    @OptionGroup var options: AdminOptions
+    @OptionGroup var output: OutputOptions
+
+    struct Answer: Document {
+      var schemaVersion = 1
+      var id: String
+      /// Whether it was in the file.
+      var removed: Bool
+      var ended: Int
+    }
+
+    func run() async throws {
+      // First, so that nothing is changed if the store cannot be.
+      let ended = try await options.administering { administration throws(AdministrationError) in
+        try await administration.endSessions(ofClient: id)
+      }
+      let isRemoved = try file.change { entries in
+        let left = entries.filter { $0["id"] as? String != id }
+        defer { entries = left }
+        return left.count < entries.count
+      }
+      guard isRemoved || ended > 0 else {
+        throw Refusal(
+          .failure, "\(try file.path()) has no client \(id), and none has sessions by that ID",
+          hint: "list them: handstamp admin clients list")
+      }
+      if output.json { return Answer(id: id, removed: isRemoved, ended: ended).writeLine() }
+      Terminal.out("\(isRemoved ? "removed" : "not in the file"), sessions ended: \(ended)")
+      if isRemoved { Terminal.say("a running server forgets the client after: kill -HUP PID") }
+    }
+  }
+}
+#endif

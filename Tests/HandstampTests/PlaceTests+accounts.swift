@@ -1,0 +1,212 @@
+import Handstamp
+import HandstampCore
+import HandstampSupport
+import HandstampTesting
+import HandstampVaults
+import Testing
+
+/// Places of accounts, and of what only a former place knows.
+extension `The place of a session` {
+  private typealias Session = SessionManager<TestServer, Void>
+
+  @MainActor private func accounts(
+    _ rig: Rig, _ index: MemoryAccountsIndex, _ vaults: Locked<[AccountID: MemoryVault]>, formerly: [FormerPlace] = [],
+    follows: Bool = false
+  ) async -> Accounts<TestServer, Void> {
+    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
+    let accounts = Accounts<TestServer, Void>(
+      index: index, clock: rig.clock, follows: follows, formerly: formerly, adopted: adopted
+    ) { account in
+      let vault = vaults.withLock { vaults in
+        let vault = vaults[account] ?? MemoryVault()
+        vaults[account] = vault
+        return vault
+      }
+      return Session(
+        backend: rig.server, vault: vault, formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
+        transport: StubTransport { _ in .init(status: 200) }, policy: Self.policy, clock: rig.clock
+      ) { _ in }
+    }
+    await accounts.load()
+    return accounts
+  }
+
+  @MainActor @Test func `of a person is refused to another one, whose session is revoked`() async throws {
+    let rig = try Rig()
+    let accounts = await accounts(rig, MemoryAccountsIndex(), Locked([:]))
+    let ada = try await accounts.add { try await rig.server.signIn("ada") }
+    let session = try #require(accounts.session(of: ada))
+    let bob = try await rig.server.signIn("bob")
+    await #expect(throws: SessionError.refused(code: "other_account", detail: "the tokens belong to another account")) {
+      try await session.signIn { bob }
+    }
+    #expect(session.currentUser?.name == "ada")
+    #expect(await session.controller.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !rig.server.isLive(try #require(bob.session)))
+    // Herself again, and him as an account of his own.
+    try await session.signIn { try await rig.server.signIn("ada") }
+    let other = try await accounts.add { try await rig.server.signIn("bob") }
+    #expect(accounts.accounts.map(\.id) == [ada, other])
+    #expect(accounts.session(of: other)?.currentUser?.name == "bob")
+  }
+
+  /// The program is ended after each edit, and the next one goes on.
+  @MainActor @Test func `of the active account moves, whatever ends the program between two accounts`() async throws {
+    for limit in 0..<12 {
+      let rig = try Rig()
+      let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+      let list = await accounts(rig, index, vaults)
+      try await list.add { try await rig.server.signIn("ada") }
+      let session = try #require(list.active?.snapshot.session.value ?? nil).session
+      rig.clock.advance(by: .seconds(60))
+      try await list.add { try await rig.server.signIn("bob") }
+      let left = Locked(limit)
+      func place(_ left: Locked<Int>) -> FormerPlace {
+        FormerPlace(
+          kind: .accounts(index, vault: { id in DyingVault(vaults.withLock { $0[id] ?? MemoryVault() }, left) }))
+      }
+      _ = try? await rig.open(DyingVault(rig.vault, left), formerly: [place(left)]).token()
+      let app = rig.open(rig.vault, formerly: [place(Locked(.max))])
+      _ = try await app.token()
+      guard case .signedIn(let facts) = app.state else { throw Unexpected() }
+      #expect(facts.session == session && facts.profile?.name == "ada", "ended after \(limit) edits")
+      #expect(await app.waitForRevocations(timeout: .seconds(60)))
+      await app.signOut()
+      #expect(await app.waitForRevocations(timeout: .seconds(60)))
+      #expect(try await !rig.server.isLive(session))
+    }
+  }
+
+  /// The first thing that the program does, before it has read its storage.
+  @Test func `says at once that nothing can end it at the server`() async throws {
+    for isTaken in [true, false] {
+      let rig = try Rig()
+      var grant = try await rig.server.signIn("ada")
+      grant.revocation = nil
+      let (bare, old) = (grant, Locked<TokenResponse?>(isTaken ? grant : nil))
+      let server = RenamedServer(rig.server, "https://a.example.org")
+      let place = FormerPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
+      func open() -> SessionController {
+        SessionController(
+          backend: server, vault: rig.vault, formerly: [place], policy: Self.policy, clock: rig.clock)
+      }
+      if !isTaken { try await open().signIn(with: bare) }
+      #expect(await open().signOut().isUnrevoked)
+      rig.clock.advance(by: .seconds(1))
+      #expect(await !open().signOut().isUnrevoked, "that was an earlier one")
+    }
+  }
+
+  @Test func `that ended in one place is not alive in another, whose own order counts`() async throws {
+    // Signed out by a clock that was an hour ahead, and in again: that is the order there.
+    let rig = try Rig()
+    var ahead = try #require(await entry(rig, rig.other, signedInAt: 0))
+    ahead.tombstones = [
+      Tombstone(session: SessionID("earlier"), reason: .signedOut, endedAt: moment(rig, 3600), revocation: nil)
+    ]
+    let vault = MemoryVault()
+    _ = await vault.edit(.receive(ahead))
+    let app = rig.open(rig.vault, formerly: [.vault(vault)])
+    #expect(try await app.token().secret.count > 0)
+    // Signed out here after it had begun there, as after a downgrade.
+    let second = try Rig()
+    let session = try await second.signIn(second.other)
+    second.clock.advance(by: .seconds(60))
+    _ = try await second.signIn(second.vault)
+    await second.open(second.vault).signOut()
+    let moved = second.open(second.vault, formerly: [.vault(second.other)])
+    await #expect(throws: SessionError.signedOut(.signedOut)) { try await moved.token() }
+    #expect(await moved.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !second.server.isLive(session))
+  }
+
+  private func moment(_ rig: Rig, _ seconds: Int64) -> Moment {
+    var moment = rig.clock.now()
+    moment.wall = moment.wall.advanced(by: .seconds(seconds))
+    return moment
+  }
+
+  private func entry(_ rig: Rig, _ vault: MemoryVault, signedInAt: Int64) async throws -> VaultEntry? {
+    _ = try await rig.signIn(vault)
+    guard case .value(let entry) = await vault.read() else { return nil }
+    return entry
+  }
+
+  @MainActor @Test func `with only a pending revocation is delivered from the list of accounts`() async throws {
+    let rig = try Rig()
+    let session = try await rig.signIn(rig.vault)
+    let offline = RenamedServer(rig.server, "https://a.example.org", isOffline: true)
+    await SessionController(backend: offline, vault: rig.vault, policy: Self.policy, clock: rig.clock).signOut()
+    #expect(try await rig.server.isLive(session))
+    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+    let accounts = await accounts(rig, index, vaults, formerly: [.vault(rig.vault)], follows: true)
+    #expect(accounts.accounts.isEmpty && accounts.snapshot.storageError == nil)
+    try await until { try await !rig.server.isLive(session) }
+    #expect(await rig.vault.read() == .absent)
+  }
+
+  @MainActor @Test func `in two former places ends in both when the account is removed`() async throws {
+    let rig = try Rig()
+    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+    let third = MemoryVault()
+    let one = try await rig.signIn(rig.other)
+    rig.clock.advance(by: .seconds(60))
+    let two = try await rig.signIn(third)
+    let places: [FormerPlace] = [.vault(rig.other), .vault(third)]
+    let first = await accounts(rig, index, vaults, formerly: places, follows: true)
+    let ada = try #require(first.accounts.first?.id)
+    _ = try await first.remove(ada)
+    for session in [one, two] { try await until { try await !rig.server.isLive(session) } }
+    let next = await accounts(rig, index, vaults, formerly: places)
+    #expect(next.accounts.isEmpty)
+  }
+
+  @MainActor @Test func `is refused by the list of accounts if it does not say whose it is`() async throws {
+    let rig = try Rig()
+    var grant = try await rig.server.signIn("ada")
+    grant.profile = nil
+    let old = Locked<TokenResponse?>(grant)
+    let place = FormerPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
+    let accounts = await accounts(rig, MemoryAccountsIndex(), Locked([:]), formerly: [place])
+    guard case .unavailable(let text)? = accounts.snapshot.storageError else { throw Unexpected() }
+    #expect(text.contains("does not say whose it is") && old.withLock { $0 != nil })
+  }
+
+  /// Waits for what a task of the program does.
+  private func until(_ isTrue: () async throws -> Bool) async throws {
+    for _ in 0..<100_000 {
+      if try await isTrue() { return }
+      await Task.yield()
+    }
+    throw Unexpected()
+  }
+
+  @MainActor @Test func `of one session becomes an account, and the other way round`() async throws {
+    let rig = try Rig()
+    let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
+    let session = try await rig.signIn(rig.vault)
+    rig.clock.advance(by: .seconds(3600))
+    for _ in 0..<2 {
+      let accounts = await accounts(rig, index, vaults, formerly: [.vault(rig.vault)])
+      #expect(accounts.accounts.map(\.name) == ["ada"])
+      _ = try await #require(accounts.active).controller.token()
+      #expect(await rig.vault.read() == .absent)
+    }
+    let accounts = await accounts(rig, index, vaults)
+    // She is the same person by a sign-in of her own.
+    try await accounts.add { try await rig.server.signIn("bob") }
+    #expect(accounts.listedID(of: try await rig.server.signIn("ada")) == accounts.activeID)
+    let back = rig.open(
+      rig.vault,
+      formerly: [FormerPlace(kind: .accounts(index, vault: { id in vaults.withLock { $0[id] ?? MemoryVault() } }))])
+    _ = try await back.token()
+    guard case .signedIn(let facts) = back.state else { throw Unexpected() }
+    #expect(facts.session == session)
+    #expect(await back.waitForRevocations(timeout: .seconds(60)))
+    #expect(try await rig.server.isLive(session))
+    guard case .success(let list) = await index.read() else { throw Unexpected() }
+    #expect(list.accounts.isEmpty && list.leaving.isEmpty)
+  }
+}
+
+private struct Unexpected: Error {}
