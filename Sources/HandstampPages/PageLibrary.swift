@@ -92,7 +92,7 @@ package struct PageLibrary: Sendable {
     var all = texts
     for (name, text) in files { all[String(name.dropLast(".mustache".count))] = text }
     let parts = all.mapValues { text in
-      text.matches(of: /\{\{[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
+      text.matches(of: /\{\{\s*[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
     }
     var left = parts
     // A template without a part that is left cannot be in a circle.

@@ -42,13 +42,17 @@ extension Administration {
     _ id: AccountID, email: String? = nil
   ) async throws(AdministrationError) -> (ended: Int, code: ResetCode) {
     guard !hasDirectory else { throw .notOffered }
-    let address = email.map { EmailAddress(printable: $0) }
-    if case .some(nil) = address { throw .invalidEmail }
+    var address: EmailAddress?
+    if let email {
+      address = EmailAddress(printable: email)
+      guard address != nil else { throw .invalidEmail }
+    }
+    let owner = address
     let time = now()
     let (outcome, code) = try await changing(id) { record throws(AdministrationError) in
       guard record.email != nil else { throw .noAddress }
       return try await asking { () throws(RegistryError) in
-        try await registry.takeBack(record, email: address ?? nil, now: time)
+        try await registry.takeBack(record, email: owner, now: time)
       }
     }
     announce(id, outcome)

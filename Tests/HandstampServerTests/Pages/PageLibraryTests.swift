@@ -77,7 +77,8 @@ import Testing
       ("layout.mustache", "{{#open}}"), ("it.json", "[]"), ("it.json", #"{"nodot": "x"}"#),
       ("it.json", #"{"a.b": "{{#open}}"}"#),
       // Templates that include themselves, hide that they do, or would end the process in another way.
-      ("sign_in.mustache", "{{> sign_in}}"), ("sign_in.mustache", "{{> footer}}{{> sign_in.title}}{{>sign_in}}"),
+      ("sign_in.mustache", "{{> sign_in}}"), ("sign_in.mustache", "{{ > sign_in }}"),
+      ("sign_in.mustache", "{{> footer}}{{> sign_in.title}}{{>sign_in}}"),
       ("it.json", #"{"a.b": "{{> a.c}}", "a.c": "{{> a.b}}"}"#), ("sign_in.mustache", "{{=<% %>=}}<%> sign_in %>"),
       ("sign_in.mustache", String(repeating: "{{#a}}", count: 60) + String(repeating: "{{/a}}", count: 60)),
     ] {
