@@ -52,13 +52,15 @@ extension PostgresStep {
         } else {
           steps += try change.steps()
         }
-      case .removeFact(let id, let expecting):
+      case .removeFact(let removed):
+        let id = removed.id
         let index = rest.firstIndex { if case .createFact(let fact) = $0 { fact.id == id } else { false } }
         if let index, case .createFact(var fact) = rest.remove(at: index) {
           fact.revision = 0
           steps.append(
             PostgresStep(
-              statement: try .overwriting(fact, in: "fact", expecting: expecting), expectation: .current(.finding(id))))
+              statement: try .overwriting(fact, in: "fact", expecting: removed.revision),
+              expectation: .current(.finding(id))))
         } else {
           steps += try change.steps()
         }
@@ -171,12 +173,13 @@ extension RegistryChange {
           expires_at = excluded.expires_at, revision = handstamp.fact.revision + 1
         """
       return [step]
-    case .removeFact(let id, let expecting):
+    case .removeFact(let fact):
       return [
         PostgresStep(
           statement: PostgresStatement(
-            "DELETE FROM handstamp.fact WHERE id = $1 AND revision = $2", [.bytes(id.bytes), .integer(expecting)]),
-          expectation: .current(.finding(id)))
+            "DELETE FROM handstamp.fact WHERE id = $1 AND revision = $2",
+            [.bytes(fact.id.bytes), .integer(fact.revision)]),
+          expectation: .current(.finding(fact.id)))
       ]
     case .removeFacts(let kind, let subject):
       return [

@@ -7,7 +7,7 @@ import HandstampStorage
 import HandstampSupport
 
 /// Whether the database still has what this node has seen. If an older copy took its place (it was restored, or a standby was
-/// promoted that may lack transactions), everything is refused until this node has ended again what it had ended.
+/// promoted that may lack transactions), everything is refused until this node has taken away again what it had ended or taken away.
 ///
 /// A promotion and a restore begin another timeline, and break connections. So each new connection is compared with the former
 /// ones; behind a pooler, which keeps connections, once a second. Besides, a clock note never goes back.
@@ -20,7 +20,7 @@ final class PostgresContents: Sendable {
     /// Why everything is refused; `nil` if it is not.
     var trouble: String?
     var isClosed = false
-    var endedAgain: Int
+    var reapplied: Reapplied
     var replacements = 0
   }
 
@@ -30,15 +30,15 @@ final class PostgresContents: Sendable {
   private let clock: ClockFile
   private let state: Locked<State>
 
-  init(_ address: PostgresAddress, keys: ServerKeys, ends: EndLog, clock: ClockFile, endedAgain: Int) {
+  init(_ address: PostgresAddress, keys: ServerKeys, ends: EndLog, clock: ClockFile, reapplied: Reapplied) {
     self.address = address
     self.keys = keys
     self.ends = ends
     self.clock = clock
-    state = Locked(State(endedAgain: endedAgain))
+    state = Locked(State(reapplied: reapplied))
   }
 
-  var endedAgain: Int { state.withLock { $0.endedAgain } }
+  var reapplied: Reapplied { state.withLock { $0.reapplied } }
   /// Counted before anything else is read from a new copy.
   var replacements: Int { state.withLock { $0.replacements } }
 
@@ -83,9 +83,10 @@ final class PostgresContents: Sendable {
 
   // MARK: Recovery
 
-  static let replaced = "the contents of the database were replaced; what ended since is being ended again"
+  static let replaced =
+    "the contents of the database were replaced; what ended or was taken away since is being taken away again"
 
-  /// Ends again what this node has ended, as often as that takes.
+  /// Takes away again what this node has ended or taken away, as often as that takes.
   func recover() {
     let isFirst = state.withLock { state in
       guard state.trouble == nil else { return false }
@@ -98,11 +99,11 @@ final class PostgresContents: Sendable {
     lane.queue.async { [self] in
       while !state.withLock({ $0.isClosed }) {
         do throws(RegistryOpenError) {
-          let (identity, again) = try endAgain(on: lane)
+          let (identity, again) = try reapply(on: lane)
           state.withLock { state in
             state.identity = identity
             state.newestNote = -1
-            state.endedAgain += again
+            state.reapplied.add(again)
             state.trouble = nil
           }
           break
@@ -115,7 +116,9 @@ final class PostgresContents: Sendable {
     }
   }
 
-  private func endAgain(on lane: PostgresLane) throws(RegistryOpenError) -> (identity: String, count: Int) {
+  private func reapply(
+    on lane: PostgresLane
+  ) throws(RegistryOpenError) -> (identity: String, reapplied: Reapplied) {
     let opening = PostgresOpening(lane: lane, address: address)
     _ = try opening.checkServer()
     // Before what is read, so that a further change is noticed.
@@ -124,7 +127,7 @@ final class PostgresContents: Sendable {
       guard case .bound = found else { throw .tablesMissing(path: address.description) }
       try opening.bind(connection, found, to: keys)
     }
-    let again = try opening.endAgain(try ends.read().ends, writer: PostgresWriter())
+    let again = try opening.reapply(try ends.read(), writer: PostgresWriter())
     if let kept = try clock.read() { try opening.catchUp(with: kept) }
     return (identity, again)
   }

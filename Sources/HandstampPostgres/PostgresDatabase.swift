@@ -113,10 +113,12 @@ public struct PostgresDatabase: Sendable {
     let clock = ClockFile(path: folder + "/clock", instance: keys.instance)
     let identity = try opening.identity()
     let logged = try ends.read()
-    let endedAgain = try opening.endAgain(logged.ends, writer: PostgresWriter())
-    try ends.append(try Set(opening.recentEnds()).subtracting(logged.ends).sorted { $0.end.at < $1.end.at })
+    let reapplied = try opening.reapply(logged, writer: PostgresWriter())
+    try ends.append(
+      try Set(opening.recentEnds()).subtracting(logged.ends).sorted { $0.end.at < $1.end.at },
+      try Array(Set(opening.recentRemovals()).subtracting(logged.removals)).latest)
     if let kept = try clock.read() { try opening.catchUp(with: kept) }
-    let contents = PostgresContents(address, keys: keys, ends: ends, clock: clock, endedAgain: endedAgain)
+    let contents = PostgresContents(address, keys: keys, ends: ends, clock: clock, reapplied: reapplied)
     _ = contents.saw(identity)
     let pool = PostgresPool(
       address, connections: connections, limit: limit,

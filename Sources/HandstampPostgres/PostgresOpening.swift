@@ -299,8 +299,22 @@ struct PostgresOpening {
 
   // MARK: What ended since
 
+  /// Ends and takes away what the log lists and the database still has.
+  func reapply(_ log: EndLog.Contents, writer: PostgresWriter) throws(RegistryOpenError) -> Reapplied {
+    let restored = PostgresRestored(opening: self, writer: writer)
+    do {
+      // The ends first, because devices are erased of ended sessions.
+      let sessions = try endAgain(log.ends, writer: writer)
+      let missing = try restored.missing(of: log.removals)
+      var report = try restored.reapply(missing)
+      report.sessions = sessions
+      if sessions > 0 || !missing.isEmpty { report.codes = try restored.voidCodes() }
+      return report
+    } catch let error as RegistryOpenError { throw error } catch { throw .unavailable("\(error)") }
+  }
+
   /// Ends the sessions that the log lists as ended and the database as live. Returns how many.
-  func endAgain(_ ends: [LoggedEnd], writer: PostgresWriter) throws(RegistryOpenError) -> Int {
+  private func endAgain(_ ends: [LoggedEnd], writer: PostgresWriter) throws(RegistryOpenError) -> Int {
     var count = 0
     for batch in stride(from: 0, to: ends.count, by: 1000).map({ ends[$0..<min($0 + 1000, ends.count)] }) {
       let living = try running { connection throws(RegistryOpenError) in
@@ -335,8 +349,7 @@ struct PostgresOpening {
 
   /// Returns the ends of the last days, the newest first, which a log may lack after a crash, or because another node made them.
   func recentEnds() throws(RegistryOpenError) -> [LoggedEnd] {
-    let now = UnixTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
-    let since = now.advanced(by: .seconds(-7 * 86_400))
+    let since = UnixTime.systemTime.advanced(by: .seconds(-7 * 86_400))
     return try running { connection throws(RegistryOpenError) in
       let rows = try result(
         """
@@ -345,6 +358,15 @@ struct PostgresOpening {
         """, [.integer(since.milliseconds)], connection)
       return (0..<rows.count).compactMap { try? LoggedEnd(source: rows[$0]) }
     }
+  }
+
+  /// Returns the removals of the last days, see ``recentEnds()``.
+  func recentRemovals() throws(RegistryOpenError) -> [Removal] {
+    let since = UnixTime.systemTime.advanced(by: .seconds(-7 * 86_400) + Removal.memory)
+    return try rows(
+      "SELECT payload FROM handstamp.fact WHERE kind = 'removal' AND expires_at > $1 ORDER BY expires_at DESC LIMIT 100000",
+      [.integer(since.milliseconds)]
+    ).texts.compactMap { PayloadCoding.value(Removal.self, $0) }
   }
 
   /// Stores a note that is newer than the database's, which was then restored from an older copy.
@@ -363,6 +385,10 @@ struct PostgresOpening {
   }
 
   // MARK: Statements
+
+  func rows(_ sql: String, _ values: [PostgresValue]) throws(RegistryOpenError) -> PostgresResult {
+    try running { connection throws(RegistryOpenError) in try result(sql, values, connection) }
+  }
 
   private func running<Value>(
     _ body: (PostgresConnection) throws(RegistryOpenError) -> Value

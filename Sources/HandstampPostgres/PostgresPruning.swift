@@ -68,8 +68,30 @@ struct PostgresPruning {
         """, [.text(owner)])
     }
     count += try self.results(guests, connection).reduce(0) { $0 + $1.changes }
+    count += try coarsen(retention, limit, connection)
     _ = try connection.run(PostgresStatement("COMMIT"), until: deadline)
     return count
+  }
+
+  /// Reduces old addresses of the audit log to networks.
+  private func coarsen(
+    _ retention: Retention, _ limit: Int64, _ connection: PostgresConnection
+  ) throws(PostgresFault) -> Int {
+    let find = PostgresStatement(
+      """
+      SELECT \(StoredAuditedAction.columns) FROM handstamp.audit
+      WHERE at < $1 AND address IS NOT NULL AND position('/' in address) = 0 ORDER BY at LIMIT $2
+      """, [.integer(retention.addressesBefore.milliseconds), .integer(limit)], isFrequent: false)
+    let old: [StoredAuditedAction]
+    do { old = try results([find], connection)[0].records(StoredAuditedAction.self) } catch let fault as PostgresFault {
+      throw fault
+    } catch { throw .refused(state: "XX000", message: "\(error)") }
+    _ = try results(
+      old.map { entry in
+        PostgresStatement(
+          "UPDATE handstamp.audit SET address = $1 WHERE id = $2", [.text(entry.audited.network), .integer(entry.id)])
+      }, connection)
+    return old.count
   }
 
   private func oldest(of log: String, before time: UnixTime, _ limit: Int64) -> PostgresStatement {

@@ -107,11 +107,25 @@ extension PostgresRegistryStore {
   }
 
   @concurrent public func auditedActions(
-    after id: Int64, limit: Int
+    after id: Int64, about account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
-    try await records(
-      StoredAuditedAction.self, "audit", "WHERE id > $1 ORDER BY id LIMIT $2",
-      [.integer(id), .integer(Int64(max(limit, 0)))])
+    let values = [PostgresValue.integer(id), .integer(Int64(max(limit, 0)))]
+    guard let account else {
+      return try await records(StoredAuditedAction.self, "audit", "WHERE id > $1 ORDER BY id LIMIT $2", values)
+    }
+    guard !account.rawValue.utf8.contains(0) else { return [] }
+    return try await records(
+      StoredAuditedAction.self, "audit", "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2",
+      values + [.text(account.rawValue)])
+  }
+
+  @concurrent public func latestAuditedActions(
+    about account: AccountID, before id: Int64?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
+    guard !account.rawValue.utf8.contains(0) else { return [] }
+    return try await records(
+      StoredAuditedAction.self, "audit", "WHERE id < $1 AND account = $3 ORDER BY id DESC LIMIT $2",
+      [.integer(id ?? .max), .integer(Int64(max(limit, 0))), .text(account.rawValue)])
   }
 
   @concurrent public func events(
@@ -138,7 +152,7 @@ extension PostgresRegistryStore {
         (SELECT count(*) FROM handstamp.account WHERE closed_at IS NULL AND email IS NULL AND identity IS NULL),
         (SELECT count(*) FROM handstamp.session WHERE ended_at IS NULL),
         (SELECT count(*) FROM handstamp.session WHERE ended_at IS NOT NULL), (SELECT count(*) FROM handstamp.ticket),
-        (SELECT count(*) FROM handstamp.fact), (SELECT count(*) FROM handstamp.event),
+        (SELECT count(*) FROM handstamp.fact WHERE kind <> 'removal'), (SELECT count(*) FROM handstamp.event),
         (SELECT count(*) FROM handstamp.audit)
       """, isFrequent: false)
     return try await slowly(statement) { result throws(UnreadableRow) in

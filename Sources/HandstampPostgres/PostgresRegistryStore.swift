@@ -19,7 +19,7 @@ public final class PostgresRegistryStore: ServerStore {
   private let clock: ClockFile
   private let writers = Locked<[ObjectIdentifier: PostgresWriter]>([:])
 
-  public var endedAgain: Int { contents.endedAgain }
+  public var reapplied: Reapplied { contents.reapplied }
   public var replacements: Int { contents.replacements }
   public let unreadableEnds: Int
   /// Whether a pooler such as PgBouncer is between this server and the database. Then this server asks for new events several
@@ -57,13 +57,14 @@ public final class PostgresRegistryStore: ServerStore {
       try await replace(row, expecting)
       return []
     }
+    let removals = Removal.all(in: changes)
     let isLong = changes.contains { if case .moveTimes = $0 { true } else { false } }
     let outcome = try await exclusively(isLong ? .maintenance : .writing) {
       [self] lane, deadline throws(RegistryStoreError) in
       let transaction = PostgresTransaction(
         lane: lane, writer: writer(of: lane), deadline: deadline, patience: isLong ? pool.limit * 60 : pool.patience)
-      let outcome = try transaction.perform(changes, events)
-      try log(outcome.ends, changes)
+      let outcome = try transaction.perform(changes + removals.map { .putFact($0.fact) }, events)
+      try log(outcome.ends, removals, changes)
       return outcome.events
     }
     for note in changes.compactMap(\.clockNote) { contents.saw(note) }
@@ -94,9 +95,11 @@ public final class PostgresRegistryStore: ServerStore {
   }
 
   /// Writes what must survive the loss of the database to files.
-  private func log(_ ended: [LoggedEnd], _ changes: [RegistryChange]) throws(RegistryStoreError) {
+  private func log(
+    _ ended: [LoggedEnd], _ removals: [Removal], _ changes: [RegistryChange]
+  ) throws(RegistryStoreError) {
     do throws(RegistryOpenError) {
-      try ends.append(ended)
+      try ends.append(ended, removals)
       for note in changes.compactMap(\.clockNote) { try clock.write(note) }
     } catch { throw .unavailable("\(error)") }
   }

@@ -6,7 +6,7 @@ import HandstampStorage
 /// released migration is never changed.
 enum PostgresSchema {
   /// The statements of each version, the first one first.
-  static let migrations = [first, second, third]
+  static let migrations = [first, second, third, fourth]
   static var version: Int64 { Int64(migrations.count) }
 
   /// Held by the node that migrates the tables, or binds them to keys ("handstam" in ASCII).
@@ -32,6 +32,12 @@ enum PostgresSchema {
     CREATE UNIQUE INDEX session_device ON handstamp.session
       (account, device_id, (CASE WHEN pending IS NULL THEN ''::bytea ELSE id END)) WHERE ended_at IS NULL
     """,
+  ]
+
+  /// Finds the audited actions about an account, and those with whole addresses.
+  private static let fourth = [
+    "CREATE INDEX audit_account ON handstamp.audit (account, id) WHERE account IS NOT NULL",
+    "CREATE INDEX audit_address ON handstamp.audit (at) WHERE address IS NOT NULL AND position('/' in address) = 0",
   ]
 
   /// Texts compare by their bytes. Times and durations are milliseconds.

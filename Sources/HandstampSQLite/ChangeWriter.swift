@@ -49,9 +49,9 @@ struct ChangeWriter {
         ])
       if db.changesCount == 0 { throw try refusal(fact.id) }
     case .putFact(let fact): try put(fact)
-    case .removeFact(let id, let expecting):
-      try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(id.bytes), expecting])
-      if db.changesCount == 0 { throw try refusal(id) }
+    case .removeFact(let fact):
+      try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(fact.id.bytes), fact.revision])
+      if db.changesCount == 0 { throw try refusal(fact.id) }
     case .removeFacts(let kind, let subject):
       try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
     case .eraseDevices(let account):
@@ -113,8 +113,17 @@ struct ChangeWriter {
       """, times + [distance])
   }
 
-  /// Ends the sessions that the log lists as ended and the database as live. Returns how many.
-  func endAgain(_ ends: [LoggedEnd]) throws -> Int {
+  /// Ends and takes away what the log lists and the database still has.
+  func reapply(_ ends: [LoggedEnd], _ removals: [Removal]) throws -> Reapplied {
+    // The ends first, because devices are erased of ended sessions.
+    let sessions = try endAgain(ends)
+    var report = try RestoredRows(db: db).reapply(removals)
+    report.sessions = sessions
+    report.codes = try RestoredRows(db: db).voidCodes()
+    return report
+  }
+
+  private func endAgain(_ ends: [LoggedEnd]) throws -> Int {
     var count = 0
     for logged in ends {
       guard let account = try logged.livingAccount(in: db) else { continue }

@@ -17,9 +17,13 @@ final class GroupWriter: Sendable {
   private struct Job {
     var changes: [RegistryChange] = []
     var events: [RegistryEvent] = []
+    /// What the changes take away.
+    var removals: [Removal] = []
     /// `nil` for changes that are given.
     var choose: Choice?
     var done: CheckedContinuation<Result<[StoredEvent], RegistryStoreError>, Never>
+
+    var isLogged: Bool { !removals.isEmpty || changes.contains { $0.endedSession != nil } }
   }
 
   private struct Queue {
@@ -127,9 +131,11 @@ final class GroupWriter: Sendable {
     _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ ended: [LoggedEnd]
   ) -> [Result<[StoredEvent], RegistryStoreError>] {
     var results = results
-    do throws(RegistryOpenError) { try ends?.append(ended) } catch {
-      // The database has these ends; the log gets them with the next end or at the next start.
-      for (index, job) in jobs.enumerated() where job.changes.contains(where: { $0.endedSession != nil }) {
+    var removals: [Removal] = []
+    for case (let job, .success) in zip(jobs, results) { removals += job.removals }
+    do throws(RegistryOpenError) { try ends?.append(ended, removals) } catch {
+      // The database has these entries; the log gets them with the next ones or at the next start.
+      for (index, job) in jobs.enumerated() where job.isLogged {
         results[index] = .failure(.unavailable("\(error)"))
       }
     }
@@ -148,17 +154,19 @@ final class GroupWriter: Sendable {
       // A row that cannot be read fails its own write, and not those of others.
       do { (job.changes, job.events) = try choose(db) } catch { return .failure(.trouble(error)) }
     }
+    if ends != nil { job.removals = Removal.all(in: job.changes) }
+    let changes = job.changes + job.removals.map { .putFact($0.fact) }
     let writer = ChangeWriter(db: db)
     // A single statement is atomic by itself.
-    if job.changes.count + job.events.count <= 1 {
-      do { return .success(try writer.write(job.changes, job.events)) } catch let answer as RegistryStoreError {
+    if changes.count + job.events.count <= 1 {
+      do { return .success(try writer.write(changes, job.events)) } catch let answer as RegistryStoreError {
         return .failure(answer)
       }
     }
     var result = Result<[StoredEvent], RegistryStoreError>.success([])
     try db.inSavepoint {
       do {
-        result = .success(try writer.write(job.changes, job.events))
+        result = .success(try writer.write(changes, job.events))
         return .commit
       } catch let answer as RegistryStoreError {
         result = .failure(answer)

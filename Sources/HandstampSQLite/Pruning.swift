@@ -42,7 +42,23 @@ struct Pruning {
     let audit = try delete(
       "DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT ?) AND at < ?",
       [limit, retention.auditBefore.milliseconds])
-    return events + owners.count + guests + oneTimeTokens + facts + audit
+    return events + owners.count + guests + oneTimeTokens + facts + audit + (try coarsen(retention, limit))
+  }
+
+  /// Reduces old addresses of the audit log to networks.
+  private func coarsen(_ retention: Retention, _ limit: Int) throws -> Int {
+    let old = try Row.fetchAll(
+      try db.cachedStatement(
+        sql: """
+          SELECT \(StoredAuditedAction.columns) FROM audit
+          WHERE at < ? AND address IS NOT NULL AND instr(address, '/') = 0 ORDER BY at LIMIT ?
+          """), arguments: [retention.addressesBefore.milliseconds, limit]
+    ).map(StoredAuditedAction.init(row:))
+    for entry in old {
+      try db.cachedStatement(sql: "UPDATE audit SET address = ? WHERE id = ?")
+        .execute(arguments: [entry.audited.network, entry.id])
+    }
+    return old.count
   }
 
   private func delete(_ sql: String, _ arguments: StatementArguments) throws -> Int {

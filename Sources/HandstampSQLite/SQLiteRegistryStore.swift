@@ -20,10 +20,8 @@ public final class SQLiteRegistryStore: ServerStore {
   /// The highest revision of the clock note seen by this store.
   private let newestNote = Locked<Int64>(-1)
 
-  /// How many sessions were ended again from the log of ended sessions at opening, after an older copy of the database was
-  /// restored.
-  public let endedAgain: Int
-  /// How many lines of the log of ended sessions could not be read.
+  public let reapplied: Reapplied
+  /// How many lines of the log could not be read.
   public let unreadableEnds: Int
 
   /// Opens the database at `path` and migrates its tables. Refuses a database that belongs to other keys.
@@ -33,8 +31,8 @@ public final class SQLiteRegistryStore: ServerStore {
   ///     database and keys that were in use, every client's token would be refused permanently.
   ///   - clockFile: the path of a file that also holds the last clock note, so that the time of a restored copy of the
   ///     database is not mistaken for the current time. `nil` disables it.
-  ///   - endLog: the path of the log of ended sessions, which is created if it is missing. If `nil`, there is no log, and
-  ///     restoring an older copy of the database revives sessions that ended since.
+  ///   - endLog: the path of the log of ended sessions and other removals, which is created if it is missing. If `nil`, there
+  ///     is no log, and restoring an older copy of the database brings back what was ended or taken away since.
   public convenience init(
     path: String, keys: ServerKeys, creating: Bool = false, clockFile: String? = nil, endLog: String? = nil
   ) throws(RegistryOpenError) {
@@ -55,6 +53,7 @@ public final class SQLiteRegistryStore: ServerStore {
     ends = endLog.map { EndLog(path: $0, instance: keys.instance) }
     let clock = clockFile.map { ClockFile(path: $0, instance: keys.instance) }
     let (logged, known): (EndLog.Contents, [LoggedEnd])
+    let removals: [FactID: Removal]
     do {
       if !creating { try SQLiteRegistryStore.requireBound(path, within: patience) }
       pool = try DatabasePool(path: path, configuration: SQLiteRegistryStore.configuration(patience))
@@ -71,11 +70,17 @@ public final class SQLiteRegistryStore: ServerStore {
       try pool.write { db in try Schema.bind(db, to: keys, path: path) }
       logged = try ends?.read() ?? EndLog.Contents()
       // Read without blocking the writes of other servers: there may be many entries, and only a few matter.
-      let (living, all) = try pool.read { [ends = logged.ends] db in
-        (try ends.filter { try $0.livingAccount(in: db) != nil }, endLog == nil ? [] : try LoggedEnd.all(in: db))
+      let living: [LoggedEnd]
+      (living, known, removals) = try pool.read { [ends = logged.ends] db in
+        guard endLog != nil else { return ([], [], [:]) }
+        return (
+          try ends.filter { try $0.livingAccount(in: db) != nil }, try LoggedEnd.all(in: db), try Removal.all(in: db)
+        )
       }
-      known = all
-      endedAgain = living.isEmpty ? 0 : try pool.write { db in try ChangeWriter(db: db).endAgain(living) }
+      let missing = Removal.missing(of: logged.removals, from: removals, at: .systemTime)
+      reapplied =
+        living.isEmpty && missing.isEmpty
+        ? Reapplied() : try pool.write { db in try ChangeWriter(db: db).reapply(living, missing) }
       if let kept = try clock?.read() {
         try pool.write { db in try ChangeWriter(db: db).catchUp(with: kept) }
       }
@@ -91,8 +96,10 @@ public final class SQLiteRegistryStore: ServerStore {
       throw .unavailable("cannot open \(path)")
     }
     unreadableEnds = logged.unreadable.count
-    // Add the ends that a crash kept out of the log, and those from before there was a log.
-    try ends?.append(Array(Set(known).subtracting(logged.ends)).sorted { $0.end.at < $1.end.at })
+    // Add what a crash kept out of the log, and what is from before there was a log.
+    try ends?.append(
+      Set(known).subtracting(logged.ends).sorted { $0.end.at < $1.end.at },
+      Array(Set(removals.values).subtracting(logged.removals)).latest.filter { $0.counts(at: .systemTime) })
     place = DatabasePlace(path: path)
     guard FileIdentity(path: path) == identity else { throw .unavailable("\(path) was replaced during opening") }
     writer = GroupWriter(pool, at: place, clock: clock, ends: ends, checkpointer: checkpointer)
@@ -141,6 +148,13 @@ public final class SQLiteRegistryStore: ServerStore {
       try checkpoint.get()
       if let trouble { throw trouble }
     } catch { throw .trouble(error) }
+  }
+
+  /// Deletes the codes of a restored database, also if the log knows of nothing that was taken away since.
+  func voidingCodes() throws -> Reapplied {
+    var report = reapplied
+    report.codes += try pool.write { db in try RestoredRows(db: db).voidCodes() }
+    return report
   }
 
   /// Refuses further writes.
@@ -248,12 +262,26 @@ public final class SQLiteRegistryStore: ServerStore {
   }
 
   @concurrent public func auditedActions(
-    after id: Int64, limit: Int
+    after id: Int64, about account: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
+    guard let account else { return try await audited("WHERE id > ? ORDER BY id LIMIT ?", [id, max(limit, 0)]) }
+    return try await audited(
+      "WHERE id > ? AND account = ? ORDER BY id LIMIT ?", [id, account.rawValue, max(limit, 0)])
+  }
+
+  @concurrent public func latestAuditedActions(
+    about account: AccountID, before id: Int64?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
+    try await audited(
+      "WHERE id < ? AND account = ? ORDER BY id DESC LIMIT ?", [id ?? .max, account.rawValue, max(limit, 0)])
+  }
+
+  private func audited(
+    _ condition: String, _ arguments: StatementArguments
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
     try await read { db in
-      let sql = "SELECT \(StoredAuditedAction.columns) FROM audit WHERE id > ? ORDER BY id LIMIT ?"
-      return try Row.fetchAll(try db.cachedStatement(sql: sql), arguments: [id, max(limit, 0)])
-        .map(StoredAuditedAction.init(row:))
+      let statement = try db.cachedStatement(sql: "SELECT \(StoredAuditedAction.columns) FROM audit \(condition)")
+      return try Row.fetchAll(statement, arguments: arguments).map(StoredAuditedAction.init(row:))
     }
   }
 
@@ -265,7 +293,8 @@ public final class SQLiteRegistryStore: ServerStore {
         guests: try count("account WHERE closed_at IS NULL AND email IS NULL AND identity IS NULL"),
         liveSessions: try count("session WHERE ended_at IS NULL"),
         endedSessions: try count("session WHERE ended_at IS NOT NULL"), oneTimeTokens: try count("ticket"),
-        facts: try count("fact"), events: try count("event"), auditedActions: try count("audit"))
+        facts: try count("fact WHERE kind <> 'removal'"), events: try count("event"), auditedActions: try count("audit")
+      )
     }
   }
 

@@ -30,6 +30,9 @@ enum Schema {
     migrator.registerMigration("7") { db in
       try db.execute(sql: seventh)
     }
+    migrator.registerMigration("8") { db in
+      try db.execute(sql: eighth)
+    }
     return migrator
   }
 
@@ -194,6 +197,12 @@ enum Schema {
     DROP INDEX session_device;
     CREATE UNIQUE INDEX session_device ON session
       (account, device_id, CASE WHEN pending IS NULL THEN x'' ELSE id END) WHERE ended_at IS NULL;
+    """
+
+  /// Finds the audited actions about an account, and those with whole addresses.
+  private static let eighth = """
+    CREATE INDEX audit_account ON audit (account, id) WHERE account IS NOT NULL;
+    CREATE INDEX audit_address ON audit (at) WHERE address IS NOT NULL AND instr(address, '/') = 0;
     """
 
   /// Brings the addresses of accounts into Unicode's normalization form C. If that is another account's address, both keep theirs.

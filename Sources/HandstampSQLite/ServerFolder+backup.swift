@@ -10,8 +10,8 @@ import HandstampSupport
 public enum RestoredBackup: Sendable, Hashable {
   /// Everything, to a folder that had no server's data.
   case everything
-  /// Only the database. Sessions that ended since the backup were ended again; the former database is at `former`.
-  case database(endedAgain: Int, former: String?)
+  /// Only the database. What was taken away since the backup was taken away again; the former database is at `former`.
+  case database(Reapplied, former: String?)
 }
 
 extension ServerFolder {
@@ -50,8 +50,8 @@ extension ServerFolder {
     }
   }
 
-  /// Restores a backup: everything if the folder has no server's data, otherwise only the database, so that sessions that ended
-  /// since the backup stay ended. No server may be running. The former database is kept.
+  /// Restores a backup: everything if the folder has no server's data, otherwise only the database, so that what ended or was
+  /// taken away since the backup does not come back. No server may be running. The former database is kept.
   ///
   /// - Parameter keys: the keys, if they are stored outside the folder.
   public func restore(from backup: String, keys: ServerKeys? = nil) throws(BackupError) -> RestoredBackup {
@@ -81,18 +81,18 @@ extension ServerFolder {
       }
       guard keys.instance == instance else { throw BackupError.otherServer(path: backup) }
       let former = try setAside()
-      let endedAgain: Int
+      let reapplied: Reapplied
       do {
         try PrivateFile.copy("\(backup)/\(ServerFolder.database)", to: databasePath)
-        // Ends the sessions again that the log has, and reads the clock's file.
+        // Takes away again what the log has, and reads the clock's file.
         let store = try store(keys, creating: false)
-        endedAgain = store.endedAgain
+        reapplied = try store.voidingCodes()
         try store.close()
       } catch {
         if let former { try putBack(former) }
         throw error
       }
-      return isNew ? .everything : .database(endedAgain: endedAgain, former: former)
+      return isNew ? .everything : .database(reapplied, former: former)
     } catch { throw BackupError(error) }
   }
 

@@ -44,15 +44,31 @@ extension LoggedEnd {
   }
 }
 
-/// The log of ended sessions, in a file outside the database, so that restoring an older copy of the database revives no
-/// session that was signed out since.
+extension Removal {
+  private static let mark = "removal "
+
+  /// The entry as one line, including the newline.
+  var line: String { "\(Removal.mark)\(PayloadCoding.text(self))\n" }
+
+  /// Parses a ``line`` without the newline. Returns `nil` for anything else.
+  init?(line: Substring) {
+    guard line.hasPrefix(Removal.mark),
+      let removal = PayloadCoding.value(Removal.self, String(line.dropFirst(Removal.mark.count)))
+    else { return nil }
+    self = removal
+  }
+}
+
+/// The log of ended sessions and other removals, in a file outside the database, so that restoring an older copy of the database
+/// brings back nothing that was signed out or taken away since.
 ///
-/// A text file: a line with the instance, then one line per end. Entries are only appended; a rewrite drops those that are no
+/// A text file: a line with the instance, then one line per entry. Entries are only appended; a rewrite drops those that are no
 /// longer needed. Several processes may append to one log.
 package final class EndLog: Sendable {
   /// The contents of a log.
   package struct Contents {
     package var ends: [LoggedEnd] = []
+    package var removals: [Removal] = []
     /// Invalid lines, which were truncated or changed.
     package var unreadable: [Substring] = []
     package init() {}
@@ -64,7 +80,7 @@ package final class EndLog: Sendable {
 
   private struct State {
     /// The entries that could not be written yet.
-    var waiting: [LoggedEnd] = []
+    var waiting: [String] = []
     /// The size, in bytes, above which the log is rewritten.
     var limit = EndLog.least
   }
@@ -84,11 +100,13 @@ package final class EndLog: Sendable {
     return try contents(of: data)
   }
 
-  /// Durably appends ends, including those that could not be written before. May be called concurrently.
-  package func append(_ ends: [LoggedEnd]) throws(RegistryOpenError) {
+  /// Durably appends entries, including those that could not be written before. May be called concurrently.
+  package func append(_ ends: [LoggedEnd], _ removals: [Removal] = []) throws(RegistryOpenError) {
     let all = state.withLock { state in
       defer { state.waiting = [] }
-      return state.waiting + ends
+      // Former entries of a deleted account have its address.
+      if removals.contains(where: \.erases) { state.limit = 0 }
+      return state.waiting + ends.map(\.line) + removals.map(\.line)
     }
     guard !all.isEmpty else { return }
     do throws(RegistryOpenError) { try write(all) } catch {
@@ -97,7 +115,7 @@ package final class EndLog: Sendable {
     }
   }
 
-  private func write(_ ends: [LoggedEnd]) throws(RegistryOpenError) {
+  private func write(_ lines: [String]) throws(RegistryOpenError) {
     try withLog { file throws(RegistryOpenError) in
       // A line truncated by a crash must not swallow the next one.
       let size = lseek(file, 0, SEEK_END)
@@ -105,12 +123,12 @@ package final class EndLog: Sendable {
       let isCut = size > 0 && pread(file, &last, 1, size - 1) == 1 && last != UInt8(ascii: "\n")
       // An empty log was created by hand, or truncated by log rotation.
       let start = size == 0 ? title : isCut ? "\n" : ""
-      try PrivateFile.append(Data((start + ends.map(\.line).joined()).utf8), to: file, path)
+      try PrivateFile.append(Data((start + lines.joined()).utf8), to: file, path)
     }
   }
 
-  /// Rewrites a log that has doubled in size since the last rewrite, without the entries of sessions that would have expired at
-  /// `now`.
+  /// Rewrites a log that has doubled in size since the last rewrite, without the entries that are no longer needed at `now`:
+  /// of sessions that would have expired, and removals that are old or have a successor.
   package func compact(now: UnixTime) throws(RegistryOpenError) {
     let size = PrivateFile.size(path) ?? 0
     guard size > state.withLock({ $0.limit }) else { return }
@@ -118,7 +136,8 @@ package final class EndLog: Sendable {
       guard let (data, _) = try PrivateFile.read(path, limit: .max) else { return }
       let found = try contents(of: data)
       let kept = found.ends.filter { $0.expiry.map { $0 > now } ?? true }.map(\.line)
-      let lines = found.unreadable.map { $0 + "\n" } + kept
+      let removals = found.removals.latest.filter { $0.counts(at: now) }.map(\.line)
+      let lines = found.unreadable.map { $0 + "\n" } + removals + kept
       try PrivateFile.replace(path, Data((title + lines.joined()).utf8))
     }
     let left = PrivateFile.size(path) ?? 0
@@ -134,11 +153,19 @@ package final class EndLog: Sendable {
       lines.removeFirst()
     } else {
       // A log without its first line may have been edited by hand; one with another first line belongs to another server.
-      guard lines.first.map({ LoggedEnd(line: $0) != nil }) ?? data.isEmpty else { throw .endLogForeign(path: path) }
+      guard lines.first.map({ LoggedEnd(line: $0) != nil || Removal(line: $0) != nil }) ?? data.isEmpty else {
+        throw .endLogForeign(path: path)
+      }
     }
     var contents = Contents()
     for line in lines where !line.isEmpty {
-      if let end = LoggedEnd(line: line) { contents.ends.append(end) } else { contents.unreadable.append(line) }
+      if let end = LoggedEnd(line: line) {
+        contents.ends.append(end)
+      } else if let removal = Removal(line: line) {
+        contents.removals.append(removal)
+      } else {
+        contents.unreadable.append(line)
+      }
     }
     return contents
   }

@@ -3,10 +3,9 @@ public import HandstampRegistry
 
 /// A registry store together with what its operator needs to know of it.
 public protocol ServerStore: RegistryStore {
-  /// How many sessions were ended again from the log of ended sessions at opening, after an older copy of the database was
-  /// restored.
-  var endedAgain: Int { get }
-  /// How many lines of the log of ended sessions could not be read.
+  /// What was taken away again from the log beside the database at opening, after an older copy of the database was restored.
+  var reapplied: Reapplied { get }
+  /// How many lines of that log could not be read.
   var unreadableEnds: Int { get }
 
   /// Reads the whole database and checks it, which takes long on a large one.

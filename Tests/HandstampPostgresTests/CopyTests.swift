@@ -171,7 +171,7 @@ import Testing
     let store = try await database.node(other.path).open().store
     store.release()
     await #expect(throws: RegistryOpenError.self) { try await move() }
-    #expect(try server.open().store.endedAgain == 0)
+    #expect(try server.open().store.reapplied.sessions == 0)
   }
 
   /// A store that cannot be written after some batches.

@@ -56,7 +56,7 @@ import Testing
       try await group.waitForAll()
     }
     #expect(try await stores[0].lastEventID() == last)
-    #expect(try await stores[1].auditedActions(after: 0, limit: 999).map(\.id) == Array(1...150))
+    #expect(try await stores[1].auditedActions(after: 0, about: nil, limit: 999).map(\.id) == Array(1...150))
     for store in stores { store.release() }
   }
 

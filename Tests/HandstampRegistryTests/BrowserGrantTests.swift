@@ -121,7 +121,7 @@ import Testing
     }
     #expect(outcome.ended.count == 1)
     #expect(try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count == 1)
-    let actions = try await registry.store.auditedActions(after: 0, limit: 10)
+    let actions = try await registry.store.auditedActions(after: 0, about: nil, limit: 10)
     #expect(actions.map(\.audited.action).last == AuditedAction.Kind.theftDetected.rawValue)
   }
 }

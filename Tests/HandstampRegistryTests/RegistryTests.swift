@@ -165,7 +165,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     let new = try await world.signIn(kind: .plain)
     let first = try await world.successor(of: new.refreshToken, key: nil)
     #expect(try await world.successor(of: new.refreshToken, key: nil, now: after(.seconds(120))) == first)
-    let audited = try await world.store.auditedActions(after: 0, limit: 10).map(\.audited.action)
+    let audited = try await world.store.auditedActions(after: 0, about: nil, limit: 10).map(\.audited.action)
     #expect(audited == ["account.created", "session.began", "session.refresh_repeated"])
     let late = try await world.refresh(new.refreshToken, key: nil, now: after(.milliseconds(120_001)))
     #expect(outline(late) == "theft replayed")

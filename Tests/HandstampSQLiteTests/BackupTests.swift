@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import HandstampCore
 import HandstampRegistry
+import HandstampStorage
 import Testing
 
 @testable import HandstampSQLite
@@ -16,6 +17,12 @@ import Testing
   init() throws {
     folder = try Folder()
     backups = try Folder()
+  }
+
+  func ended(_ count: Int) -> Reapplied {
+    var reapplied = Reapplied()
+    reapplied.sessions = count
+    return reapplied
   }
 
   /// Fills the folder with an account and two sessions.
@@ -85,7 +92,7 @@ import Testing
     _ = try await store.write([.endSession(session(1).id, later), .createSession(session(3))], events: [])
     try store.close()
     let former = folder.server.databasePath + ".former-1"
-    #expect(try folder.server.restore(from: target) == .database(endedAgain: 1, former: former))
+    #expect(try folder.server.restore(from: target) == .database(ended(1), former: former))
     let restored = try folder.server.open().store
     #expect(try await restored.session(session(1).id)?.end == later)
     #expect(try await restored.session(session(2).id)?.end == nil)
@@ -96,9 +103,9 @@ import Testing
     try Data("junk".utf8).write(to: URL(fileURLWithPath: folder.server.databasePath))
     #expect(
       try folder.server.restore(from: target)
-        == .database(endedAgain: 1, former: folder.server.databasePath + ".former-2"))
+        == .database(ended(1), former: folder.server.databasePath + ".former-2"))
     try FileManager.default.removeItem(atPath: folder.server.databasePath)
-    #expect(try folder.server.restore(from: target) == .database(endedAgain: 1, former: nil))
+    #expect(try folder.server.restore(from: target) == .database(ended(1), former: nil))
   }
 
   @Test func `that cannot be opened in its place leaves the former database there`() async throws {

@@ -66,7 +66,7 @@ import Testing
   @Test func `ends sessions again that an older database shows as live`() async throws {
     try restore(try await endAfterCopy())
     try await withStore { store in
-      #expect(store.endedAgain == 2)
+      #expect(store.reapplied.sessions == 2)
       #expect(store.unreadableEnds == 0)
       let rows = [try await store.session(session(1).id), try await store.session(session(2).id)]
       #expect(rows.map { $0?.end?.reason } == [.signedOut, .revoked])
@@ -77,7 +77,7 @@ import Testing
       #expect(events.map(\.event.kind) == [.sessionRevoked, .sessionRevoked])
       #expect(Set(events.map(\.event.session)) == [session(1).id, session(2).id])
     }
-    #expect(try await withStore { $0.endedAgain } == 0)
+    #expect(try await withStore { $0.reapplied.sessions } == 0)
   }
 
   @Test func `is written before an end is acknowledged`() async throws {
@@ -116,10 +116,10 @@ import Testing
     let whole = try text()
     // As after a crash between the two writes, to the database and to the log, or with a database older than the log.
     try FileManager.default.removeItem(atPath: log)
-    try await withStore { #expect($0.endedAgain == 0) }
+    try await withStore { #expect($0.reapplied.sessions == 0) }
     #expect(Set(try text().split(separator: "\n")) == Set(whole.split(separator: "\n")))
     try restore(files)
-    try await withStore { #expect($0.endedAgain == 2) }
+    try await withStore { #expect($0.reapplied.sessions == 2) }
   }
 
   @Test func `may be truncated, or damaged in the middle`() async throws {
@@ -131,7 +131,7 @@ import Testing
     try setText(lines.joined(separator: "\n"))
     try restore(files)
     try await withStore { store in
-      #expect(store.endedAgain == 1)
+      #expect(store.reapplied.sessions == 1)
       #expect(store.unreadableEnds == 1)
       // A truncated line does not swallow the next one.
       _ = try await store.write(
@@ -165,7 +165,7 @@ import Testing
     try setText("\(session(1).id) 1800000010000 - signed_out\n\(session(2).id) 1800000010000 - abducted\n")
     try restore(files)
     try await withStore { store in
-      #expect(store.endedAgain == 2)
+      #expect(store.reapplied.sessions == 2)
       let row = try #require(try await store.session(session(2).id))
       #expect(row.end?.reason == .rejected)
     }

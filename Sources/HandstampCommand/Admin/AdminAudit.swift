@@ -87,8 +87,12 @@ struct AdminAudit: AsyncParsableCommand {
 
   struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "export", abstract: "print all entries as JSON, one object per line",
-      discussion: "to continue later, pass the last id to --after")
+      commandName: "export", abstract: "print all entries, one per line, as JSON or for a SIEM",
+      discussion: "to continue later, pass the last id (in CEF, externalId) to --after")
+
+    enum Format: String, ExpressibleByArgument, CaseIterable { case json, cef }
+
+    @Option(help: "json, or cef: ArcSight's Common Event Format") var format = Format.json
 
     @Option(help: "print those after this ID") var after: Int64 = 0
     @OptionGroup var options: AdminOptions
@@ -100,7 +104,7 @@ struct AdminAudit: AsyncParsableCommand {
         while case let page = try await administration.auditedActions(after: last, limit: Administration.mostRows),
           let end = page.last
         {
-          for entry in page { Terminal.out(bytes: entry.jsonLine + [10]) }
+          for entry in page { Terminal.out(bytes: (format == .json ? entry.jsonLine : entry.cefLine) + [10]) }
           last = end.id
         }
       }

@@ -52,11 +52,14 @@ struct AdminDatabase: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "restore", abstract: "restore a backup, while no server runs",
       discussion: """
-        to an empty or missing data folder: everything; sessions that ended since the backup are live again
-        to a server's data folder: only the database, and sessions that ended since the backup are ended again; keys, ends.log
-        and clock stay, and the former database is kept beside it
-        with --database: after PostgreSQL itself was restored to an earlier time, ends again what the node of this data folder has
-        ended since; run it with the folder of each node before any server starts
+        to an empty or missing data folder: everything; sessions that ended since the backup are live again, and what was taken
+        away since is back: accounts, passkeys, consents, former passwords and addresses
+        to a server's data folder: only the database; ends.log has what ended or was taken away since the backup, and that is
+        taken away again; a password that was changed since is removed: its owner sets one with a mailed code; keys, ends.log and
+        clock stay, and the former database is kept beside it
+        with --database: after PostgreSQL itself was restored to an earlier time, does the same with the ends.log of this node;
+        run it with the folder of each node before any server starts
+        codes that were mailed or shown before the backup are void
         """)
 
     @Argument(help: "folder with the backup; for PostgreSQL none") var folder: String?
@@ -68,8 +71,28 @@ struct AdminDatabase: AsyncParsableCommand {
       /// `everything`, `database` or `postgresql`.
       var restored: String
       var endedAgain: Int?
+      /// What was taken away again, by kind.
+      var takenAway: [String: Int]?
+      /// The accounts without a password, because it was changed since.
+      var lostPasswords: [LostPassword]?
       /// The path of the former database.
       var former: String?
+
+      struct LostPassword: Encodable {
+        var account: String
+        var confirmedAddress: Bool
+      }
+
+      init(_ restored: String, _ reapplied: Reapplied? = nil, former: String? = nil) {
+        self.restored = restored
+        self.former = former
+        guard let reapplied else { return }
+        endedAgain = reapplied.sessions
+        takenAway = Dictionary(reapplied.counts.map { ($0.name, $0.count) }, uniquingKeysWith: { $1 })
+        lostPasswords = reapplied.lostPasswords.map {
+          LostPassword(account: $0.account.rawValue, confirmedAddress: $0.hasConfirmedAddress)
+        }
+      }
     }
 
     func run() async throws {
@@ -85,21 +108,43 @@ struct AdminDatabase: AsyncParsableCommand {
       }
       data.giveFilesToOwner()
       try await data.open { store, _ throws(Refusal) in try await store.audit(.restored) }
-      var answer = Answer(restored: "everything")
-      if case .database(let endedAgain, let former) = result {
-        answer = Answer(restored: "database", endedAgain: endedAgain, former: former)
-      }
-      if output.json { return answer.writeLine() }
       switch result {
       case .everything:
+        if output.json { return Answer("everything").writeLine() }
         Terminal.say("restored everything to \(data.path)")
         Terminal.say(
-          "sessions that ended since the backup are live again; to end all: handstamp admin sessions end --everyone")
-      case .database(let endedAgain, let former):
-        Terminal.say("restored the database of \(data.path), ended \(endedAgain) session(s) again")
+          "sessions that ended since the backup are live again, and what was taken away since is back; to end all sessions:"
+            + " handstamp admin sessions end --everyone")
+      case .database(let reapplied, let former):
+        if output.json { return Answer("database", reapplied, former: former).writeLine() }
+        Terminal.say("restored the database of \(data.path)")
+        say(reapplied)
         if let former { Terminal.say("the former database is \(former)") }
       }
     }
+
+    /// Says what was taken away again, and whose passwords are gone.
+    private func say(_ reapplied: Reapplied) {
+      Terminal.say("ended \(reapplied.sessions) session(s) again")
+      let others = reapplied.counts.filter { $0.name != "ended_sessions" }
+      guard !others.isEmpty else { return }
+      Terminal.say(
+        "took away again: "
+          + others.map { "\($0.count) \($0.name.replacing("_", with: " "))" }.joined(separator: ", "))
+      guard !reapplied.lostPasswords.isEmpty else { return }
+      Terminal.say("these accounts have no password, because it was changed since the backup:")
+      for lost in reapplied.lostPasswords.prefix(Restore.shown) {
+        Terminal.say(
+          lost.hasConfirmedAddress
+            ? "  \(lost.account): its owner sets one with a mailed code"
+            : "  \(lost.account), whose address was never confirmed: handstamp admin accounts take-back \(lost.account)"
+        )
+      }
+      let more = reapplied.lostPasswords.count - Restore.shown
+      if more > 0 { Terminal.say("  and \(more) more; --json lists all") }
+    }
+
+    private static let shown = 50
 
     private func endAgain(_ data: AdminFolder) async throws(Refusal) {
       guard folder == nil else {
@@ -108,17 +153,17 @@ struct AdminDatabase: AsyncParsableCommand {
           hint: "restore it, then run this command without a folder")
       }
       let hasLog = PrivateFile.exists(data.path + "/ends.log")
-      let count = try await data.open { store, _ throws(Refusal) in
+      let reapplied = try await data.open { store, _ throws(Refusal) in
         try await store.audit(.restored)
-        return store.store.endedAgain
+        return store.store.reapplied
       }
-      if output.json { return Answer(restored: "postgresql", endedAgain: count).writeLine() }
-      Terminal.say(
-        "ended \(count) session(s) again that this node had ended; run it with the data folder of each other node")
+      if output.json { return Answer("postgresql", reapplied).writeLine() }
+      say(reapplied)
+      Terminal.say("that is what this node knew of; run it with the data folder of each other node")
       guard !hasLog else { return }
       Terminal.say(
-        "this folder had no ends.log: sessions that a node with it has ended are live again; to end all: handstamp admin"
-          + " sessions end --everyone")
+        "this folder had no ends.log: sessions that a node with it has ended are live again, and what it took away is back; to end"
+          + " all sessions: handstamp admin sessions end --everyone")
     }
   }
 
@@ -173,7 +218,7 @@ struct AdminDatabase: AsyncParsableCommand {
         Answer.Item(
           ok: unreadable == 0,
           text: unreadable == 0
-            ? "the log of ended sessions is readable" : "\(unreadable) unreadable line(s) in ends.log"))
+            ? "ends.log is readable" : "\(unreadable) unreadable line(s) in ends.log"))
       do throws(Refusal) {
         let ids = try SigningKeyRing.locked(in: folder.path) { $0.keys.ids }
         items.append(Answer.Item(ok: true, text: "\(ids.count) signing key(s)"))

@@ -65,6 +65,7 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.mailFrom.help) var mailFrom: String?
   @Option(help: ServeSetting.mailLink.help) var mailLink: String?
   @Option(help: ServeSetting.browserIdleLimit.help) var browserIdleLimit: String?
+  @Option(help: ServeSetting.guestIdleLimit.help) var guestIdleLimit: String?
   @Option(help: ServeSetting.browserAbsoluteLimit.help) var browserAbsoluteLimit: String?
   @Option(help: ServeSetting.webOrigins.help) var webOrigins: String?
   @Option(help: ServeSetting.passkeyDomain.help) var passkeyDomain: String?
@@ -82,6 +83,7 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.keysFile.help) var keysFile: String?
   @Option(help: ServeSetting.adminTokenFile.help) var adminTokenFile: String?
   @Option(help: ServeSetting.auditRetention.help) var auditRetention: String?
+  @Option(help: ServeSetting.addressRetention.help) var addressRetention: String?
   @Option(help: ServeSetting.metricsAddress.help) var metricsAddress: String?
   @Option(help: ServeSetting.shutdownDelay.help) var shutdownDelay: String?
   @Option(help: ServeSetting.logLevel.help) var logLevel: String?
@@ -103,14 +105,15 @@ struct Serve: AsyncParsableCommand {
       .breachedPasswords: breachedPasswords, .rateLimits: rateLimits, .mailFolder: mailFolder, .sendmail: sendmail,
       .smtp: smtp, .smtpUser: smtpUser, .smtpPasswordFile: smtpPasswordFile, .smtpCertificates: smtpCertificates,
       .smtpCleartext: smtpCleartext,
-      .browserIdleLimit: browserIdleLimit, .browserAbsoluteLimit: browserAbsoluteLimit, .webOrigins: webOrigins,
+      .browserIdleLimit: browserIdleLimit, .guestIdleLimit: guestIdleLimit, .browserAbsoluteLimit: browserAbsoluteLimit,
+      .webOrigins: webOrigins,
       .passkeyDomain: passkeyDomain,
       .siteName: siteName,
       .siteLogo: siteLogo, .accent: accent, .pages: pages,
       .mailFrom: mailFrom, .mailLink: mailLink, .notices: notices, .devicesLink: devicesLink, .clients: clients,
       .appConfig: appConfig,
       .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,
-      .adminTokenFile: adminTokenFile, .auditRetention: auditRetention,
+      .adminTokenFile: adminTokenFile, .auditRetention: auditRetention, .addressRetention: addressRetention,
       .metricsAddress: metricsAddress, .shutdownDelay: shutdownDelay, .logLevel: logLevel,
     ].compactMapValues { $0 }
   }
@@ -127,14 +130,14 @@ struct Serve: AsyncParsableCommand {
     let prometheus = PrometheusMetrics()
     let server = try await settings.server(
       store: store, keys: keys, logger: logger, metrics: prometheus, trustingClock: trustClock)
-    if store.endedAgain > 0 {
+    if !store.reapplied.isEmpty {
       logger.warning(
-        "Ended sessions again that a restored database listed as active",
-        metadata: ["handstamp.count": "\(store.endedAgain)"])
+        "Took away again what a restored database still had",
+        metadata: store.reapplied.counts.reduce(into: [:]) { $0["handstamp.\($1.name)"] = "\($1.count)" })
     }
     if store.unreadableEnds > 0 {
       logger.warning(
-        "Unreadable lines in the log of ended sessions", metadata: ["handstamp.count": "\(store.unreadableEnds)"])
+        "Unreadable lines in ends.log", metadata: ["handstamp.count": "\(store.unreadableEnds)"])
     }
     for warning in settings.warnings {
       logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])

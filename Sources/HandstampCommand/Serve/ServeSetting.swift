@@ -19,6 +19,7 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case idleLimit = "idle-limit"
   case absoluteLimit = "absolute-limit"
   case browserIdleLimit = "browser-idle-limit"
+  case guestIdleLimit = "guest-idle-limit"
   case browserAbsoluteLimit = "browser-absolute-limit"
   case maxSessions = "max-sessions"
   case reauthenticateAfter = "reauthenticate-after"
@@ -53,6 +54,7 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case adminToken = "admin-token"
   case adminTokenFile = "admin-token-file"
   case auditRetention = "audit-retention"
+  case addressRetention = "address-retention"
   case metricsAddress = "metrics-address"
   case shutdownDelay = "shutdown-delay"
   case logLevel = "log-level"
@@ -159,6 +161,10 @@ extension ServeSetting {
       Facts(
         about: "lifetime of access tokens, at most 24h", fallback: "10m", hint: ServeSetting.durations,
         shape: .duration, isReloaded: true)
+    case .guestIdleLimit:
+      Facts(
+        about: "end a guest's session after this long without use; its account is deleted when the session is",
+        fallback: "as idle-limit", hint: ServeSetting.durations, shape: .duration, isReloaded: true)
     case .browserIdleLimit:
       Facts(
         about: "end a browser's session after this long without use", fallback: "14d", hint: ServeSetting.durations,
@@ -321,6 +327,10 @@ extension ServeSetting {
       Facts(
         about: "how long to keep the audit log", fallback: "365d", hint: ServeSetting.durations, shape: .duration,
         isReloaded: true)
+    case .addressRetention:
+      Facts(
+        about: "how long the audit log keeps a client's whole IP address, of which then the network is left",
+        fallback: "30d", hint: ServeSetting.durations, shape: .duration, isReloaded: true)
     case .metricsAddress:
       Facts(
         about: "address and port of the page for Prometheus, e.g. 127.0.0.1:9464", fallback: "",

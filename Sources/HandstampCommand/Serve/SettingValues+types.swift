@@ -122,9 +122,11 @@ extension SettingValues {
       idleLimit: try duration(.idleLimit, upTo: longest) ?? standard.idleLimit,
       retention: try duration(.retention, upTo: longest) ?? standard.retention,
       auditRetention: try duration(.auditRetention, upTo: longest) ?? standard.auditRetention,
+      addressRetention: try duration(.addressRetention, upTo: longest) ?? standard.addressRetention,
       maxSessions: try number(.maxSessions, in: 1...1_000_000),
       browserAbsoluteLimit: try duration(.browserAbsoluteLimit, upTo: longest) ?? standard.browserAbsoluteLimit,
-      browserIdleLimit: try duration(.browserIdleLimit, upTo: longest) ?? standard.browserIdleLimit)
+      browserIdleLimit: try duration(.browserIdleLimit, upTo: longest) ?? standard.browserIdleLimit,
+      guestIdleLimit: try duration(.guestIdleLimit, upTo: longest))
   }
 
   func passkeys() throws(Refusal) -> PasskeyDomain {

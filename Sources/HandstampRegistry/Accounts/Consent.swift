@@ -68,6 +68,23 @@ extension Registry {
     return facts.filter { $0.expiresAt > now }.compactMap { Consent($0) }
   }
 
+  /// Returns which OAuth clients have access to an account, the oldest first: those that its owner allows something, and those that
+  /// have a live session alone, such as one of a device, with what it may do.
+  public func apps(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [Consent] {
+    let consents = try await consents(of: account, now: now)
+    var others: [String: Consent] = [:]
+    for row in try await sessions(of: account, now: now).sorted(by: { $0.createdAt < $1.createdAt }) {
+      guard let client = row.client, !consents.contains(where: { $0.client == client.id }) else { continue }
+      let known = others[client.id]
+      let (scopes, audiences) = (known?.scopes ?? [], known?.audiences ?? [])
+      others[client.id] = Consent(
+        client: client.id, name: client.id, scopes: scopes + client.scopes.filter { !scopes.contains($0) },
+        audiences: audiences + [client.audience].compactMap(\.self).filter { !audiences.contains($0) },
+        givenAt: known?.givenAt ?? row.createdAt)
+    }
+    return (consents + others.values).sorted { ($0.givenAt, $0.client) < ($1.givenAt, $1.client) }
+  }
+
   /// The change that remembers what the user allows, added to what was allowed before.
   ///
   /// - Parameter remembered: the consent that spared the user the question: if it was withdrawn since, the change fails.

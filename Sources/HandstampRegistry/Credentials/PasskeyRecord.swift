@@ -53,7 +53,8 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
   var fact: RegistryFact {
     RegistryFact(
       id: FactID(.passkey, id), kind: .passkey, subject: account.rawValue, payload: PayloadCoding.text(self),
-      createdAt: createdAt, expiresAt: createdAt.advanced(by: RegistryFact.forever))
+      createdAt: createdAt, expiresAt: createdAt.advanced(by: RegistryFact.forever),
+      revision: revision)
   }
 }
 

@@ -65,7 +65,7 @@ extension Registry {
           .expectSession(user.row.id),
           // Replaced, so that the last passkey and the password, or two passkeys, are not removed at the same time.
           .replaceAccount(record, expecting: record.revision),
-          .removeFact(passkey.fact.id, expecting: passkey.revision),
+          .removeFact(passkey.fact),
         ] + changed(.passkeyRemoved, .passkeyRemoved, of: account, passkey.name, now: now)
       do throws(RegistryStoreError) {
         _ = try await store.write(

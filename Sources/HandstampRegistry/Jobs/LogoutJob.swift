@@ -74,7 +74,7 @@ extension Registry {
   /// Ends the work for a job that was done, or that concerns no client.
   package func finish(_ claimed: ClaimedJob<LogoutJob>, now: UnixTime) async throws(RegistryError) {
     do throws(RegistryStoreError) {
-      _ = try await store.write([.removeFact(claimed.fact.id, expecting: claimed.fact.revision)], events: [])
+      _ = try await store.write([.removeFact(claimed.fact)], events: [])
     } catch {
       // Another worker has it by now.
       guard error == .conflict || error == .notFound else { throw RegistryError(error) }

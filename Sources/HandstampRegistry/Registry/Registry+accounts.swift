@@ -125,16 +125,11 @@ extension Registry {
   /// Permanently deletes an account in one write: erases its address, name, password, identity and devices, and ends all
   /// its sessions. The ID stays reserved and is never reused.
   public func deleteAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
-    let husk = AccountRecord(
-      id: record.id, email: nil, username: "", passwordHash: nil, createdAt: record.createdAt,
-      closedAt: record.closedAt ?? now)
     let event = RegistryEvent(kind: .accountPurged, account: record.id, at: now)
     return try await end(
       .accountClosed, now: now,
-      with: [
-        .replaceAccount(husk, expecting: record.revision), .removeFacts(.mail, subject: record.id.rawValue),
-        audited(.accountDeleted, account: record.id, at: now),
-      ] + TakeBack.everything.changes(of: record.id) + GuessSubject.forgetting(record),
+      with: [audited(.accountDeleted, account: record.id, at: now)] + RegistryChange.erasing(record, at: now)
+        + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
       events: [event]
     ) { () throws(RegistryStoreError) in
@@ -167,6 +162,18 @@ extension Registry {
     var changed = record
     changed.closedAt = nil
     return try await update(changed, with: [audited(.accountEnabled, account: record.id, at: now)])
+  }
+}
+
+extension RegistryChange {
+  /// The changes that erase what an account has, besides its sessions. The ID stays.
+  package static func erasing(_ record: AccountRecord, at time: UnixTime) -> [RegistryChange] {
+    let husk = AccountRecord(
+      id: record.id, email: nil, username: "", passwordHash: nil, createdAt: record.createdAt,
+      closedAt: record.closedAt ?? time)
+    return [
+      .replaceAccount(husk, expecting: record.revision), .removeFacts(.mail, subject: record.id.rawValue),
+    ] + TakeBack.everything.changes(of: record.id)
   }
 }
 

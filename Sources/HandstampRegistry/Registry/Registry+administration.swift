@@ -25,8 +25,22 @@ extension Registry {
   }
 
   /// Returns at most `limit` entries of the audit log after the one with that ID, in order.
-  public func auditedActions(after id: Int64 = 0, limit: Int) async throws(RegistryError) -> [StoredAuditedAction] {
-    try await reading { () throws(RegistryStoreError) in try await store.auditedActions(after: id, limit: limit) }
+  public func auditedActions(
+    after id: Int64 = 0, about account: AccountID? = nil, limit: Int
+  ) async throws(RegistryError) -> [StoredAuditedAction] {
+    try await reading { () throws(RegistryStoreError) in
+      try await store.auditedActions(after: id, about: account, limit: limit)
+    }
+  }
+
+  /// Returns at most `limit` entries of the audit log about an account, the newest first: those before the one with that ID, or
+  /// the last ones.
+  public func latestAuditedActions(
+    about account: AccountID, before id: Int64? = nil, limit: Int
+  ) async throws(RegistryError) -> [StoredAuditedAction] {
+    try await reading { () throws(RegistryStoreError) in
+      try await store.latestAuditedActions(about: account, before: id, limit: limit)
+    }
   }
 
   /// Appends to the audit log an action that changes nothing in the store.

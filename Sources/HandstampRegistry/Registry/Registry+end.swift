@@ -261,8 +261,8 @@ extension Registry {
         if try await oneTimeToken(id) == nil { return false }
       case .replaceFact(let fact, let expecting):
         if try await self.fact(fact.id)?.revision != expecting { return false }
-      case .removeFact(let id, let expecting):
-        if try await fact(id)?.revision != expecting { return false }
+      case .removeFact(let fact):
+        if try await self.fact(fact.id)?.revision != fact.revision { return false }
       case .expectSession(let id):
         let stored = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
         if stored?.end != nil { return false }

@@ -31,7 +31,7 @@ extension Registry {
         changes = [.replaceFact(next, expecting: stored.revision)]
       case (let stored?, let next):
         // Not replaced: a fact that has expired has another creation time.
-        changes = [.removeFact(id, expecting: stored.revision)] + (next.map { [.createFact($0)] } ?? [])
+        changes = [.removeFact(stored)] + (next.map { [.createFact($0)] } ?? [])
       }
       do throws(RegistryStoreError) {
         _ = try await store.write(changes + (next.map(more) ?? []), events: [])

@@ -63,7 +63,7 @@ extension Registry {
   package func forget(_ keys: NodeKeys) async throws(RegistryError) {
     guard let fact = try await fact(FactID(.nodeKeys, keys.node)) else { return }
     do throws(RegistryStoreError) {
-      _ = try await store.write([.removeFact(fact.id, expecting: fact.revision)], events: [])
+      _ = try await store.write([.removeFact(fact)], events: [])
     } catch { throw RegistryError(error) }
   }
 }

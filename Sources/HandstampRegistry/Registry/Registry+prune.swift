@@ -2,7 +2,8 @@ public import HandstampCore
 
 extension Registry {
   /// Deletes events and ended sessions that are older than ``RegistryLimits/retention``, audited actions that are older than
-  /// ``RegistryLimits/auditRetention``, and expired one-time tokens, at most `limit` of each. Call it periodically. Returns how many were deleted.
+  /// ``RegistryLimits/auditRetention``, and expired one-time tokens; reduces the addresses of audited actions
+  /// that are older than ``RegistryLimits/addressRetention``: at most `limit` of each. Call it periodically. Returns how many were deleted.
   ///
   /// Events are kept at least for as long as access tokens of sessions that they end may be valid.
   ///
@@ -16,6 +17,7 @@ extension Registry {
       let retention = Retention(
         eventsBefore: min(before, heard), endedBefore: before,
         auditBefore: now.advanced(by: .zero - limits.auditRetention),
+        addressesBefore: now.advanced(by: .zero - limits.addressRetention),
         now: now)
       return try await store.prune(retention, limit: limit)
     }

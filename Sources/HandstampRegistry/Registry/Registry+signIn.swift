@@ -149,7 +149,7 @@ extension Registry {
     let surplus = surplus(lasting, for: device)
     let former = lasting.filter { row in !surplus.contains { $0.id == row.id } }
     let row = newRow(
-      account.id, device, origin, replacing: replaced(former, by: origin.kind, of: device, now: now), now)
+      account, device, origin, replacing: replaced(former, by: origin.kind, of: device, now: now), now)
     var (changes, events) = (changes, events)
     for old in strangers + surplus {
       // A session that had already expired keeps that reason.
@@ -229,15 +229,17 @@ extension Registry {
   }
 
   private func newRow(
-    _ account: AccountID, _ device: DeviceInfo, _ origin: SessionOrigin, replacing former: [SessionID], _ now: UnixTime
+    _ account: AccountRecord, _ device: DeviceInfo, _ origin: SessionOrigin, replacing former: [SessionID],
+    _ now: UnixTime
   ) -> SessionRow {
     let isBrowser = origin.kind == .browser
+    let idle = account.isGuest ? limits.guestIdleLimit ?? limits.idleLimit : limits.idleLimit
     let absolute = (isBrowser ? limits.browserAbsoluteLimit : limits.absoluteLimit).map { now.advanced(by: $0) }
     return SessionRow(
-      session: sessionBytes(of: origin, device), account: account, device: device, kind: origin.kind,
+      session: sessionBytes(of: origin, device), account: account.id, device: device, kind: origin.kind,
       client: origin.client, ring: KeyRing(origin.ring), createdAt: now, authenticatedAt: origin.authenticatedAt,
       absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
-      idleLimit: isBrowser ? limits.browserIdleLimit : limits.idleLimit,
+      idleLimit: isBrowser ? limits.browserIdleLimit : idle,
       dpopThumbprint: origin.thumbprint,
       pending: PendingSession(
         canBeForgotten: isBrowser || origin.request != nil, replaces: former + (origin.replaces.map { [$0] } ?? [])))

@@ -17,18 +17,26 @@ public struct RegistryLimits: Sendable, Hashable {
   public var retention: Duration
   /// How long the audit log is kept.
   public var auditRetention: Duration
+  /// How long the audit log keeps the whole address of a client, of which then the network is left.
+  public var addressRetention: Duration
+  /// Time without use after which the session of a guest ends, and the account is deleted ``retention`` later. `nil` is
+  /// ``idleLimit``. It counts for sessions that begin from then on.
+  public var guestIdleLimit: Duration?
 
   public init(
     absoluteLimit: Duration? = .seconds(365 * 86_400), idleLimit: Duration? = .seconds(90 * 86_400),
     touchInterval: Duration = .seconds(60), retention: Duration = .seconds(30 * 86_400),
-    auditRetention: Duration = .seconds(365 * 86_400), maxSessions: Int? = nil,
-    browserAbsoluteLimit: Duration? = .seconds(90 * 86_400), browserIdleLimit: Duration? = .seconds(14 * 86_400)
+    auditRetention: Duration = .seconds(365 * 86_400), addressRetention: Duration = .seconds(30 * 86_400),
+    maxSessions: Int? = nil, browserAbsoluteLimit: Duration? = .seconds(90 * 86_400),
+    browserIdleLimit: Duration? = .seconds(14 * 86_400), guestIdleLimit: Duration? = nil
   ) {
     self.absoluteLimit = absoluteLimit
     self.idleLimit = idleLimit
     self.touchInterval = touchInterval
     self.retention = max(.zero, retention)
     self.auditRetention = max(.zero, auditRetention)
+    self.addressRetention = max(.zero, addressRetention)
+    self.guestIdleLimit = guestIdleLimit
     self.browserAbsoluteLimit = browserAbsoluteLimit
     self.browserIdleLimit = browserIdleLimit
     self.maxSessions = maxSessions.map { max(1, $0) }

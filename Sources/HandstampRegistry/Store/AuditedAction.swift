@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// One line of the server's audit log: who did what to which account, and from where.
 public struct AuditedAction: Sendable, Hashable {
@@ -59,7 +60,7 @@ public struct AuditedAction: Sendable, Hashable {
   public var actor: String
   public var account: AccountID?
   public var session: SessionID?
-  /// The client's IP address, if there was a request.
+  /// The client's IP address, if there was a request; its ``network`` alone once ``RegistryLimits/addressRetention`` has passed.
   public var address: String?
   /// Further facts, as a JSON object. It must contain no secret.
   public var details: String
@@ -84,6 +85,28 @@ public struct AuditedAction: Sendable, Hashable {
     self.init(
       at: at, action: kind.rawValue, actor: actor.name, account: account, session: session, address: actor.address,
       details: details)
+  }
+}
+
+extension AuditedAction {
+  /// Whether the address is that of one client, and no network.
+  package var hasWholeAddress: Bool { address.map { !$0.contains("/") } ?? false }
+
+  /// The network of the address: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. `nil` without an address,
+  /// or with one that cannot be read.
+  public var network: String? {
+    guard let address, hasWholeAddress else { return address }
+    if let four = AuditedAction.bytes(of: address, AF_INET, 4) {
+      return four.prefix(3).map { String($0) }.joined(separator: ".") + ".0/24"
+    }
+    guard let six = AuditedAction.bytes(of: address, AF_INET6, 16) else { return nil }
+    let groups = stride(from: 0, to: 6, by: 2).map { UInt16(six[$0]) << 8 | UInt16(six[$0 + 1]) }
+    return groups.map { String($0, radix: 16) }.joined(separator: ":") + "::/48"
+  }
+
+  private static func bytes(of text: String, _ family: Int32, _ count: Int) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    return inet_pton(family, text, &bytes) == 1 ? bytes : nil
   }
 }
 

@@ -31,9 +31,16 @@ struct MemoryContents {
     return Array(matching.prefix(limit))
   }
 
-  func auditedActions(after id: Int64, limit: Int) -> [StoredAuditedAction] {
-    let start = max(Int(clamping: max(id, 0)) - forgottenAudit, 0)
-    return audit.enumerated().dropFirst(start).prefix(limit).map { index, entry in
+  func auditedActions(after id: Int64, about account: AccountID?, limit: Int) -> [StoredAuditedAction] {
+    Array(storedAudit(about: account).lazy.filter { $0.id > id }.prefix(limit))
+  }
+
+  func latestAuditedActions(about account: AccountID, before id: Int64?, limit: Int) -> [StoredAuditedAction] {
+    storedAudit(about: account).filter { $0.id < id ?? .max }.suffix(limit).reversed()
+  }
+
+  private func storedAudit(about account: AccountID?) -> [StoredAuditedAction] {
+    audit.enumerated().filter { account == nil || $1.account == account }.map { index, entry in
       StoredAuditedAction(id: Int64(forgottenAudit + index + 1), audited: entry)
     }
   }
@@ -72,7 +79,10 @@ struct MemoryContents {
     let audited = audit.prefix(limit).prefix { $0.at < retention.auditBefore }.count
     audit.removeFirst(audited)
     forgottenAudit += audited
-    return old + ended.count + guests.count + over.count + stale.count + audited
+    let coarsened = audit.indices.filter { audit[$0].at < retention.addressesBefore && audit[$0].hasWholeAddress }
+      .prefix(limit)
+    for index in coarsened { audit[index].address = audit[index].network }
+    return coarsened.count + old + ended.count + guests.count + over.count + stale.count + audited
   }
 
   /// The previous values that a change may overwrite.
@@ -176,9 +186,9 @@ struct MemoryContents {
       next.revision = facts[fact.id].map { $0.revision + 1 } ?? 0
       (next.payload, next.dueAt, next.expiresAt) = (fact.payload, fact.dueAt, fact.expiresAt)
       facts[fact.id] = next
-    case .removeFact(let id, let expecting):
-      try expect(id, expecting)
-      facts[id] = nil
+    case .removeFact(let fact):
+      try expect(fact.id, fact.revision)
+      facts[fact.id] = nil
     case .removeFacts(let kind, let subject):
       facts = facts.filter { $0.value.kind != kind || $0.value.subject != subject }
     case .eraseDevices(let account):

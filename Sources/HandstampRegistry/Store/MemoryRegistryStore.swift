@@ -70,8 +70,12 @@ public actor MemoryRegistryStore: RegistryStore {
     return ids.sorted(by: AccountID.isBefore).prefix(max(limit, 0)).compactMap { contents.accounts[$0] }
   }
 
-  public func auditedActions(after id: Int64, limit: Int) -> [StoredAuditedAction] {
-    contents.auditedActions(after: id, limit: max(limit, 0))
+  public func auditedActions(after id: Int64, about account: AccountID?, limit: Int) -> [StoredAuditedAction] {
+    contents.auditedActions(after: id, about: account, limit: max(limit, 0))
+  }
+
+  public func latestAuditedActions(about account: AccountID, before id: Int64?, limit: Int) -> [StoredAuditedAction] {
+    contents.latestAuditedActions(about: account, before: id, limit: max(limit, 0))
   }
 
   public func counts() -> RegistryCounts { contents.counts }

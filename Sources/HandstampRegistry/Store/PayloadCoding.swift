@@ -1,4 +1,4 @@
-import HandstampCore
+package import HandstampCore
 import HandstampSupport
 
 /// What the payload of a one-time token or a fact says: form-encoded, with its fields sorted by name.
@@ -7,14 +7,14 @@ package protocol StoredPayload {
   init?(fields: [String: String])
 }
 
-enum PayloadCoding {
-  static func text(_ payload: some StoredPayload) -> String {
+package enum PayloadCoding {
+  package static func text(_ payload: some StoredPayload) -> String {
     let fields = payload.fields.compactMapValues { $0 }.sorted { $0.key < $1.key }
     return String(decoding: FormBody(fields.map { ($0.key, Secret($0.value)) }).bytes, as: UTF8.self)
   }
 
   /// Returns `nil` if the text is not a valid payload, such as one that a newer version wrote.
-  static func value<Payload: StoredPayload>(_ type: Payload.Type, _ text: String) -> Payload? {
+  package static func value<Payload: StoredPayload>(_ type: Payload.Type, _ text: String) -> Payload? {
     var fields: [String: String] = [:]
     for part in text.split(separator: "&") {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -79,7 +79,7 @@ extension DeviceGrant: StoredPayload {
 }
 
 extension [String: String] {
-  func time(_ name: String) -> UnixTime? {
+  package func time(_ name: String) -> UnixTime? {
     self[name].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) }
   }
 }

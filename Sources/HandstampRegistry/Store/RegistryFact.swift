@@ -30,10 +30,12 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case nodeKeys = "node_keys"
     /// How long access tokens of a server live, see ``Registry/longestTokenLife(now:)``.
     case tokenLife = "token_life"
+    /// What an owner or an administrator took away, so that a restored backup is told from what was restored since.
+    case removal
   }
 
   /// The life of a fact that holds until it is removed.
-  static let forever = Duration.seconds(36_500 * 86_400)
+  package static let forever = Duration.seconds(36_500 * 86_400)
 
   public let id: FactID
   public let kind: Kind

@@ -64,13 +64,23 @@ public protocol RegistryStore: Sendable {
   @concurrent func accounts(after id: AccountID?, limit: Int) async throws(RegistryStoreError) -> [AccountRecord]
 
   /// Returns at most `limit` entries of the audit log after the one with that ID, in order.
-  @concurrent func auditedActions(after id: Int64, limit: Int) async throws(RegistryStoreError) -> [StoredAuditedAction]
+  ///
+  /// - Parameter account: returns only those about this account; `nil` returns all.
+  @concurrent func auditedActions(
+    after id: Int64, about account: AccountID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction]
+
+  /// Returns at most `limit` entries of the audit log about an account, the newest first: those before the one with that ID, or
+  /// the last ones.
+  @concurrent func latestAuditedActions(
+    about account: AccountID, before id: Int64?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction]
 
   /// Counts the rows of the store. It may take long on a large one.
   @concurrent func counts() async throws(RegistryStoreError) -> RegistryCounts
 
   /// Deletes at most `limit` of each kind that `retention` covers: the oldest events and audited actions, ended sessions, expired
-  /// one-time tokens and expired facts; with the last session of a guest account that is not closed also the account, because
+  /// one-time tokens and expired facts; reduces the oldest addresses of the audit log to networks; with the last session of a guest account that is not closed also the account, because
   /// there is no way into it any more. Never deletes a session that was not ended. Returns how many were deleted; 0 means that none are left to delete.
   @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int
 
@@ -142,8 +152,8 @@ public enum RegistryChange: Sendable, Hashable {
   case replaceFact(RegistryFact, expecting: Int64)
   /// Creates a fact, or replaces one whatever its revision. Kind, subject and creation time never change. Never fails.
   case putFact(RegistryFact)
-  /// Deletes a fact. Fails like ``replaceFact(_:expecting:)``.
-  case removeFact(FactID, expecting: Int64)
+  /// Deletes a fact unless its revision has changed. Fails like ``replaceFact(_:expecting:)``.
+  case removeFact(RegistryFact)
   /// Deletes all facts of that kind and subject. Never fails.
   case removeFacts(RegistryFact.Kind, subject: String)
   /// Erases what all sessions of an account, ended ones too, know about their devices: ID, name, platform and push token. Every

@@ -12,7 +12,7 @@ public struct Credentials: Sendable, Hashable {
   public let passkeys: [PasskeyRecord]
   /// How many recovery codes are unused.
   public let recoveryCodes: Int
-  /// The clients that the owner allows something.
+  /// The clients that the owner allows something, or that have a session.
   public let consents: [Consent]
   /// The address that the account gets once a mail to it is answered.
   public let pendingEmail: EmailChange?
@@ -28,7 +28,7 @@ extension Administration {
         hasPassword: record.passwordHash != nil, passwordChangedAt: record.credentialsChangedAt,
         identity: record.identity, passkeys: try await registry.passkeys(of: id),
         recoveryCodes: try await registry.recoveryCodesLeft(of: id),
-        consents: try await registry.consents(of: id, now: time),
+        consents: try await registry.apps(of: id, now: time),
         pendingEmail: try await registry.emailChange(of: id, now: time))
     }
   }

@@ -58,21 +58,19 @@ public struct Administration: Sendable {
   ///
   /// - Parameters:
   ///   - account: returns only those about this account; `nil` returns all.
-  ///   - since: returns none from before that time. Either reads the log from its beginning, or from `id`.
+  ///   - since: returns none from before that time.
   public func auditedActions(
     after id: Int64 = 0, about account: AccountID? = nil, since: UnixTime? = nil, limit: Int = 100
   ) async throws(AdministrationError) -> [StoredAuditedAction] {
     let limit = Administration.clamped(limit)
     var (found, last) = ([StoredAuditedAction](), id)
-    let step = account == nil && since == nil ? limit : Administration.mostRows
+    let step = since == nil ? limit : Administration.mostRows
     repeat {
       let after = last
       let page = try await asking { () throws(RegistryError) in
-        try await registry.auditedActions(after: after, limit: step)
+        try await registry.auditedActions(after: after, about: account, limit: step)
       }
-      found += page.filter { entry in
-        (account == nil || entry.audited.account == account) && since.map { entry.audited.at >= $0 } ?? true
-      }
+      found += page.filter { entry in since.map { entry.audited.at >= $0 } ?? true }
       guard page.count == step, let end = page.last else { break }
       last = end.id
     } while found.count < limit

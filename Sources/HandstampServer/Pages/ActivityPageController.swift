@@ -1,68 +1,130 @@
 #if Server
+import Foundation
 import HandstampCore
 import HandstampPages
 import HandstampRegistry
 import Hummingbird
 
-/// `/account/activity`: what has happened to an account.
+/// `/account/activity`: what has happened to an account, from the audit log and from the ends of its sessions.
 struct ActivityPageController: Sendable {
   let pages: AccountPages
   private var web: WebSessions { pages.web }
+  /// How many entries of the audit log a page has.
   private static let most = 50
   /// How many events are read at once, and how many at most.
   private static let (batch, limit) = (256, 4096)
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/activity") { try await pages.call($0, $1) { try await show($0) } }
+    routes.get("/account/activity") { request, context in
+      let before = request.uri.queryParameters["before"].flatMap { Int64($0) }
+      return try await pages.call(request, context) { try await show($0, before: before) }
+    }
   }
 
-  private func show(_ call: AccountPages.Call) async throws -> Response {
-    var names: [SessionID: String] = [:]
-    var entries: [PageValue] = []
-    for stored in try await newest(of: call.account.id).reversed() {
-      guard let (icon, key, isWarning) = ActivityPageController.words(stored.event) else { continue }
-      var device = ""
-      if let session = stored.event.session {
-        if names[session] == nil { names[session] = try await web.registry.storedSession(session)?.shownName ?? "–" }
-        device = names[session] ?? ""
-      }
-      let text = PageText("activity.\(key)", ["device": .text(device)])
-      entries.append(
-        .object([
-          "icon": .text(icon), "text": .text(web.pages.text(text, in: call.visit.place.language)),
-          "when": web.dates(call.visit).relative(stored.event.at), "is_warning": .flag(if: isWarning),
-        ]))
+  /// A line of the page.
+  private struct Entry {
+    var at: UnixTime
+    var icon: String
+    var text: PageText
+    var isWarning = false
+    var network: String?
+  }
+
+  private func show(_ call: AccountPages.Call, before: Int64?) async throws -> Response {
+    let account = call.account.id
+    let audited = try await web.registry.latestAuditedActions(
+      about: account, before: before, limit: ActivityPageController.most)
+    // The events of the same time: later ones are on the former page, and earlier ones on the next.
+    var latest: UnixTime?
+    if let before {
+      latest = try await web.registry.auditedActions(after: before - 1, about: account, limit: 1).first?.audited.at
+    }
+    let isFull = audited.count == ActivityPageController.most
+    let earliest = isFull ? audited.last?.audited.at : nil
+    var entries: [Entry] = []
+    for stored in audited { if let entry = try await entry(of: stored.audited) { entries.append(entry) } }
+    for stored in try await events(of: account) {
+      let at = stored.event.at
+      guard latest.map({ at < $0 }) ?? true, earliest.map({ at >= $0 }) ?? true else { continue }
+      if let entry = try await entry(of: stored.event) { entries.append(entry) }
     }
     var page = Page(name: "account_activity", title: "account_activity.title", section: .activity)
-    page.context["entries"] = .list(entries)
+    let (language, dates) = (call.visit.place.language, web.dates(call.visit))
+    page.context["entries"] = .list(
+      entries.sorted { $0.at > $1.at }.map { entry in
+        .object([
+          "icon": .text(entry.icon), "text": .text(web.pages.text(entry.text, in: language)),
+          "when": dates.relative(entry.at), "is_warning": .flag(if: entry.isWarning),
+          "address": .text(ifPresent: entry.network),
+        ])
+      })
+    if isFull, let last = audited.last {
+      page.context["more"] = .text(web.pages.base + "/account/activity?before=\(last.id)")
+    }
     return pages.show(page, call)
   }
 
   /// The last events of an account, the oldest first.
-  private func newest(of account: AccountID) async throws -> [StoredEvent] {
+  private func events(of account: AccountID) async throws -> [StoredEvent] {
     var (events, last): ([StoredEvent], EventID) = ([], .zero)
-    var count = 0
-    while count < ActivityPageController.limit {
+    while events.count < ActivityPageController.limit {
       let page = try await web.registry.events(after: last, of: account, limit: ActivityPageController.batch)
       guard let end = page.last else { break }
-      events = Array((events + page).suffix(ActivityPageController.most))
+      events += page
       last = end.id
-      count += page.count
     }
     return events
   }
 
-  /// The symbol and the text of an event; `nil` for what is no news to the person.
-  private static func words(_ event: RegistryEvent) -> (icon: String, key: String, isWarning: Bool)? {
+  /// `nil` for what the audit log tells, and for what is no news to the person.
+  private func entry(of event: RegistryEvent) async throws -> Entry? {
+    let (icon, key): (String, String)
     switch (event.kind, event.reason) {
-    case (.sessionEstablished, _): ("sign-in", "signed_in", false)
-    case (.sessionRevoked, .signedOut?): ("sign-out", "signed_out", false)
-    case (.sessionRevoked, .revoked?): ("sign-out", "ended", false)
-    case (.sessionRevoked, .tokenReuseDetected?): ("warning", "theft", true)
-    case (.sessionRevoked, _): nil
-    case (.credentialChange, _): ("lock", "credential_changed", false)
-    case (.accountDisabled, _), (.accountPurged, _): nil
+    case (.sessionRevoked, .signedOut?): (icon, key) = ("sign-out", "signed_out")
+    case (.sessionRevoked, .revoked?): (icon, key) = ("sign-out", "ended")
+    case (.sessionRevoked, _), (.sessionEstablished, _), (.credentialChange, _), (.accountDisabled, _),
+      (.accountPurged, _):
+      return nil
     }
+    let device = try await device(of: event.session)
+    return Entry(at: event.at, icon: icon, text: PageText("activity.\(key)", ["device": .text(device)]))
+  }
+
+  private func entry(of action: AuditedAction) async throws -> Entry? {
+    let (icon, key, isWarning): (String, String, Bool)
+    switch AuditedAction.Kind(rawValue: action.action) {
+    case .signedIn: (icon, key, isWarning) = ("sign-in", "signed_in", false)
+    case .signInRefused, .guessesStopped: (icon, key, isWarning) = ("warning", "failed", true)
+    case .theftDetected: (icon, key, isWarning) = ("warning", "theft", true)
+    case .passkeyRefused: (icon, key, isWarning) = ("warning", "passkey_refused", true)
+    case .takenBack: (icon, key, isWarning) = ("lock", "taken_back", true)
+    case .accountCreated: (icon, key, isWarning) = ("person", "created", false)
+    case .passwordChanged: (icon, key, isWarning) = ("lock", "password_changed", false)
+    case .passwordReset: (icon, key, isWarning) = ("lock", "password_reset", false)
+    case .passwordRemoved: (icon, key, isWarning) = ("lock", "password_removed", false)
+    case .emailChanged: (icon, key, isWarning) = ("mail", "email_changed", false)
+    case .passkeyAdded: (icon, key, isWarning) = ("passkey", "passkey_added", false)
+    case .passkeyRemoved: (icon, key, isWarning) = ("passkey", "passkey_removed", false)
+    case .recoveryCodesMade: (icon, key, isWarning) = ("key", "codes_made", false)
+    case .recoveryCodeUsed: (icon, key, isWarning) = ("key", "code_used", false)
+    case .consentWithdrawn: (icon, key, isWarning) = ("app", "app_removed", false)
+    // What others have done with the account's data, or what the ends of sessions tell.
+    case .accountDisabled, .accountEnabled, .accountDeleted, .accountExported, .reauthenticated, .resetCodeIssued,
+      .sessionEnded, .sessionsEnded, .refreshRepeated, .keyAdded, .keyUsed, .keyRetired, .backedUp, .restored, nil:
+      return nil
+    }
+    let details = (try? JSONDecoder().decode([String: String].self, from: Data(action.details.utf8))) ?? [:]
+    var device = details["device"] ?? ""
+    if device.isEmpty { device = try await self.device(of: action.session) }
+    let app: PageValue = .object(["name": .text(details["client"] ?? "")])
+    let text = PageText(
+      "activity.\(key)", ["device": .text(device), "name": .text(details["name"] ?? ""), "app": app])
+    return Entry(at: action.at, icon: icon, text: text, isWarning: isWarning, network: action.network)
+  }
+
+  private func device(of session: SessionID?) async throws -> String {
+    guard let session else { return "–" }
+    return try await web.registry.storedSession(session)?.shownName ?? "–"
   }
 }
 #endif

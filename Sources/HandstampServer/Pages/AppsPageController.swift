@@ -18,7 +18,7 @@ struct AppsPageController: Sendable {
   private func show(_ call: AccountPages.Call, notice: PageNotice? = nil) async throws -> Response {
     let (dates, language) = (web.dates(call.visit), call.visit.place.language)
     let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
-    let consents = try await web.registry.consents(of: call.account.id, now: web.clock.now)
+    let consents = try await web.registry.apps(of: call.account.id, now: web.clock.now)
     var page = Page(name: "account_apps", title: "account_apps.title", notice: notice, section: .apps)
     page.context["apps"] = .list(
       consents.map { consent in
@@ -41,9 +41,8 @@ struct AppsPageController: Sendable {
 
   @concurrent private func remove(_ call: AccountPages.Call) async throws -> Response {
     guard call.visit.action == "remove", let id = call.visit.form?["app"] else { return web.unknownAction(call.visit) }
-    guard let consent = try await web.registry.consent(of: call.account.id, to: id, now: web.clock.now) else {
-      return try await show(call)
-    }
+    let apps = try await web.registry.apps(of: call.account.id, now: web.clock.now)
+    guard let consent = apps.first(where: { $0.client == id }) else { return try await show(call) }
     try await pages.desk.withdrawConsent(to: id, by: call.owner)
     let app: PageValue = .object(["name": .text(name(of: consent))])
     return try await show(call, notice: .good(PageText("notice.app_removed", ["app": app])))

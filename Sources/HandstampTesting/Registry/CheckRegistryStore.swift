@@ -37,6 +37,7 @@ public func checkRegistryStore<S: RegistryStore>(
   try await check.factsExpire()
   try await check.guestsGoWithTheirLastSession()
   try await check.theAuditLogGrows()
+  try await check.addressesOfTheAuditLogAreReduced()
   try await check.accountsAreListedAndCounted()
   try await check.onlyWhatIsOverIsForgotten()
   try await check.theClockIsNoted()

@@ -26,7 +26,7 @@ extension RegistryStoreCheck {
   func staleWritersChangeNoFact() async throws {
     let (store, other) = try await pair()
     var fact = Samples.fact(1)
-    for change in [RegistryChange.replaceFact(fact, expecting: 0), .removeFact(fact.id, expecting: 0)] {
+    for change in [RegistryChange.replaceFact(fact, expecting: 0), .removeFact(fact)] {
       try await expect(.notFound, "a missing fact is not changed", from: store, writing: [change])
     }
     _ = try await store.write([.createFact(fact)], events: [])
@@ -39,9 +39,9 @@ extension RegistryStoreCheck {
     let replaced = try await store.fact(fact.id)
     try expect(replaced == fact, "a replaced fact has the next revision", found: replaced as Any)
     for stale in [Int64(0), 2] {
-      for change in [
-        RegistryChange.replaceFact(Samples.fact(1), expecting: stale), .removeFact(fact.id, expecting: stale),
-      ] {
+      var known = fact
+      known.revision = stale
+      for change in [RegistryChange.replaceFact(Samples.fact(1), expecting: stale), .removeFact(known)] {
         try await expect(
           .conflict, "a stale writer changes no fact", from: store, writing: [.createFact(Samples.fact(2)), change])
       }
@@ -58,7 +58,7 @@ extension RegistryStoreCheck {
     try expect(
       both == (fact, Samples.fact(3)), "putting a fact creates it, or keeps its kind, subject and creation time",
       found: both)
-    _ = try await other.write([.removeFact(fact.id, expecting: 2)], events: [])
+    _ = try await other.write([.removeFact(fact)], events: [])
     let gone = try await store.fact(fact.id)
     try expect(gone == nil, "a removed fact is gone", found: gone as Any)
   }
@@ -151,24 +151,59 @@ extension RegistryStoreCheck {
       .notFound, "a failed write leaves no audited action", from: other,
       writing: [.audit(entry(9)), .expectAccount(Samples.bob, revision: 0)])
     _ = try await other.write([.audit(entry(2)), .audit(entry(3))], events: [])
-    let all = try await store.auditedActions(after: 0, limit: 9)
+    let all = try await store.auditedActions(after: 0, about: nil, limit: 9)
     try expect(
       all.map(\.audited) == [full, entry(1), entry(2), entry(3)], "audited actions are stored in order", found: all)
     let ids = all.map(\.id)
     try expect(ids == ids.sorted() && Set(ids).count == 4, "the IDs of audited actions increase", found: ids)
-    let part = try await other.auditedActions(after: ids[1], limit: 1).map(\.id)
+    let part = try await other.auditedActions(after: ids[1], about: nil, limit: 1).map(\.id)
     try expect(part == [ids[2]], "reads audited actions after an ID", found: part)
+    try await auditedActionsAreFound(store, other, ids)
     let retention = Retention(
       eventsBefore: Samples.start, endedBefore: Samples.start,
       auditBefore: Samples.start.advanced(by: .seconds(2)), now: Samples.start)
     var counts: [Int] = []
     while case let count = try await other.prune(retention, limit: 1), count > 0 { counts.append(count) }
     _ = try await store.write([.audit(entry(4))], events: [])
-    let left = try await other.auditedActions(after: 0, limit: 9)
+    let left = try await other.auditedActions(after: 0, about: nil, limit: 9)
     try expect(
       counts == [1, 1] && left.map(\.audited) == [entry(2), entry(3), entry(4)]
         && left.map(\.id).allSatisfy { $0 > ids[1] },
       "old audited actions are deleted, and the others keep their IDs", found: left)
+  }
+
+  /// By account, in both directions.
+  private func auditedActionsAreFound(_ store: any RegistryStore, _ other: any RegistryStore, _ ids: [Int64])
+    async throws
+  {
+    let about = try await store.auditedActions(after: 0, about: Samples.ada, limit: 9).map(\.id)
+    let none = try await store.auditedActions(after: ids[0], about: Samples.ada, limit: 9).map(\.id)
+    try expect((about, none) == ([ids[0]], []), "audited actions are found by account", found: (about, none))
+    let latest = try await other.latestAuditedActions(about: Samples.ada, before: nil, limit: 9).map(\.id)
+    let earlier = try await other.latestAuditedActions(about: Samples.ada, before: ids[0], limit: 9).map(\.id)
+    try expect(
+      (latest, earlier) == ([ids[0]], []), "the latest audited actions are found by account", found: (latest, earlier))
+  }
+
+  func addressesOfTheAuditLogAreReduced() async throws {
+    let (store, other) = try await pair()
+    func entry(_ number: Int64, _ address: String?) -> AuditedAction {
+      AuditedAction(
+        at: Samples.start.advanced(by: .seconds(number)), action: "a", actor: "b", account: Samples.ada,
+        address: address)
+    }
+    let addresses = ["203.0.113.77", "2001:db8:1:2::3", nil, "unknown", "198.51.100.9"]
+    _ = try await store.write(
+      addresses.enumerated().map { .audit(entry(Int64($0), $1)) }, events: [])
+    let retention = Retention(
+      eventsBefore: Samples.start, endedBefore: Samples.start, auditBefore: Samples.start,
+      addressesBefore: Samples.start.advanced(by: .seconds(4)), now: Samples.start)
+    var counts: [Int] = []
+    while case let count = try await other.prune(retention, limit: 2), count > 0 { counts.append(count) }
+    let left = try await store.latestAuditedActions(about: Samples.ada, before: nil, limit: 9).map(\.audited.address)
+    try expect(
+      counts == [2, 1] && left == ["198.51.100.9", nil, nil, "2001:db8:1::/48", "203.0.113.0/24"],
+      "old addresses of the audit log become networks", found: (counts, left))
   }
 
   func accountsAreListedAndCounted() async throws {

@@ -108,10 +108,17 @@ extension StoreDecorator {
   }
 
   @concurrent package func auditedActions(
-    after id: Int64, limit: Int
+    after id: Int64, about account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
     try await willRead()
-    return try await base.auditedActions(after: id, limit: limit)
+    return try await base.auditedActions(after: id, about: account, limit: limit)
+  }
+
+  @concurrent package func latestAuditedActions(
+    about account: AccountID, before id: Int64?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
+    try await willRead()
+    return try await base.latestAuditedActions(about: account, before: id, limit: limit)
   }
 
   @concurrent package func counts() async throws(RegistryStoreError) -> RegistryCounts {

@@ -355,7 +355,8 @@ extension Post.Letter {
       _ = try await test.signUp()
       let browser = try await Browser.signedIn(test)
       let activity = try await browser.get("/account/activity")
-      #expect(activity.text.contains("Signed in on phone"))
+      #expect(activity.text.contains("Signed in on phone") && activity.text.contains("127.0.0.0/24"))
+      #expect(activity.text.contains("Account created"))
       let file = try await browser.fill("/account/data", "download")
       #expect(file.header("content-disposition") == "attachment; filename=\"account.json\"")
       let json = WireClient.JSON(

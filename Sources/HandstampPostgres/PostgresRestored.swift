@@ -1,0 +1,68 @@
+#if PostgreSQL
+import HandstampCore
+import HandstampRegistry
+import HandstampStorage
+
+/// A database that is being opened, and may have been restored. Each call is a transaction.
+struct PostgresRestored: RestoredDatabase {
+  let opening: PostgresOpening
+  let writer: PostgresWriter
+
+  func account(_ id: AccountID) throws -> AccountRecord? { try account("id", id.rawValue) }
+  func account(email normalized: String) throws -> AccountRecord? { try account("email", normalized) }
+
+  private func account(_ column: String, _ value: String) throws -> AccountRecord? {
+    try opening.rows(
+      "SELECT \(AccountRecord.columns) FROM handstamp.account WHERE \(column) = $1", [.text(value)]
+    ).records(AccountRecord.self).first
+  }
+
+  func fact(_ id: FactID) throws -> RegistryFact? { try facts("id = $1", [.bytes(id.bytes)]).first }
+
+  func facts(_ kind: RegistryFact.Kind, subject: String) throws -> [RegistryFact] {
+    try facts("kind = $1 AND subject = $2", [.text(kind.rawValue), .text(subject)])
+  }
+
+  private func facts(_ condition: String, _ values: [PostgresValue]) throws -> [RegistryFact] {
+    try opening.rows("SELECT \(RegistryFact.columns) FROM handstamp.fact WHERE \(condition)", values)
+      .records(RegistryFact.self)
+  }
+
+  func make(_ changes: [RegistryChange]) throws {
+    let transaction = PostgresTransaction(
+      lane: opening.lane, writer: writer, deadline: .now + .seconds(30), patience: .seconds(10))
+    _ = try transaction.perform(changes, [])
+  }
+
+  func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [RegistryFact.Kind]) throws -> Int {
+    func list(_ words: [String]) -> String { words.map { "'\($0)'" }.joined(separator: ", ") }
+    let tokens = try opening.rows(
+      "DELETE FROM handstamp.ticket WHERE purpose IN (\(list(purposes.map(\.rawValue))))", [])
+    let facts = try opening.rows("DELETE FROM handstamp.fact WHERE kind IN (\(list(kinds.map(\.rawValue))))", [])
+    return tokens.changes + facts.changes
+  }
+
+  /// Returns the entries of a log that the database does not know.
+  func missing(of log: [Removal]) throws -> [Removal] {
+    let now = UnixTime.systemTime
+    let latest = log.latest.filter { $0.counts(at: now) }
+    var missing: [Removal] = []
+    for start in stride(from: 0, to: latest.count, by: 1000) {
+      let batch = latest[start..<min(start + 1000, latest.count)]
+      let known = try opening.rows(
+        "SELECT payload FROM handstamp.fact WHERE id = ANY($1)", [.list(batch.map(\.key.bytes))]
+      ).texts.compactMap { PayloadCoding.value(Removal.self, $0) }
+      missing += Removal.missing(
+        of: Array(batch), from: Dictionary(known.map { ($0.key, $0) }, uniquingKeysWith: { $1 }), at: now)
+    }
+    return missing
+  }
+}
+
+extension PostgresResult {
+  /// The texts of the first column.
+  var texts: [String] {
+    (0..<count).compactMap { if case .text(let text)? = self[$0].value(at: 0) { text } else { nil } }
+  }
+}
+#endif

@@ -1,0 +1,154 @@
+public import HandstampCore
+package import HandstampRegistry
+
+/// What was taken away again at opening, because the database was an older copy that still had it.
+public struct Reapplied: Sendable, Hashable {
+  /// An account whose password was changed since, so that it has none now.
+  public struct LostPassword: Sendable, Hashable {
+    public let account: AccountID
+    /// Whether its owner has shown to read the mails to its address, and so can set a new one.
+    public let hasConfirmedAddress: Bool
+
+    package init(account: AccountID, hasConfirmedAddress: Bool) {
+      self.account = account
+      self.hasConfirmedAddress = hasConfirmedAddress
+    }
+  }
+
+  /// The sessions that were ended again.
+  public var sessions = 0
+  public var deletedAccounts = 0
+  public var disabledAccounts = 0
+  /// Accounts that got their later address.
+  public var movedAddresses = 0
+  /// Passkeys that were removed, and sets of recovery codes that were brought to what was left of them.
+  public var credentials = 0
+  public var consents = 0
+  /// One-time codes that were void.
+  public var codes = 0
+  /// Those without a confirmed address first: only an administrator can let their owners in.
+  public var lostPasswords: [LostPassword] = []
+
+  public init() {}
+
+  public var isEmpty: Bool { self == Reapplied() }
+
+  /// What there was, with its name in logs and documents.
+  package var counts: [(name: String, count: Int)] {
+    [
+      ("ended_sessions", sessions), ("deleted_accounts", deletedAccounts), ("disabled_accounts", disabledAccounts),
+      ("moved_addresses", movedAddresses), ("removed_credentials", credentials), ("withdrawn_consents", consents),
+      ("void_codes", codes), ("lost_passwords", lostPasswords.count),
+    ].filter { $0.1 > 0 }
+  }
+
+  package mutating func add(_ other: Reapplied) {
+    sessions += other.sessions
+    deletedAccounts += other.deletedAccounts
+    disabledAccounts += other.disabledAccounts
+    movedAddresses += other.movedAddresses
+    credentials += other.credentials
+    consents += other.consents
+    codes += other.codes
+    lostPasswords += other.lostPasswords
+    lostPasswords.sort {
+      ($0.hasConfirmedAddress ? 1 : 0, $0.account.rawValue) < ($1.hasConfirmedAddress ? 1 : 0, $1.account.rawValue)
+    }
+  }
+}
+
+/// A database that was found to be an older copy. Calls may wait.
+package protocol RestoredDatabase {
+  func account(_ id: AccountID) throws -> AccountRecord?
+  func account(email normalized: String) throws -> AccountRecord?
+  func fact(_ id: FactID) throws -> RegistryFact?
+  func facts(_ kind: RegistryFact.Kind, subject: String) throws -> [RegistryFact]
+  /// Makes changes in one transaction.
+  func make(_ changes: [RegistryChange]) throws
+  /// Deletes the one-time tokens with these purposes, and the facts of these kinds. Returns how many.
+  func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [RegistryFact.Kind]) throws -> Int
+}
+
+extension RestoredDatabase {
+  /// Takes away again what the database still has.
+  package func reapply(_ removals: [Removal]) throws -> Reapplied {
+    var report = Reapplied()
+    for removal in removals {
+      var found = Reapplied()
+      let changes = try changes(for: removal, &found)
+      try make(changes + [.putFact(removal.fact)])
+      report.add(found)
+    }
+    return report
+  }
+
+  /// Deletes what somebody may use who was mailed or shown it before the backup: whether it was used since is not known.
+  package func voidCodes() throws -> Int {
+    try delete(
+      [.passwordReset, .signUp, .upgrade, .emailChange, .authorizationCode, .deviceCode, .userCode, .pushedRequest],
+      [.emailChange])
+  }
+
+  private func changes(for removal: Removal, _ report: inout Reapplied) throws -> [RegistryChange] {
+    switch removal.content {
+    case .account(let state):
+      guard let record = try account(removal.account), record.state != .deleted else { return [] }
+      return try changes(of: record, to: state, at: removal.at, &report)
+    case .fact(let id):
+      guard let fact = try fact(id), fact.expiresAt > removal.at else { return [] }
+      report.count([fact])
+      return [.removeFact(fact)]
+    case .facts(let kind):
+      // Later ones come from after the restore.
+      let facts = try facts(kind, subject: removal.account.rawValue).filter { $0.createdAt < removal.at }
+      report.count(facts)
+      return facts.map { .removeFact($0) }
+    case .recoveryCodes(let hashes):
+      let id = FactID(.recoveryCodes, removal.account.rawValue)
+      let stored = try fact(id)
+      guard stored?.payload != hashes, try account(removal.account) != nil else { return [] }
+      report.credentials += 1
+      return [
+        .putFact(
+          RegistryFact(
+            id: id, kind: .recoveryCodes, subject: removal.account.rawValue, payload: hashes, createdAt: removal.at,
+            expiresAt: removal.at.advanced(by: RegistryFact.forever)))
+      ]
+    }
+  }
+
+  private func changes(
+    of record: AccountRecord, to state: AccountState, at time: UnixTime, _ report: inout Reapplied
+  ) throws -> [RegistryChange] {
+    if state.isErased {
+      report.deletedAccounts += 1
+      return RegistryChange.erasing(record, at: state.closedAt ?? time) + [.eraseDevices(of: record.id)]
+    }
+    var changed = record
+    changed.closedAt = state.closedAt
+    if changed.email?.normalized != state.email?.normalized, let email = state.email {
+      // The address may be another account's by now; then neither proves anything.
+      let isFree = try account(email: email.normalized) == nil
+      if isFree { changed.email = email }
+      changed.emailConfirmedAt = isFree ? state.emailConfirmedAt : nil
+      report.movedAddresses += 1
+    }
+    if let at = state.credentialsChangedAt, record.credentialsChangedAt.map({ $0 < at }) ?? true {
+      changed.passwordHash = nil
+      changed.credentialsChangedAt = at
+    }
+    if state.hasPassword, changed.passwordHash == nil {
+      report.lostPasswords.append(
+        Reapplied.LostPassword(account: record.id, hasConfirmedAddress: changed.emailConfirmedAt != nil))
+    }
+    if state.closedAt != nil, record.closedAt == nil { report.disabledAccounts += 1 }
+    return changed == record ? [] : [.replaceAccount(changed, expecting: record.revision)]
+  }
+}
+
+extension Reapplied {
+  fileprivate mutating func count(_ facts: [RegistryFact]) {
+    consents += facts.filter { $0.kind == .consent }.count
+    credentials += facts.filter { $0.kind != .consent }.count
+  }
+}

@@ -1,0 +1,202 @@
+import Foundation
+package import HandstampCore
+package import HandstampRegistry
+import HandstampSupport
+
+/// What an owner or an administrator took away, or changed so that the former state must not come back.
+///
+/// It is stored twice, in the same words: as a fact in the write that takes it away, and in the log beside the database. A database
+/// without the fact is an older copy, in which it is taken away again. For each ``key``, the latest one counts.
+package struct Removal: Sendable, Hashable {
+  package enum Content: Sendable, Hashable {
+    /// The state of an account.
+    case account(AccountState)
+    /// One passkey or consent is gone.
+    case fact(FactID)
+    /// All of a kind are gone.
+    case facts(RegistryFact.Kind)
+    /// The hashes of the recovery codes that were left.
+    case recoveryCodes(String)
+  }
+
+  /// How long removals are kept. They do not come back from a backup that is younger.
+  package static let memory = Duration.seconds(400 * 86_400)
+  /// The last part of it, during which the log no longer counts: the facts go at their own time.
+  private static let overlap = Duration.seconds(10 * 86_400)
+
+  package let account: AccountID
+  package let at: UnixTime
+  package let content: Content
+
+  package init(account: AccountID, at: UnixTime, content: Content) {
+    self.account = account
+    self.at = at
+    self.content = content
+  }
+
+  /// What it is about.
+  package var key: FactID {
+    switch content {
+    case .account: FactID(.removal, "account", account.rawValue)
+    case .fact(let id): FactID(.removal, "fact", Base64URL.encode(id.bytes))
+    case .facts(let kind): FactID(.removal, "facts", kind.rawValue, account.rawValue)
+    case .recoveryCodes: FactID(.removal, "facts", RegistryFact.Kind.recoveryCodes.rawValue, account.rawValue)
+    }
+  }
+
+  package var fact: RegistryFact {
+    RegistryFact(
+      id: key, kind: .removal, subject: account.rawValue, payload: PayloadCoding.text(self), createdAt: at,
+      expiresAt: at.advanced(by: Removal.memory))
+  }
+
+  /// Whether a database without it is an older copy.
+  package func counts(at now: UnixTime) -> Bool { now.since(at) < Removal.memory - Removal.overlap }
+
+  /// Whether it leaves nothing of an account, so that former entries must not be kept.
+  package var erases: Bool { if case .account(let state) = content { state.isErased } else { false } }
+}
+
+/// What an older copy of an account has to be brought to.
+package struct AccountState: Sendable, Hashable {
+  package var email: EmailAddress?
+  package var emailConfirmedAt: UnixTime?
+  package var hasPassword: Bool
+  package var credentialsChangedAt: UnixTime?
+  package var closedAt: UnixTime?
+  package var hasIdentity: Bool
+
+  package init(_ record: AccountRecord) {
+    email = record.email
+    emailConfirmedAt = record.emailConfirmedAt
+    hasPassword = record.passwordHash != nil
+    credentialsChangedAt = record.credentialsChangedAt
+    closedAt = record.closedAt
+    hasIdentity = record.identity != nil
+  }
+
+  var isErased: Bool { closedAt != nil && email == nil && !hasIdentity }
+}
+
+extension RegistryChange {
+  /// What the change takes away, which no restored backup may bring back; `nil` if that is nothing.
+  ///
+  /// Not here: ends of sessions, which have entries of their own, and one-time tokens, of which none of a restored backup is valid.
+  package func removal(at now: UnixTime) -> Removal? {
+    switch self {
+    case .replaceAccount(let record, _):
+      Removal(account: record.id, at: now, content: .account(AccountState(record)))
+    case .createFact(let fact), .replaceFact(let fact, _), .putFact(let fact):
+      switch fact.kind {
+      case .recoveryCodes: Removal(fact, at: now, content: .recoveryCodes(fact.payload))
+      // A withdrawn one has expired.
+      case .consent where fact.expiresAt <= fact.createdAt: Removal(fact, at: now, content: .fact(fact.id))
+      default: nil
+      }
+    case .removeFact(let fact):
+      switch fact.kind {
+      case .recoveryCodes: Removal(fact, at: now, content: .facts(.recoveryCodes))
+      case .passkey, .consent: Removal(fact, at: now, content: .fact(fact.id))
+      default: nil
+      }
+    case .removeFacts(let kind, let subject):
+      switch kind {
+      case .passkey, .recoveryCodes, .consent:
+        Removal(account: AccountID(subject), at: now, content: .facts(kind))
+      default: nil
+      }
+    case .createSession, .replaceSession, .endSession, .createAccount, .expectAccount, .expectSession,
+      .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens, .eraseDevices, .audit, .noteClock, .moveTimes:
+      nil
+    }
+  }
+}
+
+extension Removal {
+  fileprivate init(_ fact: RegistryFact, at: UnixTime, content: Content) {
+    self.init(account: AccountID(fact.subject), at: at, content: content)
+  }
+
+  /// What a write takes away.
+  package static func all(in changes: [RegistryChange]) -> [Removal] {
+    guard changes.contains(where: { $0.removal(at: UnixTime(milliseconds: 0)) != nil }) else { return [] }
+    let now = UnixTime.systemTime
+    return changes.compactMap { $0.removal(at: now) }
+  }
+
+  /// Sorts out, in order, the entries of a log that a database does not know.
+  ///
+  /// - Parameter stored: the removals of the database, by their keys.
+  package static func missing(of log: [Removal], from stored: [FactID: Removal], at now: UnixTime) -> [Removal] {
+    log.latest.filter { entry in
+      entry.counts(at: now) && stored[entry.key].map { $0.at < entry.at } ?? true
+    }
+  }
+}
+
+extension [Removal] {
+  /// The last one of each key, in the order of time; of those of one instant, as they were.
+  package var latest: [Removal] {
+    var last: [FactID: (place: Int, entry: Removal)] = [:]
+    for (place, entry) in enumerated() where last[entry.key].map({ $0.entry.at <= entry.at }) ?? true {
+      last[entry.key] = (place, entry)
+    }
+    return last.values.sorted { ($0.entry.at, $0.place) < ($1.entry.at, $1.place) }.map(\.entry)
+  }
+}
+
+extension UnixTime {
+  /// The time of this machine's clock.
+  package static var systemTime: UnixTime {
+    UnixTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
+  }
+}
+
+extension Removal: StoredPayload {
+  package var fields: [String: String?] {
+    var fields: [String: String?] = ["account": account.rawValue, "at": String(at.milliseconds)]
+    switch content {
+    case .account(let state):
+      fields["state"] = state.isErased ? "erased" : state.closedAt == nil ? "open" : "closed"
+      fields["closed"] = state.closedAt.map { String($0.milliseconds) }
+      fields["email"] = state.email?.normalized
+      fields["typed"] = state.email?.typed
+      fields["confirmed"] = state.emailConfirmedAt.map { String($0.milliseconds) }
+      fields["password"] = state.hasPassword ? "1" : nil
+      fields["changed"] = state.credentialsChangedAt.map { String($0.milliseconds) }
+      fields["identity"] = state.hasIdentity ? "1" : nil
+    case .fact(let id): fields["fact"] = Base64URL.encode(id.bytes)
+    case .facts(let kind): fields["kind"] = kind.rawValue
+    case .recoveryCodes(let hashes): fields["codes"] = hashes
+    }
+    return fields
+  }
+
+  package init?(fields: [String: String]) {
+    guard let account = fields["account"], let at = fields.time("at") else { return nil }
+    if fields["state"] != nil {
+      content = .account(AccountState(fields: fields))
+    } else if let codes = fields["codes"] {
+      content = .recoveryCodes(codes)
+    } else if let kind = fields["kind"].flatMap({ RegistryFact.Kind(rawValue: $0) }) {
+      content = .facts(kind)
+    } else if let id = fields["fact"].flatMap({ Base64URL.decode($0) }).flatMap({ FactID($0) }) {
+      content = .fact(id)
+    } else {
+      return nil
+    }
+    self.account = AccountID(account)
+    self.at = at
+  }
+}
+
+extension AccountState {
+  fileprivate init(fields: [String: String]) {
+    email = fields["email"].map { EmailAddress(stored: fields["typed"] ?? $0, normalized: $0) }
+    emailConfirmedAt = fields.time("confirmed")
+    hasPassword = fields["password"] != nil
+    credentialsChangedAt = fields.time("changed")
+    closedAt = fields.time("closed")
+    hasIdentity = fields["identity"] != nil
+  }
+}

@@ -1,0 +1,249 @@
+#if PostgreSQL
+import Foundation
+import HandstampCore
+import HandstampPostgres
+import HandstampRegistry
+import HandstampSQLite
+import HandstampStorage
+import Testing
+
+/// What is taken away after a backup was made does not come back with it, in either store.
+@Suite(.timeLimit(.minutes(10))) struct `What was taken away` {
+  enum Kind: String, CaseIterable, Sendable { case sqlite, postgres }
+
+  /// A server's database that can be set back.
+  private struct Place {
+    let kind: Kind
+    let folder: Folder
+    let cluster: PostgresCluster
+    let database: TestDatabase
+
+    init(_ kind: Kind) throws {
+      self.kind = kind
+      folder = try Folder()
+      cluster = try PostgresCluster.shared.get()
+      database = try cluster.newDatabase()
+    }
+
+    private var file: String { folder.path + "/registry.sqlite" }
+    private var copy: String { database.name + "_copy" }
+
+    @discardableResult
+    func run<Value>(_ body: (any ServerStore, Registry) async throws -> Value) async throws -> Value {
+      let (store, keys): (any ServerStore, ServerKeys) =
+        switch kind {
+        case .sqlite: try ServerFolder(path: folder.path).open()
+        case .postgres: try await database.node(folder.path).open()
+        }
+      let value = try await body(store, Registry(store: store, mint: TokenMint(keys.master)))
+      try store.close()
+      return value
+    }
+
+    func backUp() throws {
+      switch kind {
+      case .sqlite: try FileManager.default.copyItem(atPath: file, toPath: file + ".copy")
+      case .postgres: try cluster.sql("CREATE DATABASE \(copy) TEMPLATE \(database.name)", in: "postgres")
+      }
+    }
+
+    /// Puts the copy in the place of the database, and keeps it.
+    func restore() throws {
+      switch kind {
+      case .sqlite:
+        for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file + end) }
+        try FileManager.default.copyItem(atPath: file + ".copy", toPath: file)
+      case .postgres:
+        try cluster.sql("DROP DATABASE \(database.name)", in: "postgres")
+        try cluster.sql("CREATE DATABASE \(database.name) TEMPLATE \(copy)", in: "postgres")
+      }
+    }
+  }
+
+  private static let names = [
+    "gone", "disabled", "enabled", "changed", "unconfirmed", "moved", "taken", "freed", "owner", "kept",
+  ]
+  private let start = UnixTime(seconds: 1_780_000_000)
+  private var later: UnixTime { start.advanced(by: .seconds(100)) }
+
+  private func id(_ name: String) -> AccountID { AccountID(name) }
+
+  private func fact(_ kind: RegistryFact.Kind, _ name: String, of account: String, payload: String = "p")
+    -> RegistryFact
+  {
+    RegistryFact(
+      id: kind == .recoveryCodes ? FactID(kind, account) : FactID(kind, account, name), kind: kind, subject: account,
+      payload: payload, createdAt: start, expiresAt: UnixTime.systemTime.advanced(by: .seconds(1_000_000)))
+  }
+
+  private func code(_ purpose: OneTimeTokenRecord.Purpose) -> OneTimeTokenRecord {
+    OneTimeTokenRecord(
+      id: OneTimeTokenID(of: Secret("code"), purpose: purpose), purpose: purpose, subject: "owner",
+      account: id("owner"),
+      createdAt: start, expiresAt: UnixTime.systemTime.advanced(by: .seconds(1_000_000)))
+  }
+
+  /// Accounts with passwords, passkeys, recovery codes, consents and codes.
+  private func fill(_ store: any ServerStore, _ registry: Registry) async throws {
+    for name in Self.names {
+      let record = AccountRecord(
+        id: id(name), email: EmailAddress("\(name)@example.org"), username: name, passwordHash: Secret("hash"),
+        createdAt: start, emailConfirmedAt: name == "unconfirmed" ? nil : start)
+      _ = try await store.write([.createAccount(record)], events: [])
+    }
+    _ = try await registry.closeAccount(try #require(try await registry.account(id("enabled"))), now: start)
+    let facts =
+      [fact(.passkey, "lost", of: "owner"), fact(.passkey, "own", of: "owner"), fact(.consent, "app", of: "owner")]
+      + ["owner", "kept", "gone"].map { fact(.recoveryCodes, "", of: $0, payload: "one two three") }
+      + [fact(.passkey, "thief", of: "taken"), fact(.consent, "thief", of: "taken"), fact(.passkey, "a", of: "gone")]
+      + [fact(.emailChange, "", of: "owner")]
+    _ = try await store.write(
+      facts.map { .createFact($0) }
+        + OneTimeTokenRecord.Purpose.allCases.map { .createOneTimeToken(code($0)) }, events: [])
+  }
+
+  /// Everything that an owner or an administrator may take away.
+  private func takeAway(_ store: any ServerStore, _ registry: Registry) async throws {
+    func record(_ name: String) async throws -> AccountRecord { try #require(try await registry.account(id(name))) }
+    _ = try await registry.deleteAccount(try await record("gone"), now: later)
+    _ = try await registry.closeAccount(try await record("disabled"), now: later)
+    _ = try await registry.reopenAccount(try await record("enabled"), now: later)
+    for name in ["changed", "unconfirmed"] {
+      _ = try await registry.setPassword(of: try await record(name), hash: Secret("new"), keeping: nil, now: later)
+    }
+    var moved = try await record("moved")
+    (moved.email, moved.emailConfirmedAt) = (EmailAddress("Elsewhere@example.org"), later)
+    _ = try await registry.update(moved)
+    // An address that two accounts have one after the other.
+    var freed = try await record("freed")
+    freed.email = EmailAddress("moved@example.org")
+    _ = try await registry.update(freed)
+    _ = try await registry.takeBack(try await record("taken"), now: later)
+    _ = try await registry.withdrawConsent(of: id("owner"), to: "app", now: later)
+    let lost = try #require(try await store.fact(fact(.passkey, "lost", of: "owner").id))
+    var codes = try #require(try await store.fact(fact(.recoveryCodes, "", of: "owner").id))
+    codes.payload = "one three"
+    _ = try await store.write(
+      [
+        .removeFact(lost), .replaceFact(codes, expecting: codes.revision), .redeemOneTimeToken(code(.passwordReset).id),
+      ],
+      events: [])
+  }
+
+  private func expectTakenAway(_ store: any ServerStore) async throws {
+    func account(_ name: String) async throws -> AccountRecord { try #require(try await store.account(id(name))) }
+    #expect(try await account("gone").state == .deleted)
+    #expect(try await account("gone").username.isEmpty)
+    #expect(try await account("disabled").state == .disabled)
+    #expect(try await account("enabled").state == .active)
+    for name in ["changed", "unconfirmed", "taken"] {
+      let record = try await account(name)
+      #expect(record.passwordHash == nil && record.credentialsChangedAt == later, "\(name)")
+    }
+    #expect(try await account("moved").email?.typed == "Elsewhere@example.org")
+    #expect(try await account("moved").emailConfirmedAt == later)
+    #expect(try await account("freed").email?.typed == "moved@example.org")
+    for name in ["owner", "kept"] { #expect(try await account(name).passwordHash == Secret("hash"), "\(name)") }
+    func payloads(_ kind: RegistryFact.Kind, _ name: String) async throws -> [String] {
+      try await store.facts(kind, subject: name).filter { $0.expiresAt > $0.createdAt }.map(\.payload)
+    }
+    let own = fact(.passkey, "own", of: "owner").id
+    #expect(try await store.facts(.passkey, subject: "owner").map(\.id) == [own])
+    #expect(try await payloads(.consent, "owner").isEmpty)
+    #expect(try await payloads(.recoveryCodes, "owner") == ["one three"])
+    #expect(try await payloads(.recoveryCodes, "kept") == ["one two three"])
+    #expect(try await payloads(.emailChange, "owner").isEmpty)
+    for kind in [RegistryFact.Kind.passkey, .consent, .recoveryCodes] {
+      for name in ["gone", "taken"] { #expect(try await payloads(kind, name).isEmpty, "\(kind) of \(name)") }
+    }
+    for purpose in OneTimeTokenRecord.Purpose.allCases {
+      let isKept = [.nonce, .usedCode, .webSession].contains(purpose)
+      #expect((try await store.oneTimeToken(code(purpose).id) != nil) == isKept, "\(purpose)")
+    }
+  }
+
+  @Test(arguments: Kind.allCases) func `stays away when a backup is restored`(kind: Kind) async throws {
+    let place = try Place(kind)
+    try await place.run(fill)
+    try place.backUp()
+    try await place.run(takeAway)
+    try await place.run { store, _ in #expect(store.reapplied.isEmpty, "\(store.reapplied)") }
+    for _ in 0..<2 {
+      try place.restore()
+      try await place.run { store, _ in
+        try await expectTakenAway(store)
+        var expected = Reapplied()
+        (expected.deletedAccounts, expected.disabledAccounts, expected.movedAddresses) = (1, 1, 2)
+        (expected.credentials, expected.consents) = (3, 2)
+        expected.codes = 9
+        expected.lostPasswords = store.reapplied.lostPasswords
+        #expect(store.reapplied == expected)
+        #expect(store.reapplied.lostPasswords.map(\.account.rawValue) == ["unconfirmed", "changed"])
+        #expect(store.reapplied.lostPasswords.map(\.hasConfirmedAddress) == [false, true])
+      }
+      // Once: what is given after the restore is not taken.
+      let given = fact(.consent, "app", of: "owner")
+      try await place.run { store, _ in
+        #expect(store.reapplied.isEmpty, "\(store.reapplied)")
+        _ = try await store.write([.putFact(given), .createOneTimeToken(code(.passwordReset))], events: [])
+      }
+      try await place.run { store, _ in
+        #expect(store.reapplied.isEmpty)
+        let (consent, reset) = try await (store.fact(given.id), store.oneTimeToken(code(.passwordReset).id))
+        #expect(consent?.expiresAt == given.expiresAt && reset != nil)
+      }
+    }
+  }
+
+  /// A crash right after the commit, or a log of another node.
+  @Test(arguments: Kind.allCases) func `gets into a log that lacks it`(kind: Kind) async throws {
+    let place = try Place(kind)
+    try await place.run(fill)
+    try place.backUp()
+    try await place.run(takeAway)
+    let log = place.folder.path + "/ends.log"
+    let lines = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+    #expect(lines.contains { $0.hasPrefix("removal ") })
+    try (lines.filter { !$0.hasPrefix("removal ") }.joined(separator: "\n") + "\n")
+      .write(toFile: log, atomically: false, encoding: .utf8)
+    try await place.run { store, _ in #expect(store.reapplied.isEmpty) }
+    try place.restore()
+    try await place.run { store, _ in
+      #expect(store.unreadableEnds == 0)
+      try await expectTakenAway(store)
+    }
+  }
+
+  @Test func `by two nodes is settled by the later one`() async throws {
+    let place = try Place(.postgres)
+    let other = try Folder()
+    try await place.run(fill)
+    for name in ["keys.json"] {
+      try FileManager.default.copyItem(atPath: place.folder.path + "/" + name, toPath: other.path + "/" + name)
+    }
+    try place.backUp()
+    func node<Value>(_ folder: Folder, _ body: (PostgresRegistryStore, Registry) async throws -> Value) async throws
+      -> Value
+    {
+      let (store, keys) = try await place.database.node(folder.path).open()
+      defer { store.release() }
+      return try await body(store, Registry(store: store, mint: TokenMint(keys.master)))
+    }
+    // One disables, then the other enables: its log alone has the last word.
+    try await node(other) { _, registry in
+      _ = try await registry.closeAccount(try #require(try await registry.account(id("kept"))), now: later)
+    }
+    try await node(place.folder) { _, registry in
+      _ = try await registry.reopenAccount(try #require(try await registry.account(id("kept"))), now: later)
+    }
+    try place.restore()
+    for folder in [place.folder, other] {
+      try await node(folder) { store, _ in
+        let kept = try await store.account(id("kept"))
+        #expect(kept?.state == .active)
+        #expect(store.reapplied.disabledAccounts == 0, "\(store.reapplied)")
+      }
+    }
+  }
+}
+#endif
