@@ -145,6 +145,41 @@ extension `The place of a session` {
     #expect(await rig.vault.read() == .absent)
   }
 
+  @MainActor @Test func `stays known after its account was removed while another server is still to be told`()
+    async throws
+  {
+    let rig = try Rig()
+    let vault = MemoryVault()
+    let (own, other) = (
+      RenamedServer(rig.server, "https://a.example.org"),
+      RenamedServer(rig.server, "https://b.example.org", isOffline: true)
+    )
+    let former = SessionController(backend: other, vault: vault, policy: Self.policy, clock: rig.clock)
+    try await former.signIn(with: try await rig.server.signIn("ada"))
+    await former.signOut()
+    let (index, id) = (MemoryAccountsIndex(), AccountID("ada"))
+    _ = await index.edit(.add(ListedAccount(id: id, name: "Ada", addedAt: rig.clock.now().wall)))
+    _ = await index.edit(.remove(id, isLeaving: true))
+    func open(_ server: RenamedServer) async -> Accounts<RenamedServer, Void> {
+      let accounts = Accounts<RenamedServer, Void>(index: index, clock: rig.clock) { _ in
+        SessionManager(
+          backend: server, vault: vault, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
+          policy: Self.policy, clock: rig.clock
+        ) { _ in }
+      }
+      await accounts.load()
+      return accounts
+    }
+    let stranger = await open(own)
+    // It has nothing to do; if it forgot the account, it would do so by then.
+    for _ in 0..<10_000 { await Task.yield() }
+    #expect(stranger.snapshot.isLoaded)
+    #expect(try await index.read().get().leaving == [id], "its work waits for a program of that server")
+    let friend = await open(RenamedServer(rig.server, "https://b.example.org"))
+    try await until { try await index.read().get().leaving.isEmpty }
+    #expect(friend.accounts.isEmpty)
+  }
+
   @MainActor @Test func `in two former places ends in both when the account is removed`() async throws {
     let rig = try Rig()
     let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))

@@ -54,7 +54,7 @@ struct SettingValues: Sendable {
   private static func check(namesIn environment: [String: String]) throws(Refusal) {
     let known = ServeSetting.allCases.map(\.variable)
     for name in environment.keys.sorted() where name.hasPrefix(ServeSetting.prefix) && !known.contains(name) {
-      throw Refusal(.usage, "unknown setting \(name)", hint: "use one of: \(known.joined(separator: ", "))")
+      throw Refusal(.usage, "unknown setting \(name)", hint: NearestName.hint(for: name, among: known))
     }
   }
 }
@@ -112,7 +112,7 @@ extension SettingValues {
           .usage, "\(path): \(name) is a secret",
           hint: "use \(secret.inFile?.rawValue ?? secret.variable) instead")
       }
-      throw Refusal(.usage, "\(path): unknown setting \(name)", hint: "use one of: \(known.joined(separator: ", "))")
+      throw Refusal(.usage, "\(path): unknown setting \(name)", hint: NearestName.hint(for: name, among: known))
     }
     // A member of its own to the provider, which would not find the setting.
     for setting in ServeSetting.allCases where members[setting.rawValue] is [AnyHashable: Any] {

@@ -110,6 +110,12 @@ extension ServeSettings {
       warnings.append(
         "the password in --database is visible to every user of this machine: use HANDSTAMP_SERVE_DATABASE")
     }
+    for setting in [ServeSetting.keysFile, .adminTokenFile, .smtpPasswordFile, .tlsKey] {
+      guard let path = values[setting]?.text,
+        let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int, mode & 0o004 != 0
+      else { continue }
+      warnings.append("every user of this machine can read \(path): chmod o-r \(path)")
+    }
     return warnings
   }
 

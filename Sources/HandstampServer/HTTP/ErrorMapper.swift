@@ -31,7 +31,11 @@ struct ErrorMapper: Sendable {
     case let error as RegistryError:
       report(error, logger: logger)
       return Problem(error)
-    case is PasswordPool.Busy: return .busy
+    case let busy as PasswordPool.Busy:
+      if let cause = busy.cause {
+        logger.error("A password could not be hashed", metadata: ["handstamp.cause": "\(cause)"])
+      }
+      return .busy
     case let refusal as PasskeyDesk.Refusal: return Problem(refusal)
     case let error as AccountDirectoryError: return problem(for: error, logger: logger)
     case let fault as ProofDesk.Fault: return Problem(fault)

@@ -154,9 +154,20 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     bodyBegan = .now()
     // HTTP/1.1 is limited while it is parsed.
     guard request.headerFields.count <= host.options.headFields else { return refuse(.headTooLarge) }
+    guard !isStream || ExchangeHandler.isWellFormed(request) else { return refuse(.notHTTP) }
     let length = request.headerFields[.contentLength].flatMap { Int($0) } ?? 0
     guard length <= host.bodyLimit else { return answer(request, ByteBuffer(), isComplete: false) }
     state = .receiving(request, ByteBuffer())
+  }
+
+  /// Whether a request of HTTP/2 names one path and one host (RFC 9113 section 8.3.1).
+  private static func isWellFormed(_ request: HTTPRequest) -> Bool {
+    let path = request.path ?? ""
+    guard path.hasPrefix("/") || (path == "*" && request.method == .options) || request.method == .connect else {
+      return false
+    }
+    guard let host = HTTPField.Name("host") else { return true }
+    return request.headerFields[values: host].allSatisfy { $0.lowercased() == request.authority?.lowercased() }
   }
 
   func answer(_ request: HTTPRequest, _ body: ByteBuffer, isComplete: Bool, failure: (any Error)? = nil) {

@@ -71,7 +71,9 @@ public struct Argon2Parameters: Sendable, Hashable {
 }
 
 /// A failure of hashing, with the library's error code.
-public struct Argon2Failure: Error, Sendable, Hashable {
+public struct Argon2Failure: Error, Sendable, Hashable, CustomStringConvertible {
   public let code: Int32
+
+  public var description: String { "Argon2: \(String(cString: argon2_error_message(code)))" }
 }
 #endif

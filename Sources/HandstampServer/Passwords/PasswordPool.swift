@@ -8,8 +8,11 @@ import HandstampSupport
 ///
 /// Every attempt costs exactly one hash, whether the account exists or not, so the response time reveals nothing.
 public final class PasswordPool: Sendable {
-  /// The queue is full, or the memory for a hash cannot be allocated: try again later.
-  public struct Busy: Error, Sendable, Hashable {}
+  /// The queue is full, or a hash failed: try again later.
+  public struct Busy: Error, Sendable, Hashable {
+    /// Why the hash failed, such as for lack of memory; `nil` if the queue was full.
+    public var cause: Argon2Failure?
+  }
 
   private struct Line {
     /// The number of admitted requests, whether they are hashing yet or not.
@@ -136,10 +139,12 @@ public final class PasswordPool: Sendable {
   func perform<Value: Sendable>(
     isPreferred: Bool = false, _ work: @escaping @Sendable () throws(Argon2Failure) -> Value
   ) async throws(Busy) -> Value {
-    let value: Value? = await withCheckedContinuation { continuation in
+    let result: Result<Value, Argon2Failure> = await withCheckedContinuation { continuation in
       let job: @Sendable () -> Void = { [metrics] in
         metrics.update { $0.passwordHashes += 1 }
-        continuation.resume(returning: try? work())
+        do throws(Argon2Failure) {
+          continuation.resume(returning: .success(try work()))
+        } catch { continuation.resume(returning: .failure(error)) }
       }
       let startsThread = line.withLock { line in
         guard line.running < width else {
@@ -152,8 +157,7 @@ public final class PasswordPool: Sendable {
       // Neither a Dispatch queue nor a task: they share their threads with all other requests.
       if startsThread { Thread.detachNewThread { self.run(job) } }
     }
-    guard let value else { throw Busy() }
-    return value
+    do throws(Argon2Failure) { return try result.get() } catch { throw Busy(cause: error) }
   }
 
   /// Runs one job, then the waiting ones: three preferred ones for one of the others, each kind oldest first.

@@ -117,6 +117,19 @@ import Testing
     #expect(try await !self.settings([:]).warnings.contains { $0.contains(word) })
   }
 
+  @Test func `with a secret in a file that every user can read are pointed out`() async throws {
+    let path = FileManager.default.temporaryDirectory.appending(path: "token-\(UUID().uuidString)").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    for (mode, isOpen) in [(0o644, true), (0o640, false)] {
+      try? FileManager.default.removeItem(atPath: path)
+      #expect(
+        FileManager.default.createFile(
+          atPath: path, contents: Data(String(repeating: "t", count: 40).utf8), attributes: [.posixPermissions: mode]))
+      let settings = try await settings([.adminTokenFile: path])
+      #expect(settings.warnings.contains { $0.contains("chmod o-r \(path)") } == isOpen, "\(settings.warnings)")
+    }
+  }
+
   @Test func `accept an address for the metrics page`() async throws {
     #expect(try await settings().metrics == nil)
     #expect(try await settings([.metricsAddress: "127.0.0.1:9464"]).metrics == .host("127.0.0.1", port: 9464))

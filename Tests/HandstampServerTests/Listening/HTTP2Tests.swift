@@ -103,6 +103,28 @@ private enum Frame {
     }
   }
 
+  @Test func `refuses a request with a path that is none, or with two hosts`() async throws {
+    try await serve { (test, _) async throws -> Void in
+      func literal(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + Array(text.utf8) }
+      // Literal fields without indexing: the name by its index (4 is :path, 38 is host), then the value.
+      let (method, scheme, authority): ([UInt8], [UInt8], [UInt8]) = ([0x82], [0x87], [0x01] + literal("a"))
+      func status(_ fields: [UInt8]) async throws -> UInt8? {
+        let frames = try await exchange(Frame.frame(1, flags: 5, stream: 1, fields), test) {
+          $0.contains { ($0.type == 1 || $0.type == 3) && $0.stream == 1 || $0.type == 7 }
+        }
+        return frames.first { $0.type == 1 }?.payload.first
+      }
+      // 0x88 is :status 200, 0x8c is 400 (RFC 7541 appendix A).
+      let health = [0x04] + literal("/health")
+      #expect(try await status(method + scheme + authority + health) == 0x88)
+      #expect(try await status(method + scheme + authority + health + [0x0F, 38 - 15] + literal("A")) == 0x88)
+      #expect(try await status(method + scheme + authority + health + [0x0F, 38 - 15] + literal("b")) == 0x8C)
+      for path in ["health", "http://a/health", "*"] {
+        #expect(try await status(method + scheme + authority + [0x04] + literal(path)) == 0x8C, "\(path)")
+      }
+    }
+  }
+
   @Test func `gives a body its time, as HTTP 1 does`() async throws {
     try await serve({ $0.listener.bodyLimit = .milliseconds(100) }) { (test, _) async throws -> Void in
       let frames = try await exchange(Frame.request(1, isPost: true), test) {

@@ -72,6 +72,14 @@ import Testing
     _ = try await pool.hash(Secret("password"))
   }
 
+  @Test func `says why a hash failed`() async throws {
+    let broken = Secret("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$")
+    let error = await #expect(throws: PasswordPool.Busy.self) {
+      try await pool().verify(Secret("password"), against: broken)
+    }
+    #expect(error?.cause.map { "\($0)".hasPrefix("Argon2: ") } == true, "\(error as Any)")
+  }
+
   @Test func `prefers known devices, and keeps no other out`() async throws {
     let pool = pool(width: 1)
     let (begins, order) = (DispatchSemaphore(value: 0), Locked(""))
