@@ -82,7 +82,7 @@ extension RestoredDatabase {
     return report
   }
 
-  /// Deletes what somebody may use who was mailed or shown it before the backup: whether it was used since is not known.
+  /// Deletes the codes that were mailed or shown before the backup: whether they were used since is not known.
   package func voidCodes() throws -> Int {
     try delete(
       [.passwordReset, .signUp, .upgrade, .emailChange, .authorizationCode, .deviceCode, .userCode, .pushedRequest],

@@ -103,7 +103,7 @@ private enum Frame {
     }
   }
 
-  @Test func `refuses a request with a path that is none, or with two hosts`() async throws {
+  @Test func `refuses a request whose path has no slash, and one with two hosts`() async throws {
     try await serve { (test, _) async throws -> Void in
       func literal(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + Array(text.utf8) }
       // Literal fields without indexing: the name by its index (4 is :path, 38 is host), then the value.
