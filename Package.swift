@@ -172,7 +172,8 @@ let package = Package(
       name: "HandstampAsyncHTTP",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
         + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
-        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient"),
+        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient")
+        + products("NIOHTTPCompression", of: "swift-nio-extras", with: "AsyncHTTPClient"),
       swiftSettings: strict),
     .target(
       name: "HandstampLoopback",
@@ -355,7 +356,7 @@ let package = Package(
         "HandstampOAuth", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "HandstampTesting",
         "Handstamp", crypto,
       ],
-      swiftSettings: strict),
+      exclude: ["Providers"], swiftSettings: strict),
     .testTarget(
       name: "HandstampRegistryTests",
       dependencies: ["HandstampRegistry", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"],

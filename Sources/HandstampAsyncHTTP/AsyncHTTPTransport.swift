@@ -3,6 +3,7 @@ import AsyncHTTPClient
 public import HandstampCore
 import HandstampSupport
 import NIOCore
+import NIOHTTPCompression
 import NIOHTTP1
 
 /// A transport based on AsyncHTTPClient, without redirects, cookies, caching or proxies.
@@ -112,7 +113,9 @@ private final class Client: Sendable {
 
   private var configuration: HTTPClient.Configuration {
     var configuration = HTTPClient.Configuration(
-      redirectConfiguration: .disallow, timeout: .init(connect: TimeAmount(connectTimeout)), decompression: .disabled)
+      redirectConfiguration: .disallow, timeout: .init(connect: TimeAmount(connectTimeout)),
+      // Some servers compress without having been asked; what they sent must not be lost for that.
+      decompression: .enabled(limit: .size(64 << 20)))
     configuration.connectionPool.retryConnectionEstablishment = false
     if let connectionsPerHost {
       configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsPerHost

@@ -17,6 +17,9 @@ final class CallbackHandler: ChannelInboundHandler {
     switch head.method == .GET ? desk.take(head.uri) : .elsewhere {
     case .taken: answer(context, .ok, "You can close this window and return to the app.")
     case .unknown: answer(context, .badRequest, "This sign-in link is no longer active. Start again from the app.")
+    case .error(let code):
+      answer(
+        context, .badRequest, "The server refused this sign-in: \(code). The app still waits for another response.")
     case .elsewhere: answer(context, .notFound, "Page not found.")
     }
   }

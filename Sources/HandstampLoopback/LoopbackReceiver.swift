@@ -135,7 +135,11 @@ public final class LoopbackReceiver: RedirectReceiver {
 
 /// Matches incoming requests with the expected response.
 final class Desk: Sendable {
-  enum Verdict: Sendable { case taken, elsewhere, unknown }
+  enum Verdict: Sendable {
+    case taken, elsewhere, unknown
+    /// An error of the server that does not name its request: perhaps a guess, so the wait goes on.
+    case error(code: String)
+  }
 
   private struct Content: Sendable {
     var state: String?
@@ -168,10 +172,17 @@ final class Desk: Sendable {
 
   /// - Parameter target: The target of the request line.
   func take(_ target: String) -> Verdict {
-    guard target.prefix(while: { $0 != "?" }) == path else { return .elsewhere }
+    let place = target.prefix { $0 != "?" }
+    guard place == path || place == path + "/" else { return .elsewhere }
+    let callback = Callback(target)
+    if callback?["state"] == nil, let code = callback?["error"], !code.isEmpty, code.utf8.count <= 60,
+      code.utf8.allSatisfy({ (97...122).contains($0) || $0 == 95 })
+    {
+      return .error(code: code)
+    }
     let waiting: AsyncStream<String>.Continuation? = content.withLock { content in
       // Compared in constant time, as secrets are: another program on this machine may try to guess it.
-      guard let state = content.state, let named = Callback(target)?["state"], Secret(named) == Secret(state) else {
+      guard let state = content.state, let named = callback?["state"], Secret(named) == Secret(state) else {
         return nil
       }
       content.state = nil

@@ -1,5 +1,5 @@
-import Foundation
 public import HandstampCore
+import HandstampSupport
 
 /// The backend of any OAuth 2 or OpenID Connect server.
 ///
@@ -67,7 +67,7 @@ public struct OAuthBackend: Backend {
         TokenResponse(
           tokens: answer.tokens, session: answer.session_id, revocation: handle,
           acceptsRotationKey: answer.handstamp_rotation_key ?? false,
-          scopes: answer.scope?.split(separator: " ").map(String.init)))
+          scopes: answer.scope?.split(separator: " ").map(String.init), subject: try subject(of: answer, metadata)))
     } catch {
       return error.result
     }
@@ -84,9 +84,7 @@ public struct OAuthBackend: Backend {
     } catch {
       return .noDecision(error.failure)
     }
-    let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
-    return RevocationResult(
-      response, isJSONObject: object != nil, error: object?["error"] as? String)
+    return RevocationResult(response, error: response.decoded(TokenRefusal.self)?.error)
   }
 
   // MARK: The token endpoint
@@ -116,11 +114,29 @@ public struct OAuthBackend: Backend {
     } catch {
       throw RefreshProblem(result: .noDecision(error.failure, retryAfter: error.retryAfter))
     }
-    guard response.status == 200 else {
-      throw RefreshProblem(response, isOwn: metadata.isHandstamp, at: time.now())
+    switch EndpointWord(response) {
+    case .tokens(let answer):
+      do throws(SessionError) { return (try checked(answer, of: metadata), metadata) } catch {
+        var reason = "not a token response"
+        if case .invalidResponse(let text) = error { reason = text }
+        throw RefreshProblem(unusable: reason, answer.refresh_token, sent: token)
+      }
+    case .refusal(let refusal):
+      throw RefreshProblem(refusal, response, isOwn: metadata.isHandstamp, at: time.now())
+    case .object, .other: throw RefreshProblem(other: response, sent: token)
     }
-    do throws(SessionError) { return (try answer(response.body, of: metadata), metadata) } catch {
-      throw RefreshProblem(unusable: response.body, error: error, sent: token)
+  }
+
+  /// Whom the answer to a refresh names (OpenID Connect Core 1.0 section 12.2); `nil` if it names no one.
+  ///
+  /// - Throws: for tokens of another issuer or client: nothing of that response is used, because its refresh token may belong to another
+  ///   person.
+  private func subject(of answer: TokenAnswer, _ metadata: ServerMetadata) throws(RefreshProblem) -> AccountID? {
+    guard let token = answer.id_token else { return nil }
+    do throws(SessionError) {
+      return try IdentityToken(refreshed: token, issuer: metadata.issuer, client: client.id)?.profile.id
+    } catch {
+      throw RefreshProblem(result: .noDecision(.unusableTokens("\(error)", successor: nil)))
     }
   }
 
@@ -131,41 +147,47 @@ public struct OAuthBackend: Backend {
     return (answer.tokens.refresh?.secret ?? sent).map { RevocationHandle($0) }
   }
 
-  /// Parses a token response. Handstamp's additions count only at a server whose metadata names them: others may use the same
+  /// Checks a token response. Handstamp's additions count only at a server whose metadata names them: others may use the same
   /// names in their own way.
-  private func answer(_ body: [UInt8], of metadata: ServerMetadata) throws(SessionError) -> TokenAnswer {
-    let answer = try TokenAnswer(body, isBound: prover != nil)
-    return metadata.isHandstamp ? answer : answer.withoutAdditions
+  private func checked(_ answer: TokenAnswer, of metadata: ServerMetadata) throws(SessionError) -> TokenAnswer {
+    let answer = metadata.isHandstamp ? answer : answer.withoutAdditions
+    try answer.check(isBound: prover != nil, assumesBearer: client.assumesBearerTokens)
+    return answer
   }
 
   /// Exchanges the result of the user's sign-in for tokens.
   ///
   /// At Handstamp's own server the request has a key, and is repeated with it if the response is lost.
   ///
-  /// - Parameter repeats: `false` if the caller repeats the request itself.
+  /// - Parameters:
+  ///   - repeats: `false` if the caller repeats the request itself.
+  ///   - refused: gets the refusal that the error is made of.
   func exchange(
-    _ fields: [(String, Secret)], nonce: String?, repeats: Bool = true
+    _ fields: [(String, Secret)], nonce: String?, repeats: Bool = true, refused: Locked<TokenRefusal?> = Locked(nil)
   ) async throws(SessionError) -> TokenResponse {
     let metadata = try await metadata()
     var fields = fields
     for resource in client.resources { fields.append(("resource", Secret(resource))) }
     guard metadata.supportsRotationKeys else {
       return try await SignInTurn.take { [fields] () async throws(SessionError) in
-        try await tokens(fields, metadata, nonce: nonce)
+        try await tokens(fields, metadata, nonce: nonce, refused)
       }
     }
     let purpose = "\(client.issuer) \(client.id)"
     return try await SignInTurn.exchange(for: purpose, repeats: repeats) { [fields] key throws(SessionError) in
-      try await tokens(fields + [("rotation_key", key.wireText)], metadata, nonce: nonce)
+      try await tokens(fields + [("rotation_key", key.wireText)], metadata, nonce: nonce, refused)
     }
   }
 
   private func tokens(
-    _ fields: [(String, Secret)], _ metadata: ServerMetadata, nonce: String?
+    _ fields: [(String, Secret)], _ metadata: ServerMetadata, nonce: String?, _ refused: Locked<TokenRefusal?>
   ) async throws(SessionError) -> TokenResponse {
     let response = try await post(fields, to: metadata.tokenEndpoint)
-    guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
-    let answer = try answer(response.body, of: metadata)
+    guard case .tokens(let found) = EndpointWord(response) else {
+      refused.withLock { $0 = response.decoded(TokenRefusal.self) }
+      throw SessionError(asking: response, at: time.now())
+    }
+    let answer = try checked(found, of: metadata)
     let handle = handle(of: answer, else: nil, metadata)
     let served = response.header("Date").flatMap { UnixTime(httpDate: $0) }
     return TokenResponse(
@@ -193,13 +215,13 @@ public struct OAuthBackend: Backend {
       let bare = TransportRequest(
         method: "GET", url: endpoint,
         headers: [
-          HeaderField("Accept", "application/json"), .bearer(Secret(answer.access_token)),
+          HeaderField("Accept", "application/json"), .uncompressed, .bearer(Secret(answer.access_token)),
         ], maximumResponseSize: 1 << 20)
       let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
       let response: TransportResponse
       do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
       guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
-      guard let info = UserInfo(response.body) else { throw .invalidResponse("the user information has no subject") }
+      guard let info = UserInfo(response) else { throw .invalidResponse("the user information has no subject") }
       return info.profile
     }
     return Profile(id: AccountID(metadata.issuer), name: String(metadata.issuer.drop { $0 != ":" }.dropFirst(3)))
@@ -232,7 +254,8 @@ public struct OAuthBackend: Backend {
     _ fields: [(String, Secret)], to endpoint: String, timeout: Duration
   ) async throws(PostFailure) -> TransportResponse {
     var headers = [
-      HeaderField("Accept", "application/json"), HeaderField("Content-Type", "application/x-www-form-urlencoded"),
+      HeaderField("Accept", "application/json"), .uncompressed,
+      HeaderField("Content-Type", "application/x-www-form-urlencoded"),
     ]
     var fields = fields.map { (name: $0.0, value: $0.1) }
     let takesBasic = try await prepared { () async throws(SessionError) in
@@ -254,7 +277,9 @@ public struct OAuthBackend: Backend {
             try await prepared { () async throws(SessionError) in try prover.proof(method: "POST", url: endpoint) }))
       }
       let request = TransportRequest(
-        method: "POST", url: endpoint, headers: headers, body: body, timeout: timeout, maximumResponseSize: 1 << 20,
+        method: "POST", url: endpoint, headers: headers, body: body, timeout: timeout,
+        // Tokens that were sent and not read are lost, so the limit is beyond any honest response.
+        maximumResponseSize: 32 << 20,
         mayReuseConnection: false)
       if SendingTime.isOver() {
         throw PostFailure(failure: .network(.notConnected("the program was suspended before the request was sent")))
@@ -269,6 +294,11 @@ public struct OAuthBackend: Backend {
     }
     throw PostFailure(failure: .network(.timedOut))
   }
+}
+
+extension HeaderField {
+  /// Without it, any coding of the response would be acceptable (RFC 9110 section 12.5.3).
+  static let uncompressed = HeaderField("Accept-Encoding", "identity")
 }
 
 extension Profile {

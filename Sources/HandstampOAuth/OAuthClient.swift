@@ -18,6 +18,9 @@ public struct OAuthClient: Sendable, Hashable {
   /// Additional parameters of the authorization request, such as `prompt` or a server's own `audience`. They cannot override
   /// the protocol's own parameters.
   public var parameters: [String: String]
+  /// Whether a token response without `token_type` brings bearer tokens, as at LinkedIn and Shopify. Default `false`: RFC 6749
+  /// section 5.1 requires the member, and a client must not use a token whose type it does not know (section 7.1).
+  public var assumesBearerTokens = false
 
   public init(
     issuer: String, id: String, secret: Secret? = nil, scopes: [String] = [], resources: [String] = [],

@@ -5,7 +5,6 @@ import Testing
   struct Case: Sendable, CustomTestStringConvertible {
     var status: Int
     var body: String
-    var isObject = false
     var error: String?
     /// `nil` for no decision.
     var means: RevocationResult?
@@ -15,30 +14,32 @@ import Testing
   @Test(arguments: [
     Case(status: 200, body: "", means: .ended),
     Case(status: 200, body: " \r\n", means: .ended),
-    Case(status: 200, body: "{}", isObject: true, means: .ended),
+    Case(status: 200, body: "{}", means: .ended),
     Case(status: 200, body: "<html>please sign in</html>", means: nil),
-    Case(status: 200, body: "[]", means: nil),
-    Case(status: 200, body: #"{"error":"invalid_client"}"#, isObject: true, error: "invalid_client", means: nil),
-    Case(status: 204, body: "", means: nil),
+    Case(status: 200, body: "[]", means: .ended), Case(status: 200, body: "OK", means: .ended),
+    Case(status: 202, body: "null", means: .ended), Case(status: 204, body: "", means: .ended),
+    Case(status: 200, body: "e", error: "invalid_client", means: .refused(code: "invalid_client")),
+    Case(status: 200, body: "e", error: "invalid_token", means: .ended),
+    Case(status: 200, body: "e", error: "server_error", means: nil),
     Case(status: 302, body: "", means: nil),
     Case(status: 401, body: "", means: nil),
-    Case(status: 404, body: "{}", isObject: true, means: nil),
-    Case(status: 400, body: "e", isObject: true, error: "invalid_token", means: .ended),
-    Case(status: 400, body: "e", isObject: true, error: "invalid_grant", means: .refused(code: "invalid_grant")),
-    Case(status: 403, body: "e", isObject: true, error: "Forbidden", means: nil),
-    Case(status: 403, body: "e", isObject: true, error: "invalid_client", means: nil),
-    Case(status: 401, body: "e", isObject: true, error: "use_dpop_nonce", means: nil),
-    Case(status: 401, body: "e", isObject: true, error: "invalid_client", means: .refused(code: "invalid_client")),
+    Case(status: 404, body: "{}", means: nil),
+    Case(status: 400, body: "e", error: "invalid_token", means: .ended),
+    Case(status: 400, body: "e", error: "invalid_grant", means: .refused(code: "invalid_grant")),
+    Case(status: 403, body: "e", error: "Forbidden", means: nil),
+    Case(status: 403, body: "e", error: "invalid_client", means: nil),
+    Case(status: 401, body: "e", error: "use_dpop_nonce", means: nil),
+    Case(status: 401, body: "e", error: "invalid_client", means: .refused(code: "invalid_client")),
     Case(
-      status: 400, body: "e", isObject: true, error: "unsupported_token_type",
+      status: 400, body: "e", error: "unsupported_token_type",
       means: .refused(code: "unsupported_token_type")),
-    Case(status: 400, body: "e", isObject: true, error: "temporarily_unavailable", means: nil),
-    Case(status: 503, body: "e", isObject: true, error: "server_error", means: nil),
-    Case(status: 400, body: "e", isObject: true, error: "A word\nof its own", means: nil),
+    Case(status: 400, body: "e", error: "temporarily_unavailable", means: nil),
+    Case(status: 503, body: "e", error: "server_error", means: nil),
+    Case(status: 400, body: "e", error: "A word\nof its own", means: nil),
   ])
   func `counts as delivered only if the server ended the session`(_ one: Case) {
     let response = TransportResponse(status: one.status, body: Array(one.body.utf8))
-    let result = RevocationResult(response, isJSONObject: one.isObject, error: one.error)
+    let result = RevocationResult(response, error: one.error)
     switch result {
     case .ended, .refused: #expect(result == one.means)
     case .noDecision(let failure):

@@ -66,7 +66,7 @@ import Testing
     ("org.example.app:/back?code=c&state=other", "the response belongs to another request"),
     ("org.example.app:/back?code=c", "the response belongs to another request"),
     ("org.example.app:/elsewhere?code=c&state=STATE", "the browser was redirected to another URL"),
-    ("org.example.app:/back?code=c&code=d&state=STATE", "a parameter of the response is duplicated"),
+    ("org.example.app:/back?code=c&code=d&state=STATE", "the parameter code of the response is duplicated"),
     ("org.example.app:/back?code=c&state=STATE&iss=https://evil.example.org", "the response comes from another server"),
     ("org.example.app:/back?code=c&state=STATE", "the response comes from another server"),
     ("org.example.app:/back?state=STATE&iss=https://id.example.org", "the response has no code"),
@@ -155,7 +155,7 @@ import Testing
 
   @Test(arguments: [
     (#""iss":"https://id.example.org""#, #""iss":"https://evil.example.org""#),
-    (#""aud":"app""#, #""aud":"another""#), (#""aud":"app""#, #""aud":["app","another"]"#),
+    (#""aud":"app""#, #""aud":"another""#), (#""aud":"app""#, #""aud":["app","another"],"azp":"another""#),
     (#""nonce":"NONCE""#, #""nonce":"of another sign-in""#), (#""nonce":"NONCE","#, ""),
     (#""exp":2000000000"#, #""exp":1700000000"#), (#""sub":"42""#, #""sub":"""#),
     (#""aud":"app""#, #""aud":"app","azp":"another""#),

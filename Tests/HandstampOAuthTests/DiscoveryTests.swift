@@ -49,16 +49,16 @@ import Testing
       "the metadata belongs to another issuer, https://id.example.org/"
     ),
     (#"{"issuer":"a\u001b[2J"}"#, "the metadata belongs to another issuer;"),
-    (#"{"issuer":"https://id.example.org"}"#, "the metadata has no token endpoint"),
+    (#"{"issuer":"https://id.example.org"}"#, "the metadata has no token_endpoint"),
     (
       #"{"issuer":"https://id.example.org","token_endpoint":"http://id.example.org/token"}"#,
-      "an endpoint URL is not https"
+      "the token_endpoint is not an https URL"
     ),
     (
       StubServer.metadata(more: #","code_challenge_methods_supported":["plain"]"#),
       "the server does not support PKCE with S256"
     ),
-    ("<html>", "not a metadata document"), ("{}", "not a metadata document"),
+    ("<html>", "not a metadata document"), ("{}", "the metadata has no issuer"),
   ])
   func `refuses a document that redirects tokens, and reports every response`(
     _ document: String, _ words: String

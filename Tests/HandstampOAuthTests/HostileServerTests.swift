@@ -107,8 +107,8 @@ import Testing
         try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
       }
       #expect(isInvalid(error), "\(body.prefix(20))")
-      for path in ["/token", "/.well-known/oauth-authorization-server"] {
-        #expect(later.requests(to: path).allSatisfy { $0.maximumResponseSize <= 1 << 20 })
+      for (path, most) in [("/token", 32 << 20), ("/.well-known/oauth-authorization-server", 1 << 20)] {
+        #expect(later.requests(to: path).allSatisfy { $0.maximumResponseSize <= most })
       }
     }
     let server = StubServer()

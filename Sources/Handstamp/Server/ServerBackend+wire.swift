@@ -14,7 +14,7 @@ extension TokenResponse {
     guard let answer = try? JSONDecoder().decode(TokenAnswer.self, from: Data(body)) else {
       throw UnusableTokens("not a token response")
     }
-    guard answer.token_type.lowercased() == "bearer" else { throw UnusableTokens("unknown token_type") }
+    guard answer.token_type?.lowercased() == "bearer" else { throw UnusableTokens("unknown token_type") }
     guard answer.hasValidTokens else { throw UnusableTokens("a token contains an invalid character") }
     self.init(
       tokens: answer.tokens,

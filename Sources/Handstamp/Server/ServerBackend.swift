@@ -72,9 +72,8 @@ public struct ServerBackend: AccountBackend {
   @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     do throws(TransportError) {
       let response = try await post("/oauth/revoke", form: FormBody([("token", handle.secret)]))
-      let object = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any]
-      return RevocationResult(
-        response, isJSONObject: object != nil, error: object?["error"] as? String)
+      let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
+      return RevocationResult(response, error: refusal?.error)
     } catch {
       return .noDecision(.network(error))
     }

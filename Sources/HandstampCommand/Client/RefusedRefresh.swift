@@ -24,8 +24,9 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
 
   private static func isRefusal(_ status: Int, _ error: String?) -> Bool {
     // A proxy's own sign-in, timeouts, rate limits and errors that the server attributes to itself are transient.
-    (400..<500).contains(status) && ![407, 408, 425, 429].contains(status)
-      && !["temporarily_unavailable", "server_error", "slow_down"].contains(error)
+    ((400..<500).contains(status) && ![407, 408, 425, 429].contains(status)
+      || (200..<300).contains(status) && error != nil)
+      && !(error.map(RequestFailure.passingErrors.contains) ?? false)
   }
 
   /// Returns the record after one more response. A refusal after failures of another kind starts a new series.
@@ -50,14 +51,16 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
   /// The refusal for a command that needs a token.
   func refusal(at now: UnixTime, server: ServerAddress) -> Refusal {
     let message = "\(server.text) \(words(at: now))"
-    if (200..<300).contains(status) {
+    if (200..<300).contains(status), error == nil {
       return Refusal(
         .network, message, hint: "check that no captive portal or proxy answers in its place, then try again",
         code: "server_error")
     }
     if let error, RequestFailure.configurationErrors.contains(error) {
       return Refusal(
-        .configuration, message, hint: "check this client's registration at \(server.text), then run the command again",
+        .configuration, message,
+        hint:
+          "check this client's registration at \(server.text); if it worked before, run: handstamp login --force",
         code: error)
     }
     if isRefusal { return Refusal(.signInNeeded, message, hint: "run: handstamp login", code: "refresh_refused") }

@@ -85,6 +85,11 @@ struct SignInAttempt: Sendable {
       if case .unavailable(.storage(let error)) = state, error != .locked, error != .corrupt { throw Refusal(error) }
       guard case .signedIn = state else { continue }
       if await client.isRefused(sayingSo: true) { continue }
+      if case .value(let entry) = await home.vault(of: account.id).read(),
+        entry.session?.isOver(at: SystemClock().now()) == true
+      {
+        continue
+      }
       guard let email else { return account }
       // The named account may have a different address now.
       guard let found = try await address(of: client) else { continue }

@@ -46,6 +46,7 @@ struct Login: SessionCommand {
   @Option(name: .customLong("scope"), help: "scope to request (repeatable)") var scopes: [String] = []
   @Option(help: "seconds for which the OAuth server accepts a replaced refresh token again; 0: not at all") var overlap:
     Int?
+  @Flag(help: "take tokens of an OAuth server that names no token_type as bearer tokens") var assumeBearer = false
   @OptionGroup var list: ListingOptions
   @OptionGroup var server: ServerOptions
   @OptionGroup var account: AccountOptions
@@ -118,9 +119,11 @@ extension Login {
     guard redirectPort.map({ (1...65_535).contains($0) }) ?? true else {
       throw ValidationError("--redirect-port must be between 1 and 65535")
     }
-    guard !withToken || clientID == nil && clientSecretFile == nil && scopes.isEmpty && overlap == nil else {
+    guard !withToken || clientID == nil && clientSecretFile == nil && scopes.isEmpty && overlap == nil && !assumeBearer
+    else {
       throw ValidationError(
-        "--client-id, --client-secret-file, --scope and --overlap cannot be combined with --with-token")
+        "--client-id, --client-secret-file, --scope, --overlap and --assume-bearer cannot be combined with --with-token"
+      )
     }
     guard overlap.map({ (0...86_400).contains($0) }) ?? true else {
       throw ValidationError("--overlap must be between 0 and 86400 seconds")
@@ -130,7 +133,7 @@ extension Login {
   /// Whether the command line has an argument that applies only to OAuth.
   private var namesOAuth: Bool {
     issuer != nil || browser || device || noBrowser || clientID != nil || clientSecretFile != nil || !scopes.isEmpty
-      || redirectPort != nil || redirectURI != nil || overlap != nil
+      || redirectPort != nil || redirectURI != nil || overlap != nil || assumeBearer
   }
 
   /// A hint that shows how to pass a server to the command as typed.
@@ -161,7 +164,7 @@ extension Login {
       issuer: issuer ?? found?.record.issuer ?? attempt.server.text,
       client: clientID ?? known?.record.client ?? "handstamp-cli",
       scopes: scopes.isEmpty ? known?.record.scopes ?? [] : scopes, redirect: redirect,
-      overlap: overlap ?? known?.record.overlap)
+      overlap: overlap ?? known?.record.overlap, assumesBearer: assumeBearer ? true : known?.record.assumesBearer)
     if let clientSecretFile {
       guard clientSecretFile != "-" else { return (record, try Terminal.secret("client secret")) }
       return (

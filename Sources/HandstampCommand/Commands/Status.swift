@@ -151,6 +151,7 @@ struct StatusReport: Document {
       signedInAt = session.startedAt.wall.description
       signedInAtEpoch = session.startedAt.wall.seconds
       refreshable = session.refresh != nil
+      if session.isOver(at: now) { (state, reason) = (.signedOut, EndReason.expired.rawValue) }
       if let account, session.refresh != nil { repeats = StatusReport.repeats(of: session, account, in: home) }
       if let account, let note = home.refusedRefresh(of: account.id, session: session.id) { show(note, now: now) }
     case .accessOnly(let session):

@@ -19,12 +19,16 @@ struct OAuthRecord: Sendable, Hashable, Codable {
   var hasSecret: Bool?
   /// For how many seconds the server accepts a replaced refresh token again, 0 for not at all; `nil` if that is not known.
   var overlap: Int?
+  /// Whether tokens without a type are bearer tokens; `nil` means no.
+  var assumesBearer: Bool?
 
   /// How the server treats a replaced refresh token; `nil` if the user has not said.
   var reuse: RefreshTokenReuse? { overlap.map { $0 == 0 ? .never : .overlap(.seconds($0)) } }
 
   func settings(secret: Secret?) -> OAuthClient {
-    OAuthClient(issuer: issuer, id: client, secret: secret, scopes: scopes)
+    var client = OAuthClient(issuer: issuer, id: client, secret: secret, scopes: scopes)
+    client.assumesBearerTokens = assumesBearer ?? false
+    return client
   }
 
   /// Whether both sign in as the same client; `nil` stands for Handstamp's own protocol.

@@ -79,8 +79,10 @@ extension Wire: HTTPResponder {
 
   private func shorten(_ answer: inout TransportResponse) {
     guard let seconds = state.withLock({ $0.life }) else { return }
+    // Zero would state no end.
+    let life = seconds == 0 ? "0.001" : "\(seconds)"
     let text = String(decoding: answer.body, as: UTF8.self)
-    answer.body = Array(text.replacing(#/"expires_in":[0-9]+/#, with: "\"expires_in\":\(seconds)").utf8)
+    answer.body = Array(text.replacing(#/"expires_in":[0-9]+/#, with: "\"expires_in\":\(life)").utf8)
   }
 
   private func stream(

@@ -40,7 +40,10 @@ extension Refusal {
         hint: "compare the clocks and the issuer of the servers behind \(server.text)")
     case .refused(let code, let detail): self.init(code: code, detail: detail)
     case .invalidResponse(let text):
-      self.init(.failure, "unexpected response from \(server.text): \(plain(text))", hint: Refusal.isItOurs)
+      let lacksType = text.contains("no token_type")
+      self.init(
+        .failure, "unexpected response from \(server.text): \(plain(text))",
+        hint: lacksType ? Refusal.assumeBearer : Refusal.isItOurs)
     case .unsupported(let what):
       self.init(.failure, "\(server.text) does not support this: \(plain(what))", hint: "ask its operator")
     case .redirect(let error):
@@ -58,6 +61,10 @@ extension Refusal {
     let wait = delay.map { $0 >= .seconds(1) ? " in \($0.words)" : "" } ?? ""
     switch failure {
     case .network(let error): self.init(.network(error), server: server)
+    case .server(let response) where failure.isEndpointRefusal:
+      self.init(
+        .signInNeeded, "\(server.text) refused: \(plain("\(response)"))",
+        hint: "run: handstamp login --force")
     case .server(let response):
       let isPage = response.error == nil && response.status < 500 && response.status != 429
       self.init(
@@ -70,14 +77,16 @@ extension Refusal {
       case let code? where ["invalid_client", "unauthorized_client", "invalid_scope"].contains(code):
         self.init(code: code, detail: response.detail)
         exit = .configuration
+        if code == "unauthorized_client" { hint += "; if it worked before, run: handstamp login --force" }
       default:
         self.init(
           .configuration, "\(server.text) does not accept this client: \(plain("\(response)"))",
-          hint: "check the client's registration at \(server.text), then run the command again")
+          hint: "check the client's registration at \(server.text); if it worked before, run: handstamp login --force")
       }
     case .unusableTokens(let reason, _):
       self.init(
-        .configuration, "the tokens from \(server.text) cannot be used: \(plain(reason))", hint: "contact its operator")
+        .configuration, "the tokens from \(server.text) cannot be used: \(plain(reason))",
+        hint: reason.contains("no token_type") ? Refusal.assumeBearer : "contact its operator")
     case .clock:
       self.init(.failure, plain("\(failure)"), hint: "set the clock of this machine, then run the command again")
     case .preparation(let error): self.init(error, server: server)
@@ -85,6 +94,8 @@ extension Refusal {
     code = failure.code
   }
 
+  private static let assumeBearer =
+    "if its operator says that they are bearer tokens, run: handstamp login --assume-bearer"
   static let isItOurs = "check that this is a Handstamp server"
 
   private static let unlocking =

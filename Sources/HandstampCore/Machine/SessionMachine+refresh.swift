@@ -172,7 +172,7 @@ extension SessionMachine {
     case .granted(let grant):
       // An ID that was made here is not the server's.
       guard grant.session == nil || grant.session == live.stored.id || live.stored.id.isLocal,
-        grant.profile == nil || live.stored.profile == nil || grant.profile?.id == live.stored.profile?.id
+        live.stored.isOf(grant.profile?.id ?? grant.subject)
       else {
         // Tokens of another session or account must not replace this session's.
         self.live?.cause = .unusableTokens("they belong to another session", successor: nil)
@@ -227,6 +227,9 @@ extension SessionMachine {
       case .open: return unanswered(.open, retryAfter: retryAfter, entropy: entropy, at: now)
       case .withoutEffect:
         self.live?.attemptState = .harmless
+        // The endpoint would say the same again.
+        let attempts = policy.retry.attempts
+        if cause.isEndpointRefusal { self.live?.refresh?.attempt = attempts }
         return pause(retryAfter: retryAfter, entropy: entropy, at: now)
       }
     }

@@ -128,6 +128,19 @@ extension StoredSession {
     return own != theirs || isOfAnotherServer(than: other)
   }
 
+  /// Whether it can bring no token any more: its access token has expired, and there is nothing to refresh it with.
+  package func isOver(at now: Moment) -> Bool {
+    guard refresh == nil, let lifetime = access?.lifetime else { return false }
+    return lifetime.remaining(at: now) <= .zero
+  }
+
+  /// Whether a response to its refresh may be its own. One that was named after its issuer, because the server named no one, may be
+  /// any person's.
+  package func isOf(_ named: AccountID?) -> Bool {
+    guard let named, let own = profile?.id else { return true }
+    return named == own || own.rawValue == issuer
+  }
+
   /// Whether another server issued it; `false` if either server is not known.
   package func isOfAnotherServer(than other: StoredSession) -> Bool {
     guard let own = issuer, let theirs = other.issuer else { return false }

@@ -6,8 +6,9 @@ package struct TokenAnswer: Decodable, Sendable {
     package var is_anonymous: Bool?
   }
   package var access_token: String
-  package var token_type: String
-  /// From zero to 30 years; `nil` if it is missing or not such a number.
+  /// `nil` if it is missing, which RFC 6749 does not allow.
+  package var token_type: String?
+  /// Up to 30 years; `nil` if it is missing or not a positive number.
   package var expires_in: Duration?
   package var refresh_token: String?
   package var scope: String?
@@ -26,27 +27,29 @@ package struct TokenAnswer: Decodable, Sendable {
 
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
-    access_token = try values.decode(String.self, forKey: .access_token)
-    token_type = try values.decode(String.self, forKey: .token_type)
-    // Some servers write the number as a string. A value that is not a number is ignored.
-    let seconds =
-      (try? values.decodeIfPresent(Double.self, forKey: .expires_in))
-      ?? (try? values.decodeIfPresent(String.self, forKey: .expires_in)).flatMap { Double($0) }
-    expires_in = seconds.flatMap { $0.isFinite && $0 >= 0 ? .seconds(min($0, 1e9)) : nil }
-    refresh_token = try values.decodeIfPresent(String.self, forKey: .refresh_token)
-    scope = try? values.decodeIfPresent(String.self, forKey: .scope)
-    id_token = try? values.decodeIfPresent(String.self, forKey: .id_token)
+    guard let access = values.word(.access_token) else {
+      throw DecodingError.keyNotFound(
+        CodingKeys.access_token, .init(codingPath: decoder.codingPath, debugDescription: "no access_token"))
+    }
+    access_token = access
+    token_type = values.word(.token_type)
+    // With zero, such servers mean that they do not say.
+    expires_in = values.number(.expires_in).flatMap { $0 > 0 ? .seconds(min($0, 1e9)) : nil }
+    refresh_token = values.word(.refresh_token)
+    scope = values.word(.scope)
+    id_token = values.word(.id_token)
     // Other servers may use these names differently.
-    session_id = try? values.decodeIfPresent(SessionID.self, forKey: .session_id)
-    revocation_handle = try? values.decodeIfPresent(String.self, forKey: .revocation_handle)
+    session_id = values.word(.session_id).map { SessionID($0) }
+    revocation_handle = values.word(.revocation_handle)
     profile = try? values.decodeIfPresent(Person.self, forKey: .profile)
     handstamp_rotation_key = try? values.decodeIfPresent(Bool.self, forKey: .handstamp_rotation_key)
   }
 
-  /// Whether every token may stand in a header: printable ASCII without spaces (RFC 6750 section 2.1). Other characters could
-  /// break out of it.
+  /// Whether every token may stand where it is sent: in a header printable ASCII without spaces (RFC 6750 section 2.1), because other
+  /// characters could break out of it; in a form also spaces (RFC 6749 appendix A.17).
   package var hasValidTokens: Bool {
-    [access_token, refresh_token, revocation_handle].compactMap { $0 }.allSatisfy { Secret($0).isToken }
+    [access_token, revocation_handle].compactMap { $0 }.allSatisfy { Secret($0).isToken }
+      && refresh_token.map { $0.utf8.allSatisfy { (32...126).contains($0) } } ?? true
   }
 
   /// The response without Handstamp's additions.
@@ -65,7 +68,7 @@ package struct TokenAnswer: Decodable, Sendable {
   }
 }
 
-/// An error of RFC 6749 section 5.2.
+/// An error of RFC 6749 section 5.2, with whatever status, and whatever stands beside it.
 package struct TokenRefusal: Decodable, Sendable {
   package var error: String
   /// Handstamp's addition: `superseded`.
@@ -73,4 +76,36 @@ package struct TokenRefusal: Decodable, Sendable {
   package var error_description: String?
   /// Handstamp's addition: an ``EndReason``.
   package var reason: String?
+  /// The interval of further polling, in seconds, which some servers name beside `slow_down`.
+  package var interval: Double?
+
+  private enum CodingKeys: String, CodingKey { case error, error_code, error_description, reason, interval }
+
+  package init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    guard let error = values.word(.error) else {
+      throw DecodingError.keyNotFound(
+        CodingKeys.error, .init(codingPath: decoder.codingPath, debugDescription: "no error"))
+    }
+    self.error = error
+    error_code = values.word(.error_code)
+    error_description = values.word(.error_description)
+    reason = values.word(.reason)
+    interval = values.number(.interval)
+  }
+}
+
+extension KeyedDecodingContainer {
+  /// A member as servers write it: `nil` if it is missing, `null`, empty or of another type.
+  package func word(_ key: Key) -> String? {
+    (try? decodeIfPresent(String.self, forKey: key)).flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  /// A number, also one that is written as a text; `nil` for anything else.
+  package func number(_ key: Key) -> Double? {
+    let number =
+      (try? decodeIfPresent(Double.self, forKey: key))
+      ?? (try? decodeIfPresent(String.self, forKey: key)).flatMap { Double($0) }
+    return number.flatMap { $0.isFinite ? $0 : nil }
+  }
 }

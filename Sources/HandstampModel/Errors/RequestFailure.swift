@@ -37,6 +37,8 @@ public enum RequestFailure: Error, Sendable, Hashable {
     /// The server's message for humans: `error_description`, or `detail` of a problem document; cut to 200 characters. `nil` if
     /// the response has no message.
     public var detail: String?
+    /// Whether the endpoint itself has refused the request without a code, and not something in between.
+    package var isFromEndpoint = false
 
     public init(status: Int, error: String? = nil, detail: String? = nil) {
       self.status = status
@@ -53,6 +55,9 @@ extension RequestFailure {
       response.error.map(RequestFailure.configurationErrors.contains) == true
       ? .configuration(response) : .server(response)
   }
+
+  /// The codes of a server that cannot answer now.
+  package static let passingErrors: Set = ["temporarily_unavailable", "server_error", "slow_down"]
 
   /// The codes that a retry does not change.
   package static let configurationErrors: Set = [
@@ -77,7 +82,17 @@ extension RequestFailure {
     case .network(.connectionLost), .unusableTokens, .clock: .over
     case .network: .open
     case .server(let response), .configuration(let response):
-      response.error == nil || !(400..<500).contains(response.status) ? .over : .withoutEffect
+      response.isDecided && response.status < 500 ? .withoutEffect : .over
+    }
+  }
+
+  /// Whether the endpoint itself has said that it does not do this, and not only that it cannot now.
+  package var isEndpointRefusal: Bool {
+    switch self {
+    case .server(let response), .configuration(let response):
+      response.isDecided && response.status < 500 && ![408, 425, 429].contains(response.status)
+        && !(response.error.map(RequestFailure.passingErrors.contains) ?? false)
+    case .network, .unusableTokens, .clock, .preparation: false
     }
   }
 }
@@ -97,7 +112,8 @@ extension RequestFailure: HandstampError {
   public var recovery: Recovery {
     switch self {
     case .network(let error): error.recovery
-    case .server: .retry(after: nil)
+    // The session's token may be one that the server no longer wants to take.
+    case .server: isEndpointRefusal ? .signIn : .retry(after: nil)
     case .configuration, .unusableTokens: .fixConfiguration
     case .clock: .setClock
     case .preparation(let error): error.recovery
@@ -118,6 +134,11 @@ extension RequestFailure: CustomStringConvertible {
     case .preparation(let error): error.description
     }
   }
+}
+
+extension RequestFailure.ServerResponse {
+  /// Whether the endpoint has answered in its own words.
+  fileprivate var isDecided: Bool { error != nil || isFromEndpoint }
 }
 
 extension RequestFailure.ServerResponse: CustomStringConvertible {

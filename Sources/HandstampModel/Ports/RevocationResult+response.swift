@@ -2,20 +2,18 @@
 ///
 /// | status | body | result |
 /// |---|---|---|
-/// | 200 | empty, or a JSON object without `error` | ended |
-/// | 400, 401 | `error` `invalid_token` | ended: the server knows no such token |
-/// | 400, 401 | `error` `invalid_client`, `invalid_grant`, `invalid_request`, `unauthorized_client` | refused permanently |
-/// | 400, 401 | `error` `unsupported_token_type` | refused permanently |
+/// | 2xx | anything but a page or a JSON object with `error` | ended: the status counts |
+/// | 2xx, 400, 401 | `error` `invalid_token` | ended: the server knows no such token |
+/// | 2xx, 400, 401 | `error` `invalid_client`, `invalid_grant`, `invalid_request`, `unauthorized_client` | refused permanently |
+/// | 2xx, 400, 401 | `error` `unsupported_token_type` | refused permanently |
 /// | anything else: a redirect, a captive portal, a gateway error, a bare 401, 403, 429, 5xx, DPoP errors | | no decision |
 extension RevocationResult {
-  /// - Parameters:
-  ///   - isJSONObject: whether the body is a JSON object.
-  ///   - error: the object's member `error`, if it is a string.
-  package init(_ response: TransportResponse, isJSONObject: Bool, error: String?) {
-    let isEmpty = response.body.allSatisfy { [9, 10, 13, 32].contains($0) }
+  /// - Parameter error: the member `error` of a body that is a JSON object, if it is a string.
+  package init(_ response: TransportResponse, error: String?) {
     switch (response.status, error) {
-    case (200, nil) where isEmpty || isJSONObject: self = .ended
-    case (400, "invalid_token"?), (401, "invalid_token"?): self = .ended
+    case (200..<300, nil) where !response.isPage: self = .ended
+    case (200..<300, "invalid_token"?), (400, "invalid_token"?), (401, "invalid_token"?): self = .ended
+    case (200..<300, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (401, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     default: self = .noDecision(RequestFailure(.init(status: response.status, error: error)))

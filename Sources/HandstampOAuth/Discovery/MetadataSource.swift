@@ -35,7 +35,7 @@ final class MetadataSource: Sendable {
       do throws(TransportError) {
         answer = try await transport.send(
           TransportRequest(
-            method: "GET", url: place, headers: [HeaderField("Accept", "application/json")],
+            method: "GET", url: place, headers: [HeaderField("Accept", "application/json"), .uncompressed],
             maximumResponseSize: 1 << 20))
       } catch {
         guard error == .tooLarge else { throw SessionError(error) }

@@ -37,18 +37,20 @@ public struct ServerMetadata: Sendable, Hashable {
   let takesBasicAuthenticationForRevocation: Bool
   /// The same for the introspection endpoint.
   let takesBasicAuthenticationForIntrospection: Bool
+  /// The members whose URLs are neither `https` nor on loopback.
+  private let untrustedEndpoints: Set<String>
 
   /// Parses the document that was found for `issuer`.
   ///
   /// - Throws: ``SessionError/invalidResponse(_:)`` for another issuer's document (RFC 8414 section 3.3: an
   ///   attacker's document could send tokens elsewhere), a document without a token endpoint, a server with PKCE but without
-  ///   S256, and endpoints that are neither `https` nor on loopback.
+  ///   S256, and a token endpoint that is neither `https` nor on loopback.
   init(_ body: [UInt8], of issuer: String) throws(SessionError) {
     guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
       throw .invalidResponse("not a metadata document")
     }
-    guard document.issuer == issuer else {
-      let named = document.issuer
+    guard let named = document.issuer else { throw .invalidResponse("the metadata has no issuer") }
+    guard named == issuer else {
       let isShown = named.utf8.count <= 200 && named.utf8.allSatisfy { (33...126).contains($0) }
       throw .invalidResponse("the metadata belongs to another issuer" + (isShown ? ", \(named)" : ""))
     }
@@ -56,16 +58,23 @@ public struct ServerMetadata: Sendable, Hashable {
       throw .invalidResponse("the server does not support PKCE with S256")
     }
     self.issuer = issuer
-    guard let token = try ServerMetadata.checked(document.token_endpoint) else {
-      throw .invalidResponse("the metadata has no token endpoint")
-    }
+    guard let token = document.token_endpoint else { throw .invalidResponse("the metadata has no token_endpoint") }
+    guard Address.isTrusted(token) else { throw .invalidResponse("the token_endpoint is not an https URL") }
     tokenEndpoint = token
-    authorizationEndpoint = try ServerMetadata.checked(document.authorization_endpoint)
-    deviceAuthorizationEndpoint = try ServerMetadata.checked(document.device_authorization_endpoint)
-    revocationEndpoint = try ServerMetadata.checked(document.revocation_endpoint)
-    userInfoEndpoint = try ServerMetadata.checked(document.userinfo_endpoint)
-    introspectionEndpoint = try ServerMetadata.checked(document.introspection_endpoint)
-    handstampAPI = try ServerMetadata.checked(document.handstamp_api)
+    var untrusted: Set<String> = []
+    // One that is not used does no harm, so it is no reason to refuse the others.
+    func trusted(_ address: String?, _ name: String) -> String? {
+      guard let address, !Address.isTrusted(address) else { return address }
+      untrusted.insert(name)
+      return nil
+    }
+    authorizationEndpoint = trusted(document.authorization_endpoint, "authorization_endpoint")
+    deviceAuthorizationEndpoint = trusted(document.device_authorization_endpoint, "device_authorization_endpoint")
+    revocationEndpoint = trusted(document.revocation_endpoint, "revocation_endpoint")
+    userInfoEndpoint = trusted(document.userinfo_endpoint, "userinfo_endpoint")
+    introspectionEndpoint = trusted(document.introspection_endpoint, "introspection_endpoint")
+    handstampAPI = trusted(document.handstamp_api, "handstamp_api")
+    untrustedEndpoints = untrusted
     supportsRotationKeys = document.handstamp_rotation_keys ?? false
     scopes = document.scopes_supported
     namesIssuerInAnswers = document.authorization_response_iss_parameter_supported ?? false
@@ -90,14 +99,15 @@ public struct ServerMetadata: Sendable, Hashable {
     }
   }
 
-  private static func checked(_ address: String?) throws(SessionError) -> String? {
-    guard let address else { return nil }
-    guard Address.isTrusted(address) else { throw .invalidResponse("an endpoint URL is not https") }
-    return address
+  /// The error of a program that needs an endpoint which is missing.
+  func missing(_ name: String, for feature: String) -> SessionError {
+    untrustedEndpoints.contains(name)
+      ? .invalidResponse("the \(name) is not an https URL") : .unsupported(feature)
   }
 
+  /// A member that is empty or of another type counts as missing.
   private struct Document: Decodable {
-    var issuer: String
+    var issuer: String?
     var token_endpoint: String?
     var authorization_endpoint: String?
     var device_authorization_endpoint: String?
@@ -112,6 +122,35 @@ public struct ServerMetadata: Sendable, Hashable {
     var token_endpoint_auth_methods_supported: [String]?
     var revocation_endpoint_auth_methods_supported: [String]?
     var introspection_endpoint_auth_methods_supported: [String]?
+
+    private enum CodingKeys: String, CodingKey {
+      case issuer, token_endpoint, authorization_endpoint, device_authorization_endpoint, revocation_endpoint
+      case userinfo_endpoint, introspection_endpoint, handstamp_api, handstamp_rotation_keys, scopes_supported
+      case authorization_response_iss_parameter_supported, code_challenge_methods_supported
+      case token_endpoint_auth_methods_supported, revocation_endpoint_auth_methods_supported
+      case introspection_endpoint_auth_methods_supported
+    }
+
+    init(from decoder: any Decoder) throws {
+      let values = try decoder.container(keyedBy: CodingKeys.self)
+      func flag(_ key: CodingKeys) -> Bool? { try? values.decodeIfPresent(Bool.self, forKey: key) }
+      func list(_ key: CodingKeys) -> [String]? { try? values.decodeIfPresent([String].self, forKey: key) }
+      issuer = values.word(.issuer)
+      token_endpoint = values.word(.token_endpoint)
+      authorization_endpoint = values.word(.authorization_endpoint)
+      device_authorization_endpoint = values.word(.device_authorization_endpoint)
+      revocation_endpoint = values.word(.revocation_endpoint)
+      userinfo_endpoint = values.word(.userinfo_endpoint)
+      introspection_endpoint = values.word(.introspection_endpoint)
+      handstamp_api = values.word(.handstamp_api)
+      handstamp_rotation_keys = flag(.handstamp_rotation_keys)
+      scopes_supported = list(.scopes_supported)
+      authorization_response_iss_parameter_supported = flag(.authorization_response_iss_parameter_supported)
+      code_challenge_methods_supported = list(.code_challenge_methods_supported)
+      token_endpoint_auth_methods_supported = list(.token_endpoint_auth_methods_supported)
+      revocation_endpoint_auth_methods_supported = list(.revocation_endpoint_auth_methods_supported)
+      introspection_endpoint_auth_methods_supported = list(.introspection_endpoint_auth_methods_supported)
+    }
   }
 }
 

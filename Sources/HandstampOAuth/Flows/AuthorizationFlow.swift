@@ -18,7 +18,9 @@ public struct AuthorizationFlow: Sendable {
   init(
     client: OAuthClient, metadata: ServerMetadata, redirectURI: String, random: inout some RandomNumberGenerator
   ) throws(SessionError) {
-    guard let endpoint = metadata.authorizationEndpoint else { throw .unsupported("sign-in by browser") }
+    guard let endpoint = metadata.authorizationEndpoint else {
+      throw metadata.missing("authorization_endpoint", for: "sign-in by browser")
+    }
     self.redirectURI = redirectURI
     proof = CodeProof(from: &random)
     state = Base64URL.encode(CodeProof.bytes(16, from: &random))
@@ -49,17 +51,21 @@ public struct AuthorizationFlow: Sendable {
   }
 
   private func code(in callback: String) throws(SessionError) -> Secret {
-    guard AuthorizationFlow.place(callback) == AuthorizationFlow.place(redirectURI),
-      // The response is a form (RFC 6749 section 4.1.2): a plus sign in it is a space.
-      let parts = URLComponents(string: callback.replacingOccurrences(of: "+", with: "%20"))
-    else { throw .invalidResponse("the browser was redirected to another URL") }
+    let place = AuthorizationFlow.place(callback)
+    guard [redirectURI, redirectURI + "/"].contains(where: { AuthorizationFlow.place($0) == place }) else {
+      throw .invalidResponse("the browser was redirected to another URL")
+    }
     var fields: [String: String] = [:]
-    for item in parts.queryItems ?? [] {
-      guard fields.updateValue(item.value ?? "", forKey: item.name) == nil else {
-        throw .invalidResponse("a parameter of the response is duplicated")
+    for (name, value) in AuthorizationFlow.query(of: callback) where AuthorizationFlow.parameters.contains(name) {
+      guard fields.updateValue(value, forKey: name) == nil else {
+        throw .invalidResponse("the parameter \(name) of the response is duplicated")
       }
     }
     guard let state = fields["state"], Secret(state) == Secret(self.state) else {
+      // Without a state it could come from anywhere; nothing is taken from it but the words.
+      if fields["state"] == nil, fields["code"] == nil, let error = fields["error"] {
+        throw .refused(code: error, detail: fields["error_description"])
+      }
       throw .invalidResponse("the response belongs to another request")
     }
     guard fields["iss"].map({ $0 == issuer }) ?? !namesIssuer else {
@@ -68,6 +74,22 @@ public struct AuthorizationFlow: Sendable {
     if let error = fields["error"] { throw .refused(code: error, detail: fields["error_description"]) }
     guard let code = fields["code"], !code.isEmpty else { throw .invalidResponse("the response has no code") }
     return Secret(code)
+  }
+
+  /// Those that count; all others are ignored (RFC 6749 section 4.1.2).
+  private static let parameters: Set = ["code", "state", "iss", "error", "error_description"]
+
+  /// The pairs of the query, which is a form (RFC 6749 section 4.1.2): a plus sign in it is a space.
+  private static func query(of address: String) -> [(String, String)] {
+    guard let mark = address.firstIndex(of: "?") else { return [] }
+    let query = address[address.index(after: mark)...].prefix { $0 != "#" }
+    return query.split(separator: "&").map { pair in
+      let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { part in
+        let text = String(part).replacing("+", with: " ")
+        return text.removingPercentEncoding ?? text
+      }
+      return (parts[0], parts.count > 1 ? parts[1] : "")
+    }
   }
 
   /// Returns a URL without its query and fragment.

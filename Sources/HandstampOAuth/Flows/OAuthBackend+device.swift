@@ -1,5 +1,6 @@
 import Foundation
 public import HandstampCore
+import HandstampSupport
 
 /// The code that a user types on another device to sign in on this one (RFC 8628 section 3.2).
 public struct DeviceCode: Sendable, Hashable {
@@ -27,7 +28,7 @@ extension OAuthBackend {
     showing show: @Sendable (DeviceCode) async -> Void
   ) async throws(SessionError) -> TokenResponse {
     guard let endpoint = try await metadata().deviceAuthorizationEndpoint else {
-      throw .unsupported("sign-in with a code on another device")
+      throw try await metadata().missing("device_authorization_endpoint", for: "sign-in with a code on another device")
     }
     try await SignInTurn.check()
     var fields: [(String, Secret)] = []
@@ -37,8 +38,10 @@ extension OAuthBackend {
       fields.append(("client_id", Secret(client.id)))
     }
     let response = try await post(fields, to: endpoint)
-    guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
-    let code = try DeviceCode(response.body)
+    guard (200..<300).contains(response.status), response.decoded(TokenRefusal.self) == nil else {
+      throw SessionError(asking: response, at: time.now())
+    }
+    let code = try DeviceCode(response)
     await show(code)
     return try await poll(code)
   }
@@ -53,15 +56,21 @@ extension OAuthBackend {
       let pause = min(interval, code.expiresIn - waited)
       do { try await time.sleep(pause) } catch { throw .cancelled }
       waited += pause
+      let refused = Locked<TokenRefusal?>(nil)
       do throws(SessionError) {
         return try await exchange(
           [
             ("grant_type", Secret("urn:ietf:params:oauth:grant-type:device_code")), ("device_code", code.secret),
-          ], nonce: nil, repeats: false)
+          ], nonce: nil, repeats: false, refused: refused)
       } catch {
         switch error {
         case .refused("authorization_pending", _): trouble = nil
-        case .refused("slow_down", _): (interval, trouble) = (interval + .seconds(5), nil)
+        case .refused("slow_down", _):
+          // Some servers say how long; what the RFC asks is the least.
+          let named = refused.withLock { $0?.interval }.map { Duration.seconds(min(max($0, 0), 600)) } ?? .zero
+          (interval, trouble) = (max(interval + .seconds(5), named), nil)
+        // Microsoft's name for it.
+        case .refused("authorization_declined", let detail): throw .refused(code: "access_denied", detail: detail)
         // Another sign-in has its turn.
         case .storage: trouble = error
         // Section 3.5: after a time-out the interval grows, but only so far, because the user is waiting.
@@ -79,22 +88,38 @@ extension DeviceCode {
   /// The longest interval that network failures lead to; the server may ask for a longer one.
   static let mostPatience = Duration.seconds(60)
 
+  /// How long a code counts if the server does not say.
+  private static let usualLife = 900.0
+
   private struct Answer: Decodable {
     var device_code: String
     var user_code: String
+    /// `verification_url` is the name that some servers used before the RFC.
     var verification_uri: String?
-    /// The name that some servers used before the RFC.
-    var verification_url: String?
     var verification_uri_complete: String?
-    var expires_in: Double
+    var expires_in: Double?
     var interval: Double?
+
+    private enum CodingKeys: String, CodingKey {
+      case device_code, user_code, verification_uri, verification_url, verification_uri_complete, expires_in, interval
+    }
+
+    init(from decoder: any Decoder) throws {
+      let values = try decoder.container(keyedBy: CodingKeys.self)
+      device_code = try values.decode(String.self, forKey: .device_code)
+      user_code = values.word(.user_code) ?? ""
+      verification_uri = values.word(.verification_uri) ?? values.word(.verification_url)
+      verification_uri_complete = values.word(.verification_uri_complete)
+      expires_in = values.number(.expires_in)
+      interval = values.number(.interval)
+    }
   }
 
-  init(_ body: [UInt8]) throws(SessionError) {
-    guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(body)),
-      let address = answer.verification_uri ?? answer.verification_url, !answer.device_code.isEmpty,
-      !answer.user_code.isEmpty, answer.expires_in.isFinite
+  init(_ response: TransportResponse) throws(SessionError) {
+    guard let answer = response.decoded(Answer.self), let address = answer.verification_uri,
+      !answer.device_code.isEmpty, !answer.user_code.isEmpty
     else { throw .invalidResponse("malformed device authorization response") }
+    let life = answer.expires_in ?? DeviceCode.usualLife
     // The text to show comes from elsewhere: it must not contain terminal control characters.
     let shown = [answer.user_code, address, answer.verification_uri_complete].compactMap { $0 }
     guard shown.allSatisfy({ $0.utf8.allSatisfy { (32...126).contains($0) } }),
@@ -103,10 +128,10 @@ extension DeviceCode {
     guard answer.user_code.utf8.count <= 64, shown.allSatisfy({ $0.utf8.count <= 2048 }) else {
       throw .invalidResponse("the verification URL or code is too long")
     }
-    guard answer.expires_in > 0 else { throw .invalidResponse("the code has already expired") }
+    guard life > 0 else { throw .invalidResponse("the code has already expired") }
     self.init(
       userCode: answer.user_code, address: address, completeAddress: answer.verification_uri_complete,
-      expiresIn: .seconds(min(answer.expires_in, 86_400)), secret: Secret(answer.device_code),
+      expiresIn: .seconds(min(life, 86_400)), secret: Secret(answer.device_code),
       interval: .seconds(min(max(answer.interval ?? 5, 1), 600)))
   }
 }

@@ -72,7 +72,7 @@ public final class DPoPProver: Sendable {
   /// Whether the same request would be accepted with the nonce in its refusal (RFC 9449 sections 8 and 9).
   static func wantsNonce(_ answer: TransportResponse) -> Bool {
     guard answer.header("DPoP-Nonce") != nil else { return false }
-    if TokenRefusal(answer)?.error == "use_dpop_nonce" { return true }
+    if answer.decoded(TokenRefusal.self)?.error == "use_dpop_nonce" { return true }
     return answer.status == 401 && answer.header("WWW-Authenticate")?.contains("use_dpop_nonce") == true
   }
 }

@@ -1,31 +1,68 @@
 import Foundation
 import HandstampCore
 
-extension TokenAnswer {
-  /// - Parameter isBound: whether the tokens were requested with a proof of a key (RFC 9449), so that only bound ones are
-  ///   accepted.
-  init(_ body: [UInt8], isBound: Bool) throws(SessionError) {
-    guard let answer = try? JSONDecoder().decode(TokenAnswer.self, from: Data(body)) else {
-      throw .invalidResponse("not a token response")
+/// What the body of an answer says, whatever its status: servers differ in it more than in the words.
+enum EndpointWord {
+  case tokens(TokenAnswer)
+  case refusal(TokenRefusal)
+  /// A JSON object with neither.
+  case object
+  /// Nothing that this protocol knows: a page, a text, or no body.
+  case other
+
+  /// An object with an access token in a 2xx response is a token response, whatever stands beside it: a successor is never
+  /// thrown away for an odd member. An object with an error and no token is a refusal, also with status 200.
+  init(_ response: TransportResponse) {
+    if (200..<300).contains(response.status), let answer = response.decoded(TokenAnswer.self) {
+      self = .tokens(answer)
+    } else if let refusal = response.decoded(TokenRefusal.self) {
+      self = .refusal(refusal)
+    } else {
+      self = response.object == nil ? .other : .object
     }
-    let type = answer.token_type.lowercased()
+  }
+}
+
+extension TransportResponse {
+  /// The body as JSON. Bytes that are no UTF-8 cost the text that they are in, and not the others.
+  func decoded<Value: Decodable>(_ type: Value.Type) -> Value? { try? JSONDecoder().decode(type, from: json) }
+
+  var object: [String: Any]? { (try? JSONSerialization.jsonObject(with: json)) as? [String: Any] }
+
+  private var json: Data {
+    var text = String(decoding: body, as: UTF8.self)[...]
+    if text.unicodeScalars.first == "\u{FEFF}" { text = text.dropFirst() }
+    return Data(text.utf8)
+  }
+
+  /// Whether the endpoint itself has refused the request, and not something in between: a proxy or a captive portal answers with a
+  /// page, a redirect, or a status that asks to come again.
+  var isEndpointRefusal: Bool {
+    (400..<500).contains(status) && ![407, 408, 425, 429].contains(status) && !isPage
+      && (object != nil || body.allSatisfy { [9, 10, 13, 32].contains($0) })
+  }
+}
+
+extension TokenAnswer {
+  /// Checks what makes the tokens usable.
+  ///
+  /// - Parameters:
+  ///   - isBound: whether the tokens were requested with a proof of a key (RFC 9449), so that only bound ones are accepted.
+  ///   - assumesBearer: whether tokens without a type are bearer tokens.
+  func check(isBound: Bool, assumesBearer: Bool) throws(SessionError) {
+    let named = token_type?.lowercased()
+    guard let type = named ?? (assumesBearer ? "bearer" : nil) else {
+      throw .invalidResponse("the response has no token_type, which RFC 6749 requires")
+    }
     // A client that requires bound tokens does not continue with others (RFC 9449 section 5).
     guard !isBound || type != "bearer" else {
       throw .invalidResponse("the server does not bind its tokens to the DPoP key")
     }
-    guard type == (isBound ? "dpop" : "bearer") else { throw .invalidResponse("unknown token_type") }
-    guard answer.hasValidTokens else { throw .invalidResponse("a token contains an invalid character") }
-    self = answer
-  }
-}
-
-extension TokenRefusal {
-  /// Returns `nil` for a response that is not such an error.
-  init?(_ response: TransportResponse) {
-    guard (400..<500).contains(response.status),
-      let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
-    else { return nil }
-    self = refusal
+    guard type == (isBound ? "dpop" : "bearer") else {
+      let isShown = type.utf8.count <= 40 && type.utf8.allSatisfy { (32...126).contains($0) }
+      throw .invalidResponse("unknown token_type" + (isShown ? " \(type)" : ""))
+    }
+    guard hasValidTokens else { throw .invalidResponse("a token contains an invalid character") }
   }
 }
 
@@ -35,13 +72,13 @@ struct RefreshProblem: Error {
 }
 
 extension RefreshProblem {
-  /// Maps a response to a refresh other than 200: only `invalid_grant` in a JSON body with 400, 401 or 403 ends the session,
-  /// and only an error of RFC 6749 section 5.2 means that the token is unchanged.
+  /// Maps a refusal: only `invalid_grant` ends the session, with whatever status, except those that say of the server itself that it
+  /// could not answer.
   ///
   /// - Parameter isOwn: whether the server speaks Handstamp's additions, `error_code` and `reason`.
-  init(_ response: TransportResponse, isOwn: Bool, at now: UnixTime) {
-    let refusal = TokenRefusal(response)
-    guard let refusal, [400, 401, 403].contains(response.status), refusal.error == "invalid_grant" else {
+  init(_ refusal: TokenRefusal, _ response: TransportResponse, isOwn: Bool, at now: UnixTime) {
+    let isDecision = response.status < 500 && ![408, 425, 429].contains(response.status)
+    guard isDecision, refusal.error == "invalid_grant" else {
       self.init(
         result: .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryDelay()))
       return
@@ -57,50 +94,76 @@ extension RefreshProblem {
     }
   }
 
-  /// Maps a 200 whose access token cannot be used: the refresh token in it may be the only valid one.
-  init(unusable body: [UInt8], error: SessionError, sent: RefreshToken) {
-    struct Successor: Decodable { var refresh_token: String }
-    let text = try? JSONDecoder().decode(Successor.self, from: Data(body)).refresh_token
-    let successor = text.flatMap { text in
-      Secret(text).isToken && text != sent.secret.withExposed { $0 } ? RefreshToken(text) : nil
-    }
-    // An HTML page, such as a captive portal's.
-    guard (try? JSONSerialization.jsonObject(with: Data(body))) is [String: Any] else {
-      self.init(result: .noDecision(.server(.init(status: 200, detail: "not a token response"))))
+  /// Maps a response that is neither tokens nor a refusal. A new refresh token in it may be the only valid one.
+  init(other response: TransportResponse, sent: RefreshToken) {
+    guard (200..<300).contains(response.status) else {
+      self.init(result: .noDecision(.server(.init(wordless: response)), retryAfter: response.retryDelay()))
       return
     }
-    var reason = "not a token response"
-    if case .invalidResponse(let text) = error { reason = text }
+    // An HTML page, such as a captive portal's.
+    guard let object = response.object else {
+      self.init(
+        result: .noDecision(.server(.init(status: response.status, detail: "not a token response"))))
+      return
+    }
+    self.init(unusable: "not a token response", object["refresh_token"] as? String, sent: sent)
+  }
+
+  /// Maps tokens of which the access token cannot be used.
+  init(unusable reason: String, _ text: String?, sent: RefreshToken) {
+    let successor = text.flatMap { text in
+      !text.isEmpty && text.utf8.allSatisfy { (32...126).contains($0) } && text != sent.secret.withExposed { $0 }
+        ? RefreshToken(text) : nil
+    }
     self.init(result: .noDecision(.unusableTokens(reason, successor: successor)))
   }
 }
 
+extension RequestFailure.ServerResponse {
+  /// A response without an error code.
+  fileprivate init(wordless response: TransportResponse) {
+    self.init(status: response.status)
+    isFromEndpoint = response.isEndpointRefusal
+  }
+}
+
 extension RequestFailure {
-  /// Maps a response without a decision. A server that rejects a DPoP proof while its clock differs from the device's rejects
+  /// Maps a refusal without a decision. A server that rejects a DPoP proof while its clock differs from the device's rejects
   /// it for that reason (RFC 9449 section 11.1).
-  fileprivate init(_ response: TransportResponse, _ refusal: TokenRefusal?, at now: UnixTime) {
-    if refusal?.error == "invalid_dpop_proof",
+  fileprivate init(_ response: TransportResponse, _ refusal: TokenRefusal, at now: UnixTime) {
+    let server = ServerResponse(status: response.status, error: refusal.error, detail: refusal.error_description)
+    // What it says of the request is not meant when it says that it could not answer.
+    if response.status >= 500 {
+      self = .server(server)
+    } else if refusal.error == "invalid_dpop_proof",
       let served = response.header("Date").flatMap({ UnixTime(httpDate: $0) }), abs(now.since(served).inSeconds) > 30
     {
       self = .clock(now.since(served))
     } else {
-      self.init(.init(status: response.status, error: refusal?.error, detail: refusal?.error_description))
+      self.init(server)
     }
   }
 }
 
 extension SessionError {
-  /// Maps the response to any other request.
+  /// Maps the response to any other request, as far as it is no token response.
   init(asking response: TransportResponse, at now: UnixTime) {
-    guard let refusal = TokenRefusal(response) else {
-      self = .requestFailed(.server(.init(status: response.status)), retryAfter: response.retryDelay())
+    guard let refusal = response.decoded(TokenRefusal.self) else {
+      self =
+        (200..<300).contains(response.status)
+        ? .invalidResponse("not a token response")
+        : .requestFailed(.server(.init(wordless: response)), retryAfter: response.retryDelay())
       return
     }
     let failure = RequestFailure(response, refusal, at: now)
-    if case .server = failure {
-      self = .refused(code: refusal.error, detail: refusal.error_description)
-    } else {
+    if case .clock = failure {
       self = .requestFailed(failure, retryAfter: response.retryDelay())
+    } else if [408, 425, 429].contains(response.status) || response.status >= 500 {
+      self = .requestFailed(failure, retryAfter: response.retryDelay())
+    } else if case .configuration = failure {
+      self = .requestFailed(failure, retryAfter: response.retryDelay())
+    } else {
+      self = .refused(code: refusal.error, detail: refusal.error_description)
     }
   }
 }
