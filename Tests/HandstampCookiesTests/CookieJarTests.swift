@@ -123,7 +123,9 @@ extension CookieJar {
       "sessionhash=f00",
     ]
     for headers in [
-      lines.map { HeaderField("Set-Cookie", $0) }, [HeaderField("set-cookie", lines.joined(separator: ", "))],
+      lines.map { HeaderField("Set-Cookie", $0) },
+      // As URLSession has them.
+      SetCookieFields.split(lines.joined(separator: ", ")).map { HeaderField("set-cookie", $0) },
     ] {
       var jar = CookieJar()
       jar.take(TransportResponse(status: 200, headers: headers), from: "https://www.example.com/", at: noon)

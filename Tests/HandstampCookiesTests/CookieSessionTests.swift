@@ -61,11 +61,8 @@ final class SmallForum: Transport {
         "", status: 302,
         [
           ("Location", "/index.php"),
-          // Joined as URLSession joins them.
-          (
-            "Set-Cookie",
-            "bbuserid=\(session); Max-Age=31536000; path=/; HttpOnly, bbstyle=2; expires=Wed, 09-Jun-2041 10:18:14 GMT; path=/"
-          ),
+          ("Set-Cookie", "bbuserid=\(session); Max-Age=31536000; path=/; HttpOnly"),
+          ("Set-Cookie", "bbstyle=2; expires=Wed, 09-Jun-2041 10:18:14 GMT; path=/"),
         ])
     case "/logout.php":
       if let sent { content.sessions.remove(sent) }

@@ -151,9 +151,10 @@ struct HTTPHead: Sendable {
   init(_ response: URLResponse?) {
     let response = response as? HTTPURLResponse
     status = response?.statusCode ?? 0
-    headers = (response?.allHeaderFields ?? [:]).compactMap { name, value in
-      guard let name = name as? String, let value = value as? String else { return nil }
-      return HeaderField(name, value)
+    headers = (response?.allHeaderFields ?? [:]).flatMap { name, value -> [HeaderField] in
+      guard let name = name as? String, let value = value as? String else { return [] }
+      let isJoined = name.lowercased() == "set-cookie"
+      return (isJoined ? SetCookieFields.split(value) : [value]).map { HeaderField(name, $0) }
     }
   }
 }

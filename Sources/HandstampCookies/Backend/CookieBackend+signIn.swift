@@ -20,7 +20,11 @@ extension CookieBackend {
     _ username: String, _ password: Secret, to address: WebAddress
   ) async throws(SessionError) -> TokenResponse {
     var jar = CookieJar()
-    let page = try await send(site.form(username, password).request(to: address.text), &jar)
+    let hidden = try await hiddenFields(&jar)
+    var form = site.form(username, password)
+    // What the app fills in stands in place of what the page has.
+    form.fields += hidden.filter { field in !form.fields.contains { $0.name == field.name } }
+    let page = try await send(form.request(to: address.text), &jar)
     switch site.recognize(page) {
     case .refused(let code, let detail): throw .refused(code: code, detail: detail)
     case .unavailable: throw .requestFailed(.server(.init(status: page.status)))
@@ -28,13 +32,34 @@ extension CookieBackend {
       if page.status == 429 || page.status >= 500 { throw .requestFailed(.server(.init(status: page.status))) }
       throw .invalidResponse("an unknown page with status \(page.status)")
     case .success(let profile):
-      guard jar.cookie(site.loginCookie, for: site.base, at: clock.now().wall) != nil else {
+      guard loginCookie(in: jar, at: clock.now().wall) != nil else {
         throw .invalidResponse("a successful sign-in without the cookie \(site.loginCookie)")
       }
       return TokenResponse(
         tokens: TokenSet(cookies: jar.text), profile: profile,
         revocation: site.signOut == nil ? nil : RevocationHandle(jar.text))
     }
+  }
+
+  /// The most hidden fields that a form may have, and the most bytes in them.
+  private static let (fieldLimit, formLimit) = (100, 64 << 10)
+
+  /// Opens the page with the form, if there is one, and takes its cookies.
+  private func hiddenFields(_ jar: inout CookieJar) async throws(SessionError) -> [WebForm.Field] {
+    guard let form = site.signInForm else { return [] }
+    guard let address = WebAddress(site.base)?.resolving(form.path) else {
+      throw .invalidResponse("the URL of the sign-in page is not valid")
+    }
+    let page = try await send(TransportRequest(method: "GET", url: address.text), &jar)
+    guard let fields = form.hiddenFields(page) else {
+      if page.status == 429 || page.status >= 500 { throw .requestFailed(.server(.init(status: page.status))) }
+      throw .invalidResponse("the sign-in page with status \(page.status) has no form")
+    }
+    let size = fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.count }
+    guard fields.count <= CookieBackend.fieldLimit, size <= CookieBackend.formLimit else {
+      throw .invalidResponse("the sign-in form is too large")
+    }
+    return fields
   }
 
   /// The most redirects that are followed (RFC 9110 section 15.4 sets no limit; browsers follow 20).

@@ -31,8 +31,10 @@ public struct CookieBackend: Backend, RequestCredential {
     CookieJar(credential).flatMap { loginCookie(in: $0, at: now) }
   }
 
-  private func loginCookie(in jar: CookieJar, at now: UnixTime) -> Cookie? {
-    jar.cookie(site.loginCookie, for: site.base, at: now)
+  func loginCookie(in jar: CookieJar, at now: UnixTime) -> Cookie? {
+    jar.cookie(site.loginCookie, for: site.base, at: now).flatMap { cookie in
+      cookie.value.withExposed(site.isSignedOut) ? nil : cookie
+    }
   }
 
   private var now: UnixTime { clock.now().wall }

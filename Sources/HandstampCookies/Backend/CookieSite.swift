@@ -7,6 +7,11 @@ public struct CookieSite: Sendable {
   public var baseURL: URL
   /// The name of the cookie that is the session, such as `bbuserid`: a client that has it is signed in.
   public var loginCookie: String
+  /// Whether a value of that cookie means that no user is signed in, such as `0` at vBulletin or `1` at phpBB (its guest). By default
+  /// only an empty one.
+  public var isSignedOut: @Sendable (_ value: String) -> Bool = { $0.isEmpty }
+  /// The page whose form has hidden fields that the sign-in needs; `nil` (the default) if there is none.
+  public var signInForm: SignInForm?
   /// The path of the sign-in form's target, relative to ``baseURL``.
   public var signInPath: String
   /// Returns the sign-in form.
@@ -29,6 +34,19 @@ public struct CookieSite: Sendable {
     self.form = form
     self.recognize = recognize
     self.signOut = signOut
+  }
+
+  /// The page with the sign-in form, which a browser opens first: it sets cookies and has a token in hidden fields.
+  public struct SignInForm: Sendable {
+    /// The path of the page, relative to ``CookieSite/baseURL``.
+    public var path: String
+    /// Returns the hidden fields of the form, as the app's HTML parser finds them; `nil` for a page without the form.
+    public var hiddenFields: @Sendable (_ page: TransportResponse) -> [WebForm.Field]?
+
+    public init(path: String, hiddenFields: @escaping @Sendable (_ page: TransportResponse) -> [WebForm.Field]?) {
+      self.path = path
+      self.hiddenFields = hiddenFields
+    }
   }
 
   /// ``baseURL`` as text.

@@ -12,7 +12,7 @@ public struct Cookie: Sendable, Hashable {
   public var path: String
   /// When the cookie expires, by this device's clock; `nil` if it lasts as long as its session.
   public var expires: UnixTime?
-  /// Whether the cookie is sent only over `https`.
+  /// Whether the cookie is sent only over `https`, or to this machine.
   public var isSecure: Bool
   /// Whether the server hides the cookie from scripts.
   public var isHTTPOnly: Bool
@@ -40,13 +40,15 @@ public struct Cookie: Sendable, Hashable {
   /// Whether the cookie is sent with a request to `address` (RFC 6265 section 5.4).
   public func goes(to address: WebAddress) -> Bool {
     (isHostOnly ? address.host == domain : DomainRules.matches(address.host, domain))
-      && Cookie.path(address.path, matches: path) && (!isSecure || address.isSecure)
+      && Cookie.path(address.path, matches: path) && (!isSecure || address.isTrustworthy)
   }
 
   /// Path matching (RFC 6265 section 5.1.4).
   static func path(_ request: String, matches path: String) -> Bool {
-    guard request.hasPrefix(path) else { return false }
-    return request.utf8.count == path.utf8.count || path.hasSuffix("/") || request.dropFirst(path.count).hasPrefix("/")
+    let (request, path) = (request.utf8, path.utf8)
+    guard request.starts(with: path) else { return false }
+    let slash = UInt8(ascii: "/")
+    return request.count == path.count || path.last == slash || request.dropFirst(path.count).first == slash
   }
 
   /// Returns the path of a cookie without a `Path` attribute (RFC 6265 section 5.1.4).
@@ -56,8 +58,11 @@ public struct Cookie: Sendable, Hashable {
   /// | `/forum/index.php` | `/forum` |
   /// | `/index.php` | `/` |
   static func defaultPath(of request: String) -> String {
-    guard request.hasPrefix("/"), let last = request.lastIndex(of: "/"), last > request.startIndex else { return "/" }
-    return String(request[..<last])
+    let slash = UInt8(ascii: "/")
+    guard request.utf8.first == slash, let last = request.utf8.lastIndex(of: slash), last > request.startIndex else {
+      return "/"
+    }
+    return String(decoding: request.utf8[..<last], as: UTF8.self)
   }
 }
 

@@ -19,7 +19,7 @@ extension CookieJar {
   /// Parses the format of ``text``; `nil` for any other text. Lines that are not cookies are skipped, as are fields that a
   /// later version added.
   public init?(_ text: Secret) {
-    let lines = text.withExposed { $0.split(separator: "\n").map(String.init) }
+    let lines = text.withExposed { $0.utf8.split(separator: 10).map { String(decoding: $0, as: UTF8.self) } }
     guard lines.first == CookieJar.head else { return nil }
     self.init()
     keep(lines.dropFirst().compactMap(Cookie.init(line:)).prefix(CookieJar.countLimit).map { $0 })
@@ -34,7 +34,9 @@ extension CookieJar {
 
 extension Cookie {
   fileprivate init?(line: String) {
-    let fields = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+    let fields = line.utf8.split(separator: 9, omittingEmptySubsequences: false).map {
+      String(decoding: $0, as: UTF8.self)
+    }
     guard fields.count >= 7, !fields[0].isEmpty, let created = Int64(fields[5]) else { return nil }
     guard fields[4].isEmpty || Int64(fields[4]) != nil else { return nil }
     self.init(

@@ -25,7 +25,7 @@ public struct CookieJar: Sendable, Hashable {
 
   /// Returns the cookie with that name for a request to `url`; `nil` if there is none.
   public func cookie(_ name: String, for url: String, at now: UnixTime) -> Cookie? {
-    cookies(for: url, at: now).first { $0.name == name }
+    cookies(for: url, at: now).first { $0.name.utf8.elementsEqual(name.utf8) }
   }
 
   /// Returns the value of the header `Cookie` for `url`; `nil` if no cookie is sent there.
@@ -42,7 +42,9 @@ public struct CookieJar: Sendable, Hashable {
   public mutating func take(_ response: TransportResponse, from url: String, at now: UnixTime) {
     guard let address = WebAddress(url) else { return }
     let ahead = response.header("Date").flatMap { CookieDate.parse($0) }.map { now.since($0) } ?? .zero
-    for line in SetCookie.lines(response.headers) { set(line, from: address, ahead: ahead, at: now) }
+    for field in response.headers where field.name.lowercased() == "set-cookie" {
+      set(field.value, from: address, ahead: ahead, at: now)
+    }
     cookies.removeAll { $0.isOver(at: now) }
   }
 
@@ -76,10 +78,11 @@ public struct CookieJar: Sendable, Hashable {
     } else {
       cookie.expires = new.expires.map { $0.advanced(by: ahead) }
     }
-    // A page over plain HTTP must not change secure cookies (RFC 6265bis section 5.7).
-    if !address.isSecure {
-      let shadowed = cookies.contains { $0.isSecure && $0.name == cookie.name && $0.domain == cookie.domain }
-      if cookie.isSecure || shadowed { return false }
+    guard CookiePrefix.allows(cookie, hasPath: new.path == "/", from: address) else { return false }
+    // A page over plain HTTP must not change or hide secure cookies (RFC 6265bis section 5.7). What never leaves this machine counts as
+    // secure, as in browsers.
+    if !address.isTrustworthy {
+      if cookie.isSecure || cookies.contains(where: { $0.isSecure && $0.isOverlaid(by: cookie) }) { return false }
     }
     if let index = cookies.firstIndex(where: { $0.isSamePlace(as: cookie) }) {
       cookie.createdAt = cookies[index].createdAt
@@ -110,7 +113,26 @@ public struct CookieJar: Sendable, Hashable {
 }
 
 extension Cookie {
+  /// By bytes: texts that are canonically equal are different names and paths to a server.
   func isSamePlace(as other: Cookie) -> Bool {
-    name == other.name && domain == other.domain && path == other.path
+    name.utf8.elementsEqual(other.name.utf8) && domain == other.domain && path.utf8.elementsEqual(other.path.utf8)
+  }
+
+  /// Whether `new` would be sent beside this cookie or in its place.
+  fileprivate func isOverlaid(by new: Cookie) -> Bool {
+    name.utf8.elementsEqual(new.name.utf8)
+      && (DomainRules.matches(domain, new.domain) || DomainRules.matches(new.domain, domain))
+      && Cookie.path(new.path, matches: path)
+  }
+}
+
+/// The names whose cookies promise something (RFC 6265bis section 4.1.3), in any case.
+private enum CookiePrefix {
+  static func allows(_ cookie: Cookie, hasPath: Bool, from address: WebAddress) -> Bool {
+    let name = cookie.name.lowercased()
+    // A cookie without a name would be read as one whose value begins like that.
+    if name.hasPrefix("__secure-") || name.hasPrefix("__http-") { return cookie.isSecure && address.isTrustworthy }
+    guard name.hasPrefix("__host-") else { return true }
+    return cookie.isSecure && address.isTrustworthy && cookie.isHostOnly && hasPath
   }
 }

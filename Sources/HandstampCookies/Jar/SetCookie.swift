@@ -4,6 +4,7 @@ import HandstampCore
 struct SetCookie {
   var name: String
   var value: Secret
+  /// In lower case, without a leading dot. Empty resets it to the host's own, as a missing one does.
   var domain: String?
   var path: String?
   var expires: UnixTime?
@@ -18,17 +19,17 @@ struct SetCookie {
   init?(_ line: String) {
     // A control character may be an attempt to inject another header or another line of the jar.
     guard line.utf8.allSatisfy({ $0 >= 32 && $0 != 127 || $0 == 9 }) else { return nil }
-    let parts = line.split(separator: ";", omittingEmptySubsequences: false)
-    guard let pair = parts.first, let equals = pair.firstIndex(of: "=") else { return nil }
-    let name = pair[..<equals].trimmed
-    let value = pair[pair.index(after: equals)...].trimmed
+    let parts = line.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+    guard let pair = parts.first, let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+    let name = Substring(pair[..<equals]).trimmed
+    let value = Substring(pair[pair.index(after: equals)...]).trimmed
     guard !name.isEmpty, name.utf8.count + value.utf8.count <= SetCookie.sizeLimit, !(name + value).utf8.contains(9)
     else { return nil }
     self.name = name
     self.value = Secret(value)
     for part in parts.dropFirst() {
-      let equals = part.firstIndex(of: "=") ?? part.endIndex
-      read(part[..<equals].trimmed.lowercased(), part[equals...].dropFirst().trimmed)
+      let equals = part.firstIndex(of: UInt8(ascii: "=")) ?? part.endIndex
+      read(Substring(part[..<equals]).trimmed.lowercased(), Substring(part[equals...].dropFirst()).trimmed)
     }
   }
 
@@ -42,54 +43,23 @@ struct SetCookie {
       else { return }
       maxAge = Int64(value) ?? (first == 45 ? .min : .max)
     case "domain":
-      guard !value.isEmpty else { return }
-      domain = (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
-    case "path": path = value.hasPrefix("/") && !value.utf8.contains(9) ? value : nil
+      // The last one counts, also if it is empty (RFC 6265bis section 5.6.3).
+      let bare = value.utf8.first == UInt8(ascii: ".") ? String(decoding: value.utf8.dropFirst(), as: UTF8.self) : value
+      domain = bare.isEmpty ? nil : HostName.canonical(bare)
+    case "path": path = value.utf8.first == UInt8(ascii: "/") && !value.utf8.contains(9) ? value : nil
     case "secure": isSecure = true
     case "httponly": isHTTPOnly = true
     default: break
     }
   }
-
-  /// Returns the `Set-Cookie` lines of a response. `URLSession` joins fields of the same name with a comma and a space, which
-  /// dates contain as well: they separate only where a name and `=` follow. No value may contain both (RFC 6265 section 4.1.1).
-  static func lines(_ headers: [HeaderField]) -> [String] {
-    headers.filter { $0.name.lowercased() == "set-cookie" }.flatMap { split($0.value) }
-  }
-
-  static func split(_ joined: String) -> [String] {
-    var lines: [String] = []
-    var current = ""
-    for part in joined.split(separator: ",", omittingEmptySubsequences: false) {
-      let name = part.prefix { $0 != "=" && $0 != ";" }
-      let isNext =
-        part.hasPrefix(" ") && name.endIndex < part.endIndex && part[name.endIndex] == "=" && isToken(name.trimmed)
-      if lines.isEmpty && current.isEmpty {
-        current = String(part)
-      } else if isNext {
-        lines.append(current)
-        current = String(part)
-      } else {
-        current += "," + part
-      }
-    }
-    return lines + [current]
-  }
-
-  private static func isToken(_ name: String) -> Bool {
-    !name.isEmpty
-      && name.utf8.allSatisfy { byte in
-        byte > 32 && byte < 127 && !"()<>@,;:\\\"/[]?={}".utf8.contains(byte)
-      }
-  }
 }
 
 extension Substring {
-  /// The text without spaces and tabs at both ends.
+  /// The text without spaces and tabs at both ends. By bytes: a combining mark would join the space before it.
   var trimmed: String {
-    let start = drop { $0 == " " || $0 == "\t" }
-    var end = start
-    while let last = end.last, last == " " || last == "\t" { end.removeLast() }
-    return String(end)
+    func isBlank(_ byte: UInt8) -> Bool { byte == 32 || byte == 9 }
+    let start = utf8.drop(while: isBlank)
+    let end = start.lastIndex { !isBlank($0) }.map { start.index(after: $0) } ?? start.startIndex
+    return String(decoding: start[start.startIndex..<end], as: UTF8.self)
   }
 }

@@ -19,7 +19,8 @@ public struct WebAddress: Sendable, Hashable {
 
   private init(_ url: WebURL) {
     self.init(
-      scheme: url.origin.scheme, host: url.origin.host, port: url.origin.port, path: url.path, query: url.query)
+      scheme: url.origin.scheme, host: HostName.canonical(url.origin.host), port: url.origin.port, path: url.path,
+      query: url.query)
   }
 
   private init(scheme: String, host: String, port: Int, path: String, query: String?) {
@@ -31,6 +32,9 @@ public struct WebAddress: Sendable, Hashable {
   }
 
   private var origin: Origin { Origin(scheme: scheme, host: host, port: port) }
+
+  /// Whether secrets may be sent there: over `https`, or without leaving this machine.
+  public var isTrustworthy: Bool { origin.isTrustworthy }
 
   /// Whether the scheme is `https`.
   public var isSecure: Bool { scheme == "https" }

@@ -73,7 +73,8 @@ extension TransportRequest: CustomStringConvertible, CustomDebugStringConvertibl
 public struct TransportResponse: Sendable, Hashable {
   /// The HTTP status code.
   public var status: Int
-  /// The header fields, in order.
+  /// The header fields, in order. Each `Set-Cookie` is one of its own: `URLSession` joins them, and a transport that stands on it takes
+  /// them apart, as `URLSessionTransport` does.
   public var headers: [HeaderField]
   /// The complete body.
   public var body: [UInt8]
