@@ -68,7 +68,7 @@ struct PostgresPruning {
         """, [.text(owner)])
     }
     count += try self.results(guests, connection).reduce(0) { $0 + $1.changes }
-    count += try coarsen(retention, limit, connection)
+    try coarsen(retention, limit, connection)
     _ = try connection.run(PostgresStatement("COMMIT"), until: deadline)
     return count
   }
@@ -76,7 +76,7 @@ struct PostgresPruning {
   /// Reduces old addresses of the audit log to networks.
   private func coarsen(
     _ retention: Retention, _ limit: Int64, _ connection: PostgresConnection
-  ) throws(PostgresFault) -> Int {
+  ) throws(PostgresFault) {
     let find = PostgresStatement(
       """
       SELECT \(StoredAuditedAction.columns) FROM handstamp.audit
@@ -91,7 +91,6 @@ struct PostgresPruning {
         PostgresStatement(
           "UPDATE handstamp.audit SET address = $1 WHERE id = $2", [.text(entry.audited.network), .integer(entry.id)])
       }, connection)
-    return old.count
   }
 
   private func oldest(of log: String, before time: UnixTime, _ limit: Int64) -> PostgresStatement {

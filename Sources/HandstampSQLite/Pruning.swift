@@ -42,11 +42,12 @@ struct Pruning {
     let audit = try delete(
       "DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT ?) AND at < ?",
       [limit, retention.auditBefore.milliseconds])
-    return events + owners.count + guests + oneTimeTokens + facts + audit + (try coarsen(retention, limit))
+    try coarsen(retention, limit)
+    return events + owners.count + guests + oneTimeTokens + facts + audit
   }
 
   /// Reduces old addresses of the audit log to networks.
-  private func coarsen(_ retention: Retention, _ limit: Int) throws -> Int {
+  private func coarsen(_ retention: Retention, _ limit: Int) throws {
     let old = try Row.fetchAll(
       try db.cachedStatement(
         sql: """
@@ -58,7 +59,6 @@ struct Pruning {
       try db.cachedStatement(sql: "UPDATE audit SET address = ? WHERE id = ?")
         .execute(arguments: [entry.audited.network, entry.id])
     }
-    return old.count
   }
 
   private func delete(_ sql: String, _ arguments: StatementArguments) throws -> Int {

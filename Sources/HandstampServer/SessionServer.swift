@@ -181,7 +181,8 @@ public struct SessionServer: Sendable {
     addRoutes(to: allowed)
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     for middleware in middlewares { router.add(middleware: middleware) }
-    router.add(middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies))
+    router.add(
+      middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
     router.add(middleware: answers(as: .problem, allowed: allowed))
     addRoutes(to: router)
     return router

@@ -43,6 +43,7 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.tlsCertificate.help) var tlsCertificate: String?
   @Option(help: ServeSetting.tlsKey.help) var tlsKey: String?
   @Option(help: ServeSetting.allowCleartext.help) var allowCleartext: String?
+  @Option(help: ServeSetting.hstsSubdomains.help) var hstsSubdomains: String?
   @Option(help: ServeSetting.trustedProxies.help) var trustedProxies: String?
   @Option(help: ServeSetting.proxyHeader.help) var proxyHeader: String?
   @Option(help: ServeSetting.accessTokenLife.help) var accessTokenLife: String?
@@ -98,7 +99,8 @@ struct Serve: AsyncParsableCommand {
     [
       .data: data, .database: database, .databaseConnections: databaseConnections, .host: host, .port: port,
       .issuer: issuer, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey,
-      .allowCleartext: allowCleartext, .trustedProxies: trustedProxies, .proxyHeader: proxyHeader,
+      .allowCleartext: allowCleartext, .hstsSubdomains: hstsSubdomains, .trustedProxies: trustedProxies,
+      .proxyHeader: proxyHeader,
       .accessTokenLife: accessTokenLife, .idleLimit: idleLimit, .absoluteLimit: absoluteLimit,
       .maxSessions: maxSessions, .reauthenticateAfter: reauthenticateAfter, .retention: retention, .signUp: signUp,
       .minimumPassword: minimumPassword,

@@ -13,6 +13,7 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case tlsCertificate = "tls-certificate"
   case tlsKey = "tls-key"
   case allowCleartext = "allow-cleartext"
+  case hstsSubdomains = "hsts-subdomains"
   case trustedProxies = "trusted-proxies"
   case proxyHeader = "proxy-header"
   case accessTokenLife = "access-token-life"
@@ -148,6 +149,10 @@ extension ServeSetting {
       Facts(
         about: "yes serves plain HTTP beyond loopback", fallback: "no",
         hint: "use yes only if nothing else can read the network", shape: .yesOrNo)
+    case .hstsSubdomains:
+      Facts(
+        about: "yes tells browsers that all hosts below the issuer's have HTTPS, too", fallback: "no",
+        hint: "use yes only if they all do: browsers remember it for two years", shape: .yesOrNo)
     case .trustedProxies:
       Facts(
         about: "addresses of proxies that name the clients, e.g. 10.0.0.0/8,::1,unix", fallback: "no proxies",

@@ -44,6 +44,7 @@ extension ServeSettings {
       listener: ListenerOptions(tls: tls, allowsCleartext: allowsCleartext), trustedProxies: proxies,
       logger: logger, trustsClock: trustingClock)
     configuration.shutdownDelay = shutdownDelay
+    configuration.transportSecurity = TransportSecurity(includesSubdomains: hstsSubdomains)
     configuration.pages = pages
     configuration.passkeys = passkeys
     configuration.webOrigins = webOrigins

@@ -40,6 +40,7 @@ struct ServeSettings: Sendable {
   let logLevel: Logger.Level
   let tls: TLSFiles?
   let allowsCleartext: Bool
+  let hstsSubdomains: Bool
   /// Whether only programs of this machine can reach the server, as far as the settings tell.
   let isPrivate: Bool
   /// The keys, if they are not kept in the data folder.
@@ -55,6 +56,7 @@ struct ServeSettings: Sendable {
     host = try values.text(.host, or: "127.0.0.1") { !$0.isEmpty && !$0.contains("/") ? $0 : nil }
     port = try values.number(.port, in: 0...65_535) ?? 8080
     tls = try values.certificate()
+    hstsSubdomains = try values.choice(.hstsSubdomains, of: ["yes": true, "no": false]) ?? false
     allowsCleartext = try values.choice(.allowCleartext, of: ["yes": true, "no": false]) ?? false
     proxies = try values.proxies()
     issuer = try values.issuer(host: host, port: port, isSecure: tls != nil)

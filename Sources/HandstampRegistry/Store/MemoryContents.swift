@@ -82,7 +82,7 @@ struct MemoryContents {
     let coarsened = audit.indices.filter { audit[$0].at < retention.addressesBefore && audit[$0].hasWholeAddress }
       .prefix(limit)
     for index in coarsened { audit[index].address = audit[index].network }
-    return coarsened.count + old + ended.count + guests.count + over.count + stale.count + audited
+    return old + ended.count + guests.count + over.count + stale.count + audited
   }
 
   /// The previous values that a change may overwrite.

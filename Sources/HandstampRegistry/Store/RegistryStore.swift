@@ -80,7 +80,7 @@ public protocol RegistryStore: Sendable {
   @concurrent func counts() async throws(RegistryStoreError) -> RegistryCounts
 
   /// Deletes at most `limit` of each kind that `retention` covers: the oldest events and audited actions, ended sessions, expired
-  /// one-time tokens and expired facts; reduces the oldest addresses of the audit log to networks; with the last session of a guest account that is not closed also the account, because
+  /// one-time tokens and expired facts; reduces as many old addresses of the audit log to networks, which do not count; with the last session of a guest account that is not closed also the account, because
   /// there is no way into it any more. Never deletes a session that was not ended. Returns how many were deleted; 0 means that none are left to delete.
   @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int
 

@@ -142,10 +142,8 @@ extension AccountDesk {
 
   /// The user proves to be the account's owner by a passkey.
   func prove(byPasskey answer: String, _ owner: Owner) async throws {
-    guard let passkeys else { throw Problem.noPasskeys }
-    try limits.takeOwn(.passwords, from: owner.caller.client)
-    try await passkeys.signIn(
-      Array(answer.utf8), boundTo: PasskeySignInController.app, as: owner.account.id, owner.caller.logger
+    try await verify(
+      passkey: answer, boundTo: PasskeySignInController.app, as: owner.account.id, owner.caller
     ) { try await owned(owner.caller).record($0, now: clock.now) }
   }
 }

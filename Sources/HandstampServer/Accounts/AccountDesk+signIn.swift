@@ -24,10 +24,8 @@ extension AccountDesk {
   ///
   /// - Throws: ``PasskeyDesk/Refusal``, ``Problem/accountDisabled``, `rate_limited`.
   func signIn(byPasskey answer: String, _ start: SessionStart, by caller: Caller) async throws -> NewSession {
-    guard let passkeys else { throw Problem.noPasskeys }
-    try limits.takeOwn(.passwords, from: caller.client)
-    return try await passkeys.signIn(
-      Array(answer.utf8), boundTo: PasskeySignInController.app, mayRepeat: start.key != nil, caller.logger
+    try await verify(
+      passkey: answer, boundTo: PasskeySignInController.app, mayRepeat: start.key != nil, caller
     ) { use in
       began(
         try await owned(caller).createSession(

@@ -25,6 +25,7 @@ struct AccountDesk: Sendable {
   let signUp: ServerConfiguration.SignUp
   /// How long a proof allows what a session alone may not do; `nil` for as long as it lasts.
   let reauthentication: Duration?
+  let refusals = Tallies<RefusedSignIn>(interval: .seconds(60))
 
   /// Who asks.
   struct Caller: Sendable {

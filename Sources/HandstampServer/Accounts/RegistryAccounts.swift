@@ -20,7 +20,11 @@ struct RegistryAccounts: Accounts {
     }
     guard fits, let found else { throw Problem.wrongCredentials }
     // Only to someone who knows the password.
-    guard found.closedAt == nil else { throw Problem.accountDisabled }
+    guard found.closedAt == nil else {
+      try await registry.acting(as: .owner(from: attempt.client.text)).audit(
+        .signInRefused, account: found.id, details: #"{"way":"password","reason":"account_disabled"}"#, now: clock.now)
+      throw Problem.accountDisabled
+    }
     return try await strengthened(found, attempt)
   }
 

@@ -46,7 +46,8 @@ extension SessionRow {
     var json = JSONText()
     json.add("id", id.rawValue)
     var device = JSONText()
-    device.add("id", self.device.id.rawValue)
+    // That of a browser is the secret of its cookie.
+    if kind != .browser { device.add("id", self.device.id.rawValue) }
     device.add("name", self.device.name)
     device.add("platform", self.device.platform)
     json.add("device", device)

@@ -47,11 +47,9 @@ struct BrowserSessionController: Sendable {
           email: email, password: password, device: visit.browser.id, client: caller.client, logger: context.logger))
       new = try await web.session(of: account, visit, caller)
     case .passkey(let answer):
-      guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
-      try web.limits.takeOwn(.passwords, from: caller.client)
-      new = try await passkeys.signIn(
-        Array(answer.utf8), boundTo: PasskeySignInController.app, context.logger
-      ) { try await web.session(of: $0.account, by: $0, visit, caller) }
+      new = try await web.desk.verify(passkey: answer, boundTo: PasskeySignInController.app, caller) {
+        try await web.session(of: $0.account, by: $0, visit, caller)
+      }
     }
     var response = Response.json(
       BrowserSessionController.state(of: new.session, cookie: new.cookie.withExposed { $0 }))

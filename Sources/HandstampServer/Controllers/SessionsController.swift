@@ -122,7 +122,8 @@ extension SessionRow {
     json.add("current", id == current)
     var device = JSONText()
     // That of others is their secret: it makes a device one that the account knows.
-    if id == current { device.add("id", self.device.id.rawValue) }
+    // That of a browser is in a cookie that no script may read.
+    if id == current, kind != .browser { device.add("id", self.device.id.rawValue) }
     device.add("name", self.device.name)
     device.add("platform", self.device.platform)
     json.add("device", device)

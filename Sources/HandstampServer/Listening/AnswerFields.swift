@@ -13,6 +13,11 @@ struct AnswerFields: Sendable {
 
   func add(to headers: inout HTTPFields) {
     headers[.xContentTypeOptions] = "nosniff"
+    // JSON and redirects: nothing of them may be shown as a page, nor in one. Pages have their own.
+    if headers[.contentSecurityPolicy] == nil {
+      headers[.contentSecurityPolicy] =
+        "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
+    }
     if let transportSecurity { headers[.strictTransportSecurity] = transportSecurity }
   }
 }

@@ -1,4 +1,5 @@
 #if Server
+import HandstampCore
 import HandstampSupport
 import HTTPTypes
 import Hummingbird
@@ -8,6 +9,20 @@ import Logging
 struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
   let metrics: ServerMetrics
   let proxies: TrustedProxies
+  let now: @Sendable () -> UnixTime
+  private let refusals = Tallies<Refused>(interval: .seconds(10))
+
+  init(metrics: ServerMetrics, proxies: TrustedProxies, now: @escaping @Sendable () -> UnixTime) {
+    self.metrics = metrics
+    self.proxies = proxies
+    self.now = now
+  }
+
+  /// Requests that were refused alike.
+  private struct Refused: Hashable, Sendable {
+    var labels: RequestLabels
+    var network: String?
+  }
 
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
@@ -32,6 +47,8 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
         ? "none" : context.endpointPath ?? "none", status: response.status.code)
     metrics.record(labels, took)
     response.headers[.xRequestID] = id
+    log(
+      labels, ClientAddress(of: request.headers, peer: context.channel.remoteAddress, behind: proxies), context.logger)
     context.logger.debug(
       "Request answered",
       metadata: [
@@ -39,6 +56,19 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
         "handstamp.milliseconds": "\(took.wholeMilliseconds)",
       ])
     return response
+  }
+
+  /// Logs refusals, of equal ones the first and then their number: an attempt to get around a control leaves a line.
+  private func log(_ labels: RequestLabels, _ client: ClientAddress, _ logger: Logger) {
+    guard [401, 403, 429].contains(labels.status),
+      let count = refusals.count(Refused(labels: labels, network: client.address.map { "\($0.network)" }), at: now())
+    else { return }
+    logger.info(
+      "Request refused",
+      metadata: [
+        "http.method": "\(labels.method)", "http.route": "\(labels.route)", "http.status": "\(labels.status)",
+        "handstamp.address": "\(client.text ?? "unknown")", "handstamp.count": "\(count)",
+      ])
   }
 
   private static var methods: Set<HTTPRequest.Method> { [.get, .head, .post, .put, .patch, .delete, .options] }

@@ -27,7 +27,8 @@ struct PageAssets: Sendable {
       headers: [
         .contentType: asset.type, .cacheControl: "public, max-age=31536000, immutable",
         .xContentTypeOptions: "nosniff",
-        .contentSecurityPolicy: "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        .contentSecurityPolicy:
+          "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; sandbox",
       ], body: .init(byteBuffer: asset.body))
   }
 }

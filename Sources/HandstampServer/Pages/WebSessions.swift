@@ -187,13 +187,13 @@ struct WebSessions: Sendable {
     by visit: Visit, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
     backTo target: (BrowserSession) -> String
   ) async throws -> Response {
-    guard let passkeys, let answer = visit.form?["passkey"] else { return unknownAction(visit) }
+    guard passkeys != nil, let answer = visit.form?["passkey"] else { return unknownAction(visit) }
+    let caller = desk.caller(request, context)
     do {
-      try limits.takeOwn(.passwords, from: limits.client(of: request, context))
       let account = purpose.cancel == nil ? nil : visit.account?.id
-      return try await passkeys.signIn(
-        Array(answer.utf8), boundTo: visit.token, as: account, context.logger
-      ) { try await signedIn(by: $0, visit, desk.caller(request, context), backTo: target) }
+      return try await desk.verify(passkey: answer, boundTo: visit.token, as: account, caller) {
+        try await signedIn(by: $0, visit, caller, backTo: target)
+      }
     } catch let refusal as PasskeyDesk.Refusal {
       return signInPage(visit, purpose, notice: .warning(refusal.text), status: .unauthorized)
     } catch let problem as Problem {

@@ -32,13 +32,10 @@ struct RecoverPageController: Sendable {
     }
     for _ in 0..<2 {
       guard let email = EmailAddress(composed: typed), let code = RecoveryCode(typed: code) else { break }
-      // Without an account, the same work as for one without codes.
-      let account =
-        try await web.registry.account(email: email)
-        ?? AccountRecord(id: AccountID(""), email: nil, username: "", passwordHash: nil, createdAt: web.clock.now)
+      let account = try await web.registry.account(email: email)
       guard
-        let use = try await web.desk.owned(web.desk.caller(request, context)).use(
-          of: code, account: account, on: visit.browser.name, now: web.clock.now)
+        let use = try await web.desk.use(
+          of: code, account: account, on: visit.browser.name, web.desk.caller(request, context))
       else { break }
       do {
         return try await web.signedIn(by: use, visit, web.desk.caller(request, context)) { _ in

@@ -198,12 +198,12 @@ extension RegistryStoreCheck {
     let retention = Retention(
       eventsBefore: Samples.start, endedBefore: Samples.start, auditBefore: Samples.start,
       addressesBefore: Samples.start.advanced(by: .seconds(4)), now: Samples.start)
-    var counts: [Int] = []
-    while case let count = try await other.prune(retention, limit: 2), count > 0 { counts.append(count) }
+    var deleted = 0
+    for _ in 0..<2 { deleted += try await other.prune(retention, limit: 2) }
     let left = try await store.latestAuditedActions(about: Samples.ada, before: nil, limit: 9).map(\.audited.address)
     try expect(
-      counts == [2, 1] && left == ["198.51.100.9", nil, nil, "2001:db8:1::/48", "203.0.113.0/24"],
-      "old addresses of the audit log become networks", found: (counts, left))
+      deleted == 0 && left == ["198.51.100.9", nil, nil, "2001:db8:1::/48", "203.0.113.0/24"],
+      "old addresses of the audit log become networks", found: (deleted, left))
   }
 
   func accountsAreListedAndCounted() async throws {

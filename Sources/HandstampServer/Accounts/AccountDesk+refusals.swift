@@ -1,0 +1,59 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import Logging
+
+/// A way and a place of sign-ins that were refused.
+struct RefusedSignIn: Hashable, Sendable {
+  var way: SignInWay
+  var account: AccountID?
+  var network: String?
+}
+
+/// What proves without a password that somebody is the owner.
+extension AccountDesk {
+  /// Verifies an authenticator's answer, and lets `work` record its use, see ``PasskeyDesk``. The audit log gets a refusal.
+  ///
+  /// - Throws: ``PasskeyDesk/Refusal``, ``Problem/accountDisabled``, `rate_limited`, `not_offered`, and what `work` throws.
+  func verify<Result>(
+    passkey answer: String, boundTo browser: String, as account: AccountID? = nil, mayRepeat: Bool = false,
+    _ caller: Caller, _ work: (CredentialUse) async throws -> Result
+  ) async throws -> Result {
+    guard let passkeys else { throw Problem.noPasskeys }
+    try limits.takeOwn(.passwords, from: caller.client)
+    do {
+      return try await passkeys.signIn(
+        Array(answer.utf8), boundTo: browser, as: account, mayRepeat: mayRepeat, caller.logger, work)
+    } catch let refusal as PasskeyDesk.Refusal {
+      await note(refused: .passkey, of: account, because: "\(refusal)", caller)
+      throw refusal
+    }
+  }
+
+  /// Returns the use of a recovery code; `nil` if there is no such code. The audit log gets a refusal.
+  func use(
+    of code: RecoveryCode, account: AccountRecord?, on device: String, _ caller: Caller
+  ) async throws -> CredentialUse? {
+    // Without an account, the same work as for one without codes.
+    let record =
+      account
+      ?? AccountRecord(id: AccountID(""), email: nil, username: "", passwordHash: nil, createdAt: clock.now)
+    if let use = try await owned(caller).use(of: code, account: record, on: device, now: clock.now) { return use }
+    await note(refused: .recoveryCode, of: account?.id, because: "unknown", caller)
+    return nil
+  }
+
+  private func note(refused way: SignInWay, of account: AccountID?, because reason: String, _ caller: Caller) async {
+    let refused = RefusedSignIn(
+      way: way, account: account, network: caller.client.address.map { "\($0.network)" })
+    guard let count = refusals.count(refused, at: clock.now) else { return }
+    do {
+      try await owned(caller).audit(
+        .signInRefused, account: account,
+        details: #"{"way":"\#(way.rawValue)","reason":\#(JSONString.quoted(reason)),"count":"\#(count)"}"#,
+        now: clock.now)
+    } catch { caller.logger.warning("A refused sign-in was not logged", metadata: ["handstamp.cause": "\(error)"]) }
+  }
+}
+#endif

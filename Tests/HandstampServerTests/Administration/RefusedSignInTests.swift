@@ -1,0 +1,85 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import Testing
+
+@testable import HandstampServer
+
+@Suite(.timeLimit(.minutes(5))) struct `A refused sign-in` {
+  private func refusals(_ test: TestServer) async throws -> [AuditedAction] {
+    try await test.server.registry.auditedActions(limit: 1000).map(\.audited)
+      .filter { $0.action == AuditedAction.Kind.signInRefused.rawValue }
+  }
+
+  @Test func `is in the audit log, with its way and place, once a minute`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let browser = Browser(test.client.base)
+      let code = String(repeating: "0000-", count: 6).dropLast().description
+      for email in ["ada@example.org", "ada@example.org", "eve@example.org"] {
+        _ = try await browser.fill("/recover", "recover", [("email", email), ("recovery_code", code)])
+      }
+      let found = try await refusals(test)
+      #expect(found.map { $0.account != nil } == [true, false])
+      #expect(found.allSatisfy { $0.details == #"{"way":"recovery_code","reason":"unknown","count":"1"}"# }, "\(found)")
+      #expect(found.allSatisfy { $0.address == "127.0.0.1" })
+      test.clock.advance(by: .seconds(61))
+      _ = try await browser.fill("/recover", "recover", [("email", "ada@example.org"), ("recovery_code", code)])
+      #expect(try await refusals(test).last?.details.contains(#""count":"2""#) == true)
+    }
+  }
+
+  @Test func `to a disabled account with the right password is in the audit log`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let email = try #require(EmailAddress("ada@example.org"))
+      let record = try #require(try await test.server.registry.account(email: email))
+      _ = try await test.server.registry.closeAccount(record, now: test.server.now())
+      _ = try await test.client.post("/v1/sign-in", json: TestServer.signInBody("ada@example.org"))
+      let found = try await refusals(test)
+      #expect(found.map(\.details) == [#"{"way":"password","reason":"account_disabled"}"#])
+      #expect(found.first?.account == record.id)
+    }
+  }
+
+  @Test func `is summed up also when places are many`() {
+    let refusals = Tallies<String>(interval: .seconds(60))
+    let now = UnixTime(seconds: 1_800_000_000)
+    #expect(refusals.count("a", at: now) == 1)
+    for _ in 0..<7 { #expect(refusals.count("a", at: now) == nil) }
+    #expect(refusals.count("b", at: now) == 1)
+    #expect(refusals.count("a", at: now.advanced(by: .seconds(61))) == 8)
+    // A clock that was set back silences nothing.
+    #expect(refusals.count("a", at: now) == 1)
+  }
+
+  @Test func `and any other refusal has a line in the log, with the client's address`() async throws {
+    try await TestServer.run { test in
+      for _ in 0..<3 {
+        let answer = try await test.client.get("/v1/me", token: "wrong")
+        #expect(answer.header("content-security-policy")?.contains("frame-ancestors 'none'") == true)
+      }
+      _ = try await test.client.post("/oauth/token", form: "grant_type=refresh_token&refresh_token=x&client_id=unknown")
+      let lines = test.logs.text.split(separator: "\n").filter { $0.contains("Request refused") }
+      #expect(lines.count == 2, "\(lines)")
+      #expect(lines.allSatisfy { $0.contains("127.0.0.1") } && lines.contains { $0.contains("/v1/me") })
+    }
+  }
+
+  @Test func `is exported in CEF as one line, whatever is in it`() {
+    let entry = StoredAuditedAction(
+      id: 7,
+      audited: AuditedAction(
+        at: UnixTime(milliseconds: 1_800_000_000_123), action: "a|b", actor: "admin:x=y\\z\nw", account: "ada",
+        session: SessionID("s"), address: "2001:db8::1", details: #"{"a":"b=c"}"#))
+    let line = String(decoding: entry.cefLine, as: UTF8.self)
+    #expect(
+      line == #"""
+        CEF:0|Handstamp|server|1|a\|b|a\|b|3|rt=1800000000123 externalId=7 suser=admin:x\=y\\z\nw duid=ada \#
+        c6a2Label=source address c6a2=2001:db8::1 cs1Label=session cs1=s cs2Label=details cs2={"a":"b\=c"}
+        """#)
+    #expect(!line.contains("\n"))
+  }
+}
+#endif
