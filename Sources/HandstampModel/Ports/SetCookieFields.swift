@@ -1,7 +1,7 @@
 /// Takes apart what `URLSession` joins: fields with the same name, with a comma and a space between them.
 ///
 /// Of all fields only `Set-Cookie` must not be joined (RFC 9110 section 5.3): values and dates contain commas as well. A transport that
-/// has the fields one by one passes them on as they are; nothing else takes a line apart, because whoever controls a cookie's value
+/// has the fields one by one passes them on as they are; nothing else takes a line apart, because the owner of a cookie's value
 /// could otherwise plant another cookie.
 package enum SetCookieFields {
   /// Returns the lines. A new one begins after the attributes of the former one, unless the comma is that of a date, or where a name that

@@ -11,7 +11,7 @@ struct RefusedSignIn: Hashable, Sendable {
   var network: String?
 }
 
-/// What proves without a password that somebody is the owner.
+/// Proofs of the owner other than a password.
 extension AccountDesk {
   /// Verifies an authenticator's answer, and lets `work` record its use, see ``PasskeyDesk``. The audit log gets a refusal.
   ///
