@@ -53,11 +53,13 @@ struct HandstampTool: AsyncParsableCommand {
     do {
       try ResourceLimits.arrange()
       var command = try await asyncParseAsRoot(DashedIDs.arranged(arguments))
+      try EnvironmentToken.check()
       if var command = command as? any AsyncParsableCommand {
         try await command.run()
       } else {
         try command.run()
       }
+      if let refusal = Terminal.outputFailure { throw refusal }
       Interruption.conclude()
     } catch {
       await leave(error)

@@ -308,6 +308,7 @@ struct PostgresOpening {
       let missing = try restored.missing(of: log.removals)
       var report = try restored.reapply(missing)
       report.sessions = sessions
+      report.unreadableLines = log.unreadable.count
       if sessions > 0 || !missing.isEmpty { report.codes = try restored.voidCodes() }
       return report
     } catch let error as RegistryOpenError { throw error } catch { throw .unavailable("\(error)") }

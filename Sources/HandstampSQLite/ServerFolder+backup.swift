@@ -68,10 +68,14 @@ extension ServerFolder {
     from backup: String, of instance: InstanceID, _ given: ServerKeys?
   ) throws(BackupError) -> RestoredBackup {
     do {
-      let isNew = !PrivateFile.exists(keyFile.path) && !PrivateFile.exists(databasePath)
-      if isNew {
+      let isWithoutDatabase = !PrivateFile.exists(keyFile.path) && !PrivateFile.exists(databasePath)
+      // A log that is there knows what was taken away since, also if nothing else is left.
+      let isNew = isWithoutDatabase && !PrivateFile.exists(endLogPath)
+      if isWithoutDatabase {
         for name in ServerFolder.companions where given == nil || name != "keys.json" {
-          guard let (data, _) = try PrivateFile.read("\(backup)/\(name)", limit: .max) else { continue }
+          guard !PrivateFile.exists("\(path)/\(name)"),
+            let (data, _) = try PrivateFile.read("\(backup)/\(name)", limit: .max)
+          else { continue }
           try PrivateFile.replace("\(path)/\(name)", data)
         }
       }
@@ -80,13 +84,18 @@ extension ServerFolder {
           ? BackupError.notABackup(path: backup, "it has no keys.json") : .folder(.keyFileMissing(path: keyFile.path))
       }
       guard keys.instance == instance else { throw BackupError.otherServer(path: backup) }
+      let counters = try consult(keys)
+      let lacksEntries = try isNew ? false : completeLog(from: backup, instance)
       let former = try setAside()
-      let reapplied: Reapplied
+      var reapplied: Reapplied
       do {
         try PrivateFile.copy("\(backup)/\(ServerFolder.database)", to: databasePath)
         // Takes away again what the log has, and reads the clock's file.
         let store = try store(keys, creating: false)
         reapplied = try store.voidingCodes()
+        reapplied.isIncomplete = lacksEntries
+        reapplied.unreadableLines = store.unreadableEnds
+        if let counters { try store.raise(counters) }
         try store.close()
       } catch {
         if let former { try putBack(former) }
@@ -94,6 +103,38 @@ extension ServerFolder {
       }
       return isNew ? .everything : .database(reapplied, former: former)
     } catch { throw BackupError(error) }
+  }
+
+  /// Reads in the database that is to be replaced what the log lacks, if it can be read, and the last numbers of its logs, which are
+  /// never used again.
+  private func consult(_ keys: ServerKeys) throws -> StoreCounters? {
+    guard PrivateFile.exists(databasePath) else { return nil }
+    do {
+      let present = try store(keys, creating: false)
+      defer { try? present.close() }
+      return try present.counters()
+    } catch {
+      // A log of another server is no reason to give this one's up.
+      if case .endLogForeign? = error as? RegistryOpenError { throw error }
+      return nil
+    }
+  }
+
+  /// Adds what the backup's log has and this one lacks, such as one that was emptied.
+  ///
+  /// - Returns: whether there was such an entry: then others may be missing that no file has any more.
+  private func completeLog(from backup: String, _ instance: InstanceID) throws -> Bool {
+    guard PrivateFile.exists("\(backup)/ends.log") else { return false }
+    let own = EndLog(path: endLogPath, instance: instance)
+    let (former, present) = (try EndLog(path: "\(backup)/ends.log", instance: instance).read(), try own.read())
+    let now = UnixTime.systemTime
+    let ends = Set(former.ends).subtracting(present.ends).filter { $0.expiry.map { $0 > now } ?? true }
+    let last = Dictionary(present.removals.latest.map { ($0.key, $0.at) }, uniquingKeysWith: { $1 })
+    let removals = former.removals.latest.filter { entry in
+      entry.counts(at: now) && last[entry.key].map { $0 < entry.at } ?? true
+    }
+    try own.append(ends.sorted { $0.end.at < $1.end.at }, removals)
+    return !ends.isEmpty || !removals.isEmpty
   }
 
   /// Moves the present database away, with its log. Returns where to; `nil` if the folder has no database.

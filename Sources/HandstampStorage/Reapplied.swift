@@ -6,11 +6,14 @@ public struct Reapplied: Sendable, Hashable {
   /// An account whose password was changed since, so that it has none now.
   public struct LostPassword: Sendable, Hashable {
     public let account: AccountID
-    /// Whether its owner has shown to read the mails to its address, and so can set a new one.
+    /// Whether it has an address, to which a code for a new password can be mailed.
+    public let hasAddress: Bool
+    /// Whether its owner has shown to read the mails to that address.
     public let hasConfirmedAddress: Bool
 
-    package init(account: AccountID, hasConfirmedAddress: Bool) {
+    package init(account: AccountID, hasAddress: Bool, hasConfirmedAddress: Bool) {
       self.account = account
+      self.hasAddress = hasAddress
       self.hasConfirmedAddress = hasConfirmedAddress
     }
   }
@@ -26,12 +29,18 @@ public struct Reapplied: Sendable, Hashable {
   public var consents = 0
   /// One-time codes that were void.
   public var codes = 0
-  /// Those without a confirmed address first: only an administrator can let their owners in.
+  /// Those without a confirmed address first.
   public var lostPasswords: [LostPassword] = []
+
+  /// Whether the log lacked entries of the backup's own log, so that others may be missing.
+  public var isIncomplete = false
+  /// How many lines of the log could not be read, and were not followed.
+  public var unreadableLines = 0
 
   public init() {}
 
-  public var isEmpty: Bool { self == Reapplied() }
+  /// Whether nothing was taken away.
+  public var isEmpty: Bool { counts.isEmpty }
 
   /// What there was, with its name in logs and documents.
   package var counts: [(name: String, count: Int)] {
@@ -50,6 +59,8 @@ public struct Reapplied: Sendable, Hashable {
     credentials += other.credentials
     consents += other.consents
     codes += other.codes
+    isIncomplete = isIncomplete || other.isIncomplete
+    unreadableLines += other.unreadableLines
     lostPasswords += other.lostPasswords
     lostPasswords.sort {
       ($0.hasConfirmedAddress ? 1 : 0, $0.account.rawValue) < ($1.hasConfirmedAddress ? 1 : 0, $1.account.rawValue)
@@ -73,13 +84,33 @@ extension RestoredDatabase {
   /// Takes away again what the database still has.
   package func reapply(_ removals: [Removal]) throws -> Reapplied {
     var report = Reapplied()
+    let former = try freeAddresses(removals)
     for removal in removals {
       var found = Reapplied()
-      let changes = try changes(for: removal, &found)
+      let changes = try changes(for: removal, former, &found)
       try make(changes + [.putFact(removal.fact)])
       report.add(found)
     }
     return report
+  }
+
+  /// Takes the addresses from the accounts that are to get others, so that each may get one that another of them has. What does not
+  /// come to its end is done again: the removals are not stored yet.
+  ///
+  /// - Returns: the accounts as they were.
+  private func freeAddresses(_ removals: [Removal]) throws -> [AccountID: AccountRecord] {
+    var former: [AccountID: AccountRecord] = [:]
+    for removal in removals {
+      guard case .account(let state) = removal.content, let email = state.email,
+        let record = try account(removal.account), record.state != .deleted, let own = record.email,
+        own.normalized != email.normalized
+      else { continue }
+      var bare = record
+      (bare.email, bare.emailConfirmedAt) = (nil, nil)
+      try make([.replaceAccount(bare, expecting: record.revision)])
+      former[record.id] = record
+    }
+    return former
   }
 
   /// Deletes the codes that were mailed or shown before the backup: whether they were used since is not known.
@@ -89,11 +120,13 @@ extension RestoredDatabase {
       [.emailChange])
   }
 
-  private func changes(for removal: Removal, _ report: inout Reapplied) throws -> [RegistryChange] {
+  private func changes(
+    for removal: Removal, _ former: [AccountID: AccountRecord], _ report: inout Reapplied
+  ) throws -> [RegistryChange] {
     switch removal.content {
     case .account(let state):
       guard let record = try account(removal.account), record.state != .deleted else { return [] }
-      return try changes(of: record, to: state, at: removal.at, &report)
+      return try changes(of: record, to: state, at: removal.at, former[record.id], &report)
     case .fact(let id):
       guard let fact = try fact(id), fact.expiresAt > removal.at else { return [] }
       report.count([fact])
@@ -118,7 +151,8 @@ extension RestoredDatabase {
   }
 
   private func changes(
-    of record: AccountRecord, to state: AccountState, at time: UnixTime, _ report: inout Reapplied
+    of record: AccountRecord, to state: AccountState, at time: UnixTime, _ former: AccountRecord?,
+    _ report: inout Reapplied
   ) throws -> [RegistryChange] {
     if state.isErased {
       report.deletedAccounts += 1
@@ -126,12 +160,16 @@ extension RestoredDatabase {
     }
     var changed = record
     changed.closedAt = state.closedAt
-    if changed.email?.normalized != state.email?.normalized, let email = state.email {
-      // The address may be another account's by now; then neither proves anything.
-      let isFree = try account(email: email.normalized) == nil
-      if isFree { changed.email = email }
-      changed.emailConfirmedAt = isFree ? state.emailConfirmedAt : nil
-      report.movedAddresses += 1
+    if let email = state.email {
+      if changed.email?.normalized == email.normalized {
+        changed.emailConfirmedAt = state.emailConfirmedAt
+      } else if try account(email: email.normalized) == nil {
+        (changed.email, changed.emailConfirmedAt) = (email, state.emailConfirmedAt)
+        report.movedAddresses += 1
+      } else if let own = former?.email, try account(email: own.normalized) == nil {
+        // Another account has the address by now: this one keeps its own, which proves nothing any more.
+        (changed.email, changed.emailConfirmedAt) = (own, nil)
+      }
     }
     if let at = state.credentialsChangedAt, record.credentialsChangedAt.map({ $0 < at }) ?? true {
       changed.passwordHash = nil
@@ -139,7 +177,8 @@ extension RestoredDatabase {
     }
     if state.hasPassword, changed.passwordHash == nil {
       report.lostPasswords.append(
-        Reapplied.LostPassword(account: record.id, hasConfirmedAddress: changed.emailConfirmedAt != nil))
+        Reapplied.LostPassword(
+          account: record.id, hasAddress: changed.email != nil, hasConfirmedAddress: changed.emailConfirmedAt != nil))
     }
     if state.closedAt != nil, record.closedAt == nil { report.disabledAccounts += 1 }
     return changed == record ? [] : [.replaceAccount(changed, expecting: record.revision)]

@@ -61,7 +61,8 @@ import Testing
   }
 
   private static let names = [
-    "gone", "disabled", "enabled", "changed", "unconfirmed", "moved", "taken", "freed", "owner", "kept",
+    "gone", "disabled", "enabled", "changed", "unconfirmed", "moved", "taken", "freed", "owner", "kept", "swap1",
+    "swap2",
   ]
   private let start = UnixTime(seconds: 1_780_000_000)
   private var later: UnixTime { start.advanced(by: .seconds(100)) }
@@ -118,6 +119,13 @@ import Testing
     var freed = try await record("freed")
     freed.email = EmailAddress("moved@example.org")
     _ = try await registry.update(freed)
+    // Two accounts that have changed their addresses with each other.
+    var (one, two) = (try await record("swap1"), try await record("swap2"))
+    (one.email, two.email) = (EmailAddress("interim@example.org"), one.email)
+    one = try await registry.update(one)
+    _ = try await registry.update(two)
+    one.email = EmailAddress("swap2@example.org")
+    _ = try await registry.update(one)
     _ = try await registry.takeBack(try await record("taken"), now: later)
     _ = try await registry.withdrawConsent(of: id("owner"), to: "app", now: later)
     let lost = try #require(try await store.fact(fact(.passkey, "lost", of: "owner").id))
@@ -143,6 +151,9 @@ import Testing
     #expect(try await account("moved").email?.typed == "Elsewhere@example.org")
     #expect(try await account("moved").emailConfirmedAt == later)
     #expect(try await account("freed").email?.typed == "moved@example.org")
+    #expect(try await account("swap1").email?.typed == "swap2@example.org")
+    #expect(try await account("swap2").email?.typed == "swap1@example.org")
+    #expect(try await account("swap1").emailConfirmedAt == start)
     for name in ["owner", "kept"] { #expect(try await account(name).passwordHash == Secret("hash"), "\(name)") }
     func payloads(_ kind: RegistryFact.Kind, _ name: String) async throws -> [String] {
       try await store.facts(kind, subject: name).filter { $0.expiresAt > $0.createdAt }.map(\.payload)
@@ -173,7 +184,7 @@ import Testing
       try await place.run { store, _ in
         try await expectTakenAway(store)
         var expected = Reapplied()
-        (expected.deletedAccounts, expected.disabledAccounts, expected.movedAddresses) = (1, 1, 2)
+        (expected.deletedAccounts, expected.disabledAccounts, expected.movedAddresses) = (1, 1, 4)
         (expected.credentials, expected.consents) = (3, 2)
         expected.codes = 9
         expected.lostPasswords = store.reapplied.lostPasswords

@@ -108,6 +108,63 @@ import Testing
     #expect(try folder.server.restore(from: target) == .database(ended(1), former: nil))
   }
 
+  /// Ends a session after the backup, and leaves the folder without a server.
+  private func endAfterBackup() async throws {
+    let store = try await fill()
+    _ = try await folder.server.backUp(store, to: target)
+    _ = try await store.write([.endSession(session(1).id, later), .audit(action), .audit(action)], events: [])
+    try store.close()
+  }
+
+  private var action: AuditedAction { AuditedAction(at: start, action: "a", actor: "b") }
+
+  @Test func `restored beside a log alone keeps that log, which knows what was taken away`() async throws {
+    try await endAfterBackup()
+    let keys = try #require(try folder.server.keyFile.load())
+    for name in ["keys.json", "registry.sqlite"] {
+      try FileManager.default.removeItem(atPath: folder.path + "/" + name)
+    }
+    #expect(try folder.server.restore(from: target) == .database(ended(1), former: nil))
+    #expect(try await folder.server.open().store.session(session(1).id)?.end == later)
+    #expect(try folder.server.keyFile.load()?.instance == keys.instance)
+  }
+
+  @Test func `restored beside an emptied log takes what it can from the former database, and says what it cannot`()
+    async throws
+  {
+    try await endAfterBackup()
+    let log = folder.server.endLogPath
+    // The former database knows it.
+    try Data().write(to: URL(fileURLWithPath: log))
+    guard case .database(let first, let former?) = try folder.server.restore(from: target) else {
+      Issue.record("not in place")
+      return
+    }
+    #expect(first == ended(1))
+    // The logs go on after the numbers of the former database.
+    let store = try folder.server.open().store
+    _ = try await store.write([.audit(action)], events: [])
+    #expect(try await store.auditedActions(after: 0, about: nil, limit: 9).map(\.id) == [3])
+    // Now the backup has an entry that neither the log nor a database has.
+    _ = try await folder.server.backUp(store, to: backups.path + "/second")
+    try store.close()
+    try FileManager.default.removeItem(atPath: folder.server.databasePath)
+    try FileManager.default.removeItem(atPath: former)
+    try Data().write(to: URL(fileURLWithPath: log))
+    guard case .database(let second, _) = try folder.server.restore(from: backups.path + "/second") else {
+      Issue.record("not in place")
+      return
+    }
+    #expect(second.isIncomplete)
+    let text = try String(contentsOfFile: log, encoding: .utf8)
+    try (text + "junk\n").write(toFile: log, atomically: false, encoding: .utf8)
+    guard case .database(let third, _) = try folder.server.restore(from: backups.path + "/second") else {
+      Issue.record("not in place")
+      return
+    }
+    #expect(!third.isIncomplete && third.unreadableLines == 1)
+  }
+
   @Test func `that cannot be opened in its place leaves the former database there`() async throws {
     let store = try await fill()
     _ = try await folder.server.backUp(store, to: target)

@@ -24,19 +24,34 @@ extension AdminAccounts {
       var schemaVersion = 1
       var account: String
       var ended: Int
+      /// The address that codes are mailed to.
+      var email: String?
+      /// When the audit log says that the address was changed, if it does.
+      var emailChangedAt: String?
       var reset: CodeItem
     }
 
     func run() async throws {
-      let (id, taken) = try await options.administering(link: link.mailLink) {
+      let (account, changed, taken) = try await options.administering(link: link.mailLink) {
         administration throws(AdministrationError) in
         let id = try await administration.account(named: named).id
-        return (id, try await administration.takeBack(id, email: email))
+        let changed = try await administration.lastAddressChange(of: id)
+        let taken = try await administration.takeBack(id, email: email)
+        return (try await administration.account(id), changed, taken)
       }
+      let address = account.email?.typed
       if output.json {
-        return Answer(account: id.rawValue, ended: taken.ended, reset: CodeItem(taken.code)).writeLine()
+        return Answer(
+          account: account.id.rawValue, ended: taken.ended, email: address, emailChangedAt: changed?.description,
+          reset: CodeItem(taken.code)
+        ).writeLine()
       }
-      for line in Table(rows: [["sessions ended", "\(taken.ended)"]] + taken.code.rows).lines { Terminal.out(line) }
+      let rows = [["sessions ended", "\(taken.ended)"], ["address", address ?? "-"]]
+      for line in Table(rows: rows + taken.code.rows).lines { Terminal.out(line) }
+      guard let changed, email == nil else { return }
+      Terminal.say(
+        "warning: that address is of \(changed), and its mails lead in again; if it is not the owner's, run this"
+          + " again with --email")
     }
   }
 }

@@ -31,7 +31,9 @@ struct AdminAudit: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "print entries, oldest first")
 
     @Option(help: "print those after this ID") var after: Int64 = 0
-    @Option(help: "print those about this account, by ID or email address") var account: String?
+    @Option(
+      help: "print those about this account, by ID or email address; if no account has the address, those that name it")
+    var account: String?
     @Option(help: "print those since this time, such as 2026-11-25 or 2026-11-25T09:30:00Z") var since: String?
     @Option(help: "how many, at most \(Administration.mostRows)") var limit = 100
     @OptionGroup var options: AdminOptions
@@ -66,9 +68,20 @@ struct AdminAudit: AsyncParsableCommand {
         return time
       }
       let entries = try await options.administering { administration throws(AdministrationError) in
-        let id: AccountID? =
-          if let account { try await administration.account(named: account).id } else { nil }
-        return try await administration.auditedActions(after: after, about: id, since: time, limit: limit)
+        guard let account else {
+          return try await administration.auditedActions(after: after, since: time, limit: limit)
+        }
+        do throws(AdministrationError) {
+          let id = try await administration.account(named: account).id
+          return try await administration.auditedActions(after: after, about: id, since: time, limit: limit)
+        } catch {
+          // The account may have another address by now.
+          guard error == .accountNotFound, account.contains("@") else { throw error }
+          let entries = try await administration.auditedActions(
+            after: after, naming: try administration.pseudonym(of: account), since: time, limit: limit)
+          guard !entries.isEmpty else { throw error }
+          return entries
+        }
       }
       let next = entries.count == limit ? entries.last?.id : nil
       if output.json { return Answer(entries: entries.map { Answer.Item($0) }, next: next).writeLine() }

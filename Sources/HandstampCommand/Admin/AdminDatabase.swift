@@ -73,6 +73,10 @@ struct AdminDatabase: AsyncParsableCommand {
       var endedAgain: Int?
       /// What was taken away again, by kind.
       var takenAway: [String: Int]?
+      /// Whether ends.log lacked entries that the backup's own had.
+      var logIncomplete: Bool?
+      /// How many lines of ends.log could not be read.
+      var unreadableLines: Int?
       /// The accounts without a password, because it was changed since.
       var lostPasswords: [LostPassword]?
       /// The path of the former database.
@@ -80,6 +84,7 @@ struct AdminDatabase: AsyncParsableCommand {
 
       struct LostPassword: Encodable {
         var account: String
+        var address: Bool
         var confirmedAddress: Bool
       }
 
@@ -88,9 +93,12 @@ struct AdminDatabase: AsyncParsableCommand {
         self.former = former
         guard let reapplied else { return }
         endedAgain = reapplied.sessions
+        logIncomplete = reapplied.isIncomplete
+        unreadableLines = reapplied.unreadableLines
         takenAway = Dictionary(reapplied.counts.map { ($0.name, $0.count) }, uniquingKeysWith: { $1 })
         lostPasswords = reapplied.lostPasswords.map {
-          LostPassword(account: $0.account.rawValue, confirmedAddress: $0.hasConfirmedAddress)
+          LostPassword(
+            account: $0.account.rawValue, address: $0.hasAddress, confirmedAddress: $0.hasConfirmedAddress)
         }
       }
     }
@@ -126,6 +134,15 @@ struct AdminDatabase: AsyncParsableCommand {
     /// Says what was taken away again, and whose passwords are gone.
     private func say(_ reapplied: Reapplied) {
       Terminal.say("ended \(reapplied.sessions) session(s) again")
+      if reapplied.isIncomplete {
+        Terminal.say(
+          "warning: ends.log lacked entries that the backup's own has, so it was emptied or replaced, and what was taken away after it"
+            + " may be back; to end all sessions: handstamp admin sessions end --everyone")
+      }
+      if reapplied.unreadableLines > 0 {
+        Terminal.say(
+          "warning: \(reapplied.unreadableLines) line(s) of ends.log cannot be read; what they took away may be back")
+      }
       let others = reapplied.counts.filter { $0.name != "ended_sessions" }
       guard !others.isEmpty else { return }
       Terminal.say(
@@ -134,17 +151,19 @@ struct AdminDatabase: AsyncParsableCommand {
       guard !reapplied.lostPasswords.isEmpty else { return }
       Terminal.say("these accounts have no password, because it was changed since the backup:")
       for lost in reapplied.lostPasswords.prefix(Restore.shown) {
-        Terminal.say(
-          lost.hasConfirmedAddress
-            ? "  \(lost.account): its owner sets one with a mailed code"
-            : "  \(lost.account), whose address was never confirmed: handstamp admin accounts take-back \(lost.account)"
-        )
+        Terminal.say("  \(lost.account)\(Restore.way(into: lost))")
       }
       let more = reapplied.lostPasswords.count - Restore.shown
       if more > 0 { Terminal.say("  and \(more) more; --json lists all") }
     }
 
     private static let shown = 50
+
+    private static func way(into lost: Reapplied.LostPassword) -> String {
+      if lost.hasConfirmedAddress { return ": its owner sets one with a mailed code" }
+      if lost.hasAddress { return ": the same, if the address is the owner's, which was never confirmed" }
+      return ", without an address: handstamp admin accounts reset \(lost.account)"
+    }
 
     private func endAgain(_ data: AdminFolder) async throws(Refusal) {
       guard folder == nil else {

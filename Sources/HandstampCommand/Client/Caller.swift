@@ -106,8 +106,16 @@ enum EnvironmentToken {
   static let name = "HANDSTAMP_TOKEN"
 
   static var current: AccessToken? {
-    guard let text = ProcessInfo.processInfo.environment[name], !text.isEmpty else { return nil }
-    return AccessToken(text)
+    let text = ProcessInfo.processInfo.environment[name]?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+    return text.isEmpty ? nil : AccessToken(text)
+  }
+
+  /// Refuses a variable that no header can carry, before any command uses it.
+  static func check() throws(Refusal) {
+    guard let token = current, !token.secret.isToken else { return }
+    throw Refusal(
+      .usage, "\(name) is not a token: it has a space, a line break or another character that none has",
+      hint: "set it to the token alone, or run: unset \(name)")
   }
 
   static let refused = Refusal(

@@ -136,6 +136,8 @@ struct Serve: AsyncParsableCommand {
       logger.warning(
         "Took away again what a restored database still had",
         metadata: store.reapplied.counts.reduce(into: [:]) { $0["handstamp.\($1.name)"] = "\($1.count)" })
+      let details = store.reapplied.counts.map { "\"\($0.name)\":\"\($0.count)\"" }.joined(separator: ",")
+      try await server.registry.audit(.restored, details: "{\(details)}", now: .systemTime)
     }
     if store.unreadableEnds > 0 {
       logger.warning(

@@ -16,23 +16,42 @@ enum Browser {
 
   /// Opens a page without waiting. Other users may see the URL in the process arguments; it contains no secret.
   static func open(_ page: String) {
-    let process = Process()
-    if let named = ProcessInfo.processInfo.environment["BROWSER"], !named.isEmpty {
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = [named, page]
-    } else {
-      #if os(macOS)
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/open")
-      process.arguments = [page]
-      #else
-      process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-      process.arguments = ["xdg-open", page]
-      #endif
+    let named = ProcessInfo.processInfo.environment["BROWSER"] ?? ""
+    #if os(macOS)
+    let usual = ["/usr/bin/open", page]
+    #else
+    let usual = ["xdg-open", page]
+    #endif
+    guard let command = named.isEmpty ? usual : command(in: named, for: page) else {
+      return Terminal.say("cannot open a browser: BROWSER names no program that is there")
     }
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = command
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
     do { try process.run() } catch { Terminal.say("cannot open a browser") }
+  }
+
+  /// Returns the first command of `BROWSER` whose program is there: a list separated by colons, with `%s` for the URL, which is
+  /// otherwise the last argument.
+  static func command(
+    in list: String, for page: String, isThere: (String) -> Bool = Browser.isThere
+  ) -> [String]? {
+    for entry in list.split(separator: ":") {
+      let words = entry.split(separator: " ").map(String.init)
+      guard let program = words.first, isThere(program) else { continue }
+      guard words.contains(where: { $0.contains("%s") }) else { return words + [page] }
+      return words.map { $0.replacing("%s", with: page) }
+    }
+    return nil
+  }
+
+  private static func isThere(_ program: String) -> Bool {
+    if program.contains("/") { return access(program, X_OK) == 0 }
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    return path.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
   }
 }
 #endif

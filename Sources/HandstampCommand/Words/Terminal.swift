@@ -1,19 +1,28 @@
 #if Command
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// Data goes to stdout, messages go to stderr.
 enum Terminal {
   /// Prints one line of data.
-  static func out(_ line: String) {
-    WaitLine.shared.makeRoom()
-    write(Array((line + "\n").utf8), to: STDOUT_FILENO)
-  }
+  static func out(_ line: String) { out(bytes: Array((line + "\n").utf8)) }
 
   /// Writes data unchanged.
   static func out(bytes: [UInt8]) {
     WaitLine.shared.makeRoom()
-    write(bytes, to: STDOUT_FILENO)
+    guard let fault = write(bytes, to: STDOUT_FILENO) else { return }
+    failure.withLock { $0 = $0 ?? fault }
+  }
+
+  private static let failure = Locked<Int32?>(nil)
+
+  /// Why data could not be written, such as for a full disk; `nil` if all was. A reader that wanted no more is no failure.
+  static var outputFailure: Refusal? {
+    guard let fault = failure.withLock({ $0 }), fault != EPIPE else { return nil }
+    return Refusal(
+      .failure, "cannot write the output: \(String(cString: strerror(fault)))",
+      hint: "make room, or write it elsewhere, and run the same command again")
   }
 
   /// Prints one line of message text.
@@ -25,14 +34,16 @@ enum Terminal {
   /// Writes part of a line to stderr.
   static func writeRaw(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
 
-  /// Unbuffered, so that no output is lost however the program ends.
-  private static func write(_ bytes: [UInt8], to descriptor: Int32) {
+  /// Unbuffered, so that no output is lost however the program ends. Returns the error that kept it from being written.
+  @discardableResult
+  private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-      guard count > 0 || (count < 0 && errno == EINTR) else { return }
+      guard count > 0 || (count < 0 && errno == EINTR) else { return errno }
       rest = rest.dropFirst(max(0, count))
     }
+    return nil
   }
 
   static var isInteractive: Bool { isatty(STDIN_FILENO) == 1 }
@@ -160,7 +171,12 @@ enum Terminal {
 extension String {
   /// The text with control characters replaced: names from servers and other devices must not move the cursor.
   var onOneLine: String {
-    String(String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    String(
+      String.UnicodeScalarView(
+        unicodeScalars.map { scalar in
+          // A mark that turns the direction of what follows is as bad as an escape sequence.
+          scalar.properties.generalCategory == .control || scalar.properties.isBidiControl ? "?" : scalar
+        }))
   }
 }
 #endif

@@ -93,7 +93,7 @@ extension Registry {
       changed.emailConfirmedAt = now
       var changes: [RegistryChange] = [
         .expectSession(user.row.id), .redeemOneTimeToken(id), .replaceAccount(changed, expecting: account.revision),
-        audited(.emailChanged, account: owner, at: now),
+        addressChanged(of: account, to: changed.email, at: now),
       ]
       // Codes for a new password were mailed to the former address.
       changes += TakeBack.pending.changes(of: owner) + GuessSubject.forgetting(account)
@@ -117,5 +117,17 @@ extension Registry {
       }
     }
     throw Registry.contention
+  }
+}
+
+extension Registry {
+  /// The entry of the audit log for another address of an account. It names both as ``TokenMint/pseudonym(of:)`` does, so that who
+  /// knows an address finds the account that it belonged to.
+  func addressChanged(of account: AccountRecord, to email: EmailAddress?, at now: UnixTime) -> RegistryChange {
+    let hashes = [("former_email_hash", account.email), ("email_hash", email)].compactMap { name, email in
+      email.map { "\"\(name)\":\"\(mint.pseudonym(of: $0.normalized))\"" }
+    }
+    return audited(
+      .emailChanged, account: account.id, details: "{" + hashes.joined(separator: ",") + "}", at: now)
   }
 }

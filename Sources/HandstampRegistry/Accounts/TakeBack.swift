@@ -70,7 +70,8 @@ extension Registry {
       .revoked, now: now,
       with: [
         .replaceAccount(changed, expecting: record.revision), audited(.takenBack, account: record.id, at: now),
-      ] + GuessSubject.forgetting(record),
+      ] + (changed.email == record.email ? [] : [addressChanged(of: record, to: changed.email, at: now)])
+        + GuessSubject.forgetting(record),
       // After the ends, which remember devices. The code is the only one that is left.
       finally: TakeBack.everything.changes(of: record.id) + [change],
       events: [RegistryEvent(kind: .credentialChange, account: record.id, at: now)]

@@ -33,6 +33,14 @@ extension Administration {
     }
   }
 
+  /// When the audit log says that the address of an account was changed, the last time; `nil` if it does not.
+  public func lastAddressChange(of id: AccountID) async throws(AdministrationError) -> UnixTime? {
+    try await asking { () throws(RegistryError) in
+      try await registry.latestAuditedActions(about: id, limit: Administration.mostRows)
+        .first { $0.audited.action == AuditedAction.Kind.emailChanged.rawValue }?.audited.at
+    }
+  }
+
   /// Takes an account back for its owner: ends its sessions, removes its password, passkeys, recovery codes, consents and known
   /// devices, and voids what waits to be answered, in one write.
   ///

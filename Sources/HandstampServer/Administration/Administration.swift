@@ -58,19 +58,23 @@ public struct Administration: Sendable {
   ///
   /// - Parameters:
   ///   - account: returns only those about this account; `nil` returns all.
+  ///   - pseudonym: returns only those that name this address, see ``pseudonym(of:)``.
   ///   - since: returns none from before that time.
   public func auditedActions(
-    after id: Int64 = 0, about account: AccountID? = nil, since: UnixTime? = nil, limit: Int = 100
+    after id: Int64 = 0, about account: AccountID? = nil, naming pseudonym: String? = nil, since: UnixTime? = nil,
+    limit: Int = 100
   ) async throws(AdministrationError) -> [StoredAuditedAction] {
     let limit = Administration.clamped(limit)
     var (found, last) = ([StoredAuditedAction](), id)
-    let step = since == nil ? limit : Administration.mostRows
+    let step = since == nil && pseudonym == nil ? limit : Administration.mostRows
     repeat {
       let after = last
       let page = try await asking { () throws(RegistryError) in
         try await registry.auditedActions(after: after, about: account, limit: step)
       }
-      found += page.filter { entry in since.map { entry.audited.at >= $0 } ?? true }
+      found += page.filter { entry in
+        (since.map { entry.audited.at >= $0 } ?? true) && (pseudonym.map(entry.audited.details.contains) ?? true)
+      }
       guard page.count == step, let end = page.last else { break }
       last = end.id
     } while found.count < limit

@@ -22,8 +22,12 @@ struct WebOrigins: Sendable {
   /// Returns whether a request may come from a page of these origins, according to the browser's headers; older browsers do not
   /// send all of them, and programs none.
   func admit(_ request: Request) -> Bool {
-    if let origin = request.headers[.origin] { return origin == own || allowed.contains(origin) }
-    return request.headers[.secFetchSite].map { ["same-origin", "none"].contains($0) } ?? true
+    let site = request.headers[.secFetchSite]
+    // Some browsers hide the origin from the site itself, and say so only there.
+    if let origin = request.headers[.origin], origin != "null" || site != "same-origin" {
+      return origin == own || allowed.contains(origin)
+    }
+    return site.map { ["same-origin", "none"].contains($0) } ?? true
   }
 }
 

@@ -106,6 +106,11 @@ extension EmailAddress {
     // Normalizing takes time that is quadratic in the number of combining characters.
     guard text.utf8.count <= 1024 else { return nil }
     self.init(text.precomposedStringWithCanonicalMapping)
+    // A domain in another spelling, such as full-width letters or an ideographic dot, is another one's in UTS 46.
+    let domain = normalized.drop { $0 != "@" }.dropFirst()
+    guard String(domain).precomposedStringWithCompatibilityMapping == domain,
+      !domain.unicodeScalars.contains(where: { ["\u{3002}", "\u{FF0E}", "\u{FF61}"].contains($0) })
+    else { return nil }
   }
 }
 

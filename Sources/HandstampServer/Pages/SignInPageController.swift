@@ -22,7 +22,15 @@ struct SignInPageController: Sendable {
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit: Visit
+    do { visit = try await web.visit(request, context.logger) } catch let problem as Problem
+      where [Problem.formExpired.code, Problem.cookieMissing.code].contains(problem.code)
+    {
+      // The form of a second tab, after signing in in the first, which takes the cookie of forms away.
+      let visit = try await web.visit(request, form: nil, context.logger)
+      guard visit.web != nil else { throw problem }
+      return .seeOther(web.issuer + NextPage(visit.query?["next"]).path)
+    }
     let next = NextPage(visit.query?["next"])
     guard visit.signsIn else { return web.unknownAction(visit) }
     return try await web.signIn(by: visit, .init(next: next.asked), request, context) { _ in web.issuer + next.path }

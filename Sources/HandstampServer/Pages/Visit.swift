@@ -34,8 +34,8 @@ struct Visit: Sendable {
   /// The signed-in account; `nil` if the browser is not signed in.
   var account: AccountRecord? { web?.account }
 
-  /// The button that was pressed.
-  var action: String? { form?["action"] }
+  /// The button that was pressed; of a form that was sent without one, as password managers do, the one that it is for.
+  var action: String? { form?["action"] ?? form?["main"] }
 
   /// Whether the form signs in.
   var signsIn: Bool { action == "sign-in" || action == "passkey" }

@@ -85,9 +85,11 @@ struct WebSessions: Sendable {
   /// Returns whether a form comes from this server, according to the browser's headers. Without them only the CSRF token
   /// decides.
   func isFromHere(_ request: Request) -> Bool {
-    if let site = request.headers[.secFetchSite], !["same-origin", "none"].contains(site) { return false }
+    let site = request.headers[.secFetchSite]
+    if let site, !["same-origin", "none"].contains(site) { return false }
     guard let origin = request.headers[.origin] else { return true }
-    return origin == Origin(issuer)?.text
+    // Some browsers hide the origin from the site itself, and say so only here.
+    return origin == Origin(issuer)?.text || (origin == "null" && site == "same-origin")
   }
 
   /// Reads a request of a page's script, without a body: it shows the token of the page's form.

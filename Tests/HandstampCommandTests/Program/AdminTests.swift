@@ -65,11 +65,11 @@ extension Processes {
         #expect(
           audit.map { $0["action"] as? String } == [
             "account.created", "password.reset_code_issued", "password.reset", "session.began", "account.disabled",
-            "account.enabled", "session.began", "account.exported", "account.deleted",
+            "sign_in.refused", "account.enabled", "session.began", "account.exported", "account.deleted",
           ])
         #expect(audit.allSatisfy { $0["account"] as? String == id })
         #expect(audit[4]["actor"] as? String == "operator:\(NSUserName())")
-        let last = try #require(audit[6]["id"] as? Int)
+        let last = try #require(audit[7]["id"] as? Int)
         let rest = try await stage.admin("audit", "export", "--after", "\(last)")
         #expect(rest.out.split(separator: "\n").count == 2)
         let about = try await stage.admin("audit", "list", "--account", id, "--since", "2000-01-01")

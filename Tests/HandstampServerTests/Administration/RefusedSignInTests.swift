@@ -58,7 +58,7 @@ import Testing
     try await TestServer.run { test in
       for _ in 0..<3 {
         let answer = try await test.client.get("/v1/me", token: "wrong")
-        #expect(answer.header("content-security-policy")?.contains("frame-ancestors 'none'") == true)
+        #expect(answer.headers["content-security-policy"]?.contains("frame-ancestors 'none'") == true)
       }
       _ = try await test.client.post("/oauth/token", form: "grant_type=refresh_token&refresh_token=x&client_id=unknown")
       let lines = test.logs.text.split(separator: "\n").filter { $0.contains("Request refused") }

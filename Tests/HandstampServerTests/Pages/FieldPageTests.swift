@@ -1,0 +1,84 @@
+#if Programs
+import Foundation
+import HandstampCore
+import Testing
+
+@testable import HandstampServer
+
+/// Browsers, password managers and privacy extensions as they are.
+@Suite(.timeLimit(.minutes(10))) struct `A form from the field` {
+  /// A password manager submits the form itself, so that no button is in it.
+  @Test func `that was sent without its button does what it is for`() async throws {
+    let post = Post()
+    try await TestServer.run(mailer: post) { test in
+      _ = try await test.signUp()
+      let browser = Browser(test.client.base)
+      let page = try await browser.get("/sign-in")
+      #expect(page.text.contains(#"name="main" value="sign-in""#))
+      let answer = try await browser.post(
+        "/sign-in",
+        [
+          ("csrf", page.csrf ?? ""), ("main", "sign-in"), ("email", "ada@example.org"),
+          ("password", TestServer.password),
+        ])
+      #expect(answer.status == 303)
+      let forgot = try await browser.get("/forgot-password")
+      let sent = try await browser.post(
+        "/forgot-password", [("csrf", forgot.csrf ?? ""), ("main", "send"), ("email", "ada@example.org")])
+      #expect(sent.status == 200 && !sent.text.contains("expired"))
+      #expect(try await post.next().text.contains("token="))
+    }
+  }
+
+  @Test func `of a second tab goes on after signing in in the first`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let browser = Browser(test.client.base)
+      let second = try await browser.get("/sign-in?next=%2Faccount%2Fdevices")
+      _ = try await browser.signIn(at: "/sign-in")
+      let fields = [("csrf", second.csrf ?? ""), ("email", "ada@example.org"), ("password", TestServer.password)]
+      let answer = try await browser.post("/sign-in?next=%2Faccount%2Fdevices", fields + [("action", "sign-in")])
+      #expect(
+        answer.status == 303 && answer.location == Browser.issuer + "/account/devices",
+        "\(answer.status) \(answer.text)")
+      // Without a session, an old form is none.
+      let stranger = Browser(test.client.base)
+      _ = try await stranger.get("/sign-in")
+      #expect(try await stranger.post("/sign-in", fields + [("action", "sign-in")]).status == 403)
+    }
+  }
+
+  @Test(
+    arguments: [
+      ("null", "same-origin", true), ("null", "cross-site", false), ("null", "same-site", false), ("null", nil, false),
+      ("https://id.example.org", "same-origin", true), ("https://evil.example.org", "same-origin", false),
+      ("null", "none", false),
+    ] as [(String, String?, Bool)])
+  func `whose origin is hidden is judged by where the browser says that it comes from`(
+    origin: String, site: String?, isGood: Bool
+  ) async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let browser = Browser(test.client.base)
+      let page = try await browser.get("/sign-in")
+      var headers = ["Origin": origin]
+      headers["Sec-Fetch-Site"] = site
+      let fields = [("email", "ada@example.org"), ("password", TestServer.password), ("action", "sign-in")]
+      let answer = try await browser.post("/sign-in", fields + [("csrf", page.csrf ?? "")], headers: headers)
+      #expect((answer.status == 303) == isGood, "\(answer.status)")
+      guard isGood else { return }
+      let forged = Browser(test.client.base)
+      _ = try await forged.get("/sign-in")
+      #expect(try await forged.post("/sign-in", fields + [("csrf", "x")], headers: headers).status == 403)
+    }
+  }
+
+  @Test(arguments: ["ada@ｅxample.org", "ada@example。org", "ada@example.org.", "a@b@example.org"])
+  func `with another spelling of a mailbox makes no second account`(email: String) async throws {
+    try await TestServer.run { test in
+      let answer = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody(email))
+      #expect(answer.status == 422 || answer.status == 400, "\(answer.status)")
+    }
+  }
+}
+#endif
