@@ -63,11 +63,12 @@ public struct OAuthBackend: Backend {
       let (answer, metadata) = try await refreshed(request)
       // For a session that was taken over without a handle.
       let handle = handle(of: answer, else: request.token.secret, metadata)
-      return .granted(
-        TokenResponse(
-          tokens: answer.tokens, session: answer.session_id, revocation: handle,
-          acceptsRotationKey: answer.handstamp_rotation_key ?? false,
-          scopes: answer.scope?.split(separator: " ").map(String.init), subject: try subject(of: answer, metadata)))
+      var response = TokenResponse(
+        tokens: answer.tokens, session: answer.session_id, revocation: handle,
+        acceptsRotationKey: answer.handstamp_rotation_key ?? false,
+        scopes: answer.scope?.split(separator: " ").map(String.init))
+      response.subject = try subject(of: answer, metadata)
+      return .granted(response)
     } catch {
       return error.result
     }

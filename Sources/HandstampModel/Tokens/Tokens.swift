@@ -138,13 +138,12 @@ public struct TokenResponse: Sendable, Hashable {
 
   /// Whom the response to a refresh names (OpenID Connect Core 1.0 section 12.2), if it brings no ``profile``. If that is not the
   /// session's user, the response is discarded. `nil` (the default): it does not say.
-  public var subject: AccountID?
+  package var subject: AccountID?
 
   public init(
     tokens: TokenSet, session: SessionID? = nil, profile: Profile? = nil, revocation: RevocationHandle? = nil,
-    issuer: String? = nil, acceptsRotationKey: Bool = false, scopes: [String]? = nil, subject: AccountID? = nil
+    issuer: String? = nil, acceptsRotationKey: Bool = false, scopes: [String]? = nil
   ) {
-    self.subject = subject
     self.scopes = scopes
     self.acceptsRotationKey = acceptsRotationKey
     self.tokens = tokens
