@@ -41,7 +41,7 @@ import Testing
       #expect(
         answer.status == 303 && answer.location == Browser.issuer + "/account/devices",
         "\(answer.status) \(answer.text)")
-      // Without a session, an old form is none.
+      // Without a session, an old form has expired.
       let stranger = Browser(test.client.base)
       _ = try await stranger.get("/sign-in")
       #expect(try await stranger.post("/sign-in", fields + [("action", "sign-in")]).status == 403)
