@@ -357,6 +357,10 @@ extension Post.Letter {
       let activity = try await browser.get("/account/activity")
       #expect(activity.text.contains("Signed in on phone") && activity.text.contains("127.0.0.0/24"))
       #expect(activity.text.contains("Account created"))
+      // IDs that are none.
+      for before in ["-9223372036854775808", "0", "-1", "x", "9223372036854775807", "1"] {
+        #expect(try await browser.get("/account/activity?before=\(before)").status == 200, "\(before)")
+      }
       let file = try await browser.fill("/account/data", "download")
       #expect(file.header("content-disposition") == "attachment; filename=\"account.json\"")
       let json = WireClient.JSON(
