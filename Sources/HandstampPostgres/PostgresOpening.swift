@@ -303,13 +303,15 @@ struct PostgresOpening {
   func reapply(_ log: EndLog.Contents, writer: PostgresWriter) throws(RegistryOpenError) -> Reapplied {
     let restored = PostgresRestored(opening: self, writer: writer)
     do {
-      // The ends first, because devices are erased of ended sessions.
-      let sessions = try endAgain(log.ends, writer: writer)
+      // The ends before the removals, because devices are erased of ended sessions.
       let missing = try restored.missing(of: log.removals)
+      // Before what tells that the database is an older copy, so that a crash in between changes nothing.
+      let codes = try missing.isEmpty ? 0 : restored.voidCodes()
+      let sessions = try endAgain(log.ends, writer: writer)
       var report = try restored.reapply(missing)
       report.sessions = sessions
       report.unreadableLines = log.unreadable.count
-      if sessions > 0 || !missing.isEmpty { report.codes = try restored.voidCodes() }
+      report.codes = try codes + (sessions > 0 && missing.isEmpty ? restored.voidCodes() : 0)
       return report
     } catch let error as RegistryOpenError { throw error } catch { throw .unavailable("\(error)") }
   }

@@ -57,10 +57,11 @@ public final class PostgresRegistryStore: ServerStore {
       try await replace(row, expecting)
       return []
     }
-    let removals = Removal.all(in: changes)
+    var removals: [Removal] = []
+    for removal in Removal.all(in: changes) { removals.append(removal.after(try await fact(removal.key))) }
     let isLong = changes.contains { if case .moveTimes = $0 { true } else { false } }
     let outcome = try await exclusively(isLong ? .maintenance : .writing) {
-      [self] lane, deadline throws(RegistryStoreError) in
+      [self, removals] lane, deadline throws(RegistryStoreError) in
       let transaction = PostgresTransaction(
         lane: lane, writer: writer(of: lane), deadline: deadline, patience: isLong ? pool.limit * 60 : pool.patience)
       let outcome = try transaction.perform(changes + removals.map { .putFact($0.fact) }, events)

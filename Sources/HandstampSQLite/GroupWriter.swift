@@ -154,7 +154,10 @@ final class GroupWriter: Sendable {
       // A row that cannot be read fails its own write, and not those of others.
       do { (job.changes, job.events) = try choose(db) } catch { return .failure(.trouble(error)) }
     }
-    if ends != nil { job.removals = Removal.all(in: job.changes) }
+    if ends != nil {
+      let rows = RestoredRows(db: db)
+      job.removals = try Removal.all(in: job.changes).map { removal in removal.after(try rows.fact(removal.key)) }
+    }
     let changes = job.changes + job.removals.map { .putFact($0.fact) }
     let writer = ChangeWriter(db: db)
     // A single statement is atomic by itself.

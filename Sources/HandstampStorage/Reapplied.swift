@@ -84,26 +84,47 @@ extension RestoredDatabase {
   /// Takes away again what the database still has.
   package func reapply(_ removals: [Removal]) throws -> Reapplied {
     var report = Reapplied()
+    // Deleted accounts first: they free their addresses.
+    let removals = removals.filter(\.erases) + removals.filter { !$0.erases }
     let former = try freeAddresses(removals)
-    for removal in removals {
-      var found = Reapplied()
-      let changes = try changes(for: removal, former, &found)
-      try make(changes + [.putFact(removal.fact)])
-      report.add(found)
-    }
+    for removal in removals { report.add(try reapply(removal, former)) }
     return report
   }
 
-  /// Takes the addresses from the accounts that are to get others, so that each may get one that another of them has. What does not
-  /// come to its end is done again: the removals are not stored yet.
+  private func reapply(_ removal: Removal, _ former: [AccountID: AccountRecord]) throws -> Reapplied {
+    for _ in 0..<4 {
+      var report = Reapplied()
+      // Another node has done it, or its owner has changed it again since.
+      if let stored = try fact(removal.key).flatMap({ PayloadCoding.value(Removal.self, $0.payload) }),
+        stored.at >= removal.at
+      {
+        return report
+      }
+      let changes = try changes(for: removal, former, &report)
+      do {
+        try make(changes + [.putFact(removal.fact)])
+        return report
+      } catch let error as RegistryStoreError where error == .conflict || error == .notFound {
+        continue
+      }
+    }
+    throw RegistryStoreError.unavailable("what was taken away keeps changing")
+  }
+
+  /// Takes the addresses that other accounts are to get from accounts that are to get others themselves. What does not come to its end
+  /// is done again: the removals are not stored yet.
   ///
   /// - Returns: the accounts as they were.
   private func freeAddresses(_ removals: [Removal]) throws -> [AccountID: AccountRecord] {
+    var wanted: Set<String> = []
+    for case .account(let state) in removals.map(\.content) {
+      if let email = state.email { wanted.insert(email.normalized) }
+    }
     var former: [AccountID: AccountRecord] = [:]
     for removal in removals {
       guard case .account(let state) = removal.content, let email = state.email,
         let record = try account(removal.account), record.state != .deleted, let own = record.email,
-        own.normalized != email.normalized
+        own.normalized != email.normalized, wanted.contains(own.normalized)
       else { continue }
       var bare = record
       (bare.email, bare.emailConfirmedAt) = (nil, nil)

@@ -124,6 +124,15 @@ extension Removal {
     return changes.compactMap { $0.removal(at: now) }
   }
 
+  /// The removal with a later time than the stored one of the same key: a clock that was set back, or another node's, must not make
+  /// an earlier state the later one.
+  package func after(_ stored: RegistryFact?) -> Removal {
+    guard let former = stored.flatMap({ PayloadCoding.value(Removal.self, $0.payload) }), former.at >= at else {
+      return self
+    }
+    return Removal(account: account, at: former.at.advanced(by: .milliseconds(1)), content: content)
+  }
+
   /// Sorts out, in order, the entries of a log that a database does not know.
   ///
   /// - Parameter stored: the removals of the database, by their keys.

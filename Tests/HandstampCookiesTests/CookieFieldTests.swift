@@ -56,7 +56,9 @@ import Testing
     ("__HOST-sid=1; Secure; Path=/; Domain=a.example.com", false), ("__Host-sid=1; Path=/", false),
     ("__Host-sid=1; Secure", false), ("__Host-sid=1; Secure; Path=/a", false), ("__Secure-sid=1; Secure", true),
     ("__Secure-sid=1; Secure; Domain=a.example.com", true), ("__Secure-sid=1", false), ("__SECURE-sid=1", false),
-    ("__Http-sid=1; Secure", true), ("__Http-sid=1", false), ("__Hostsid=1", true),
+    ("__Http-sid=1; Secure; HttpOnly", true), ("__Http-sid=1; Secure", false),
+    ("__Host-Http-sid=1; Secure; Path=/", false), ("__Host-Http-sid=1; Secure; Path=/; HttpOnly", true),
+    ("__Http-sid=1", false), ("__Hostsid=1", true),
   ])
   func `keeps what its name promises, or is refused`(line: String, isGood: Bool) {
     #expect(isTaken(line, from: "https://a.example.com/") == isGood)

@@ -225,6 +225,30 @@ import Testing
     }
   }
 
+  /// A clock that was set back, or that of another node.
+  @Test(arguments: Kind.allCases) func `is in the order of the writes, whatever the clock says`(kind: Kind) async throws
+  {
+    let place = try Place(kind)
+    try await place.run(fill)
+    let later = UnixTime.systemTime.advanced(by: .seconds(3600))
+    let ahead = Removal(
+      account: id("kept"), at: later,
+      content: .account(
+        AccountState(try #require(try await place.run { store, _ in try await store.account(id("kept")) }))))
+    try await place.run { store, registry in
+      // As a clock that was an hour ahead has left it.
+      _ = try await store.write([.putFact(ahead.fact)], events: [])
+      let log = place.folder.path + "/ends.log"
+      let text = try String(contentsOfFile: log, encoding: .utf8)
+      try (text + "removal \(ahead.fact.payload)\n").write(toFile: log, atomically: false, encoding: .utf8)
+      _ = try await registry.closeAccount(try #require(try await registry.account(id("kept"))), now: start)
+    }
+    try await place.run { store, _ in
+      let kept = try await store.account(id("kept"))
+      #expect(kept?.state == .disabled && store.reapplied.isEmpty, "\(store.reapplied)")
+    }
+  }
+
   @Test func `by two nodes is settled by the later one`() async throws {
     let place = try Place(.postgres)
     let other = try Folder()

@@ -57,7 +57,7 @@ extension RequestFailure {
   }
 
   /// The codes of a server that cannot answer now.
-  package static let passingErrors: Set = ["temporarily_unavailable", "server_error", "slow_down"]
+  package static let passingErrors: Set = ["temporarily_unavailable", "server_error", "slow_down", "use_dpop_nonce"]
 
   /// The codes that a retry does not change.
   package static let configurationErrors: Set = [
@@ -113,7 +113,7 @@ extension RequestFailure: HandstampError {
     switch self {
     case .network(let error): error.recovery
     // The session's token may be one that the server no longer wants to take.
-    case .server: isEndpointRefusal ? .signIn : .retry(after: nil)
+    case .server(let response): isEndpointRefusal && response.error != nil ? .signIn : .retry(after: nil)
     case .configuration, .unusableTokens: .fixConfiguration
     case .clock: .setClock
     case .preparation(let error): error.recovery

@@ -33,9 +33,18 @@ extension StoredAuditedAction {
 }
 
 extension String {
+  /// By bytes: a joiner after a separator would make another character of it.
   fileprivate func escaped(for separator: String) -> String {
-    replacing("\\", with: "\\\\").replacing(separator, with: "\\\(separator)").replacing("\r", with: "\\r")
-      .replacing("\n", with: "\\n")
+    var bytes: [UInt8] = []
+    for byte in utf8 {
+      switch byte {
+      case UInt8(ascii: "\\"), separator.utf8.first: bytes += [UInt8(ascii: "\\"), byte]
+      case 13: bytes += Array("\\r".utf8)
+      case 10: bytes += Array("\\n".utf8)
+      default: bytes.append(byte)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 }
 #endif

@@ -11,13 +11,14 @@ struct AnswerFields: Sendable {
     transportSecurity = isPublic ? configuration.transportSecurity?.field : nil
   }
 
+  private static let policy = HTTPField(
+    name: .contentSecurityPolicy,
+    value: "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'")
+
   func add(to headers: inout HTTPFields) {
     headers[.xContentTypeOptions] = "nosniff"
     // JSON and redirects: nothing of them may be shown as a page, nor in one. Pages have their own.
-    if headers[.contentSecurityPolicy] == nil {
-      headers[.contentSecurityPolicy] =
-        "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
-    }
+    if !headers.contains(.contentSecurityPolicy) { headers.append(AnswerFields.policy) }
     if let transportSecurity { headers[.strictTransportSecurity] = transportSecurity }
   }
 }

@@ -167,7 +167,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
       return false
     }
     guard let host = HTTPField.Name("host") else { return true }
-    return request.headerFields[values: host].allSatisfy { $0.lowercased() == request.authority?.lowercased() }
+    return request.headerFields[values: host].allSatisfy {
+      request.authority == nil || $0.lowercased() == request.authority?.lowercased()
+    }
   }
 
   func answer(_ request: HTTPRequest, _ body: ByteBuffer, isComplete: Bool, failure: (any Error)? = nil) {

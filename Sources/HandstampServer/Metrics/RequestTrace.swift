@@ -47,8 +47,10 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
         ? "none" : context.endpointPath ?? "none", status: response.status.code)
     metrics.record(labels, took)
     response.headers[.xRequestID] = id
-    log(
-      labels, ClientAddress(of: request.headers, peer: context.channel.remoteAddress, behind: proxies), context.logger)
+    switch response.status {
+    case .unauthorized, .forbidden, .tooManyRequests: log(labels, request, context)
+    default: break
+    }
     context.logger.debug(
       "Request answered",
       metadata: [
@@ -59,11 +61,11 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
   }
 
   /// Logs refusals, of equal ones the first and then their number: an attempt to get around a control leaves a line.
-  private func log(_ labels: RequestLabels, _ client: ClientAddress, _ logger: Logger) {
-    guard [401, 403, 429].contains(labels.status),
-      let count = refusals.count(Refused(labels: labels, network: client.address.map { "\($0.network)" }), at: now())
-    else { return }
-    logger.info(
+  private func log(_ labels: RequestLabels, _ request: Request, _ context: Context) {
+    let client = ClientAddress(of: request.headers, peer: context.channel.remoteAddress, behind: proxies)
+    let refused = Refused(labels: labels, network: client.address.map { "\($0.network)" })
+    guard let count = refusals.count(refused, at: now()) else { return }
+    context.logger.info(
       "Request refused",
       metadata: [
         "http.method": "\(labels.method)", "http.route": "\(labels.route)", "http.status": "\(labels.status)",

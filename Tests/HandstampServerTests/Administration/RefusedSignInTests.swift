@@ -72,12 +72,12 @@ import Testing
       id: 7,
       audited: AuditedAction(
         at: UnixTime(milliseconds: 1_800_000_000_123), action: "a|b", actor: "admin:x=y\\z\nw", account: "ada",
-        session: SessionID("s"), address: "2001:db8::1", details: #"{"a":"b=c"}"#))
+        session: SessionID("s"), address: "2001:db8::1", details: "{\"a\":\"b=\u{200D}c\"}"))
     let line = String(decoding: entry.cefLine, as: UTF8.self)
     #expect(
       line == #"""
         CEF:0|Handstamp|server|1|a\|b|a\|b|3|rt=1800000000123 externalId=7 suser=admin:x\=y\\z\nw duid=ada \#
-        c6a2Label=source address c6a2=2001:db8::1 cs1Label=session cs1=s cs2Label=details cs2={"a":"b\=c"}
+        c6a2Label=source address c6a2=2001:db8::1 cs1Label=session cs1=s cs2Label=details cs2={"a":"b\=\#u{200D}c"}
         """#)
     #expect(!line.contains("\n"))
   }
