@@ -53,7 +53,7 @@ struct HandstampTool: AsyncParsableCommand {
     do {
       try ResourceLimits.arrange()
       var command = try await asyncParseAsRoot(DashedIDs.arranged(arguments))
-      // Nothing to those who run a server.
+      // Those who run a server have no use for it.
       if !["serve", "admin", "gate"].contains(arguments.first) { try EnvironmentToken.check() }
       if var command = command as? any AsyncParsableCommand {
         try await command.run()

@@ -17,7 +17,7 @@ final class GroupWriter: Sendable {
   private struct Job {
     var changes: [RegistryChange] = []
     var events: [RegistryEvent] = []
-    /// What the changes take away.
+    /// The removals that the changes are.
     var removals: [Removal] = []
     /// `nil` for changes that are given.
     var choose: Choice?

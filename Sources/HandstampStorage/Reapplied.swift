@@ -1,7 +1,7 @@
 public import HandstampCore
 package import HandstampRegistry
 
-/// What was taken away again at opening, because the database was an older copy that still had it.
+/// The removals that were made again at opening, because the database was an older copy.
 public struct Reapplied: Sendable, Hashable {
   /// An account whose password was changed since, so that it has none now.
   public struct LostPassword: Sendable, Hashable {
@@ -42,7 +42,7 @@ public struct Reapplied: Sendable, Hashable {
   /// Whether nothing was taken away.
   public var isEmpty: Bool { counts.isEmpty }
 
-  /// What there was, with its name in logs and documents.
+  /// The numbers above zero, with their names in logs and documents.
   package var counts: [(name: String, count: Int)] {
     [
       ("ended_sessions", sessions), ("deleted_accounts", deletedAccounts), ("disabled_accounts", disabledAccounts),

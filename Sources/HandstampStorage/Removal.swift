@@ -3,7 +3,7 @@ package import HandstampCore
 package import HandstampRegistry
 import HandstampSupport
 
-/// What an owner or an administrator took away, or changed so that the former state must not come back.
+/// A removal or change by an owner or an administrator, after which the former state must not come back.
 ///
 /// It is stored twice, in the same words: as a fact in the write that takes it away, and in the log beside the database. A database
 /// without the fact is an older copy, in which it is taken away again. For each ``key``, the latest one counts.
@@ -34,7 +34,7 @@ package struct Removal: Sendable, Hashable {
     self.content = content
   }
 
-  /// What it is about.
+  /// The same for all removals of one thing.
   package var key: FactID {
     switch content {
     case .account: FactID(.removal, "account", account.rawValue)
@@ -57,7 +57,7 @@ package struct Removal: Sendable, Hashable {
   package var erases: Bool { if case .account(let state) = content { state.isErased } else { false } }
 }
 
-/// What an older copy of an account has to be brought to.
+/// The state that an older copy of an account has to be brought to.
 package struct AccountState: Sendable, Hashable {
   package var email: EmailAddress?
   package var emailConfirmedAt: UnixTime?
@@ -79,7 +79,7 @@ package struct AccountState: Sendable, Hashable {
 }
 
 extension RegistryChange {
-  /// What the change takes away, which no restored backup may bring back; `nil` if that is nothing.
+  /// The removal that the change is, which no restored backup may undo; `nil` for any other change.
   ///
   /// Not here: ends of sessions, which have entries of their own, and one-time tokens, of which none of a restored backup is valid.
   package func removal(at now: UnixTime) -> Removal? {
@@ -117,7 +117,7 @@ extension Removal {
     self.init(account: AccountID(fact.subject), at: at, content: content)
   }
 
-  /// What a write takes away.
+  /// The removals of a write.
   package static func all(in changes: [RegistryChange]) -> [Removal] {
     guard changes.contains(where: { $0.removal(at: UnixTime(milliseconds: 0)) != nil }) else { return [] }
     let now = UnixTime.systemTime

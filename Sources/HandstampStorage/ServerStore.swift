@@ -3,7 +3,7 @@ public import HandstampRegistry
 
 /// A registry store together with what its operator needs to know of it.
 public protocol ServerStore: RegistryStore {
-  /// What was taken away again from the log beside the database at opening, after an older copy of the database was restored.
+  /// The removals that were made again at opening, by the log beside the database, after an older copy of it was restored.
   var reapplied: Reapplied { get }
   /// How many lines of that log could not be read.
   var unreadableEnds: Int { get }

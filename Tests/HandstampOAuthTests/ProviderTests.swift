@@ -32,7 +32,7 @@ import Testing
     return try JSONDecoder().decode([Entry].self, from: Data(contentsOf: path))
   }
 
-  /// What this package makes of an answer, in the words of the file.
+  /// The reading of an answer by this package, in the words of the file.
   private struct Reading: Equatable {
     var word: String
     var code: String?

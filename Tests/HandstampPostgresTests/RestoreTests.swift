@@ -7,7 +7,7 @@ import HandstampSQLite
 import HandstampStorage
 import Testing
 
-/// What is taken away after a backup was made does not come back with it, in either store.
+/// Removals after a backup was made, in either store.
 @Suite(.timeLimit(.minutes(10))) struct `What was taken away` {
   enum Kind: String, CaseIterable, Sendable { case sqlite, postgres }
 

@@ -23,7 +23,7 @@ import Testing
     let test = try SessionTest()
     try await test.signIn("ada")
     test.clock.advance(by: .seconds(3600))
-    // What the endpoint itself refuses is not asked again at once.
+    // A refusal by the endpoint itself is not followed by a second request.
     let attempts = failure.isEndpointRefusal ? 1 : 4
     for _ in 0..<attempts { await test.server.expect(.answered(.noDecision(failure))) }
     await #expect(throws: SessionError.requestFailed(failure)) { try await test.token() }

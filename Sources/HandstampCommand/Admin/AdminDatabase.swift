@@ -71,7 +71,7 @@ struct AdminDatabase: AsyncParsableCommand {
       /// `everything`, `database` or `postgresql`.
       var restored: String
       var endedAgain: Int?
-      /// What was taken away again, by kind.
+      /// The numbers of removals that were made again, by kind.
       var takenAway: [String: Int]?
       /// Whether ends.log lacked entries that the backup's own had.
       var logIncomplete: Bool?

@@ -22,7 +22,7 @@ extension CookieBackend {
     var jar = CookieJar()
     let hidden = try await hiddenFields(&jar)
     var form = site.form(username, password)
-    // What the app fills in stands in place of what the page has.
+    // Fields of the app take the place of the page's.
     form.fields += hidden.filter { field in !form.fields.contains { $0.name == field.name } }
     let page = try await send(form.request(to: address.text), &jar)
     switch site.recognize(page) {

@@ -130,7 +130,6 @@ extension Cookie {
 private enum CookiePrefix {
   static func allows(_ cookie: Cookie, hasPath: Bool, from address: WebAddress) -> Bool {
     let name = cookie.name.lowercased()
-    // A cookie without a name would be read as one whose value begins like that.
     if name.hasPrefix("__http-") || name.hasPrefix("__host-http-"), !cookie.isHTTPOnly { return false }
     if name.hasPrefix("__secure-") || name.hasPrefix("__http-") { return cookie.isSecure && address.isTrustworthy }
     guard name.hasPrefix("__host-") else { return true }

@@ -1,13 +1,13 @@
 import Foundation
 import HandstampCore
 
-/// What the body of an answer says, whatever its status: servers differ in it more than in the words.
+/// The meaning of a response, read from its body: servers differ more in the status.
 enum EndpointWord {
   case tokens(TokenAnswer)
   case refusal(TokenRefusal)
   /// A JSON object with neither.
   case object
-  /// Nothing that this protocol knows: a page, a text, or no body.
+  /// A page, a text, or no body.
   case other
 
   /// An object with an access token in a 2xx response is a token response, whatever stands beside it: a successor is never
@@ -132,7 +132,7 @@ extension RequestFailure {
   /// it for that reason (RFC 9449 section 11.1).
   fileprivate init(_ response: TransportResponse, _ refusal: TokenRefusal, at now: UnixTime) {
     let server = ServerResponse(status: response.status, error: refusal.error, detail: refusal.error_description)
-    // What it says of the request is not meant when it says that it could not answer.
+    // A server that says that it could not answer says nothing of the request.
     if response.status >= 500 {
       self = .server(server)
     } else if refusal.error == "invalid_dpop_proof",

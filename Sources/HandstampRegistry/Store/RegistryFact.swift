@@ -30,7 +30,7 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case nodeKeys = "node_keys"
     /// How long access tokens of a server live, see ``Registry/longestTokenLife(now:)``.
     case tokenLife = "token_life"
-    /// What an owner or an administrator took away, so that a restored backup is told from what was restored since.
+    /// A removal by an owner or an administrator. A database without it is an older copy.
     case removal
   }
 

@@ -108,7 +108,7 @@ struct ActivityPageController: Sendable {
     case .recoveryCodesMade: (icon, key, isWarning) = ("key", "codes_made", false)
     case .recoveryCodeUsed: (icon, key, isWarning) = ("key", "code_used", false)
     case .consentWithdrawn: (icon, key, isWarning) = ("app", "app_removed", false)
-    // What others have done with the account's data, or what the ends of sessions tell.
+    // Others' work with the account's data, and ends of sessions, which the events tell.
     case .accountDisabled, .accountEnabled, .accountDeleted, .accountExported, .reauthenticated, .resetCodeIssued,
       .sessionEnded, .sessionsEnded, .refreshRepeated, .keyAdded, .keyUsed, .keyRetired, .backedUp, .restored, nil:
       return nil
