@@ -256,7 +256,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `User input` {
   @Test(arguments: [
-    "", "a", "@", "a@", "@b", "ada", "a b@c", "a@b@example.org", "a@example.org.", "a@.org", "a@b..c", "a@",
+    "", "a", "@", "a@", "@b", "ada", "a b@c",
     "ada@exam ple.org", "ada@exa\nmple", "a\0@b.c",
     String(repeating: "a", count: 250) + "@b.de",
   ])

@@ -8,18 +8,12 @@ public struct EmailAddress: Sendable, Hashable {
   /// The address in lower case. Unique among accounts.
   public let normalized: String
 
-  /// Returns `nil` if the text cannot be an address: no `@`, or a second one outside quotes (RFC 5321 section 4.1.2), nothing before or
-  /// after it, a domain with an empty part or
-  /// with a dot at its end, spaces or control characters inside, or more than 254 bytes. Otherwise one mailbox could have several
-  /// accounts. Only a confirmed mail shows that an address exists.
+  /// Returns `nil` if the text cannot be an address: no `@`, nothing before or after the last one, spaces or control
+  /// characters inside, or more than 254 bytes. Only a confirmed mail shows that an address exists.
   public init?(_ text: String) {
     let typed = text.trimmingSpaces()
     guard (3...EmailAddress.maxLength).contains(typed.utf8.count) else { return nil }
-    guard let at = typed.lastIndex(of: "@"), at != typed.startIndex else { return nil }
-    let (local, domain) = (typed[..<at], typed[at...].dropFirst())
-    let isQuoted = local.count > 2 && local.hasPrefix("\"") && local.hasSuffix("\"")
-    guard isQuoted || !local.contains("@"),
-      !domain.split(separator: ".", omittingEmptySubsequences: false).contains(where: \.isEmpty)
+    guard let at = typed.lastIndex(of: "@"), at != typed.startIndex, typed.index(after: at) != typed.endIndex
     else { return nil }
     let hasSpace = typed.unicodeScalars.contains { $0.properties.isWhitespace || $0.value < 32 || $0.value == 127 }
     guard !hasSpace else { return nil }

@@ -43,7 +43,7 @@ extension Administration {
     email: String, username: String? = nil, password: Secret? = nil
   ) async throws(AdministrationError) -> (account: AccountRecord, code: ResetCode?) {
     guard !hasDirectory else { throw .notOffered }
-    guard let email = EmailAddress(printable: email) else { throw .invalidEmail }
+    guard let email = EmailAddress(new: email) else { throw .invalidEmail }
     let name = username ?? String(email.typed.prefix { $0 != "@" })
     guard name.isDisplayName else { throw .invalidName }
     guard let password else {

@@ -52,7 +52,7 @@ extension Administration {
     guard !hasDirectory else { throw .notOffered }
     var address: EmailAddress?
     if let email {
-      address = EmailAddress(printable: email)
+      address = EmailAddress(new: email)
       guard address != nil else { throw .invalidEmail }
     }
     let owner = address

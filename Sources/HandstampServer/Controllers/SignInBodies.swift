@@ -18,7 +18,7 @@ struct SignUpBody: JSONBody {
 
   init(from decoder: any Decoder) throws {
     let fields = try SignUpBody.fields(of: decoder)
-    email = try fields.email(.email)
+    email = try fields.newEmail(.email)
     username = try fields.name(.username)
     password = try fields.optionalText(.password).map { Secret($0) }
     device = try fields.device(.device)
@@ -86,10 +86,15 @@ extension KeyedDecodingContainer where Key: CodingKey {
   func device(_ key: Key) throws -> DeviceInfo { try decode(DeviceBody.self, forKey: key).info }
 
   func email(_ key: Key) throws -> EmailAddress {
-    let text = try decode(String.self, forKey: key)
-    guard let address = EmailAddress(printable: text) else {
-      throw Problem.invalidRequest("\(key.stringValue): not a valid email address.")
-    }
+    try valid(EmailAddress(printable: try decode(String.self, forKey: key)), key)
+  }
+
+  func newEmail(_ key: Key) throws -> EmailAddress {
+    try valid(EmailAddress(new: try decode(String.self, forKey: key)), key)
+  }
+
+  private func valid(_ address: EmailAddress?, _ key: Key) throws -> EmailAddress {
+    guard let address else { throw Problem.invalidRequest("\(key.stringValue): not a valid email address.") }
     return address
   }
 }
@@ -106,11 +111,24 @@ extension EmailAddress {
     // Normalizing takes time that is quadratic in the number of combining characters.
     guard text.utf8.count <= 1024 else { return nil }
     self.init(text.precomposedStringWithCanonicalMapping)
-    // A domain in another spelling, such as full-width letters or an ideographic dot, is another one's in UTS 46.
-    let domain = normalized.drop { $0 != "@" }.dropFirst()
-    guard String(domain).precomposedStringWithCompatibilityMapping == domain,
-      !domain.unicodeScalars.contains(where: { ["\u{3002}", "\u{FF0E}", "\u{FF61}"].contains($0) })
-    else { return nil }
+  }
+
+  /// The address that an account gets. Those that accounts have from before are found by ``init(printable:)``.
+  init?(new text: String) {
+    self.init(printable: text)
+    guard isOneSpelling else { return nil }
+  }
+
+  /// Whether no other address is the same mailbox: one `@` outside quotes (RFC 5321 section 4.1.2), no empty part of the domain, and no
+  /// characters in it that UTS 46 maps to others, such as full-width letters.
+  var isOneSpelling: Bool {
+    guard let at = normalized.utf8.lastIndex(of: UInt8(ascii: "@")) else { return false }
+    let (local, domain) = (normalized[..<at], String(normalized.utf8[at...].dropFirst()) ?? "")
+    let isQuoted = local.utf8.count > 2 && local.hasPrefix("\"") && local.hasSuffix("\"")
+    return (isQuoted || !local.utf8.contains(UInt8(ascii: "@")))
+      && !domain.split(separator: ".", omittingEmptySubsequences: false).contains(where: \.isEmpty)
+      && domain.precomposedStringWithCompatibilityMapping == domain
+      && !domain.unicodeScalars.contains { ["\u{3002}", "\u{FF0E}", "\u{FF61}"].contains($0) }
   }
 }
 

@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampRegistry
 import Testing
 
 @testable import HandstampServer
@@ -78,6 +79,15 @@ import Testing
     try await TestServer.run { test in
       let answer = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody(email))
       #expect(answer.status == 422 || answer.status == 400, "\(answer.status)")
+      // Whose account has such an address from before signs in as before.
+      _ = try await test.signUp()
+      let known = try #require(EmailAddress("ada@example.org"))
+      var record = try #require(
+        try await test.server.registry.account(email: known))
+      record.email = EmailAddress(composed: email)
+      _ = try await test.server.registry.update(record)
+      let signIn = try await test.client.post("/v1/sign-in", json: TestServer.signInBody(email))
+      #expect(signIn.status == 200, "\(signIn.status)")
     }
   }
 }
