@@ -96,17 +96,11 @@ extension AuditedAction {
   /// or with one that cannot be read.
   public var network: String? {
     guard let address, hasWholeAddress else { return address }
-    if let four = AuditedAction.bytes(of: address, AF_INET, 4) {
-      return four.prefix(3).map { String($0) }.joined(separator: ".") + ".0/24"
-    }
-    guard let six = AuditedAction.bytes(of: address, AF_INET6, 16) else { return nil }
-    let groups = stride(from: 0, to: 6, by: 2).map { UInt16(six[$0]) << 8 | UInt16(six[$0 + 1]) }
+    let bytes = AddressBytes.parse(address) ?? []
+    if bytes.count == 4 { return bytes.prefix(3).map { String($0) }.joined(separator: ".") + ".0/24" }
+    guard bytes.count == 16 else { return nil }
+    let groups = stride(from: 0, to: 6, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
     return groups.map { String($0, radix: 16) }.joined(separator: ":") + "::/48"
-  }
-
-  private static func bytes(of text: String, _ family: Int32, _ count: Int) -> [UInt8]? {
-    var bytes = [UInt8](repeating: 0, count: count)
-    return inet_pton(family, text, &bytes) == 1 ? bytes : nil
   }
 }
 

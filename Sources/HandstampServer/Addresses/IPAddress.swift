@@ -1,5 +1,5 @@
 #if Server
-import Foundation
+import HandstampSupport
 public import NIOCore
 
 /// An IPv4 or IPv6 address. An IPv4 address mapped into IPv6 (RFC 4291 section 2.5.5.2) is the IPv4 address.
@@ -11,24 +11,15 @@ public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
   public init?(_ text: some StringProtocol) {
     guard text.utf8.count <= 64 else { return nil }
     let text = String(text.prefix { $0 != "%" })
-    if let parsed = IPAddress.parsed(text, AF_INET, 4) {
-      bytes = parsed
-    } else if let parsed = IPAddress.parsed(text, AF_INET6, 16) {
-      bytes = parsed.starts(with: IPAddress.mapped) ? Array(parsed.suffix(4)) : parsed
-    } else {
-      return nil
-    }
+    guard let parsed = AddressBytes.parse(text) else { return nil }
+    let isMapped = parsed.count == 16 && parsed.starts(with: IPAddress.mapped)
+    bytes = isMapped ? Array(parsed.suffix(4)) : parsed
   }
 
   /// Returns `nil` for the address of a Unix domain socket.
   public init?(_ address: SocketAddress?) {
     guard let text = address?.ipAddress else { return nil }
     self.init(text)
-  }
-
-  private static func parsed(_ text: String, _ family: Int32, _ count: Int) -> [UInt8]? {
-    var bytes = [UInt8](repeating: 0, count: count)
-    return inet_pton(family, text, &bytes) == 1 ? bytes : nil
   }
 
   private init(bytes: [UInt8]) { self.bytes = bytes }

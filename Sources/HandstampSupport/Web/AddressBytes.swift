@@ -1,0 +1,18 @@
+/// IP addresses as bytes.
+package enum AddressBytes {
+  /// Returns the 4 or 16 bytes of an IPv4 or IPv6 address in any spelling of RFC 4291 or dotted decimal, in network order; `nil` for any
+  /// other text.
+  package static func parse(_ text: String) -> [UInt8]? { parse(text, AF_INET, 4) ?? parse(text, AF_INET6, 16) }
+
+  private static func parse(_ text: String, _ family: Int32, _ count: Int) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: count)
+    return inet_pton(family, text, &bytes) == 1 ? bytes : nil
+  }
+
+  /// Returns the spelling of RFC 5952 of 16 bytes; `nil` for another number of bytes.
+  package static func text(ofIPv6 bytes: [UInt8]) -> String? {
+    var spelt = [CChar](repeating: 0, count: 64)
+    guard bytes.count == 16, inet_ntop(AF_INET6, bytes, &spelt, socklen_t(spelt.count)) != nil else { return nil }
+    return String(decoding: spelt.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+}
