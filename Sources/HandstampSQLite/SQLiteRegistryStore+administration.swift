@@ -69,23 +69,29 @@ extension SQLiteRegistryStore {
   }
 
   /// Returns the last numbers of the logs.
-  func counters() throws -> StoreCounters {
-    try pool.read { db in
-      func last(_ log: String) throws -> Int64 {
-        try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = ?", arguments: [log]) ?? 0
-      }
-      return StoreCounters(event: try last("event"), audit: try last("audit"))
-    }
-  }
+  func counters() throws -> StoreCounters { try pool.read { db in try StoreCounters(db) } }
 
   /// Lets the logs go on after these numbers: who reads them from the last number on must not miss what comes after a restore.
   func raise(_ counters: StoreCounters) throws {
-    let own = try self.counters()
     try pool.write { db in
-      for (log, last) in [("event", max(own.event, counters.event)), ("audit", max(own.audit, counters.audit))] {
-        try db.execute(sql: "DELETE FROM sqlite_sequence WHERE name = ?", arguments: [log])
-        try db.execute(sql: "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", arguments: [log, last])
-      }
+      let own = try StoreCounters(db)
+      try StoreCounters(event: max(own.event, counters.event), audit: max(own.audit, counters.audit)).write(to: db)
+    }
+  }
+}
+
+extension StoreCounters {
+  init(_ db: Database) throws {
+    func last(_ log: String) throws -> Int64 {
+      try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = ?", arguments: [log]) ?? 0
+    }
+    self.init(event: try last("event"), audit: try last("audit"))
+  }
+
+  func write(to db: Database) throws {
+    for (log, last) in [("event", event), ("audit", audit)] {
+      try db.execute(sql: "DELETE FROM sqlite_sequence WHERE name = ?", arguments: [log])
+      try db.execute(sql: "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", arguments: [log, last])
     }
   }
 }

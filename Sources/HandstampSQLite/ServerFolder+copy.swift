@@ -34,12 +34,7 @@ package struct SQLiteCopy: CopiedStore {
   }
 
   package func counters() throws(RegistryOpenError) -> StoreCounters {
-    try access { db in
-      func last(_ log: String) throws -> Int64 {
-        try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = ?", arguments: [log]) ?? 0
-      }
-      return StoreCounters(event: try last("event"), audit: try last("audit"))
-    }
+    try access { db in try StoreCounters(db) }
   }
 
   package func insert(_ rows: [[ColumnValue]], into table: StoredTable) throws(RegistryOpenError) {
@@ -59,10 +54,7 @@ package struct SQLiteCopy: CopiedStore {
   package func set(_ counters: StoreCounters) throws(RegistryOpenError) {
     try access { db in
       try db.inTransaction(.immediate) {
-        for (log, last) in [("event", counters.event), ("audit", counters.audit)] {
-          try db.execute(sql: "DELETE FROM sqlite_sequence WHERE name = ?", arguments: [log])
-          try db.execute(sql: "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", arguments: [log, last])
-        }
+        try counters.write(to: db)
         return .commit
       }
     }
