@@ -30,9 +30,10 @@ package enum SetCookieFields {
   }
 
   private static func begins(_ rest: ArraySlice<UInt8>, after segment: [UInt8], _ hasAttributes: Bool) -> Bool {
-    let pair = rest.prefix { $0 != UInt8(ascii: ";") }
-    guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { return false }
-    guard hasAttributes else { return isToken(pair[..<equals]) }
+    // No further than to the next comma, so that the whole is read at most twice.
+    let name = rest.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ",") }
+    guard name.endIndex < rest.endIndex, rest[name.endIndex] == UInt8(ascii: "=") else { return false }
+    guard hasAttributes else { return isToken(name) }
     // "Expires=Wed, 21 Oct 2026 …": a weekday, and no digit yet.
     let attribute = String(decoding: segment, as: UTF8.self).lowercased().drop { $0 == " " }
     return !attribute.hasPrefix("expires=") || attribute.utf8.contains { (48...57).contains($0) }
