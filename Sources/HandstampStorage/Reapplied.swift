@@ -91,6 +91,7 @@ extension RestoredDatabase {
     return report
   }
 
+  /// Makes one removal again, also while other nodes change the same.
   private func reapply(_ removal: Removal, _ former: [AccountID: AccountRecord]) throws -> Reapplied {
     for _ in 0..<4 {
       var report = Reapplied()
