@@ -45,7 +45,7 @@ struct PostgresRestored: RestoredDatabase {
   /// Returns the entries of a log that the database does not know.
   func missing(of log: [Removal]) throws -> [Removal] {
     let now = UnixTime.systemTime
-    let latest = log.latest.filter { $0.counts(at: now) }
+    let latest = log.latest
     var missing: [Removal] = []
     for start in stride(from: 0, to: latest.count, by: 1000) {
       let batch = latest[start..<min(start + 1000, latest.count)]

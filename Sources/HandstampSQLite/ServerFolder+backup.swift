@@ -129,10 +129,8 @@ extension ServerFolder {
     let (former, present) = (try EndLog(path: "\(backup)/ends.log", instance: instance).read(), try own.read())
     let now = UnixTime.systemTime
     let ends = Set(former.ends).subtracting(present.ends).filter { $0.expiry.map { $0 > now } ?? true }
-    let last = Dictionary(present.removals.latest.map { ($0.key, $0.at) }, uniquingKeysWith: { $1 })
-    let removals = former.removals.latest.filter { entry in
-      entry.counts(at: now) && last[entry.key].map { $0 < entry.at } ?? true
-    }
+    let known = Dictionary(present.removals.latest.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
+    let removals = Removal.missing(of: former.removals, from: known, at: now)
     try own.append(ends.sorted { $0.end.at < $1.end.at }, removals)
     return !ends.isEmpty || !removals.isEmpty
   }
