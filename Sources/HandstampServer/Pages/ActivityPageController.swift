@@ -91,9 +91,13 @@ struct ActivityPageController: Sendable {
   }
 
   private func entry(of action: AuditedAction) async throws -> Entry? {
+    let details = (try? JSONDecoder().decode([String: String].self, from: Data(action.details.utf8))) ?? [:]
     let (icon, key, isWarning): (String, String, Bool)
     switch AuditedAction.Kind(rawValue: action.action) {
     case .signedIn: (icon, key, isWarning) = ("sign-in", "signed_in", false)
+    // By a passkey or a recovery code, or with the right password of an account that was disabled.
+    case .signInRefused where details["way"] != SignInWay.password.rawValue || details["reason"] != nil:
+      (icon, key, isWarning) = ("warning", "refused", true)
     case .signInRefused, .guessesStopped: (icon, key, isWarning) = ("warning", "failed", true)
     case .theftDetected: (icon, key, isWarning) = ("warning", "theft", true)
     case .passkeyRefused: (icon, key, isWarning) = ("warning", "passkey_refused", true)
@@ -113,7 +117,6 @@ struct ActivityPageController: Sendable {
       .sessionEnded, .sessionsEnded, .refreshRepeated, .keyAdded, .keyUsed, .keyRetired, .backedUp, .restored, nil:
       return nil
     }
-    let details = (try? JSONDecoder().decode([String: String].self, from: Data(action.details.utf8))) ?? [:]
     var device = details["device"] ?? ""
     if device.isEmpty { device = try await self.device(of: action.session) }
     let app: PageValue = .object(["name": .text(details["client"] ?? "")])

@@ -30,6 +30,21 @@ import Testing
     }
   }
 
+  @Test func `is shown to its owner as what it was`() async throws {
+    try await TestServer.run { test in
+      _ = try await test.signUp()
+      let owner = try await Browser.signedIn(test)
+      let code = String(repeating: "0000-", count: 6).dropLast().description
+      _ = try await Browser(test.client.base).fill(
+        "/recover", "recover", [("email", "ada@example.org"), ("recovery_code", code)])
+      let page = try await owner.get("/account/activity").text
+      #expect(page.contains("A sign-in was refused") && !page.contains("wrong password"))
+      let wrong = TestServer.signInBody("ada@example.org", password: "wrong password")
+      _ = try await test.client.post("/v1/sign-in", json: wrong)
+      #expect(try await owner.get("/account/activity").text.contains("Sign-in with a wrong password"))
+    }
+  }
+
   @Test func `to a disabled account with the right password is in the audit log`() async throws {
     try await TestServer.run { test in
       _ = try await test.signUp()
