@@ -24,7 +24,7 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
 
   private static func isRefusal(_ status: Int, _ error: String?) -> Bool {
     // A proxy's own sign-in, timeouts, rate limits and errors that the server attributes to itself are transient.
-    ((400..<500).contains(status) && ![407, 408, 425, 429].contains(status)
+    (status >= 400 && status != 407 && !RequestFailure.isPassing(status: status)
       || (200..<300).contains(status) && error != nil)
       && !(error.map(RequestFailure.passingErrors.contains) ?? false)
   }

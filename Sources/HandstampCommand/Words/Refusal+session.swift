@@ -40,10 +40,9 @@ extension Refusal {
         hint: "compare the clocks and the issuer of the servers behind \(server.text)")
     case .refused(let code, let detail): self.init(code: code, detail: detail)
     case .invalidResponse(let text):
-      let lacksType = text.contains("no token_type")
       self.init(
         .failure, "unexpected response from \(server.text): \(plain(text))",
-        hint: lacksType ? Refusal.assumeBearer : Refusal.isItOurs)
+        hint: text == TokenAnswer.lacksType ? Refusal.assumeBearer : Refusal.isItOurs)
     case .unsupported(let what):
       self.init(.failure, "\(server.text) does not support this: \(plain(what))", hint: "ask its operator")
     case .redirect(let error):
@@ -86,7 +85,7 @@ extension Refusal {
     case .unusableTokens(let reason, _):
       self.init(
         .configuration, "the tokens from \(server.text) cannot be used: \(plain(reason))",
-        hint: reason.contains("no token_type") ? Refusal.assumeBearer : "contact its operator")
+        hint: reason == TokenAnswer.lacksType ? Refusal.assumeBearer : "contact its operator")
     case .clock:
       self.init(.failure, plain("\(failure)"), hint: "set the clock of this machine, then run the command again")
     case .preparation(let error): self.init(error, server: server)

@@ -45,11 +45,19 @@ package struct TokenAnswer: Decodable, Sendable {
     handstamp_rotation_key = try? values.decodeIfPresent(Bool.self, forKey: .handstamp_rotation_key)
   }
 
+  /// The error of a response without a type.
+  package static let lacksType = "the response has no token_type, which RFC 6749 requires"
+
+  /// Whether a text may be sent in a form as a refresh token: printable ASCII with spaces (RFC 6749 appendix A.17).
+  package static func isRefreshToken(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { (32...126).contains($0) }
+  }
+
   /// Whether every token may stand where it is sent: in a header printable ASCII without spaces (RFC 6750 section 2.1), because other
-  /// characters could break out of it; in a form also spaces (RFC 6749 appendix A.17).
+  /// characters could break out of it.
   package var hasValidTokens: Bool {
     [access_token, revocation_handle].compactMap { $0 }.allSatisfy { Secret($0).isToken }
-      && refresh_token.map { $0.utf8.allSatisfy { (32...126).contains($0) } } ?? true
+      && refresh_token.map(TokenAnswer.isRefreshToken) ?? true
   }
 
   /// The response without Handstamp's additions.

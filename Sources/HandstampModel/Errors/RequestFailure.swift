@@ -56,6 +56,9 @@ extension RequestFailure {
       ? .configuration(response) : .server(response)
   }
 
+  /// Whether a status says that the server could not answer now, and nothing of the request.
+  package static func isPassing(status: Int) -> Bool { status >= 500 || [408, 425, 429].contains(status) }
+
   /// The codes of a server that cannot answer now.
   package static let passingErrors: Set = ["temporarily_unavailable", "server_error", "slow_down", "use_dpop_nonce"]
 
@@ -90,7 +93,7 @@ extension RequestFailure {
   package var isEndpointRefusal: Bool {
     switch self {
     case .server(let response), .configuration(let response):
-      response.isDecided && response.status < 500 && ![408, 425, 429].contains(response.status)
+      response.isDecided && !RequestFailure.isPassing(status: response.status)
         && !(response.error.map(RequestFailure.passingErrors.contains) ?? false)
     case .network, .unusableTokens, .clock, .preparation: false
     }

@@ -32,7 +32,8 @@ extension RequestFailure {
   package var isRefusalWithoutReason: Bool {
     switch self {
     case .server(let response), .configuration(let response):
-      (400..<500).contains(response.status) && ![403, 407, 408, 425, 429].contains(response.status)
+      response.status >= 400 && ![403, 407].contains(response.status)
+        && !RequestFailure.isPassing(status: response.status)
     case .network, .unusableTokens, .clock, .preparation: false
     }
   }

@@ -38,7 +38,7 @@ extension TransportResponse {
   /// Whether the endpoint itself has refused the request, and not something in between: a proxy or a captive portal answers with a
   /// page, a redirect, or a status that asks to come again.
   var isEndpointRefusal: Bool {
-    (400..<500).contains(status) && ![407, 408, 425, 429].contains(status) && !isPage
+    status >= 400 && status != 407 && !RequestFailure.isPassing(status: status) && !isPage
       && (object != nil || body.allSatisfy { [9, 10, 13, 32].contains($0) })
   }
 }
@@ -52,7 +52,7 @@ extension TokenAnswer {
   func check(isBound: Bool, assumesBearer: Bool) throws(SessionError) {
     let named = token_type?.lowercased()
     guard let type = named ?? (assumesBearer ? "bearer" : nil) else {
-      throw .invalidResponse("the response has no token_type, which RFC 6749 requires")
+      throw .invalidResponse(TokenAnswer.lacksType)
     }
     // A client that requires bound tokens does not continue with others (RFC 9449 section 5).
     guard !isBound || type != "bearer" else {
@@ -77,8 +77,7 @@ extension RefreshProblem {
   ///
   /// - Parameter isOwn: whether the server speaks Handstamp's additions, `error_code` and `reason`.
   init(_ refusal: TokenRefusal, _ response: TransportResponse, isOwn: Bool, at now: UnixTime) {
-    let isDecision = response.status < 500 && ![408, 425, 429].contains(response.status)
-    guard isDecision, refusal.error == "invalid_grant" else {
+    guard !RequestFailure.isPassing(status: response.status), refusal.error == "invalid_grant" else {
       self.init(
         result: .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryDelay()))
       return
@@ -112,8 +111,7 @@ extension RefreshProblem {
   /// Maps tokens of which the access token cannot be used.
   init(unusable reason: String, _ text: String?, sent: RefreshToken) {
     let successor = text.flatMap { text in
-      !text.isEmpty && text.utf8.allSatisfy { (32...126).contains($0) } && text != sent.secret.withExposed { $0 }
-        ? RefreshToken(text) : nil
+      TokenAnswer.isRefreshToken(text) && text != sent.secret.withExposed { $0 } ? RefreshToken(text) : nil
     }
     self.init(result: .noDecision(.unusableTokens(reason, successor: successor)))
   }
@@ -156,14 +154,10 @@ extension SessionError {
       return
     }
     let failure = RequestFailure(response, refusal, at: now)
-    if case .clock = failure {
-      self = .requestFailed(failure, retryAfter: response.retryDelay())
-    } else if [408, 425, 429].contains(response.status) || response.status >= 500 {
-      self = .requestFailed(failure, retryAfter: response.retryDelay())
-    } else if case .configuration = failure {
-      self = .requestFailed(failure, retryAfter: response.retryDelay())
-    } else {
+    if case .server = failure, !RequestFailure.isPassing(status: response.status) {
       self = .refused(code: refusal.error, detail: refusal.error_description)
+    } else {
+      self = .requestFailed(failure, retryAfter: response.retryDelay())
     }
   }
 }

@@ -88,7 +88,8 @@ struct LogoutNotifier: Service, CustomStringConvertible {
       let status = try await transport.send(request).status
       switch status {
       case 200..<300: return nil
-      case 400..<500: return Failure(words: "it answered \(status)", isRefusal: ![408, 425, 429].contains(status))
+      case 400..<500:
+        return Failure(words: "it answered \(status)", isRefusal: !RequestFailure.isPassing(status: status))
       default: return Failure(words: "it answered \(status)")
       }
     } catch { return Failure(words: "\(error)") }
