@@ -137,16 +137,17 @@ extension ServerFolder {
 
   /// Moves the present database away, with its log. Returns where to; `nil` if the folder has no database.
   private func setAside() throws -> String? {
-    guard PrivateFile.exists(databasePath) else { return nil }
-    try requireUnused()
+    let isThere = PrivateFile.exists(databasePath)
+    if isThere { try requireUnused() }
     var number = 1
-    while PrivateFile.exists("\(databasePath).former-\(number)") { number += 1 }
-    let former = "\(databasePath).former-\(number)"
-    // Only a damaged database still has a log.
-    if PrivateFile.exists(databasePath + "-wal") { try PrivateFile.move(databasePath + "-wal", to: former + "-wal") }
+    func former() -> String { "\(databasePath).former-\(number)" }
+    while PrivateFile.exists(former()) || PrivateFile.exists(former() + "-wal") { number += 1 }
+    // That of a damaged database, or of one that is gone: SQLite would write what it holds into the restored one.
+    if PrivateFile.exists(databasePath + "-wal") { try PrivateFile.move(databasePath + "-wal", to: former() + "-wal") }
     try? FileManager.default.removeItem(atPath: databasePath + "-shm")
-    try PrivateFile.move(databasePath, to: former)
-    return former
+    guard isThere else { return nil }
+    try PrivateFile.move(databasePath, to: former())
+    return former()
   }
 
   /// Undoes ``setAside()``.

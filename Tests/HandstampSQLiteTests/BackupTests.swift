@@ -129,6 +129,27 @@ import Testing
     #expect(try folder.server.keyFile.load()?.instance == keys.instance)
   }
 
+  @Test func `restored beside the write-ahead log of a database that is gone is not mixed with it`() async throws {
+    let store = try await fill()
+    _ = try await folder.server.backUp(store, to: target)
+    _ = try await store.write([.createSession(session(3))], events: [])
+    let (database, log) = (folder.server.databasePath, folder.server.databasePath + "-wal")
+    let kept = try Data(contentsOf: URL(fileURLWithPath: log))
+    #expect(!kept.isEmpty)
+    try store.close()
+    try FileManager.default.removeItem(atPath: database)
+    try kept.write(to: URL(fileURLWithPath: log))
+    guard case .database(_, former: nil) = try folder.server.restore(from: target) else {
+      Issue.record("not in place")
+      return
+    }
+    let restored = try folder.server.open().store
+    #expect(try await restored.session(session(2).id) != nil)
+    #expect(try await restored.session(session(3).id) == nil)
+    try restored.close()
+    #expect(try Data(contentsOf: URL(fileURLWithPath: database + ".former-1-wal")) == kept)
+  }
+
   @Test func `restored beside an emptied log takes what it can from the former database, and says what it cannot`()
     async throws
   {
