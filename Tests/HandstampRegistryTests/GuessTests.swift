@@ -37,6 +37,28 @@ import Testing
     #expect(try await guesses(in: .seconds(30 * 86_400), from: start, registry) == 100 + 29 * 10)
   }
 
+  /// A guess at each of very many addresses leaves rows that do not pile up; and whoever waits for the end of a row gains nothing.
+  @Test(arguments: [1, 9, 10, 50, 99, 100]) func `are forgotten after as long as ten a day would have taken`(
+    times: Int
+  ) async throws {
+    let registry = try registry(store)
+    var now = start
+    for round in 1...3 {
+      for _ in 0..<times {
+        if let wait = try await registry.guesses(of: stranger, now: now).wait(at: now) { now = now.advanced(by: wait) }
+        try await registry.countGuess(of: stranger, now: now)
+      }
+      let end = now.advanced(by: .seconds(8640 * times))
+      let before = end.advanced(by: .milliseconds(-1))
+      #expect(try await registry.guesses(of: stranger, now: before).count == times)
+      #expect(try await registry.guesses(of: stranger, now: end).count == 0)
+      _ = await store.prune(Retention(eventsBefore: start, endedBefore: start, now: end), limit: 10)
+      #expect(await store.counts().facts == 0)
+      now = end
+      #expect(now.since(start) >= .seconds(8640 * times * round))
+    }
+  }
+
   @Test func `start over after a right one`() async throws {
     let registry = try registry(store)
     for _ in 0..<10 { try await registry.countGuess(of: stranger, now: start) }

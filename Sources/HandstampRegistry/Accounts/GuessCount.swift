@@ -14,8 +14,6 @@ public struct GuessCount: Sendable, Hashable {
   public static let pause = Duration.seconds(30)
   /// How long ``most`` wrong passwords in a row stop further attempts.
   public static let rest = Duration.seconds(86_400)
-  /// How long after the last attempt the count is kept.
-  static let memory = Duration.seconds(30 * 86_400)
 
   public private(set) var count: Int
   public private(set) var last: UnixTime
@@ -31,6 +29,10 @@ public struct GuessCount: Sendable, Hashable {
     if pending > 0 { return GuessCount.pause }
     return passed < GuessCount.pause ? GuessCount.pause - passed : nil
   }
+
+  /// How long after the last attempt the count is kept: as long as ``free`` a day would have taken. So forgetting gives nobody more
+  /// attempts than there are after ``most``, and a guess at each of many addresses leaves no row for longer.
+  public var memory: Duration { GuessCount.rest / GuessCount.free * count }
 
   private func effective(at now: UnixTime) -> Int {
     guard count >= GuessCount.most, now.since(last) >= GuessCount.rest else { return count }
@@ -113,7 +115,7 @@ extension Registry {
       return RegistryFact(
         id: subject.id, kind: .guesses, subject: subject.subject, payload: count.payload,
         createdAt: stored?.createdAt ?? now,
-        expiresAt: now.advanced(by: GuessCount.memory))
+        expiresAt: now.advanced(by: count.memory))
     }
     return count
   }
