@@ -96,6 +96,8 @@ public struct ServerConfiguration: Sendable {
   /// What the server tells browsers about HTTPS, if ``issuer`` is an `https` URL; `nil` says nothing.
   public var transportSecurity: TransportSecurity?
   public var logger: Logger
+  /// Whether each entry of the audit log is written to ``logger`` as well.
+  public var logsAudit = true
   /// The backend of swift-metrics that the counters are published to; the system's by default.
   public var metrics: any MetricsFactory
   /// The wall clock. Jumps are ignored at first, see ``uptime``.

@@ -141,7 +141,7 @@ extension SessionServer {
   private var backgroundServices: [any Service] {
     [
       Sweeper(server: self), EventRelay(server: self), MetricsPublisher(server: self), StreamStopper(hub: hub),
-    ]
+    ] + (configuration.logsAudit ? [AuditRelay(server: self)] : [])
   }
 }
 

@@ -85,6 +85,7 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.adminTokenFile.help) var adminTokenFile: String?
   @Option(help: ServeSetting.auditRetention.help) var auditRetention: String?
   @Option(help: ServeSetting.addressRetention.help) var addressRetention: String?
+  @Option(help: ServeSetting.auditToLog.help) var auditToLog: String?
   @Option(help: ServeSetting.metricsAddress.help) var metricsAddress: String?
   @Option(help: ServeSetting.shutdownDelay.help) var shutdownDelay: String?
   @Option(help: ServeSetting.logLevel.help) var logLevel: String?
@@ -115,7 +116,7 @@ struct Serve: AsyncParsableCommand {
       .mailFrom: mailFrom, .mailLink: mailLink, .notices: notices, .devicesLink: devicesLink, .clients: clients,
       .appConfig: appConfig,
       .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,
-      .adminTokenFile: adminTokenFile, .auditRetention: auditRetention, .addressRetention: addressRetention,
+      .adminTokenFile: adminTokenFile, .auditRetention: auditRetention, .addressRetention: addressRetention, .auditToLog: auditToLog,
       .metricsAddress: metricsAddress, .shutdownDelay: shutdownDelay, .logLevel: logLevel,
     ].compactMapValues { $0 }
   }

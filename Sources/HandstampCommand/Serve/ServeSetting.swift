@@ -56,6 +56,7 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case adminTokenFile = "admin-token-file"
   case auditRetention = "audit-retention"
   case addressRetention = "address-retention"
+  case auditToLog = "audit-to-log"
   case metricsAddress = "metrics-address"
   case shutdownDelay = "shutdown-delay"
   case logLevel = "log-level"
@@ -336,6 +337,10 @@ extension ServeSetting {
       Facts(
         about: "how long the audit log keeps a client's whole IP address, of which then the network is left",
         fallback: "30d", hint: ServeSetting.durations, shape: .duration, isReloaded: true)
+    case .auditToLog:
+      Facts(
+        about: "yes writes each entry of the audit log to the server's log as well", fallback: "yes",
+        hint: "use no only if the audit log is exported elsewhere", shape: .yesOrNo)
     case .metricsAddress:
       Facts(
         about: "address and port of the page for Prometheus, e.g. 127.0.0.1:9464", fallback: "",

@@ -45,6 +45,7 @@ extension ServeSettings {
       logger: logger, trustsClock: trustingClock)
     configuration.shutdownDelay = shutdownDelay
     configuration.transportSecurity = TransportSecurity(includesSubdomains: hstsSubdomains)
+    configuration.logsAudit = logsAudit
     configuration.pages = pages
     configuration.passkeys = passkeys
     configuration.webOrigins = webOrigins

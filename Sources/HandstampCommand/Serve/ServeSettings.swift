@@ -41,6 +41,7 @@ struct ServeSettings: Sendable {
   let tls: TLSFiles?
   let allowsCleartext: Bool
   let hstsSubdomains: Bool
+  let logsAudit: Bool
   /// Whether only programs of this machine can reach the server, as far as the settings tell.
   let isPrivate: Bool
   /// The keys, if they are not kept in the data folder.
@@ -57,6 +58,7 @@ struct ServeSettings: Sendable {
     port = try values.number(.port, in: 0...65_535) ?? 8080
     tls = try values.certificate()
     hstsSubdomains = try values.choice(.hstsSubdomains, of: ["yes": true, "no": false]) ?? false
+    logsAudit = try values.choice(.auditToLog, of: ["yes": true, "no": false]) ?? true
     allowsCleartext = try values.choice(.allowCleartext, of: ["yes": true, "no": false]) ?? false
     proxies = try values.proxies()
     issuer = try values.issuer(host: host, port: port, isSecure: tls != nil)

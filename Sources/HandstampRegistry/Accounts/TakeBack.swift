@@ -27,7 +27,7 @@ extension RegistryFact.Kind {
     case .emailChange: .pending
     case .passkey, .recoveryCodes, .consent, .device, .client: .everything
     // Mails tell the owner. What they would give access by is looked up when they are written.
-    case .guesses, .logout, .mail, .probe, .masterKey, .nodeKeys, .tokenLife, .removal: nil
+    case .guesses, .logout, .mail, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .removal: nil
     }
   }
 }

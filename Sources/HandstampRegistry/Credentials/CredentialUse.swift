@@ -10,6 +10,8 @@ public struct CredentialUse: Sendable, Hashable {
 public enum SignInWay: String, Sendable, Hashable, CaseIterable {
   case password, passkey
   case recoveryCode = "recovery_code"
+  /// A code that was mailed, for a new password or an address.
+  case mailedCode = "mailed_code"
   /// A new account.
   case signUp = "sign_up"
   /// A guest, who has shown nothing.

@@ -51,6 +51,27 @@ extension Registry {
     try await write([audited(kind, account: account, session: session, details: details, at: now)])
   }
 
+  /// Returns at most `limit` entries of the audit log that were not taken before, in order. Each is given to one server on the store,
+  /// once; what that server does with it is not known.
+  public func takeAuditedActions(limit: Int, now: UnixTime) async throws(RegistryError) -> [StoredAuditedAction] {
+    let id = FactID(.auditCopy)
+    do throws(RegistryStoreError) {
+      let former = try await store.fact(id)
+      let entries = try await store.auditedActions(
+        after: former.flatMap { Int64($0.payload) } ?? 0, about: nil, limit: limit)
+      guard let last = entries.last else { return [] }
+      let next = RegistryFact(
+        id: id, kind: .auditCopy, payload: String(last.id), createdAt: former?.createdAt ?? now,
+        expiresAt: now.advanced(by: RegistryFact.forever))
+      _ = try await store.write(
+        [former.map { .replaceFact(next, expecting: $0.revision) } ?? .createFact(next)], events: [])
+      return entries
+    } catch .conflict, .alreadyExists, .notFound {
+      // Another server has taken them.
+      return []
+    } catch { throw RegistryError(error) }
+  }
+
   /// Counts the rows of the store. It may take long on a large one.
   public func counts() async throws(RegistryError) -> RegistryCounts {
     try await reading { () throws(RegistryStoreError) in try await store.counts() }

@@ -30,7 +30,7 @@ extension AccountDesk {
   ) async throws {
     // Do not spend a hash on guesses, nor what all clients share.
     guard let account = try await account(resetBy: presented, caller), let token = OneTimeToken(presented: presented)
-    else { throw RegistryError.oneTimeTokenInvalid }
+    else { throw await refusedCode(caller) }
     try limits.takeShared(.codes)
     let place = try passwords.admit()
     try policy.check(new: password, of: account.email, account.username)

@@ -44,6 +44,12 @@ extension AccountDesk {
     return nil
   }
 
+  /// Returns the refusal of a mailed code, which the audit log gets.
+  func refusedCode(_ caller: Caller) async -> RegistryError {
+    await note(refused: .mailedCode, of: nil, because: "unknown", caller)
+    return .oneTimeTokenInvalid
+  }
+
   private func note(refused way: SignInWay, of account: AccountID?, because reason: String, _ caller: Caller) async {
     let refused = RefusedSignIn(
       way: way, account: account, network: caller.client.address.map { "\($0.network)" })

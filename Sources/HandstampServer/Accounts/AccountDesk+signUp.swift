@@ -76,7 +76,7 @@ extension AccountDesk {
       guard let key = start.key, let token = OneTimeToken(presented: presented),
         let repeated = try await registry.repeatedConfirmation(
           token, device: start.device, thumbprint: start.thumbprint, key: key, now: clock.now)
-      else { throw RegistryError.oneTimeTokenInvalid }
+      else { throw await refusedCode(caller) }
       return try await handOut(repeated, to: password)
     }
     guard let token = OneTimeToken(presented: presented) else { throw RegistryError.oneTimeTokenInvalid }

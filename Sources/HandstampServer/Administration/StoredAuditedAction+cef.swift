@@ -24,7 +24,7 @@ extension StoredAuditedAction {
   }
 
   /// Whether an operator would want to look at it.
-  private var isWarning: Bool {
+  var isWarning: Bool {
     switch AuditedAction.Kind(rawValue: audited.action) {
     case .theftDetected, .guessesStopped, .passkeyRefused, .takenBack, .restored: true
     default: false

@@ -30,6 +30,21 @@ import Testing
     }
   }
 
+  @Test(arguments: ["/v1/password-reset/confirm", "/v1/sign-up/confirm"])
+  func `by a code that was not mailed is in the audit log`(path: String) async throws {
+    try await TestServer.run(mailer: Post()) { test in
+      for token in ["hsl1.nothing", "hsl1.k1." + String(repeating: "A", count: 43)] {
+        let device = #"{"id":"d","name":"d","platform":"p"}"#
+        let answer = try await test.client.post(
+          path, json: #"{"token":"\#(token)","new_password":"x long enough","password":"x long enough","device":\#(device)}"#)
+        #expect(answer.status == 400)
+      }
+      let found = try await refusals(test)
+      #expect(found.map(\.details) == [#"{"way":"mailed_code","reason":"unknown","count":"1"}"#], "once a minute")
+      #expect(found.first?.address == "127.0.0.1")
+    }
+  }
+
   @Test func `is shown to its owner as what it was`() async throws {
     try await TestServer.run { test in
       _ = try await test.signUp()

@@ -1,0 +1,47 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Logging
+import ServiceLifecycle
+
+/// Writes each entry of the audit log to the server's log as well, which the server cannot change afterwards, and which the machine
+/// forwards (OWASP ASVS 16.4.2 and 16.4.3): also those of commands and of other servers on the store, each entry once.
+struct AuditRelay: Service, CustomStringConvertible {
+  let server: SessionServer
+  /// The name of the service in logs.
+  var description: String { "AuditRelay" }
+
+  private static let interval = Duration.seconds(1)
+  private static let batch = 256
+
+  func run() async throws {
+    await cancelWhenGracefulShutdown {
+      repeat { await relay() } while (try? await Task.sleep(for: AuditRelay.interval)) != nil
+    }
+    await relay()
+  }
+
+  func relay() async {
+    // Requests that need the store report its failure.
+    while let entries = try? await server.registry.takeAuditedActions(limit: AuditRelay.batch, now: server.now()),
+      !entries.isEmpty
+    {
+      for entry in entries {
+        server.configuration.logger.log(level: entry.isWarning ? .warning : .info, "Audit", metadata: entry.metadata)
+      }
+    }
+  }
+}
+
+extension StoredAuditedAction {
+  fileprivate var metadata: Logger.Metadata {
+    let facts: [(String, String?)] = [
+      ("id", String(id)), ("audited_at", audited.at.description), ("action", audited.action), ("actor", audited.actor),
+      ("account", audited.account?.rawValue), ("session", audited.session?.rawValue), ("address", audited.address),
+      ("details", audited.details == "{}" ? nil : audited.details),
+    ]
+    return Logger.Metadata(
+      uniqueKeysWithValues: facts.compactMap { name, value in value.map { ("handstamp.\(name)", "\($0)") } })
+  }
+}
+#endif
