@@ -17,6 +17,30 @@ import Testing
     case administrator
     /// A new password and an end of all other sessions, at a signed-in browser. Passkeys and codes are listed, and removed there.
     case newPassword
+    /// An end of all sessions, and nothing else: whoever knows the password can still sign in with it.
+    case endOfAll
+    /// A copied refresh token is noticed. That ends its session alone.
+    case theft
+
+    /// Which ways in are left, because the owner has not taken them back.
+    var leaves: Set<String> {
+      switch self {
+      case .reset, .administrator, .newPassword: []
+      case .endOfAll: ["password", "passkey", "recovery code"]
+      case .theft:
+        [
+          "password", "passkey", "recovery code", "cookie", "access token", "refresh token", "refresh token of the app",
+        ]
+      }
+    }
+
+    /// The owner's password afterwards.
+    var password: String {
+      switch self {
+      case .reset, .administrator, .newPassword: "a new password 7"
+      case .endOfAll, .theft: TestServer.password
+      }
+    }
   }
 
   /// The things that a stranger has collected.
@@ -45,7 +69,8 @@ import Testing
         var loot = Loot()
         for move in [1] + moves { try await self.make(move, &loot, test, post) }
         try await self.takeBack(way, AccountID(owner.account), test, post)
-        let left = try await self.tried(loot, AccountID(owner.account), test)
+        let left = try await self.tried(loot, AccountID(owner.account), way.password, test)
+          .filter { !way.leaves.contains($0) }
         #expect(left.isEmpty, "\(way) after \(moves): \(left)")
       }
     }
@@ -171,7 +196,7 @@ import Testing
   }
 
   private func takeBack(_ way: Way, _ account: AccountID, _ test: TestServer, _ post: Post) async throws {
-    let new = "a new password 7"
+    let new = way.password
     switch way {
     case .reset:
       _ = try await test.client.post("/v1/password-reset", json: #"{"email":"ada@example.org"}"#)
@@ -193,6 +218,14 @@ import Testing
         _ = try await browser.fill("/account/security", "remove-passkey", [("passkey_id", passkey.id)])
       }
       _ = try await browser.fill("/account/security", "make-codes")
+    case .endOfAll:
+      _ = try await test.server.administration(by: .machineUser("bob")).endSessions(of: account)
+    case .theft:
+      let stolen = try await test.signIn(device: "stolen")
+      let next = try TestServer.Session(try await test.refresh(stolen.refresh, key: .fresh))
+      #expect(try await test.refresh(next.refresh, key: .fresh).status == 200)
+      #expect(try await test.refresh(stolen.refresh, key: .fresh).status == 400)
+      #expect(test.metrics.thefts == 1)
     }
   }
 
@@ -203,7 +236,9 @@ import Testing
   }
 
   /// Tries everything that the stranger has, and returns what works.
-  private func tried(_ loot: Loot, _ account: AccountID, _ test: TestServer) async throws -> [String] {
+  private func tried(
+    _ loot: Loot, _ account: AccountID, _ password: String, _ test: TestServer
+  ) async throws -> [String] {
     var left: [String] = []
     for session in loot.sessions {
       if try await test.client.get("/v1/me", token: session.access).status == 200 { left.append("access token") }
@@ -243,9 +278,8 @@ import Testing
     if signIn.status == 200 { left.append("password") }
     let record = try await test.server.registry.account(account)
     if record?.email?.typed != "ada@example.org" { left.append("address") }
-    // The owner has the new password.
     let own = try await test.client.post(
-      "/v1/sign-in", json: TestServer.signInBody("ada@example.org", password: "a new password 7", device: "owner"))
+      "/v1/sign-in", json: TestServer.signInBody("ada@example.org", password: password, device: "owner"))
     if own.status != 200 { left.append("the owner is locked out: \(own.status)") }
     return left
   }
