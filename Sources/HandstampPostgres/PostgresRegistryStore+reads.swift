@@ -140,6 +140,10 @@ extension PostgresRegistryStore {
     return try await records(StoredEvent.self, "event", "WHERE id > $1 AND account = $3 ORDER BY id LIMIT $2", values)
   }
 
+  /// Never: all nodes have one database, so that a damaged page would take every one of them out of a load balancer. PostgreSQL
+  /// logs it.
+  public var damage: String? { nil }
+
   @concurrent public func lastEventID() async throws(RegistryStoreError) -> EventID {
     let statement = PostgresStatement("SELECT last FROM handstamp.counter WHERE name = 'event'")
     return EventID(rawValue: try await read(statement) { $0.integer } ?? 0)

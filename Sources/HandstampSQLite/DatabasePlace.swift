@@ -1,4 +1,5 @@
 #if SQLite
+import GRDB
 import HandstampCore
 import HandstampRegistry
 import HandstampStorage
@@ -13,6 +14,7 @@ final class DatabasePlace: Sendable {
   private let database: FileIdentity?
   private let log: FileIdentity?
   private let isGivenUp = Locked(false)
+  private let found = Locked<String?>(nil)
 
   init(path: String) {
     self.path = path
@@ -29,6 +31,17 @@ final class DatabasePlace: Sendable {
       guard present == identity else { return .unavailable("\(path) was replaced by another file") }
     }
     return nil
+  }
+
+  /// What was found to be damaged, see ``RegistryStore/damage``.
+  var damage: String? { found.withLock { $0 } }
+
+  /// Describes why a read or write failed, and remembers that the database is damaged if that is why.
+  func failure(_ error: any Error) -> RegistryStoreError {
+    if let error = error as? DatabaseError, [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
+      found.withLock { $0 = $0 ?? "\(path) is damaged: \(error.message ?? "error")" }
+    }
+    return .trouble(error)
   }
 
   /// Makes ``trouble`` permanent: the file is the same, but its contents were replaced.

@@ -38,7 +38,7 @@ final class GroupReader: Sendable {
     await withCheckedContinuation { done in
       add { access in
         let result: Result<Value, RegistryStoreError>
-        do { result = .success(try body(access.get())) } catch { result = .failure(.trouble(error)) }
+        do { result = .success(try body(access.get())) } catch { result = .failure(self.place.failure(error)) }
         return { trouble in done.resume(returning: trouble.map { .failure($0) } ?? result) }
       }
     }

@@ -109,7 +109,8 @@ final class GroupWriter: Sendable {
       if let trouble = place.trouble { return jobs.map { _ in .failure(trouble) } }
       return logged(jobs, results, ended)
     } catch {
-      return given.map { _ in .failure(.trouble(error)) }
+      let failure = place.failure(error)
+      return given.map { _ in .failure(failure) }
     }
   }
 
@@ -152,7 +153,7 @@ final class GroupWriter: Sendable {
   private func perform(_ job: inout Job, _ db: Database) throws -> Result<[StoredEvent], RegistryStoreError> {
     if let choose = job.choose {
       // A row that cannot be read fails its own write, and not those of others.
-      do { (job.changes, job.events) = try choose(db) } catch { return .failure(.trouble(error)) }
+      do { (job.changes, job.events) = try choose(db) } catch { return .failure(place.failure(error)) }
     }
     if ends != nil {
       let rows = RestoredRows(db: db)

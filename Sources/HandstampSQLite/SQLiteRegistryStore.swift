@@ -309,7 +309,7 @@ public final class SQLiteRegistryStore: ServerStore {
     } catch let error as RegistryOpenError {
       throw .unavailable("\(error)")
     } catch {
-      throw .trouble(error)
+      throw place.failure(error)
     }
   }
 
@@ -341,6 +341,8 @@ public final class SQLiteRegistryStore: ServerStore {
       try Row.fetchAll(try db.cachedStatement(sql: sql), arguments: arguments).map(StoredEvent.init(row:))
     }
   }
+
+  public var damage: String? { place.damage }
 
   @concurrent public func lastEventID() async throws(RegistryStoreError) -> EventID {
     // The sequence table remembers the newest event even after it was deleted.

@@ -62,6 +62,42 @@ import Testing
     try restored.close()
   }
 
+  /// Only what is damaged fails; the rest goes on, and the store says that somebody has to look.
+  @Test(arguments: ["account", "session"]) func `in part is reported once a request has met the damage`(
+    table: String
+  ) async throws {
+    let folder = try Folder()
+    let store = try folder.server.open().store
+    _ = try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
+    try store.close()
+    let path = folder.server.databasePath
+    let queue = try DatabaseQueue(path: path)
+    let (page, size) = try await queue.read { db in
+      (
+        try Int.fetchOne(db, sql: "SELECT rootpage FROM sqlite_master WHERE name = ?", arguments: [table]) ?? 0,
+        try Int.fetchOne(db, sql: "PRAGMA page_size") ?? 0
+      )
+    }
+    try queue.close()
+    let damaged = try folder.server.open().store
+    let file = try #require(FileHandle(forWritingAtPath: path))
+    try file.seek(toOffset: UInt64((page - 1) * size))
+    try file.write(contentsOf: Data(repeating: 0xA5, count: size))
+    try file.close()
+    let registry = Registry(store: damaged, mint: TokenMint(try folder.server.open().keys.master))
+    try await registry.checkUsable(now: start)
+    #expect(damaged.damage == nil)
+    await #expect(throws: RegistryStoreError.self) {
+      _ = try await damaged.account(ada.id)
+      _ = try await damaged.session(session(1).id)
+    }
+    #expect(damaged.damage?.contains("is damaged") == true)
+    await #expect(throws: RegistryError.self) { try await registry.checkUsable(now: start) }
+    _ = try await damaged.write([], events: [])
+    _ = try await damaged.lastEventID()
+    try? damaged.close()
+  }
+
   @Test func `is not falsely reported while notes are read and written concurrently`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store

@@ -1,14 +1,17 @@
 public import HandstampCore
 
 extension Registry {
-  /// Writes to the store, to see whether it can be written: a full disk can still be read.
+  /// Reads and writes the store, to see whether it can be used: a full disk can still be read, and of a damaged database often
+  /// all but a part.
   ///
   /// - Throws: ``RegistryError/unavailable(_:)``.
-  public func checkWritable(now: UnixTime) async throws(RegistryError) {
+  public func checkUsable(now: UnixTime) async throws(RegistryError) {
+    _ = try await lastEventID()
     let fact = RegistryFact(
       id: FactID(.probe), kind: .probe, createdAt: now, expiresAt: now.advanced(by: .seconds(86_400)))
     do throws(RegistryStoreError) { _ = try await store.write([.putFact(fact)], events: []) } catch {
       throw RegistryError(error)
     }
+    if let damage = store.damage { throw .unavailable(damage) }
   }
 }

@@ -88,6 +88,8 @@ public actor MemoryRegistryStore: RegistryStore {
 
   public func clockNote() -> ClockNote? { contents.clock }
 
+  public nonisolated var damage: String? { nil }
+
   public func lastEventID() -> EventID { contents.lastEventID }
 }
 

@@ -22,7 +22,7 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case logout
     /// A mail that is still to be sent, or was asked for a moment ago.
     case mail
-    /// That the store could be written, see ``Registry/checkWritable(now:)``.
+    /// That the store could be written, see ``Registry/checkUsable(now:)``.
     case probe
     /// That a master key was the current one of a server, and until when, see ``Registry/lastUse(of:)``.
     case masterKey = "master_key"
@@ -30,6 +30,8 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     case nodeKeys = "node_keys"
     /// How long access tokens of a server live, see ``Registry/longestTokenLife(now:)``.
     case tokenLife = "token_life"
+    /// How far the audit log was copied to the servers' log, see ``Registry/takeAuditedActions(limit:now:)``.
+    case auditCopy = "audit_copy"
     /// A removal by an owner or an administrator. A database without it is an older copy.
     case removal
   }

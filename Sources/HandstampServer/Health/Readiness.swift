@@ -5,7 +5,7 @@ import HandstampSupport
 import Hummingbird
 import Logging
 
-/// Whether the server can do its work: whether its store can be read and written. The answer is kept for a moment, so that no flood
+/// Whether the server can do its work: whether its store can be read and written, and no request has found it damaged. The answer is kept for a moment, so that no flood
 /// of questions becomes one of writes.
 actor Readiness {
   private static let life = Duration.seconds(2)
@@ -43,8 +43,7 @@ actor Readiness {
     if let check { return await check.value == nil }
     let check = Task { [registry, clock] () -> RegistryError? in
       do throws(RegistryError) {
-        _ = try await registry.lastEventID()
-        try await registry.checkWritable(now: clock.now)
+        try await registry.checkUsable(now: clock.now)
         return nil
       } catch {
         return error

@@ -16,6 +16,7 @@ package protocol StoreDecorator<Base>: RegistryStore {
 extension StoreDecorator {
   package func news() -> StoreNews? { base.news() }
   package var replacements: Int { base.replacements }
+  package var damage: String? { base.damage }
 
   package func willRead() async throws(RegistryStoreError) {}
   package func willWrite() async throws(RegistryStoreError) {}

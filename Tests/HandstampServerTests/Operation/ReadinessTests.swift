@@ -32,6 +32,22 @@ import Testing
     try await running.stop()
   }
 
+  @Test func `is not ready once a request has met damage in its store`() async throws {
+    let disk = FullDisk()
+    let clock = TestClock()
+    let logs = LogCapture()
+    let server = try await SessionServer(
+      configuration: ServerConfiguration(logger: logs.logger, now: { clock.now }, uptime: { clock.uptime }),
+      registry: Registry(store: disk, mint: try FullDisk.mint()), keys: SigningKeys())
+    #expect(await server.readiness.response().status == .ok)
+    disk.found.withLock { $0 = "registry.db is damaged: database disk image is malformed" }
+    for _ in 0..<2 {
+      clock.advance(by: .seconds(2))
+      #expect(await server.readiness.response().status == .serviceUnavailable)
+    }
+    #expect(logs.lines.filter { $0.contains("is damaged") }.count == 1)
+  }
+
   @Test func `writes once for many questions`() async throws {
     let disk = FullDisk()
     let server = try await SessionServer(
@@ -50,6 +66,8 @@ private final class FullDisk: StoreDecorator, Sendable {
   let base = MemoryRegistryStore()
   let isFull = Locked(false)
   let writes = Locked(0)
+  let found = Locked<String?>(nil)
+  var damage: String? { found.withLock { $0 } }
 
   static func mint() throws -> TokenMint {
     var random = SystemRandomNumberGenerator()
