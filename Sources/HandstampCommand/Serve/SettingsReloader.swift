@@ -48,8 +48,9 @@ struct SettingsReloader: Sendable {
       where !setting.facts.isReloaded && settings.values[setting]?.text != former.values[setting]?.text {
         logger.warning("A setting needs a restart", metadata: ["handstamp.setting": "\(setting.rawValue)"])
       }
+      let signing = try settings.signingKeyFile.keys()
       try await settings.apply(to: server, store: store, keys: keys)
-      await watch.replace(by: try settings.signingKeyFile.keys())
+      await watch.replace(by: signing)
       log.level = settings.logLevel
       current.withLock { $0 = settings }
       for warning in settings.warnings {

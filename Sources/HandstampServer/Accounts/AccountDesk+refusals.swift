@@ -55,7 +55,8 @@ extension AccountDesk {
       way: way, account: account, network: caller.client.address.map { "\($0.network)" })
     guard let count = refusals.count(refused, at: clock.now) else { return }
     do {
-      try await owned(caller).audit(
+      // By no owner: nothing was proved.
+      try await registry.acting(as: .server(from: caller.client.text)).audit(
         .signInRefused, account: account,
         details: #"{"way":"\#(way.rawValue)","reason":\#(JSONString.quoted(reason)),"count":"\#(count)"}"#,
         now: clock.now)

@@ -37,8 +37,8 @@ extension Response {
               try await source.run(&writer, watching: nil)
             }
           }
-        } catch is RegistryError {
-          logger.error(lost)
+        } catch let error as RegistryError {
+          logger.error(lost, metadata: ["handstamp.cause": "\(error)"])
         }
         try await writer.finish(nil)
       })

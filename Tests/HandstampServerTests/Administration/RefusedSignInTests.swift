@@ -36,7 +36,8 @@ import Testing
       for token in ["hsl1.nothing", "hsl1.k1." + String(repeating: "A", count: 43)] {
         let device = #"{"id":"d","name":"d","platform":"p"}"#
         let answer = try await test.client.post(
-          path, json: #"{"token":"\#(token)","new_password":"x long enough","password":"x long enough","device":\#(device)}"#)
+          path,
+          json: #"{"token":"\#(token)","new_password":"x long enough","password":"x long enough","device":\#(device)}"#)
         #expect(answer.status == 400)
       }
       let found = try await refusals(test)
