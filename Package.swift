@@ -173,6 +173,7 @@ let package = Package(
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
         + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
         + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient")
+        + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient")
         + products("NIOHTTPCompression", of: "swift-nio-extras", with: "AsyncHTTPClient"),
       swiftSettings: strict),
     .target(

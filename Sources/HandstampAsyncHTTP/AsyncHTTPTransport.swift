@@ -5,6 +5,7 @@ import HandstampSupport
 import NIOCore
 import NIOHTTPCompression
 import NIOHTTP1
+import NIOSSL
 
 /// A transport based on AsyncHTTPClient, without redirects, cookies, caching or proxies.
 ///
@@ -22,12 +23,15 @@ public final class AsyncHTTPTransport: Transport {
   /// Has a connection for every stream: streams stay open, and would leave none for requests.
   private let streams: Client
 
-  /// - Parameter connectTimeout: The time limit for connecting, 10 s by default. A request's own timeout applies as
-  ///   well.
-  public init(connectTimeout: Duration = .seconds(10)) {
-    kept = Client(connectTimeout: connectTimeout)
-    single = Client(connectTimeout: connectTimeout)
-    streams = Client(connectTimeout: connectTimeout, connectionsPerHost: .max)
+  /// - Parameters:
+  ///   - connectTimeout: The time limit for connecting, 10 s by default. A request's own timeout applies as well.
+  ///   - certificateAuthorities: A file in PEM with the authorities to trust instead of the system's. `nil` uses that of the
+  ///     environment variable `SSL_CERT_FILE`, if it is set.
+  public init(connectTimeout: Duration = .seconds(10), certificateAuthorities: String? = nil) {
+    let file = certificateAuthorities ?? ProcessEnvironment["SSL_CERT_FILE"]
+    kept = Client(connectTimeout, file)
+    single = Client(connectTimeout, file)
+    streams = Client(connectTimeout, file, connectionsPerHost: .max)
   }
 
   /// Closes all connections. Requests in flight and later requests fail.
@@ -76,11 +80,14 @@ private final class Client: Sendable {
   }
   private let state = Locked(State.idle)
   private let connectTimeout: Duration
+  private let certificateAuthorities: String?
   /// How many connections to one host there may be; `nil` for AsyncHTTPClient's own limit.
   private let connectionsPerHost: Int?
 
-  init(connectTimeout: Duration, connectionsPerHost: Int? = nil) {
-    (self.connectTimeout, self.connectionsPerHost) = (connectTimeout, connectionsPerHost)
+  init(_ connectTimeout: Duration, _ certificateAuthorities: String?, connectionsPerHost: Int? = nil) {
+    self.connectTimeout = connectTimeout
+    self.certificateAuthorities = certificateAuthorities
+    self.connectionsPerHost = connectionsPerHost
   }
 
   deinit {
@@ -117,6 +124,11 @@ private final class Client: Sendable {
       // Some servers compress without having been asked; what they sent must not be lost for that.
       decompression: .enabled(limit: .size(64 << 20)))
     configuration.connectionPool.retryConnectionEstablishment = false
+    if let certificateAuthorities {
+      var tls = TLSConfiguration.makeClientConfiguration()
+      tls.trustRoots = .file(certificateAuthorities)
+      configuration.tlsConfiguration = tls
+    }
     if let connectionsPerHost {
       configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsPerHost
     }

@@ -2,6 +2,7 @@
 import Foundation
 public import Handstamp
 public import HandstampCore
+import HandstampSupport
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -28,7 +29,7 @@ public struct WebSocketConnector: MessageConnector {
     let group = MultiThreadedEventLoopGroup.singleton
     let deadline = NIODeadline.now() + .nanoseconds(request.timeout.nanosecondsClamped)
     do {
-      let tls = address.isSecure ? try NIOSSLContext(configuration: .makeClientConfiguration()) : nil
+      let tls = address.isSecure ? try NIOSSLContext(configuration: WebSocketConnector.tls) : nil
       return try await ClientBootstrap(group: group)
         .connectTimeout(.nanoseconds(request.timeout.nanosecondsClamped))
         .connect(host: address.host, port: address.port) { channel in
@@ -38,6 +39,15 @@ public struct WebSocketConnector: MessageConnector {
     } catch {
       throw MessageRefusal(error)
     }
+  }
+}
+
+extension WebSocketConnector {
+  /// Trusts the authorities in the file that `SSL_CERT_FILE` names, or the system's.
+  private static var tls: TLSConfiguration {
+    var tls = TLSConfiguration.makeClientConfiguration()
+    if let file = ProcessEnvironment["SSL_CERT_FILE"] { tls.trustRoots = .file(file) }
+    return tls
   }
 }
 

@@ -5,17 +5,24 @@ import HandstampCore
 import HandstampAsyncHTTP
 #else
 import Handstamp
+import HandstampSupport
 #endif
 
 /// What the program sends its requests with: AsyncHTTPClient, or URLSession where the package is built without it.
 enum CommandTransport {
   static let shared = make()
 
-  static func make() -> any Transport {
+  /// - Parameter certificateAuthorities: a file in PEM with the authorities to trust; `nil` is that of `SSL_CERT_FILE`, or the
+  ///   system's.
+  static func make(certificateAuthorities: String? = nil) -> any Transport {
     #if AsyncHTTPClient
-    AsyncHTTPTransport()
+    return AsyncHTTPTransport(certificateAuthorities: certificateAuthorities)
     #else
-    URLSessionTransport()
+    // The one way to tell Foundation, outside of Apple's systems.
+    if let file = certificateAuthorities ?? ProcessEnvironment["SSL_CERT_FILE"] {
+      setenv("URLSessionCertificateAuthorityInfoFile", file, 1)
+    }
+    return URLSessionTransport()
     #endif
   }
 }

@@ -61,7 +61,7 @@ struct Serve: AsyncParsableCommand {
   @Option(help: ServeSetting.smtp.help) var smtp: String?
   @Option(help: ServeSetting.smtpUser.help) var smtpUser: String?
   @Option(help: ServeSetting.smtpPasswordFile.help) var smtpPasswordFile: String?
-  @Option(help: ServeSetting.smtpCertificates.help) var smtpCertificates: String?
+  @Option(help: ServeSetting.caCertificates.help) var caCertificates: String?
   @Option(help: ServeSetting.smtpCleartext.help) var smtpCleartext: String?
   @Option(help: ServeSetting.mailFrom.help) var mailFrom: String?
   @Option(help: ServeSetting.mailLink.help) var mailLink: String?
@@ -106,7 +106,7 @@ struct Serve: AsyncParsableCommand {
       .maxSessions: maxSessions, .reauthenticateAfter: reauthenticateAfter, .retention: retention, .signUp: signUp,
       .minimumPassword: minimumPassword,
       .breachedPasswords: breachedPasswords, .rateLimits: rateLimits, .mailFolder: mailFolder, .sendmail: sendmail,
-      .smtp: smtp, .smtpUser: smtpUser, .smtpPasswordFile: smtpPasswordFile, .smtpCertificates: smtpCertificates,
+      .smtp: smtp, .smtpUser: smtpUser, .smtpPasswordFile: smtpPasswordFile, .caCertificates: caCertificates,
       .smtpCleartext: smtpCleartext,
       .browserIdleLimit: browserIdleLimit, .guestIdleLimit: guestIdleLimit, .browserAbsoluteLimit: browserAbsoluteLimit,
       .webOrigins: webOrigins,
@@ -116,7 +116,8 @@ struct Serve: AsyncParsableCommand {
       .mailFrom: mailFrom, .mailLink: mailLink, .notices: notices, .devicesLink: devicesLink, .clients: clients,
       .appConfig: appConfig,
       .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,
-      .adminTokenFile: adminTokenFile, .auditRetention: auditRetention, .addressRetention: addressRetention, .auditToLog: auditToLog,
+      .adminTokenFile: adminTokenFile, .auditRetention: auditRetention, .addressRetention: addressRetention,
+      .auditToLog: auditToLog,
       .metricsAddress: metricsAddress, .shutdownDelay: shutdownDelay, .logLevel: logLevel,
     ].compactMapValues { $0 }
   }

@@ -34,7 +34,7 @@ enum ServeSetting: String, CaseIterable, Sendable {
   case smtpUser = "smtp-user"
   case smtpPassword = "smtp-password"
   case smtpPasswordFile = "smtp-password-file"
-  case smtpCertificates = "smtp-certificates"
+  case caCertificates = "ca-certificates"
   case smtpCleartext = "smtp-cleartext"
   case mailFrom = "mail-from"
   case mailLink = "mail-link"
@@ -267,10 +267,10 @@ extension ServeSetting {
       Facts(
         about: "file with the password at the mail server", fallback: "",
         hint: "use a file that only the server's user may read", isReloaded: true)
-    case .smtpCertificates:
+    case .caCertificates:
       Facts(
-        about: "authorities that the mail server's certificate may be of, in PEM", fallback: "the system's",
-        hint: "use a file in PEM", isReloaded: true)
+        about: "authorities of the certificates of mail server, clients and Apple, in PEM, instead of the system's",
+        fallback: "SSL_CERT_FILE, or the system's", hint: "use a file in PEM")
     case .smtpCleartext:
       Facts(
         about: "yes sends mails to the mail server without TLS", fallback: "no",

@@ -43,6 +43,7 @@ extension ServeSettings {
       reauthentication: reauthentication, limits: rateLimits,
       listener: ListenerOptions(tls: tls, allowsCleartext: allowsCleartext), trustedProxies: proxies,
       logger: logger, trustsClock: trustingClock)
+    configuration.mountPath = URLComponents(string: issuer)?.path ?? ""
     configuration.shutdownDelay = shutdownDelay
     configuration.transportSecurity = TransportSecurity(includesSubdomains: hstsSubdomains)
     configuration.logsAudit = logsAudit
@@ -66,7 +67,7 @@ extension ServeSettings {
     return try await ServeSettings.explained {
       try await SessionServer(
         configuration: configuration, registry: registry, keys: signing,
-        mailer: mailer, apple: apple, transport: CommandTransport.make())
+        mailer: mailer, apple: apple, transport: CommandTransport.make(certificateAuthorities: certificateAuthorities))
     }
   }
 
@@ -111,6 +112,8 @@ extension ServeSettings {
       case .accent: throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.accent.hint)
       case .file: throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.pages.hint)
       }
+    } catch let fault as MountPathFault {
+      throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.issuer.hint)
     } catch let fault as WebOriginFault {
       throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.webOrigins.hint)
     } catch let fault as PasskeyDomainFault {

@@ -39,6 +39,7 @@ struct ServeSettings: Sendable {
   let shutdownDelay: Duration
   let logLevel: Logger.Level
   let tls: TLSFiles?
+  let certificateAuthorities: String?
   let allowsCleartext: Bool
   let hstsSubdomains: Bool
   let logsAudit: Bool
@@ -57,6 +58,7 @@ struct ServeSettings: Sendable {
     host = try values.text(.host, or: "127.0.0.1") { !$0.isEmpty && !$0.contains("/") ? $0 : nil }
     port = try values.number(.port, in: 0...65_535) ?? 8080
     tls = try values.certificate()
+    certificateAuthorities = try values.certificateAuthorities()
     hstsSubdomains = try values.choice(.hstsSubdomains, of: ["yes": true, "no": false]) ?? false
     logsAudit = try values.choice(.auditToLog, of: ["yes": true, "no": false]) ?? true
     allowsCleartext = try values.choice(.allowCleartext, of: ["yes": true, "no": false]) ?? false

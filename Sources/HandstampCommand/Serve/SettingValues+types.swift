@@ -172,9 +172,15 @@ extension SettingValues {
     return MailFolder(path: folder ?? data + "/mail")
   }
 
+  /// The file of the authorities that the server trusts; `nil` trusts the system's.
+  func certificateAuthorities() throws(Refusal) -> String? {
+    try optional(.caCertificates, "a readable file") { access($0, R_OK) == 0 ? $0 : nil }
+      ?? ProcessEnvironment["SSL_CERT_FILE"]
+  }
+
   private func smtp() throws(Refusal) -> SMTPMailer? {
     let password = try secret(.smtpPassword)
-    let certificates = try optional(.smtpCertificates, "a readable file") { access($0, R_OK) == 0 ? $0 : nil }
+    let certificates = try certificateAuthorities()
     let allowsCleartext = try choice(.smtpCleartext, of: ["yes": true, "no": false]) ?? false
     guard let url = self[.smtp]?.text else {
       guard password == nil, self[.smtpUser] == nil else {
@@ -245,7 +251,7 @@ extension SettingValues {
     guard !ids.contains("") else { throw refusal(.appleClientID, "a list of app IDs") }
     return AppleSignIn(
       clientIDs: Set(ids), issuer: issuer ?? AppleSignIn.issuer, keysURL: keysURL ?? AppleSignIn.keysURL,
-      transport: CommandTransport.make())
+      transport: CommandTransport.make(certificateAuthorities: try certificateAuthorities()))
   }
 
   func keys() throws(Refusal) -> ServerKeys? {

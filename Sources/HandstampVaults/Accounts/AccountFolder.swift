@@ -2,10 +2,8 @@ public import HandstampCore
 
 #if canImport(Darwin)
 import Foundation
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
+#else
+import HandstampSupport
 #endif
 
 extension AccountID {
@@ -100,19 +98,15 @@ package struct ProgramFolder: Sendable, Hashable {
   #else
   private static var base: String? {
     // The XDG base directory specification requires relative paths to be ignored.
-    if let state = environment("XDG_STATE_HOME"), state.hasPrefix("/") { return state }
+    if let state = ProcessEnvironment["XDG_STATE_HOME"], state.hasPrefix("/") { return state }
     return homeFolder().map { "\($0)/.local/state" }
   }
   #endif
 }
 
 #if !canImport(Darwin)
-private func environment(_ name: String) -> String? {
-  getenv(name).map { String(cString: $0) }
-}
-
 private func homeFolder() -> String? {
-  if let home = environment("HOME"), home.hasPrefix("/") { return home }
+  if let home = ProcessEnvironment["HOME"], home.hasPrefix("/") { return home }
   var entry = passwd()
   var found: UnsafeMutablePointer<passwd>?
   var buffer = [CChar](repeating: 0, count: 16 << 10)
