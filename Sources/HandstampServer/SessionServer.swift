@@ -185,6 +185,8 @@ public struct SessionServer: Sendable {
       middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
     router.add(middleware: answers(as: .problem, allowed: allowed))
     addRoutes(to: router)
+    // Probes reach the server itself, below no path.
+    if !configuration.mountPath.isEmpty { readiness.addRoutes(to: router) }
     return router
   }
 }

@@ -18,8 +18,7 @@ struct DocumentsController: Sendable {
     // Below the issuer's path, unlike the metadata of RFC 8414 (OpenID Connect Discovery 1.0 section 4).
     routes.get("/.well-known/openid-configuration") { request, _ in metadata.response(to: request) }
     routes.get("/.well-known/jwks.json") { request, _ in keySet.response(to: request) }
-    routes.get("/health") { _, _ in Readiness.alive }
-    routes.get("/ready") { _, _ in await readiness.response() }
+    readiness.addRoutes(to: routes)
     routes.get("/v1/client-address", use: clientAddress)
   }
 

@@ -26,6 +26,11 @@ actor Readiness {
     self.logger = logger
   }
 
+  nonisolated func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/health") { _, _ in Readiness.alive }
+    routes.get("/ready") { [self] _, _ in await response() }
+  }
+
   /// `GET /health`: the process runs and answers.
   static var alive: Response { response("ok", .ok) }
 

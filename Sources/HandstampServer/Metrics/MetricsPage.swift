@@ -53,8 +53,7 @@ public struct MetricsPage: Service, CustomStringConvertible {
         status: .ok, headers: [.contentType: PrometheusMetrics.contentType, .cacheControl: "no-store"],
         body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
     }
-    router.get("/health") { _, _ in Readiness.alive }
-    router.get("/ready") { [server] _, _ in await server.readiness.response() }
+    server.readiness.addRoutes(to: router)
     // Its own words about starting and stopping are those of every service.
     var logger = server.configuration.logger
     logger.logLevel = .critical
