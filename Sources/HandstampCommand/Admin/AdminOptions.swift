@@ -86,21 +86,6 @@ struct AdminFolder {
   }
 }
 
-/// Who a file belongs to.
-private struct FileOwner {
-  var user: uid_t
-  var group: gid_t
-
-  /// - Parameter path: of the file itself; a link is not followed. `nil` if there is no such file.
-  init?(_ path: String) {
-    guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
-      let user = (facts[.ownerAccountID] as? NSNumber)?.uint32Value,
-      let group = (facts[.groupOwnerAccountID] as? NSNumber)?.uint32Value
-    else { return nil }
-    (self.user, self.group) = (user, group)
-  }
-}
-
 /// The open database of a server's folder.
 struct AdminStore {
   let store: any ServerStore

@@ -17,7 +17,14 @@ struct Home: Sendable, Hashable {
   ///
   /// Also reads where the key is kept, so that a process asks for it only once.
   static func current(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(Refusal) -> Home {
-    try found(environment).withNotedKey
+    let home = try found(environment)
+    // Its files would lock out the user whose home it is.
+    if geteuid() == 0, let owner = FileOwner.ofFolder(home.path), owner.user != 0 {
+      throw Refusal(
+        .usage, "root in the folder of another user: \(home.path)",
+        hint: "run it as that user: sudo -u \(owner.name) handstamp, or set HANDSTAMP_HOME to a folder of root's")
+    }
+    return home.withNotedKey
   }
 
   /// The same folder, with the key that its note names now.
