@@ -41,6 +41,7 @@ struct Gate: AsyncParsableCommand {
   @Option(help: GateSetting.leeway.help) var leeway: String?
   @Option(help: GateSetting.firstPartyClients.help) var firstPartyClients: String?
   @Option(help: GateSetting.requireProofs.help) var requireProofs: String?
+  @Option(help: GateSetting.passPreflights.help) var passPreflights: String?
   @Option(help: GateSetting.logLevel.help) var logLevel: String?
 
   private var flags: [GateSetting: String] {
@@ -48,7 +49,7 @@ struct Gate: AsyncParsableCommand {
       .issuer: issuer, .audience: audience, .listen: listen, .publicURL: publicURL, .headers: headers, .keys: keys,
       .feed: feed, .clientID: clientID, .clientSecretFile: clientSecretFile, .whenLost: whenLost,
       .algorithms: algorithms, .leeway: leeway, .firstPartyClients: firstPartyClients, .requireProofs: requireProofs,
-      .logLevel: logLevel,
+      .passPreflights: passPreflights, .logLevel: logLevel,
     ].compactMapValues { $0 }
   }
 
@@ -73,7 +74,9 @@ struct Gate: AsyncParsableCommand {
     var quiet = logger
     quiet.logLevel = max(.warning, settings.logLevel)
     let app = Application(
-      responder: GateResponder(verifier: verifier, publicURL: settings.publicURL, headers: settings.headers),
+      responder: GateResponder(
+        verifier: verifier, publicURL: settings.publicURL, headers: settings.headers,
+        passesPreflights: settings.passesPreflights),
       server: .sturdyHTTP1(configuration: .init(idleTimeout: .seconds(120))),
       configuration: ApplicationConfiguration(address: address),
       onServerRunning: { channel in

@@ -20,6 +20,7 @@ struct GateResponder: HTTPResponder {
   let verifier: TokenVerifier
   let publicURL: String
   let headers: GateSettings.Headers
+  let passesPreflights: Bool
 
   @concurrent func respond(to request: Hummingbird.Request, context: BasicRequestContext) async throws -> Response {
     switch request.uri.path {
@@ -40,6 +41,7 @@ struct GateResponder: HTTPResponder {
         .internalServerError, "internal", "The gate is not set up correctly",
         detail: "The proxy must send \(headers.uri) and \(headers.method).")
     }
+    if passesPreflights, GateResponder.isPreflight(request, method) { return admission(nil) }
     let scopes = request.uri.queryParameters.getAll("scope").flatMap { $0.split(separator: " ").map(String.init) }
     let access = AccessRequest(
       method: method, url: publicURL + path, authorization: request.headers[values: .authorization],
@@ -59,13 +61,20 @@ struct GateResponder: HTTPResponder {
   }
 
   /// All fields are there in any case, so that a proxy that copies them replaces what a client may have sent.
-  private func admission(_ identity: TokenIdentity) -> Response {
+  ///
+  /// - Parameter identity: `nil` leaves all of them empty.
+  private func admission(_ identity: TokenIdentity?) -> Response {
     var fields: HTTPFields = [.cacheControl: "no-store"]
-    fields[.subject] = GateResponder.escaped(identity.subject)
-    fields[.session] = GateResponder.escaped(identity.sessionID ?? "")
-    fields[.client] = GateResponder.escaped(identity.clientID)
-    fields[.scopes] = identity.scopes.map(GateResponder.escaped).joined(separator: " ")
+    fields[.subject] = GateResponder.escaped(identity?.subject ?? "")
+    fields[.session] = GateResponder.escaped(identity?.sessionID ?? "")
+    fields[.client] = GateResponder.escaped(identity?.clientID ?? "")
+    fields[.scopes] = (identity?.scopes ?? []).map(GateResponder.escaped).joined(separator: " ")
     return Response(status: .ok, headers: fields)
+  }
+
+  /// Whether a browser asks if a page of another origin may make a request (Fetch Standard section 3.2.2). It never has a token.
+  private static func isPreflight(_ request: Hummingbird.Request, _ method: String) -> Bool {
+    method == "OPTIONS" && request.headers[.origin] != nil && request.headers[.accessControlRequestMethod] != nil
   }
 
   private func health() -> Response {

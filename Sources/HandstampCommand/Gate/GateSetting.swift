@@ -16,6 +16,7 @@ enum GateSetting: String, CaseIterable, Sendable {
   case algorithms, leeway
   case firstPartyClients = "first-party-clients"
   case requireProofs = "require-proofs"
+  case passPreflights = "pass-preflights"
   case logLevel = "log-level"
 
   static let prefix = "HANDSTAMP_GATE_"
@@ -45,6 +46,8 @@ enum GateSetting: String, CaseIterable, Sendable {
     case .leeway: "how far the clocks may differ, at most 5m (default: 10s)"
     case .firstPartyClients: "clients whose tokens need no scope, separated by commas (default: none)"
     case .requireProofs: "whether tokens that are bound to no key are refused, yes or no (default: no)"
+    case .passPreflights:
+      "whether a browser's question before a request of another origin (CORS) is passed on without a token, yes or no (default: no)"
     case .logLevel: "least level of log lines (default: info)"
     }
   }
@@ -58,7 +61,7 @@ enum GateSetting: String, CaseIterable, Sendable {
     case .publicURL: "use the URL that clients call, such as https://api.example.org"
     case .headers: "use original with nginx, forwarded with Caddy and Traefik"
     case .keys: "use an https URL, or metadata"
-    case .feed, .requireProofs: "use yes or no"
+    case .feed, .requireProofs, .passPreflights: "use yes or no"
     case .clientID: "name a client of the server with \"introspects\": true, or use --feed no"
     case .clientSecret, .clientSecretFile: "use --client-secret-file, or HANDSTAMP_GATE_CLIENT_SECRET"
     case .whenLost: "use refuse, introspect, go-on:5m or go-on:5m,introspect"

@@ -27,6 +27,7 @@ struct GateSettings: Sendable {
   let address: Address
   let publicURL: String
   let headers: Headers
+  let passesPreflights: Bool
   let logLevel: Logger.Level
   private(set) var verifier: VerifierConfiguration
 
@@ -46,6 +47,7 @@ struct GateSettings: Sendable {
     publicURL = url
     guard let headers = Headers(rawValue: try values.required(.headers)) else { throw values.refusal(.headers) }
     self.headers = headers
+    passesPreflights = try values.read(.passPreflights) { GateSettings.isYes($0) } ?? false
     logLevel = try values.read(.logLevel) { Logger.Level(rawValue: $0) } ?? .info
     var configuration = VerifierConfiguration(
       issuer: issuer, audiences: Set(try values.read(.audience) { GateSettings.list($0) } ?? [issuer]))
