@@ -14,6 +14,8 @@ final class Connection: ChannelInboundHandler, RemovableChannelHandler, @uncheck
   weak var exchanges: ExchangeHandler?
   /// Whether HTTP/2 is spoken: bytes between two requests are then no beginning of another.
   var isMultiplexed = false
+  /// Bytes of requests of HTTP/2 that have arrived, see ``FrameBudget``.
+  var useful = 0
   /// Whether the request that is answered is the last one.
   private(set) var isDraining = false
   private(set) var isAborting = false

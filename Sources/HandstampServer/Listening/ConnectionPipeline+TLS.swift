@@ -40,6 +40,7 @@ extension ConnectionPipeline {
     let manager = NIOHTTP2ServerConnectionManagementHandler(
       eventLoop: channel.eventLoop,
       configuration: .init(maxIdleTime: nil, maxAge: nil, maxGraceTime: nil, keepalive: nil))
+    try pipeline.addHandler(FrameBudget(connection, host))
     try pipeline.addHandler(
       NIOHTTP2Handler(
         mode: .server, eventLoop: channel.eventLoop, connectionConfiguration: settings, streamConfiguration: streams,
@@ -57,6 +58,43 @@ extension ConnectionPipeline {
 
   /// Whether an error is one of HTTP, and not of TLS.
   static func isHTTP(_ error: any Error) -> Bool { !(error is NIOSSLError) && !(error is BoringSSLError) }
+}
+
+/// Closes a connection of HTTP/2 whose client sends much that is part of no request, such as frames that grant room for answers, or of
+/// unknown kinds: they cost it nothing, and keep an event loop busy.
+private final class FrameBudget: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  typealias InboundOut = ByteBuffer
+
+  /// In bytes: as much as an honest client sends beside many answers that it reads at once.
+  private static let most = 256 << 10
+  /// In bytes per second: some thousand frames, as a client sends that reads 50 MB a second.
+  private static let rate: Int64 = 16 << 10
+
+  private let connection: Connection
+  private let host: ExchangeHost
+  private var left = FrameBudget.most
+  private var filledAt = NIODeadline.now()
+
+  init(_ connection: Connection, _ host: ExchangeHost) {
+    self.connection = connection
+    self.host = host
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    let now = NIODeadline.now()
+    let earned = min((now - filledAt).nanoseconds / 1000 * FrameBudget.rate / 1_000_000, Int64(FrameBudget.most))
+    // Less than a byte is earned later.
+    if earned > 0 { filledAt = now }
+    left = min(left + Int(earned) + connection.useful, FrameBudget.most) - unwrapInboundIn(data).readableBytes
+    connection.useful = 0
+    guard left >= 0 else {
+      host.metrics.update { $0.idleFrames += 1 }
+      host.log.note(.idleFrames)
+      return context.close(promise: nil)
+    }
+    context.fireChannelRead(data)
+  }
 }
 
 /// Closes a connection of HTTP/2 whose client violates the protocol.

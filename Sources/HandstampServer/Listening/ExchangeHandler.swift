@@ -94,7 +94,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     let part = unwrapInboundIn(data)
     switch part {
     case .head: isRequestOpen = true
-    case .body: break
+    case .body(let bytes): if isStream { connection.useful += bytes.readableBytes }
     case .end:
       isRequestOpen = false
       connection.requestArrived()
@@ -152,6 +152,12 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     isCounted = true
     connection.requestBegan()
     bodyBegan = .now()
+    var request = request
+    if isStream {
+      connection.useful += request.headerFields.reduce(128) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count }
+      // Browsers send each cookie in a field of its own (RFC 9113 section 8.2.3).
+      if let cookies = request.headerFields[.cookie] { request.headerFields[.cookie] = cookies }
+    }
     // HTTP/1.1 is limited while it is parsed.
     guard request.headerFields.count <= host.options.headFields else { return refuse(.headTooLarge) }
     guard !isStream || ExchangeHandler.isWellFormed(request) else { return refuse(.notHTTP) }

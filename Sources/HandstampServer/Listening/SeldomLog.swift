@@ -11,6 +11,7 @@ final class SeldomLog: Sendable {
     case closedIdle = "Idle connection closed for a new one"
     case acceptFailed = "Accepting connections failed"
     case slowRequest = "Slow request ended"
+    case idleFrames = "Connection of a client that sends much beside its requests closed"
     case slowReader = "Connection of a client that accepts no data closed"
   }
 

@@ -84,6 +84,9 @@ struct PublishedMetric: Sendable {
       $0.refusedConnections
     },
     PublishedMetric("accept_failures_total", "Failures to accept a connection.") { $0.acceptFailures },
+    PublishedMetric("idle_frames_total", "Connections closed because much came that was part of no request.") {
+      $0.idleFrames
+    },
     PublishedMetric("slow_requests_total", "Requests that took too long to arrive.") { $0.slowRequests },
     PublishedMetric("slow_readers_total", "Connections closed because the client accepted no answer.") {
       $0.slowReaders

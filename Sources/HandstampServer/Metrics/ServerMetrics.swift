@@ -85,6 +85,8 @@ public final class ServerMetrics: Sendable {
     public var acceptFailures = 0
     /// Requests that took too long to arrive.
     public var slowRequests = 0
+    /// Connections of HTTP/2 that were closed because of what came beside their requests.
+    public var idleFrames = 0
     /// Connections closed because the client did not accept an answer.
     public var slowReaders = 0
     /// Certificates loaded while the server ran.

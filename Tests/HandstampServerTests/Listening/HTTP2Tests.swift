@@ -89,6 +89,33 @@ private enum Frame {
     }
   }
 
+  /// Browsers send each cookie in a field of its own.
+  @Test func `counts the cookies as one header field`() async throws {
+    try await serve { (test, _) async throws -> Void in
+      func literal(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + Array(text.utf8) }
+      // GET, https, /health, an authority; then cookies, literal fields without indexing (32 in RFC 7541 appendix A).
+      var fields: [UInt8] = [0x82, 0x87, 0x04] + literal("/health") + [0x01] + literal("a")
+      for number in 0..<150 { fields += [0x0F, 32 - 15] + literal("c\(number)=\(number)") }
+      let frames = try await exchange(Frame.frame(1, flags: 5, stream: 1, fields), test) {
+        $0.contains { $0.type == 1 && $0.stream == 1 }
+      }
+      #expect(frames.first { $0.type == 1 }?.payload.first == 0x88, "200")
+    }
+  }
+
+  /// Each frame costs its sender nothing, and keeps the event loop of other connections busy.
+  @Test(arguments: [(8, [0, 0, 0, 1]), (0x42, [])] as [(UInt8, [UInt8])])
+  func `ends a connection that is flooded with frames of no request`(type: UInt8, payload: [UInt8]) async throws {
+    try await serve { (test, folder) async throws -> Void in
+      let flood = (0..<60_000).flatMap { _ in Frame.frame(type, flags: 0, stream: 0, payload) }
+      _ = try? await exchange(Frame.request(1) + flood, test) { _ in false }
+      #expect(await eventually { test.metrics.openConnections == 0 })
+      #expect(test.metrics.idleFrames == 1)
+      #expect(test.logs.entries.contains { $0.message.hasPrefix("Connection of a client that sends much") })
+      #expect(try await curl([test.running.url + "/health"], folder) == "2 200")
+    }
+  }
+
   @Test func `ends a connection whose client takes its requests back as soon as it makes them`() async throws {
     try await serve { (test, _) async throws -> Void in
       var flood: [UInt8] = []
