@@ -122,6 +122,8 @@ struct StatusReport: Document {
   /// What protects a refresh whose response is lost: `rotation_key`, `overlap`, `not_rotated`, `predecessor` or `none`; `unknown` if
   /// the server has not shown it and the user has not said it.
   var repeats: String?
+  /// Whether the server can be told of a sign-out.
+  var revocable: Bool?
   var pendingEnds = 0
   /// Whether `HANDSTAMP_TOKEN` takes the place of the session's token.
   var environmentToken: Bool
@@ -151,6 +153,7 @@ struct StatusReport: Document {
       signedInAt = session.startedAt.wall.description
       signedInAtEpoch = session.startedAt.wall.seconds
       refreshable = session.refresh != nil
+      revocable = session.revocation != nil
       if session.isOver(at: now) { (state, reason) = (.signedOut, EndReason.expired.rawValue) }
       if let account, session.refresh != nil { repeats = StatusReport.repeats(of: session, account, in: home) }
       if let account, let note = home.refusedRefresh(of: account.id, session: session.id) { show(note, now: now) }
@@ -217,7 +220,7 @@ struct StatusReport: Document {
   private enum CodingKeys: String, CodingKey {
     case schemaVersion, home, server, name, tag, folder, state, reason, account, session, signedInAt, signedInAtEpoch,
       accessToken,
-      refreshable, refreshFailure, repeats, pendingEnds, environmentToken, verified
+      refreshable, refreshFailure, repeats, revocable, pendingEnds, environmentToken, verified
   }
 
   /// Adds what keeps a session from being read, and the hint that fixes it. A stored session that cannot be read takes
@@ -315,6 +318,10 @@ struct StatusReport: Document {
     }
     if let refusal { rows.append(["refresh", refusal]) }
     if let repeats { rows.append(["lost responses", StatusReport.words[repeats] ?? repeats]) }
+    if revocable == false {
+      let end = refreshable == true ? "it expires" : accessToken?.expiresAt ?? "it expires"
+      rows.append(["a sign-out", "cannot be told to the server, where the session stays valid until \(end)"])
+    }
     if let verified { rows.append(["the server", verified ? "accepts it" : "does not accept it"]) }
     if environmentToken { rows.append(["note", "HANDSTAMP_TOKEN is set, and its token is used instead"]) }
     rows.append(["home", home])

@@ -108,6 +108,12 @@ extension Examination {
           "vault", "no refresh token", account: name,
           hint: "sign in again when the access token expires: handstamp login"))
     }
+    if session.revocation == nil {
+      add(
+        .note(
+          "vault", "the server cannot be told of a sign-out: the session then stays valid there until it expires",
+          account: name, hint: "end it on your account page there"))
+    }
     if session.pendingKey != nil {
       add(
         .note(
