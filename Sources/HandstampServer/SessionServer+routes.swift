@@ -15,18 +15,30 @@ extension SessionServer {
       serverMetadata.response(to: request)
     }
     let mounted = router.group(RouterPath(configuration.mountPath))
-    let api = mounted.group()
-    if !webOrigins.allowed.isEmpty {
-      let crossOrigin = CrossOriginMiddleware<Context>(origins: webOrigins)
-      api.add(middleware: crossOrigin)
-      // One for each path: routers look for a path first, and then for a method.
-      for path in Set(APIOperation.all(for: configuration).map(\.path)) where path.hasPrefix("/v1/") {
-        api.on(RouterPath(path), method: .options) { _, _ in CrossOriginMiddleware<Context>.preflight }
-      }
-    }
+    let (api, oauth) = (mounted.group(), mounted.group())
+    let paths = Set(APIOperation.all(for: configuration).map(\.path))
+    admit(webOrigins.allowed, withCookie: true, at: paths.filter { $0.hasPrefix("/v1/") }, to: api)
+    let forClients = ["token", "revoke", "userinfo", "par", "device_authorization"].map { "/oauth/" + $0 }
+    // The pages of clients have tokens.
+    let origins = Set(configuration.clients.flatMap(\.webOrigins))
+    admit(origins, withCookie: false, at: paths.intersection(forClients), to: oauth)
     addAPI(to: api.add(middleware: answers(as: .problem)))
-    addOAuthRoutes(to: mounted.group().add(middleware: answers(as: .oauth)))
+    UserInfoController(registry: registry, authenticator: authenticator, bodyLimit: configuration.bodyLimit)
+      .addRoutes(to: oauth.group().add(middleware: answers(as: .problem)))
+    addOAuthRoutes(to: oauth.group().add(middleware: answers(as: .oauth)))
     addPages(to: mounted.group().add(middleware: answers(as: .page)))
+  }
+
+  /// Lets pages of other origins read the answers of routes, if there are any such origins.
+  private func admit<Context: SessionRequestContext>(
+    _ origins: Set<String>, withCookie: Bool, at paths: Set<String>, to routes: RouterGroup<Context>
+  ) {
+    guard !origins.isEmpty else { return }
+    routes.add(middleware: CrossOriginMiddleware<Context>(origins: origins, allowsCookie: withCookie))
+    // One for each path: routers look for a path first, and then for a method.
+    for path in paths {
+      routes.on(RouterPath(path), method: .options) { _, _ in CrossOriginMiddleware<Context>.preflight }
+    }
   }
 
   /// Returns a group of an app's own routes that require a session: their context has the account, the session and the scopes.
@@ -70,7 +82,6 @@ extension SessionServer {
       administrators: configuration.administrators, administration: { administration(by: $0) },
       clients: configuration.clients, limits: limits, errors: errors, bodyLimit: limit
     ).addRoutes(to: api)
-    UserInfoController(registry: registry, authenticator: authenticator).addRoutes(to: api)
     EventsController(
       registry: registry, authenticator: authenticator, journal: journal, clock: clock,
       heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife,

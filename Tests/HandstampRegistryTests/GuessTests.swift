@@ -37,7 +37,7 @@ import Testing
     #expect(try await guesses(in: .seconds(30 * 86_400), from: start, registry) == 100 + 29 * 10)
   }
 
-  /// A guess at each of very many addresses leaves rows that do not pile up; and whoever waits for the end of a row gains nothing.
+  /// A guess at each of very many addresses leaves rows that do not pile up, and waiting for the end of a row gains nothing.
   @Test(arguments: [1, 9, 10, 50, 99, 100]) func `are forgotten after as long as ten a day would have taken`(
     times: Int
   ) async throws {

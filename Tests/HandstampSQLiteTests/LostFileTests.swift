@@ -62,7 +62,7 @@ import Testing
     try restored.close()
   }
 
-  /// Only what is damaged fails; the rest goes on, and the store says that somebody has to look.
+  /// Only what is damaged fails; the rest goes on, and the store says what is damaged.
   @Test(arguments: ["account", "session"]) func `in part is reported once a request has met the damage`(
     table: String
   ) async throws {

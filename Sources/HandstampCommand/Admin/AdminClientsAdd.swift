@@ -26,7 +26,16 @@ extension AdminClients {
       String?
     @Option(name: .customLong("post-logout-redirect-uri"), help: "where browsers go after a sign-out; may be repeated")
     var postLogoutURIs: [String] = []
-    @Option(help: "algorithm of its ID tokens: ES256 or RS256") var idTokenAlg = "ES256"
+    @Option(help: "algorithm of its ID tokens: RS256 or ES256 (default: RS256)") var idTokenAlg: String?
+    @Option(name: .customLong("web-origin"), help: "origin of its pages, which may read tokens; may be repeated")
+    var webOrigins: [String] = []
+    @Option(
+      name: .customLong("for"), help: "set what a program needs, such as streamlit; see the end of docs/openid.md")
+    var program: String?
+    @Flag(name: .customLong("without-pkce"), help: "for a client that has no PKCE: a nonce is asked for instead")
+    var withoutPKCE = false
+    @Flag(name: .customLong("without-nonce"), help: "with --without-pkce, for a client that has no nonce either")
+    var withoutNonce = false
     @Flag(help: "no secret: an app or a command that its users have") var isPublic = false
     @Flag(help: "sign in on another device, with a code") var device = false
 
@@ -40,15 +49,18 @@ extension AdminClients {
     func run() async throws {
       let path = try file.path()
       let isThere = FileManager.default.fileExists(atPath: path)
-      let known = isThere ? try file.read() : []
-      guard !known.contains(where: { $0.id == id }) else {
+      let others = isThere ? try file.read() : []
+      guard !others.contains(where: { $0.id == id }) else {
         throw Refusal(
           .usage, "\(path) has a client \(id) already", hint: "choose another ID, or edit the file")
       }
+      let known = try program.map { name throws(Refusal) in try KnownClient.named(name) }
+      let isPublic = self.isPublic || known?.isPublic == true
+      let scopes = self.scopes + (known?.scopes ?? []).filter { !self.scopes.contains($0) }
       var random = SystemRandomNumberGenerator()
       let secret =
         isPublic ? nil : Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) })
-      let entry = entry(secret: secret)
+      let entry = try entry(secret: secret, scopes, known)
       // As the server will read it.
       try ClientFile.check(entry, of: path)
       try file.change { $0.append(entry) }
@@ -61,10 +73,24 @@ extension AdminClients {
       if isPublic, scopes.contains("openid"), !scopes.contains("offline_access"), !redirectURIs.isEmpty {
         Terminal.say("its sessions end with the browser's; for an app or a command, add --scope offline_access")
       }
+      if let known { Terminal.say(known.words) }
+      if entry["codeProtection"] as? String == ConfiguredClient.CodeProtection.none.rawValue {
+        Terminal.say("its secret alone protects a code that is taken from the browser")
+      }
       Terminal.say("a running server knows the client after: kill -HUP PID")
     }
 
-    private func entry(secret: String?) -> [String: Any] {
+    private func protection(_ scopes: [String], _ known: KnownClient?) throws(Refusal)
+      -> ConfiguredClient.CodeProtection
+    {
+      guard withoutPKCE || !withoutNonce else {
+        throw Refusal(.usage, "--without-nonce is for clients without PKCE", hint: "add --without-pkce")
+      }
+      guard withoutPKCE else { return known?.protection ?? .pkce }
+      return withoutNonce || !scopes.contains("openid") ? .none : .nonce
+    }
+
+    private func entry(secret: String?, _ scopes: [String], _ known: KnownClient?) throws(Refusal) -> [String: Any] {
       var entry: [String: Any] = [
         "id": id, "redirectURIs": redirectURIs, "scopes": scopes,
         "flows": (redirectURIs.isEmpty ? [] : ["authorization_code"]) + (device ? ["device_code"] : []),
@@ -76,7 +102,12 @@ extension AdminClients {
       }
       entry["backChannelLogoutURI"] = logoutURI
       if !postLogoutURIs.isEmpty { entry["postLogoutRedirectURIs"] = postLogoutURIs }
-      if idTokenAlg != "ES256" { entry["idTokenSigningAlg"] = idTokenAlg }
+      // What clients expect that say nothing else (OpenID Connect Dynamic Client Registration 1.0 section 2).
+      if scopes.contains("openid") { entry["idTokenSigningAlg"] = idTokenAlg ?? "RS256" }
+      if known?.isPublic == true { entry["claimsInIDTokens"] = true }
+      let protection = try protection(scopes, known)
+      if protection != .pkce { entry["codeProtection"] = protection.rawValue }
+      if !webOrigins.isEmpty { entry["webOrigins"] = webOrigins }
       return entry
     }
   }

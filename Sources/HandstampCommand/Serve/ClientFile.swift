@@ -24,11 +24,14 @@ enum ClientFile {
     var postLogoutRedirectURIs: [String]?
     /// In seconds.
     var refreshOverlap: Int?
+    var codeProtection: ConfiguredClient.CodeProtection?
+    var claimsInIDTokens: Bool?
+    var webOrigins: [String]?
 
     static let names: Set<String> = [
       "id", "name", "secretSHA256", "redirectURIs", "flows", "scopes", "audiences", "firstParty", "introspects",
       "accessTokenSigningAlg", "idTokenSigningAlg", "backChannelLogoutURI", "postLogoutRedirectURIs",
-      "refreshOverlap",
+      "refreshOverlap", "codeProtection", "claimsInIDTokens", "webOrigins",
     ]
   }
 
@@ -67,7 +70,9 @@ enum ClientFile {
             accessTokenSigning: entry.accessTokenSigningAlg ?? .es256,
             idTokenSigning: entry.idTokenSigningAlg ?? .es256, backChannelLogoutURI: entry.backChannelLogoutURI,
             postLogoutRedirectURIs: entry.postLogoutRedirectURIs ?? [],
-            refreshOverlap: entry.refreshOverlap.map { .seconds($0) } ?? RefreshTerms.overlap))
+            refreshOverlap: entry.refreshOverlap.map { .seconds($0) } ?? RefreshTerms.overlap,
+            codeProtection: entry.codeProtection ?? .pkce, hasClaimsInIDTokens: entry.claimsInIDTokens,
+            webOrigins: entry.webOrigins ?? []))
       } catch {
         throw refuse(error.words)
       }
@@ -101,6 +106,9 @@ extension ClientFault {
     case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
     case .badOverlap(let id): "client \(id): refreshOverlap is not a number of seconds from 0 to 86400"
     case .noOpenID(let id): "client \(id): backChannelLogoutURI needs the scope openid"
+    case .noPKCE(let id): "client \(id): without a secretSHA256, codeProtection has to be pkce"
+    case .noNonce(let id): "client \(id): codeProtection nonce needs the scope openid"
+    case .badOrigin(let id, let text): "client \(id): not the https origin of a web application: \(text)"
     case .noTransport(let id): "client \(id): backChannelLogoutURI needs a transport"
     case .noSigningKey(let id): "client \(id): RS256 needs an RSA key, and the signing key file has none"
     case .twice(let id): "duplicate client \(id)"

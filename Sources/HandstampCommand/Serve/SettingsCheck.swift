@@ -110,6 +110,10 @@ extension ServeSettings {
       warnings.append(
         "the password in --database is visible to every user of this machine: use HANDSTAMP_SERVE_DATABASE")
     }
+    for client in clients where client.codeProtection == .none {
+      warnings.append(
+        "client \(client.id) has neither PKCE nor a nonce: its secret alone protects a code that is taken")
+    }
     for setting in [ServeSetting.keysFile, .adminTokenFile, .smtpPasswordFile, .tlsKey] {
       guard let path = values[setting]?.text,
         let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int, mode & 0o004 != 0

@@ -30,7 +30,7 @@ public struct GuessCount: Sendable, Hashable {
     return passed < GuessCount.pause ? GuessCount.pause - passed : nil
   }
 
-  /// How long after the last attempt the count is kept: as long as ``free`` a day would have taken. So forgetting gives nobody more
+  /// How long after the last attempt the count is kept: as long as ``free`` a day would have taken. So forgetting gives no more
   /// attempts than there are after ``most``, and a guess at each of many addresses leaves no row for longer.
   public var memory: Duration { GuessCount.rest / GuessCount.free * count }
 

@@ -13,8 +13,8 @@ public struct CodeGrant: Sendable, Hashable {
   /// The name shown in the list of sessions.
   public var clientName: String
   public var redirectURI: String
-  /// The PKCE challenge. Only `S256` is supported (RFC 7636).
-  public var challenge: String
+  /// The PKCE challenge. Only `S256` is supported (RFC 7636). `nil` for a client without PKCE.
+  public var challenge: String?
   public var scope: String
   public var audience: String?
   /// The APIs that tokens may be for: that one, or, if the request names none, all that the client may request later.
@@ -35,7 +35,7 @@ public struct CodeGrant: Sendable, Hashable {
   var redeemableUntil: UnixTime?
 
   public init(
-    client: String, clientName: String, redirectURI: String, challenge: String, scope: String, audience: String? = nil,
+    client: String, clientName: String, redirectURI: String, challenge: String?, scope: String, audience: String? = nil,
     thumbprint: String? = nil, nonce: String? = nil
   ) {
     self.client = client
@@ -66,9 +66,11 @@ public struct CodeGrant: Sendable, Hashable {
   func fits(_ claim: CodeClaim) -> Bool {
     guard client == claim.client, redirectURI == claim.redirectURI, thumbprint == nil || thumbprint == claim.thumbprint
     else { return false }
+    // A verifier without a challenge: the challenge was taken out of the request (RFC 9700 section 2.1.1).
+    guard let challenge, let verifier = claim.verifier else { return challenge == nil && claim.verifier == nil }
     // RFC 7636 section 4.1.
-    guard (43...128).contains(claim.verifier.count) else { return false }
-    let hash = claim.verifier.withExposedBytes { bytes in
+    guard (43...128).contains(verifier.count) else { return false }
+    let hash = verifier.withExposedBytes { bytes in
       var hash = SHA256()
       hash.update(bufferPointer: bytes)
       return Array(hash.finalize())
@@ -81,16 +83,16 @@ public struct CodeGrant: Sendable, Hashable {
 public struct CodeClaim: Sendable, Hashable {
   public var client: String
   public var redirectURI: String
-  public var verifier: Secret
+  /// `nil` if the client sends none.
+  public var verifier: Secret?
   /// The thumbprint of the key of the request's DPoP proof. The session's tokens are bound to that key.
   public var thumbprint: String?
   /// The client's key for this request: a repeat with the same one, and the same in everything else, is the same use of the code.
   public var key: RotationKey?
 
   public init(
-    client: String, redirectURI: String, verifier: Secret, thumbprint: String? = nil, key: RotationKey? = nil
+    client: String, redirectURI: String, verifier: Secret?, thumbprint: String? = nil, key: RotationKey? = nil
   ) {
-    self.key = key
     self.client = client
     self.redirectURI = redirectURI
     self.verifier = verifier

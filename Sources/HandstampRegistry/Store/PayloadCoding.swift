@@ -42,10 +42,10 @@ extension CodeGrant: StoredPayload {
 
   package init?(fields: [String: String]) {
     guard let client = fields["client"], let name = fields["name"], let redirect = fields["redirect"],
-      let challenge = fields["challenge"], let scope = fields["scope"]
+      let scope = fields["scope"]
     else { return nil }
     self.init(
-      client: client, clientName: name, redirectURI: redirect, challenge: challenge, scope: scope,
+      client: client, clientName: name, redirectURI: redirect, challenge: fields["challenge"], scope: scope,
       audience: fields["audience"], thumbprint: fields["thumbprint"], nonce: fields["nonce"])
     authenticatedAt = fields.time("authenticated")
     browser = fields["browser"].map { DeviceID($0) }

@@ -37,19 +37,21 @@ public struct WebOriginFault: Error, Sendable, Hashable, CustomStringConvertible
   public var description: String { "\(text) is not the https origin of a web application" }
 }
 
-/// Lets pages of allowed origins read the answers of the JSON API (CORS, Fetch Standard section 3.2). Other origins get no field, so
-/// that browsers keep the answers from them.
+/// Lets pages of some origins read answers (CORS, Fetch Standard section 3.2). Others get no field, so that browsers keep the answers from
+/// them.
 struct CrossOriginMiddleware<Context: RequestContext>: RouterMiddleware {
-  let origins: WebOrigins
+  let origins: Set<String>
+  /// Whether their requests may use the cookie.
+  let allowsCookie: Bool
 
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
     var response = try await next(request, context)
     response.headers.append(HTTPField(name: .vary, value: "Origin"))
-    guard let origin = request.headers[.origin], origins.allowed.contains(origin) else { return response }
+    guard let origin = request.headers[.origin], origins.contains(origin) else { return response }
     response.headers[.accessControlAllowOrigin] = origin
-    response.headers[.accessControlAllowCredentials] = "true"
+    if allowsCookie { response.headers[.accessControlAllowCredentials] = "true" }
     response.headers[.accessControlExposeHeaders] = "Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate"
     return response
   }

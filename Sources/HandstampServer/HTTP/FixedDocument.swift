@@ -20,7 +20,8 @@ struct FixedDocument: Sendable {
 
   /// Returns 200 with the document, or 304 if the client already has it (RFC 9110 section 13.1.2).
   func response(to request: Request) -> Response {
-    var headers: HTTPFields = [.eTag: entityTag, .cacheControl: cacheControl]
+    // Public, so that the pages of any application may read it.
+    var headers: HTTPFields = [.eTag: entityTag, .cacheControl: cacheControl, .accessControlAllowOrigin: "*"]
     if let known = request.headers[.ifNoneMatch], matches(known) {
       return Response(status: .notModified, headers: headers)
     }

@@ -64,7 +64,7 @@ extension Request {
 
 extension String {
   /// Returns whether a `Content-Type` is `type`, ignoring case and parameters.
-  fileprivate func isMediaType(_ type: String) -> Bool {
+  func isMediaType(_ type: String) -> Bool {
     if self == type { return true }
     let essence = split(separator: ";", maxSplits: 1, omittingEmptySubsequences: false).first ?? ""
     return essence.trimmingCharacters(in: .whitespaces).lowercased() == type

@@ -19,6 +19,8 @@ struct AuthorizationRequest: Sendable {
   let loginHint: String?
   /// An ID token of the user whom the client expects, not yet verified.
   let idTokenHint: String?
+  /// The scopes that the client may not request.
+  let leftOut: [String]
 
   /// Reads the request in an address.
   init(query: String, clients: ClientDirectory) throws(Fault) {
@@ -62,13 +64,13 @@ struct AuthorizationRequest: Sendable {
     guard fields["response_mode"].map({ $0 == "query" }) ?? true else {
       throw refuse("invalid_request", "only response_mode=query is supported")
     }
-    // RFC 7636 section 4.3: without a method it is `plain`.
-    guard fields["code_challenge_method"] == "S256", let challenge = fields["code_challenge"],
-      challenge.utf8.count == 43, Base64URL.decode(Array(challenge.utf8)) != nil
-    else { throw refuse("invalid_request", "a code_challenge with method S256 is required") }
-    guard let scope = client.granted(fields["scope"]) else {
+    if let words = AuthorizationRequest.missingProtection(of: fields, for: client) {
+      throw refuse("invalid_request", words)
+    }
+    guard let granted = client.granted(fields["scope"]) else {
       throw refuse("invalid_scope", "the client may not request this scope")
     }
+    leftOut = granted.leftOut
     let resource: String?
     do throws(OAuthError) { resource = try fields.resource() } catch {
       throw refuse(error.error, error.description ?? "")
@@ -88,13 +90,30 @@ struct AuthorizationRequest: Sendable {
     loginHint = fields["login_hint"]
     idTokenHint = fields["id_token_hint"]
     var grant = CodeGrant(
-      client: client.id, clientName: client.name, redirectURI: redirect, challenge: challenge, scope: scope,
-      audience: resource, thumbprint: fields["dpop_jkt"], nonce: fields["nonce"])
+      client: client.id, clientName: client.name, redirectURI: redirect, challenge: fields["code_challenge"],
+      scope: granted.scope, audience: resource, thumbprint: fields["dpop_jkt"], nonce: fields["nonce"])
     if resource == nil { grant.audiences = client.audiences }
     self.grant = grant
   }
 
   private static let longestNonce = 512
+
+  /// Returns what a request lacks that keeps its code from being used by others; `nil` if it lacks nothing.
+  private static func missingProtection(of fields: FormBody, for client: ConfiguredClient) -> String? {
+    let method = fields["code_challenge_method"]
+    guard let challenge = fields["code_challenge"] else {
+      switch client.codeProtection {
+      case .pkce: return "a code_challenge with method S256 is required"
+      case .nonce where fields["nonce"] == nil: return "a nonce is required, or a code_challenge with method S256"
+      case .nonce, .none: return method == nil ? nil : "code_challenge is missing"
+      }
+    }
+    // RFC 7636 section 4.3: without a method it is `plain`.
+    guard method == "S256", challenge.utf8.count == 43, Base64URL.decode(Array(challenge.utf8)) != nil else {
+      return "the code_challenge has to be one of method S256"
+    }
+    return nil
+  }
 
   /// Returns the redirect URI with the response parameters, which always include the issuer (RFC 9207).
   static func answer(_ fields: [(String, String?)], to redirect: String, state: String?, issuer: String) -> String {

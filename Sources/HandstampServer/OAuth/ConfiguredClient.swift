@@ -16,6 +16,16 @@ public struct ConfiguredClient: Sendable, Hashable {
     case device = "device_code"
   }
 
+  /// What keeps a code that was taken from the browser from being used, besides the client's secret (RFC 9700 section 2.1.1).
+  public enum CodeProtection: String, Sendable, Hashable, CaseIterable, Codable {
+    /// PKCE with S256 (RFC 7636).
+    case pkce
+    /// A `nonce`, which the client compares with that of the ID token; or PKCE. For confidential clients that have no PKCE.
+    case nonce
+    /// Either of them if the client sends it. For confidential clients that have neither.
+    case none
+  }
+
   /// The `client_id`: printable ASCII.
   public let id: String
   /// The display name, shown when users are asked for access.
@@ -44,6 +54,13 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// secret and proves no possession of a key: 2 min, at most half the lifetime of access tokens. With zero, one lost response ends
   /// the session; whatever it is, a thief who refreshes within it after each refresh of the owner is not noticed.
   public let refreshOverlap: Duration
+  /// What its authorization requests must have. PKCE by default, which public clients need.
+  public let codeProtection: CodeProtection
+  /// Whether its ID tokens say what its scopes allow of the account, such as `email`, like `/oauth/userinfo`. By default those of
+  /// confidential clients do: many of them ask nowhere else.
+  public let hasClaimsInIDTokens: Bool
+  /// The origins of its pages, such as `https://app.example.org`, which may read the responses of the OAuth endpoints (CORS).
+  public let webOrigins: [String]
   /// Where it hears that a session has ended (OpenID Connect Back-Channel Logout 1.0): an `https` URL, or `http` on this machine.
   public let backChannelLogoutURI: String?
   /// Where browsers may be sent after it has signed its user out (OpenID Connect RP-Initiated Logout 1.0), compared byte by byte.
@@ -55,7 +72,8 @@ public struct ConfiguredClient: Sendable, Hashable {
     flows: Set<Flow> = [.code], scopes: [String] = [], audiences: [String] = [], isFirstParty: Bool = false,
     introspects: Bool = false, accessTokenSigning: SigningKeys.Algorithm = .es256,
     idTokenSigning: SigningKeys.Algorithm = .es256, backChannelLogoutURI: String? = nil,
-    postLogoutRedirectURIs: [String] = [], refreshOverlap: Duration = RefreshTerms.overlap
+    postLogoutRedirectURIs: [String] = [], refreshOverlap: Duration = RefreshTerms.overlap,
+    codeProtection: CodeProtection = .pkce, hasClaimsInIDTokens: Bool? = nil, webOrigins: [String] = []
   ) throws(ClientFault) {
     guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy({ (33...126).contains($0) }) else { throw .badID }
     guard secretHash.map({ $0.count == 32 }) ?? true else { throw .badSecret(id) }
@@ -69,6 +87,12 @@ public struct ConfiguredClient: Sendable, Hashable {
       // RFC 6749 section 3.3.
       let isToken = !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
       guard isToken else { throw .badScope(id, scope) }
+    }
+    // The code of a public client can be redeemed with the code alone.
+    guard codeProtection == .pkce || secretHash != nil else { throw .noPKCE(id) }
+    guard codeProtection != .nonce || scopes.contains("openid") else { throw .noNonce(id) }
+    for text in webOrigins {
+      guard let origin = Origin(text), origin.text == text, origin.isTrustworthy else { throw .badOrigin(id, text) }
     }
     if let uri = backChannelLogoutURI {
       guard scopes.contains("openid") else { throw .noOpenID(id) }
@@ -90,6 +114,9 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.backChannelLogoutURI = backChannelLogoutURI
     self.postLogoutRedirectURIs = postLogoutRedirectURIs
     self.refreshOverlap = refreshOverlap
+    self.codeProtection = codeProtection
+    self.hasClaimsInIDTokens = hasClaimsInIDTokens ?? (secretHash != nil)
+    self.webOrigins = webOrigins
   }
 
   /// Whether it speaks OpenID Connect.
@@ -119,16 +146,20 @@ public struct ConfiguredClient: Sendable, Hashable {
     }
   }
 
-  /// The scopes of OpenID Connect, which clients request without knowing what a provider has (Core 1.0 sections 5.4 and 11).
-  private static let standardScopes: Set<String> = ["profile", "email", "address", "phone", "offline_access"]
-
-  /// Returns the scopes in `text` if the client may request all of them, or all of its scopes if `text` is `nil`. Standard ones that
-  /// a relying party may not request are left out, as the response tells.
-  func granted(_ text: String?) -> String? {
-    guard let text else { return scopes.joined(separator: " ") }
-    var asked = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-    if isRelyingParty { asked.removeAll { !scopes.contains($0) && ConfiguredClient.standardScopes.contains($0) } }
-    return asked.allSatisfy { scopes.contains($0) } ? asked.joined(separator: " ") : nil
+  /// Returns the scopes in `text` that the client may request, each once, or all of its scopes if `text` has none. The others are
+  /// left out, as the response tells: clients ask for what other providers have (RFC 6749 section 3.3, OpenID Connect Core 1.0
+  /// section 3.1.2.1).
+  ///
+  /// - Returns: `nil` if none is left of those that were asked for.
+  func granted(_ text: String?) -> ScopeGrant? {
+    let wanted = text?.split(separator: " ").map(String.init) ?? []
+    guard !wanted.isEmpty else { return ScopeGrant(scope: scopes.joined(separator: " "), leftOut: []) }
+    var (asked, leftOut): ([String], [String]) = ([], [])
+    for scope in wanted where !asked.contains(scope) {
+      if scopes.contains(scope) { asked.append(scope) } else { leftOut.append(scope) }
+    }
+    guard !asked.isEmpty else { return nil }
+    return ScopeGrant(scope: asked.joined(separator: " "), leftOut: leftOut)
   }
 
   /// Whether a redirect there reaches this client and no other program, so that what the user allowed before need not be asked again
@@ -161,6 +192,13 @@ public struct ConfiguredClient: Sendable, Hashable {
   }
 }
 
+/// What a client gets of the scopes that it asks for.
+struct ScopeGrant: Sendable {
+  var scope: String
+  /// Those that it may not request.
+  var leftOut: [String]
+}
+
 /// An error in the configuration of a client.
 public enum ClientFault: Error, Sendable, Hashable {
   /// The ID is empty, or not printable ASCII.
@@ -178,6 +216,12 @@ public enum ClientFault: Error, Sendable, Hashable {
   case badOverlap(String)
   /// The client is to be told of ended sessions, but lacks the scope `openid`, without which it has no ID token.
   case noOpenID(String)
+  /// A client without a secret has to use PKCE.
+  case noPKCE(String)
+  /// A nonce needs the scope `openid`: without it there is no ID token to repeat it.
+  case noNonce(String)
+  /// The origin of its pages is not an `https` origin as browsers write it.
+  case badOrigin(String, String)
   /// A client is to be told of ended sessions, and the server has no transport to do it.
   case noTransport(String)
   /// The client asks for tokens with RS256, and the server has no RSA key. See ``SigningKeys/withRSAKey()``.

@@ -18,7 +18,7 @@ struct DeviceAuthorizationController: Sendable {
   @concurrent func authorize(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, caller) = try await authentication.call(request, context)
     guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
-    guard let scope = client.granted(form["scope"]) else { throw OAuthError("invalid_scope") }
+    guard let scope = client.granted(form["scope"])?.scope else { throw OAuthError("invalid_scope") }
     let resource = try form.resource()
     guard resource.map({ client.audiences.contains($0) }) ?? true else { throw OAuthError("invalid_target") }
     let grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: resource)

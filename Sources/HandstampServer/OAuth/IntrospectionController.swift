@@ -42,7 +42,11 @@ struct IntrospectionController: Sendable {
       guard row.account == claims.account, client.mayIntrospect(claims) else { return nil }
       // Its client has presented the token to this one.
       journal.displaced(try await reader.registry.settle(row, now: now), logger: logger)
-      return facts(about: claims)
+      // What the user has allowed the token's client, and the operator this one.
+      let scopes = claims.scope?.split(separator: " ").map(String.init) ?? client.scopes
+      let visible = scopes.filter { client.scopes.contains($0) }
+      let account = AccountClaims.are(allowedBy: visible) ? try await reader.registry.account(row.account) : nil
+      return facts(about: claims, account.map { AccountClaims($0, allowedBy: visible) })
     // Only its own client may introspect a refresh token.
     case .refresh(let claims):
       return row.client?.id == client.id && claims.counter == row.counter ? facts(about: row, for: client) : nil
@@ -50,7 +54,7 @@ struct IntrospectionController: Sendable {
     }
   }
 
-  private func facts(about claims: AccessTokens.Claims) -> JSONText {
+  private func facts(about claims: AccessTokens.Claims, _ account: AccountClaims?) -> JSONText {
     var json = JSONText()
     json.add("active", true)
     json.add("scope", ifPresent: claims.scope)
@@ -69,6 +73,9 @@ struct IntrospectionController: Sendable {
       confirmation.add("jkt", thumbprint)
       json.add("cnf", confirmation)
     }
+    account?.add(to: &json)
+    // RFC 7662 section 2.2.
+    json.add("username", ifPresent: account?.username)
     return json
   }
 

@@ -40,7 +40,7 @@ extension FixedDocument {
     json.add("id_token_signing_alg_values_supported", algorithms.map(\.rawValue))
     json.add(
       "claims_supported",
-      ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "sid", "at_hash", "name", "email", "email_verified"])
+      ["iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "sid", "at_hash"] + AccountClaims.names)
     json.add("claims_parameter_supported", false)
     json.add("request_parameter_supported", false)
     json.add("request_uri_parameter_supported", false)

@@ -61,7 +61,10 @@ struct TokenController: Sendable {
       journal.displaced(issue.displaced, logger: logger)
       // A key that the session is not bound to proves nothing, and takes no room.
       if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw ProofDesk.Fault.invalid }
-      return .oauth(try responses.refreshed(issue.row, issue.refreshToken, for: wish.narrowed(issue.row.client) ?? nil))
+      let client = wish.narrowed(issue.row.client) ?? nil
+      let account =
+        responses.needsAccount(client ?? issue.row.client) ? try await registry.account(issue.row.account) : nil
+      return .oauth(try responses.refreshed(issue.row, issue.refreshToken, of: account, for: client))
     case .superseded(let session):
       metrics.update { $0.superseded += 1 }
       logger.notice("Refresh superseded", metadata: ["handstamp.session": "\(session)"])
@@ -112,11 +115,15 @@ struct TokenController: Sendable {
     _ form: FormBody, _ caller: Caller, proof: ProofDesk.Proof?, _ registry: Registry, _ logger: Logger
   ) async throws -> Response {
     guard let client = caller.client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
-    guard let code = form["code"], let redirect = form["redirect_uri"], let verifier = form["code_verifier"] else {
-      throw OAuthError.invalidRequest("code, redirect_uri or code_verifier is missing")
+    guard let code = form["code"], let redirect = form["redirect_uri"] else {
+      throw OAuthError.invalidRequest("code or redirect_uri is missing")
+    }
+    let verifier = form["code_verifier"].map { Secret($0) }
+    guard verifier != nil || client.codeProtection != .pkce else {
+      throw OAuthError.invalidRequest("code_verifier is missing")
     }
     let claim = CodeClaim(
-      client: client.id, redirectURI: redirect, verifier: Secret(verifier), thumbprint: proof?.thumbprint,
+      client: client.id, redirectURI: redirect, verifier: verifier, thumbprint: proof?.thumbprint,
       key: try rotationKey(form))
     let wish = try TokenWish(form, of: client, at: issuer)
     let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now) { wish.narrowed($0) != nil }

@@ -41,8 +41,10 @@ struct TokenWish: Sendable {
     }
     guard !hasLostAudience(client) else { return nil }
     let granted = client.scope.split(separator: " ")
-    let asked = scope?.split(separator: " ") ?? granted
-    guard asked.allSatisfy({ granted.contains($0) }) else { return nil }
+    var asked = scope?.split(separator: " ") ?? granted
+    // Libraries repeat the scopes of their first request, of which those were left out that the client may not request.
+    if let scopes { asked.removeAll { !scopes.contains(String($0)) && !granted.contains($0) } }
+    guard !asked.isEmpty || granted.isEmpty, asked.allSatisfy({ granted.contains($0) }) else { return nil }
     let audience = resource ?? client.audience
     if let resource, resource != client.audience ?? issuer {
       guard client.audience == nil, audiences.contains(resource) else { return nil }

@@ -27,8 +27,10 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// - Parameters:
   ///   - nonce: that of the authorization request; `nil` for a refresh (section 12.2).
   ///   - accessToken: the token that is issued with it, which `at_hash` binds it to.
+  ///   - about: what it says of the account; `nil` says nothing.
   func identity(
-    _ row: SessionRow, of client: ConfiguredClient, nonce: String?, accessToken: String, at now: UnixTime
+    _ row: SessionRow, of client: ConfiguredClient, nonce: String?, accessToken: String, about: AccountClaims?,
+    at now: UnixTime
   ) throws(JWSPrivateKey.Fault) -> String {
     var claims = JSONText(reserving: 384)
     claims.add("iss", issuer)
@@ -41,6 +43,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
     claims.add("sid", row.id.rawValue)
     // The left half of the hash that the signature uses: SHA-256 with ES256 and RS256 (section 3.1.3.6).
     claims.add("at_hash", Base64URL.encode(SHA256.hash(data: Array(accessToken.utf8)).prefix(16)))
+    about?.add(to: &claims)
     return try identities.token(claims, signedWith: client.idTokenSigning)
   }
 
@@ -77,6 +80,13 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
       let subject = claims["sub"]?.string, let session = claims["sid"]?.string, let client = claims["aud"]?.string
     else { return nil }
     return Hint(account: AccountID(subject), session: SessionID(session), client: client)
+  }
+
+  /// The client that a token names which no key of this server has signed, or no longer. Proves nothing.
+  static func claimedClient(_ token: String) -> String? {
+    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let payload = Base64URL.decode(Array(parts[1].utf8)) else { return nil }
+    return JSONValue(payload)?["aud"]?.string
   }
 
   var description: String { "ID tokens of \(issuer)" }

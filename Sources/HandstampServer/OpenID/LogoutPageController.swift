@@ -38,8 +38,7 @@ struct LogoutPageController: Sendable {
   /// The form of the page; or the request of a client, which may be a form, too (section 2). That comes from another site, without
   /// cookies, so the browser is sent on.
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: web.formLimit)
-    let form = try FormBody(body.readableBytesView)
+    let form = try await web.form(of: request)
     guard form["csrf"] != nil else {
       return .seeOther(web.issuer + "/oauth/logout?" + form.encoded(leaving: []))
     }
@@ -62,7 +61,10 @@ struct LogoutPageController: Sendable {
     guard named == nil || hint == nil || named == hint?.client else {
       throw .invalidRequest("The app's request is not valid: its ID token belongs to another app.")
     }
-    let client = (named ?? hint?.client).flatMap { clients[$0] }
+    // One whose key was retired only names its client, as anyone can, and the user is asked.
+    let client = (named ?? hint?.client ?? fields["id_token_hint"].flatMap(IDTokens.claimedClient)).flatMap {
+      clients[$0]
+    }
     var target: String?
     if let address = fields["post_logout_redirect_uri"] {
       // Only exact matches, or anyone could send a browser anywhere with an address of this server (section 3).
@@ -74,11 +76,11 @@ struct LogoutPageController: Sendable {
     return Ask(client: client, hint: hint, target: target)
   }
 
-  /// Returns whether a client's session depends on the sign-in in this browser: then its ID token shows that the user was signed in
-  /// to the client here, and need not be asked.
+  /// Returns whether a client's session depends on the sign-in in this browser, or on none: then its ID token shows that the user was
+  /// signed in to the client, and need not be asked.
   private func isOf(_ session: SessionID, _ user: BrowserSession) async throws -> Bool {
-    let row = try await web.registry.storedSession(session)
-    return row?.account == user.account.id && row?.client?.browser == user.row.device.id
+    guard let row = try await web.registry.storedSession(session), row.account == user.account.id else { return false }
+    return row.client.map { $0.browser == user.row.device.id || $0.scopes.contains("offline_access") } ?? false
   }
 
   private func signOut(_ ask: Ask, _ visit: Visit, _ logger: Logger) async throws -> Response {

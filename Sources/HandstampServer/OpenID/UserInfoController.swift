@@ -7,10 +7,13 @@ import Hummingbird
 struct UserInfoController: Sendable {
   let registry: Registry
   let authenticator: Authenticator
+  /// Maximum size of a body, in bytes.
+  let bodyLimit: Int
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     // Both methods (section 5.3.1). A client of OAuth alone has no scope `openid`.
-    let signedIn = routes.signedIn(by: authenticator, allowing: ["openid", "profile"])
+    let signedIn = routes.group().add(middleware: TokenInForm(bodyLimit: bodyLimit))
+      .signedIn(by: authenticator, allowing: ["openid", "profile"])
     signedIn.get("/oauth/userinfo", use: claims)
     signedIn.post("/oauth/userinfo", use: claims)
   }
@@ -19,17 +22,35 @@ struct UserInfoController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let account = try await registry.account(of: context.session)
-    let scopes = context.session.scopes
     var json = JSONText()
     json.add("sub", account.id.rawValue)
-    if scopes?.contains("profile") ?? true { json.add("name", account.username) }
-    if scopes?.contains("email") ?? true, let email = account.email {
-      json.add("email", email.typed)
-      json.add("email_verified", account.emailConfirmedAt != nil)
-    }
+    AccountClaims(account, allowedBy: context.session.scopes).add(to: &json)
     var response = Response.json(json)
     response.headers[.cacheControl] = "no-store"
     return response
+  }
+}
+
+/// Takes an access token from a form, where some clients send it (RFC 6750 section 2.2).
+private struct TokenInForm<Context: RequestContext>: RouterMiddleware {
+  let bodyLimit: Int
+
+  func handle(
+    _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    let type = "application/x-www-form-urlencoded"
+    guard request.method == .post, request.headers[.contentType]?.isMediaType(type) == true else {
+      return try await next(request, context)
+    }
+    let body = try await request.wholeBody(upTo: bodyLimit)
+    var head = request.head
+    if let token = try FormBody(body.readableBytesView)["access_token"] {
+      guard head.headerFields[.authorization] == nil else {
+        throw Problem.invalidRequest("The access token is sent in two ways.")
+      }
+      head.headerFields[.authorization] = "Bearer " + token
+    }
+    return try await next(Request(head: head, body: RequestBody(buffer: body)), context)
   }
 }
 #endif

@@ -4,6 +4,7 @@ import HandstampPages
 import HandstampRegistry
 import HandstampSupport
 import Hummingbird
+import Logging
 
 /// `/oauth/authorize`: a user allows or denies an app access to the account (RFC 6749 section 4.1, OpenID Connect Core 1.0 section
 /// 3.1.2).
@@ -38,14 +39,21 @@ struct AuthorizePageController: Sendable {
       return wish.isSilent ? refuseSilently(ask) : web.signInPage(visit, .init(asked: ask.request))
     }
     if !wish.wantsPage, let consent = try await remembered(ask.request, by: user) {
-      return try await allow(ask, by: user, remembered: consent)
+      return try await allow(ask, by: user, remembered: consent, context.logger)
     }
     guard !wish.isSilent else { return refuseSilently(ask) }
     return consentPage(ask.request, user.account, visit)
   }
 
+  /// The form of the page; or the request of a client, which may be a form, too (section 3.1.2.1). That comes from another site, without
+  /// cookies, so the browser is sent on.
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let form = try await web.form(of: request)
+    // The page's own form has the request in its address.
+    if form["csrf"] == nil, form["client_id"] != nil {
+      return .seeOther(web.issuer + "/oauth/authorize?" + form.encoded(leaving: ["client_secret", "password"]))
+    }
+    let visit = try await web.visit(request, form: form, context.logger)
     let ask: Ask
     do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.Fault {
       return response(to: fault, visit)
@@ -61,7 +69,7 @@ struct AuthorizePageController: Sendable {
     case "sign-out": return try await web.signOut(by: visit, backTo: here + query, context.logger)
     case "allow":
       guard let user = ask.user else { return web.signInPage(visit, .init(asked: ask.request)) }
-      return try await allow(ask, by: user)
+      return try await allow(ask, by: user, context.logger)
     case "deny": return refuse(ask, "access_denied", "the user did not allow it")
     default: return web.unknownAction(visit)
     }
@@ -106,11 +114,19 @@ struct AuthorizePageController: Sendable {
   }
 
   private func allow(
-    _ ask: Ask, by user: BrowserSession, remembered: Consent? = nil
+    _ ask: Ask, by user: BrowserSession, remembered: Consent? = nil, _ logger: Logger
   ) async throws -> Response {
     do throws(RegistryError) {
       let code = try await web.registry.issueCode(
         ask.request.grant, by: user, for: ask.pushed, remembered: remembered, now: web.clock.now)
+      if !ask.request.leftOut.isEmpty {
+        logger.info(
+          "Scopes that a client may not request were left out",
+          metadata: [
+            "handstamp.client": "\(ask.request.client.id)",
+            "handstamp.scopes": "\(ask.request.leftOut.joined(separator: " "))",
+          ])
+      }
       return back([("code", code.secret.withExposed { $0 })], ask.request)
     } catch {
       guard error == .accountChanged else { throw error }

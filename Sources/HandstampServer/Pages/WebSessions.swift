@@ -34,9 +34,12 @@ struct WebSessions: Sendable {
   ///
   /// - Throws: ``Problem`` for a form from another site, or from a browser that it was not shown in.
   func visit(_ request: Request, _ logger: Logger) async throws -> Visit {
-    guard request.method == .post else { return try await visit(request, form: nil, logger) }
-    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: formLimit)
-    return try await visit(request, form: try FormBody(body.readableBytesView), logger)
+    try await visit(request, form: request.method == .post ? form(of: request) : nil, logger)
+  }
+
+  func form(of request: Request) async throws -> FormBody {
+    try FormBody(
+      try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: formLimit).readableBytesView)
   }
 
   /// - Parameter form: the submitted form; `nil` unless the request is a POST.

@@ -17,7 +17,7 @@ struct TokenResponses: Sendable {
   func signedIn(
     _ new: NewSession, for client: SessionClient? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
-    var json = try refreshed(new.row, new.refreshToken, for: client, nonce: nonce)
+    var json = try refreshed(new.row, new.refreshToken, of: new.account, for: client, nonce: nonce)
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
     json.add("profile", new.account.profile)
     return json
@@ -25,21 +25,32 @@ struct TokenResponses: Sendable {
 
   /// Returns the members that the responses to sign-in and refresh have in common (RFC 6749 section 5.1).
   ///
-  /// - Parameter client: the narrowed grant of this token, if it is less than the session's.
+  /// - Parameters:
+  ///   - account: the session's, if its ID token says anything of it, see ``needsAccount(_:)``.
+  ///   - client: the narrowed grant of this token, if it is less than the session's.
   /// - Throws: ``RegistryError/unavailable(_:)`` if the token cannot be signed. The session or the rotation is stored; a
   ///   retried refresh with the same token and key gets the same successor.
   func refreshed(
-    _ row: SessionRow, _ refreshToken: RefreshToken, for client: SessionClient? = nil, nonce: String? = nil
+    _ row: SessionRow, _ refreshToken: RefreshToken, of account: AccountRecord?, for client: SessionClient? = nil,
+    nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
     let client = client ?? row.client
     var json = try accessToken(
-      of: row, for: client, authenticatedAt: row.authenticatedAt, hasIDToken: true, nonce: nonce)
+      of: row, for: client, authenticatedAt: row.authenticatedAt, hasIDToken: true, about: account, nonce: nonce)
     json.add("refresh_token", refreshToken.secret.withExposed { $0 })
     json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
     json.add("session_id", row.id.rawValue)
     // Tells an OAuth client that its key counts: it may repeat this request, and the next ones, with the same key.
     if row.client != nil, row.isKeyed { json.add("handstamp_rotation_key", true) }
     return json
+  }
+
+  /// Whether the ID token of a client's session says anything of the account.
+  func needsAccount(_ client: SessionClient?) -> Bool {
+    guard let client, clients[client.id]?.hasClaimsInIDTokens == true, client.scopes.contains("openid") else {
+      return false
+    }
+    return AccountClaims.are(allowedBy: client.scopes)
   }
 
   /// Returns the response to a reauthentication: another access token of the session, which alone has the new `auth_time`.
@@ -55,7 +66,7 @@ struct TokenResponses: Sendable {
 
   private func accessToken(
     of row: SessionRow, for client: SessionClient?, authenticatedAt: UnixTime, hasIDToken: Bool = false,
-    nonce: String? = nil
+    about account: AccountRecord? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
     let access: AccessTokens.Minted
     var identity: String?
@@ -66,7 +77,9 @@ struct TokenResponses: Sendable {
         authenticatedAt: authenticatedAt, at: now, until: row.absoluteExpiry,
         signedWith: clients.signing(for: client?.id))
       if hasIDToken, let client, client.scopes.contains("openid"), let party = clients[client.id] {
-        identity = try idTokens.identity(row, of: party, nonce: nonce, accessToken: access.text, at: now)
+        let claims = needsAccount(client) ? account.map { AccountClaims($0, allowedBy: client.scopes) } : nil
+        identity = try idTokens.identity(
+          row, of: party, nonce: nonce, accessToken: access.text, about: claims, at: now)
       }
     } catch {
       throw .unavailable("signing failed: \(type(of: error))")

@@ -144,8 +144,9 @@ public struct SigningKeys: Sendable {
       .withUnsafeBytes { Array($0) }
   }
 
-  /// The public keys, as served at `/.well-known/jwks.json` (RFC 7517).
-  var publicSet: [UInt8] { JWKSet(keys.map { JWK($0.publicKey) }).json }
+  /// The public keys, as served at `/.well-known/jwks.json` (RFC 7517). Those of RSA come first: there are clients that take the first one
+  /// before they look at the ID.
+  var publicSet: [UInt8] { JWKSet((rsa + p256).map { JWK($0.publicKey) }).json }
 }
 
 extension SigningKeys.Algorithm {

@@ -12,7 +12,7 @@ import Testing
       let app = OAuthApp()
       let session = try await app.session(test)
       for (more, error) in [
-        ([("scope", "profile write")], "invalid_scope"), ([("scope", "profile read write")], "invalid_scope"),
+        ([("scope", "write")], "invalid_scope"),
         ([("resource", "https://evil.example.org")], "invalid_target"),
       ] {
         #expect(try await app.refresh(session.refresh, at: test, more).json["error"] == error)

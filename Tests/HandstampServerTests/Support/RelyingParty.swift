@@ -96,10 +96,12 @@ extension OAuthApp {
 extension TestServer {
   /// A server with two OpenID Connect clients and Ada's account.
   ///
-  /// - Parameter logout: where the client `party` is told of ended sessions.
+  /// - Parameters:
+  ///   - logout: where clients are told of ended sessions.
+  ///   - more: further clients.
   static func runOpenID(
     logout: [String: String] = [:], limits: RegistryLimits = RegistryLimits(), clock: TestClock = TestClock(),
-    body: (TestServer) async throws -> Void
+    adding more: [ConfiguredClient] = [], body: (TestServer) async throws -> Void
   ) async throws {
     let hash = ConfiguredClient.hash(of: Secret(secret))
     var parties: [ConfiguredClient] = []
@@ -112,7 +114,7 @@ extension TestServer {
     }
     let phone = try ConfiguredClient(
       id: "phone", redirectURIs: ["org.example.phone:/cb", "http://127.0.0.1/cb"], scopes: ["openid", "profile"])
-    let clients = parties + [phone]
+    let clients = parties + [phone] + more
     let keys = try SigningKeys().withRSAKey()
     try await run(limits: limits, clock: clock, transport: AsyncHTTPTransport.shared, keys: keys) {
       $0.clients = clients

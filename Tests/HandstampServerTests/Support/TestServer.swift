@@ -49,6 +49,7 @@ struct TestServer: Sendable {
       issuer: "https://id.example.org", mailJitter: .zero, notices: [], passwordHashing: .forTests, limits: .none,
       logger: logs.logger,
       now: { clock.now })
+    configuration.logsAudit = false
     configure(&configuration)
     var random = SystemRandomNumberGenerator()
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))

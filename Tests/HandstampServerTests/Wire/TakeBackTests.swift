@@ -17,7 +17,7 @@ import Testing
     case administrator
     /// A new password and an end of all other sessions, at a signed-in browser. Passkeys and codes are listed, and removed there.
     case newPassword
-    /// An end of all sessions, and nothing else: whoever knows the password can still sign in with it.
+    /// An end of all sessions, and nothing else: the password still signs in.
     case endOfAll
     /// A copied refresh token is noticed. That ends its session alone.
     case theft
