@@ -170,7 +170,7 @@ check-deep: test-deps ## runs ThreadSanitizer, each trait alone, 40 processes un
 	SWIFT="$(SWIFT)" sh scripts/pictures --check
 	$(MAKE) dist-check
 	$(MAKE) attack
-	$(MAKE) openid NAMES=synapse
+	$(MAKE) openid DEEP=1
 	$(MAKE) pages DEEP=1
 	$(MAKE) cluster
 	$(MAKE) simulate SEEDS=$(or $(SEEDS),200000)
@@ -191,9 +191,9 @@ attack-short: deps ## those attacks that take little time and measure none
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@/usr/bin/python3 scripts/attack $(DEBUG)/handstamp short
 
-openid: test-deps ## lets programs of others sign a person in and out at the OpenID provider (NAMES="logout_latency" for some)
+openid: test-deps ## lets programs of others sign a person in and out at the OpenID provider (NAMES="logout_latency" for some, DEEP=1 installs and runs all)
 	@$(SWIFT) build $(BUILD) --product handstamp
-	@/usr/bin/python3 scripts/openid $(DEBUG)/handstamp $(NAMES)
+	@/usr/bin/python3 scripts/openid $(DEBUG)/handstamp $(if $(DEEP),--deep) $(NAMES)
 
 passkeys: test-deps ## lets authenticators of others sign a person in: python-fido2 and Chromium (NAMES="chromium" for some)
 	@$(SWIFT) build $(BUILD) --product handstamp

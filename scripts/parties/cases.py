@@ -5,16 +5,17 @@ from parties import provider
 
 
 def run(program, cases, slow=()):
-    """`program PROGRAM [NAME…]`; those in `slow` run only when they are named. Exits 1 if a case failed."""
+    """`program PROGRAM [--deep] [NAME…]`; those in `slow` run only when they are named, or with `--deep`. Exits 1 if a case failed."""
     if len(sys.argv) < 2:
         sys.exit(f"{program}: no program\nhint: make {program}")
     provider.PROGRAM = os.path.abspath(sys.argv[1])
-    names, failed = sys.argv[2:], 0
+    deep = "--deep" in sys.argv
+    names, failed = [name for name in sys.argv[2:] if name != "--deep"], 0
     unknown = set(names) - {case.__name__ for case in cases}
     if unknown:
         sys.exit(f"{program}: unknown case {', '.join(sorted(unknown))}\nhint: {' '.join(case.__name__ for case in cases)}")
     for case in cases:
-        if case.__name__ not in names and (names or case in slow):
+        if case.__name__ not in names and (names or case in slow and not deep):
             continue
         start = time.time()
         try:

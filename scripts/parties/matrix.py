@@ -1,8 +1,9 @@
-"""matrix-synapse from PyPI: a chat server that signs people in by OpenID Connect. Its virtual environment is kept in the user's cache."""
-import json, os, shutil, signal, subprocess, sys, time, urllib.error, urllib.request
+"""matrix-synapse from PyPI: a chat server that signs people in by OpenID Connect."""
+import json, os, signal, subprocess, time, urllib.error, urllib.request
 
 from parties.person import Lost, fields, require
 from parties.provider import free_port
+from parties.pypi import interpreter
 
 VERSION = "1.163.2"
 SETTINGS = """
@@ -24,20 +25,6 @@ oidc_providers:
 """
 
 
-def installed():
-    """The interpreter of the virtual environment."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    tools = os.path.join(cache, "handstamp-checks", "synapse-" + VERSION)
-    if not os.path.exists(tools):
-        shutil.rmtree(tools + ".new", ignore_errors=True)
-        subprocess.run([sys.executable, "-m", "venv", tools + ".new"], check=True)
-        subprocess.run(
-            [tools + ".new/bin/pip", "install", "-q", "--disable-pip-version-check", f"matrix-synapse[oidc]=={VERSION}"],
-            check=True)
-        os.rename(tools + ".new", tools)
-    return tools + "/bin/python"
-
-
 class Synapse:
     done = "http://127.0.0.1:9/done"
 
@@ -46,7 +33,7 @@ class Synapse:
         self.url = f"http://127.0.0.1:{self.port}"
         self.redirect = self.url + "/_synapse/client/oidc/callback"
         self.logout = self.url + "/_synapse/client/oidc/backchannel_logout"
-        self.python, self.process = installed(), None
+        self.python, self.process = interpreter("synapse", f"matrix-synapse[oidc]=={VERSION}"), None
         os.makedirs(self.folder)
 
     def start(self, issuer, secret):

@@ -75,7 +75,10 @@ class Person:
 
     def pass_through(self, url, until=None):
         """Opens an address of an application, signs in and allows what it asks for."""
-        page = self.open(url, until)
+        return self.go_on(self.open(url, until), until)
+
+    def go_on(self, page, until=None):
+        """From a page of the server."""
         for _ in range(4):
             if page.has("sign-in"):
                 page = self.submit(page, "sign-in", until, email=self.email, password=self.password)

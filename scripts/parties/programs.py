@@ -1,0 +1,209 @@
+"""The programs of others that sign a person in, one entry each; docs/openid.md has the same table."""
+import os, shutil, sqlite3, subprocess, sys
+
+from parties.mailbox import MAIL, Dovecot
+from parties.person import require
+from parties.program import APPS, Program
+from parties.provider import EMAIL
+from parties.pypi import cache, interpreter
+from parties.resource import Resource, apache, dovecot_introspection, dovecot_userinfo
+
+# Of each virtual environment, the packages and their versions; what they need comes along in whichever version they ask for.
+LIBRARIES = ("libraries", """
+    flask==3.1.3 django==5.2.19 fastapi==0.165.0 starlette==1.10.0 uvicorn itsdangerous python-multipart httpx requests authlib==1.9.10
+    mozilla-django-oidc==5.0.2 django-allauth[socialaccount]==65.21.1 social-auth-app-django==8.0.0 social-auth-core==7.0.0 requests-oauthlib==2.0.0 flask-oidc==2.4.0
+    flask-dance==7.1.0 fastapi-sso==0.23.0 httpx-oauth==0.17.0 requests-oauth2client==1.8.0 simple-openid-connect==2.5.0 pyjwt[crypto]==2.15.1""")
+MORE = ("more-libraries", """
+    flask==3.1.3 django==5.2.19 starlette uvicorn requests oic==1.7.0 idpyoidc==5.0.0 django-pyoidc==1.0.13 django-oauth2-authcodeflow==1.4.1
+    python-jose[cryptography]==3.5.0 joserfc==1.8.0 authlib==1.9.10 aioauth-client==0.30.1 flask-multipass==0.11.2
+    flask-appbuilder==5.3.0 authomatic==1.3.0 drf-oidc-auth==4.0.0 django-oauth-toolkit==3.4.1""")
+ADMIN = ("pgadmin", "pgadmin4==9.18 requests")
+PYOIDC = ("flask-pyoidc", "flask-pyoidc==3.14.3 flask==3.1.3")
+STREAMLIT = ("streamlit", "streamlit[auth]==1.67.0 authlib==1.9.10 requests")
+HUB = ("jupyterhub", "jupyterhub==6.1.1 oauthenticator==17.4.0")
+DATA = ("data-apps", "panel==1.9.4 dash==4.4.1 dash-auth==2.3.0 authlib==1.9.10 requests kinto==26.5.0 waitress")
+
+
+# Of Debian.
+RUBY = ["ruby", "ruby-sinatra", "ruby-webrick"]
+
+
+def python(environment, app):
+    """Without the folder of the application: its name may be that of the library."""
+    return lambda port, folder: [interpreter(*environment), "-P", f"{APPS}/{app}.py"]
+
+
+def tool(environment, program, *arguments):
+    """A command of a virtual environment."""
+    def command(port, folder):
+        python = interpreter(*environment)
+        return [python, f"{os.path.dirname(python)}/{program}", *[argument.format(port=port, apps=APPS) for argument in arguments]]
+    return command
+
+
+def script(*interpreter, app):
+    return lambda port, folder: [*interpreter, f"{APPS}/{app}"]
+
+
+def go(app):
+    """Built once, with the libraries of Debian."""
+    def command(port, folder):
+        program = os.path.join(cache(), app)
+        source = f"{APPS}/{app}.go"
+        if not os.path.exists(program) or os.path.getmtime(program) < os.path.getmtime(source):
+            subprocess.run(["go", "build", "-o", program, source], check=True, env=dict(
+                os.environ, GO111MODULE="off", GOPATH="/usr/share/gocode", GOCACHE=os.path.join(cache(), "go")))
+        return [program]
+    return command
+
+
+def library(app, version, environment=LIBRARIES, **more):
+    return Program(app, version, python(environment, app), **more)
+
+
+def press(path):
+    """Presses a button that leads to the sign-in."""
+    def visit(person, url):
+        return person.go_on(person.open(url + path, method="POST", fields={}))
+    return visit
+
+
+def then(path):
+    """Signs in, and looks at another page."""
+    def visit(person, url):
+        person.pass_through(url)
+        return person.open("/".join(url.split("/")[:3]) + path)
+    return visit
+
+
+def kinto(person, url):
+    """The tokens come back in the address; the API knows the person by the access token."""
+    import base64, json, urllib.parse
+    done = "http://127.0.0.1:9/done#token="
+    page = person.pass_through(url + "?" + urllib.parse.urlencode(dict(callback=done, scope="openid email profile")), until="http://127.0.0.1:9/done")
+    require("#token=" in page.url, f"no token: {page.url}")
+    token = json.loads(base64.b64decode(urllib.parse.unquote(page.url.split("#token=")[1])))
+    return person.load("GET", url.split("/v1")[0] + "/v1/", headers={"Authorization": "Bearer " + token.get("access_token", "")})
+
+
+def pgadmin(person, url):
+    """Presses the button of its sign-in page, which a script draws."""
+    import re
+    page = person.open(url + "login")
+    token = re.search(r'"csrfToken": "([^"]+)"', page.text).group(1)
+    page = person.open(url + "authenticate/login", method="POST", fields=dict(oauth2_button="handstamp", csrf_token=token))
+    person.go_on(page)
+    return person.open(url + "user_management/current_user.js")
+
+
+def chromium(person, url):
+    """Signs in with a browser that runs scripts, where the application is one."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for argument in ["--headless=new", "--no-sandbox", "--disable-gpu"]:
+        options.add_argument(argument)
+    driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+
+    def find(selector):
+        return WebDriverWait(driver, 30).until(lambda driver: driver.find_element(By.CSS_SELECTOR, selector))
+    try:
+        driver.get(url)
+        find("[data-testid=stButton] button").click()
+        find("[name=email]").send_keys(person.email)
+        person.asked = fields(parse_qs_of_next(driver.current_url))
+        find("[name=password]").send_keys(person.password)
+        find("button[value=sign-in]").click()
+        find("button[value=allow]").click()
+        WebDriverWait(driver, 30).until(lambda driver: "signed in" in driver.find_element(By.TAG_NAME, "body").text)
+        return Page(driver.current_url, 200, {}, driver.find_element(By.TAG_NAME, "body").text)
+    finally:
+        driver.quit()
+
+
+class Mail(Dovecot):
+    """The IMAP server behind Roundcube, and Roundcube's folder."""
+    def __init__(self, provider, folder):
+        super().__init__(folder, "introspection_mode = auth", f"introspection_url = {provider.issuer}/oauth/userinfo", "username_attribute = email")
+        self.environment = dict(PARTY_IMAP=str(self.port), ROUNDCUBE_CONFIG_DIR=folder)
+        shutil.copy("/etc/roundcube/defaults.inc.php", folder)
+        shutil.copy("/etc/roundcube/mimetypes.php", folder)
+        shutil.copy(f"{APPS}/roundcube.php", folder + "/config.inc.php")
+        with sqlite3.connect(folder + "/roundcube.db") as database, open("/usr/share/roundcube/SQL/sqlite.initial.sql") as file:
+            database.executescript(file.read())
+
+
+# A part of `make check`: one virtual environment, half a minute to install.
+SHORT = [
+    library("authlib_flask", "Authlib 1.9.10"),
+    library("authlib_starlette", "Authlib 1.9.10"),
+    library("authlib_django", "Authlib 1.9.10"),
+    library("mozilla_django_oidc", "mozilla-django-oidc 5.0.2", back="/oidc/callback/", shows=[EMAIL]),
+    library("django_allauth", "django-allauth 65.21.1", back="/accounts/oidc/handstamp/login/callback/"),
+    library("social_auth", "social-auth-core 7.0.0", back="/complete/oidc/", visit=press("login/oidc/"), shows=["Ada", EMAIL]),
+    library("requests_oauthlib", "requests-oauthlib 2.0.0"),
+    library("flask_oidc", "flask-oidc 2.4.0", back="/authorize"),
+    library("flask_dance", "flask-dance 7.1.0", back="/login/handstamp/authorized"),
+    library("fastapi_sso", "fastapi-sso 0.23.0"),
+    library("httpx_oauth", "httpx-oauth 0.17.0", shows=[EMAIL, "acc_"]),
+    library("requests_oauth2client", "requests-oauth2client 1.8.0"),
+    library("simple_openid_connect", "simple-openid-connect 2.5.0"),
+    library("pyjwt", "PyJWT 2.15.1"),
+]
+LONG = [
+    library("flask_pyoidc", "Flask-pyoidc 3.14.3", PYOIDC, back="/redirect_uri"),
+    library("oic_consumer", "oic 1.7.0", MORE),
+    library("idpy_oidc", "idpyoidc 5.0.0", MORE),
+    library("django_pyoidc", "django-pyoidc 1.0.13", MORE, back="/auth/sso-callback", shows=[EMAIL]),
+    library("oauth2_authcodeflow", "django-oauth2-authcodeflow 1.4.1", MORE, back="/oidc/callback", options=["--is-public"], shows=[EMAIL]),
+    library("flask_multipass", "Flask-Multipass 0.11.2", MORE, back="/multipass/authlib/handstamp"),
+    library("flask_appbuilder", "Flask-AppBuilder 5.3.0", MORE, back="/oauth-authorized/handstamp", shows=["Ada", EMAIL]),
+    library("python_jose", "python-jose 3.5.0", MORE),
+    library("joserfc_client", "joserfc 1.8.0", MORE),
+    library("aioauth_client", "aioauth-client 0.30.1", MORE),
+    library("authomatic_client", "authomatic 1.3.0", MORE),
+    Program("pgadmin", "pgAdmin 9.18", python(ADMIN, "pgadmin"), back="/oauth2/authorize", visit=pgadmin, shows=[EMAIL]),
+    Program("streamlit", "Streamlit 1.67.0", python(STREAMLIT, "streamlit_app"), back="/oauth2callback", visit=chromium, more=dict(PARTY_FIRST="yes")),
+    Program("jupyterhub", "JupyterHub 6.1.1 with oauthenticator 17.4.0", tool(HUB, "jupyterhub", "-f", "{apps}/jupyterhub.py"), back="/hub/oauth_callback",
+            start="/hub/oauth_login?next=/hub/home", shows=[EMAIL]),
+    Program("panel", "Panel 1.9.4", tool(DATA, "panel", "serve", "{apps}/panel_app.py", "--port", "{port}", "--address", "127.0.0.1", "--index", "panel_app",
+            "--cookie-secret", "only for this test"), back="", start="/panel_app", more=dict(
+                PANEL_OAUTH_PROVIDER="generic", PANEL_OAUTH_KEY="party", PANEL_OAUTH_SECRET="{secret}", PANEL_OAUTH_TOKEN_URL="{issuer}/oauth/token", PANEL_OAUTH_AUTHORIZE_URL="{issuer}/oauth/authorize",
+                PANEL_OAUTH_USER_URL="{issuer}/oauth/userinfo")),
+    Program("dash_auth", "dash-auth 2.3.0", python(DATA, "dash_auth"), back="/oidc/handstamp/callback", visit=then("/_dash-layout")),
+    Program("kinto", "Kinto 26.5.0", python(DATA, "kinto_server"), back="/v1/openid/handstamp/token",
+            start="/v1/openid/handstamp/login", visit=kinto, shows=[EMAIL]),
+    Program("social_auth_debian", "social-auth-core 4.3.0 (Debian 12)", lambda port, folder: [sys.executable, "-P", APPS + "/social_auth.py"],
+            back="/complete/oidc/", visit=press("login/oidc/"), shows=[EMAIL], debian=["python3-social-django", "python3-jose", "python3-django", "python3-werkzeug"]),
+    Program("omniauth", "gitlab-omniauth-openid-connect 0.10.0 (Debian 12)", script("ruby", app="omniauth.rb"), back="/auth/handstamp/callback",
+            debian=RUBY + ["ruby-omniauth-openid-connect"]),
+    Program("openid_connect", "Ruby openid_connect 1.2.0 (Debian 12)", script("ruby", app="openid_connect.rb"), debian=RUBY + ["ruby-openid-connect"]),
+    Program("ruby_oauth2", "Ruby oauth2 1.4.4 (Debian 12)", script("ruby", app="ruby_oauth2.rb"), debian=RUBY + ["ruby-oauth2"]),
+    Program("lwp_oauth2", "LWP::Authen::OAuth2 0.20 (Debian 12)", script("perl", app="lwp_oauth2.pl"),
+            debian=["liblwp-authen-oauth2-perl", "libmojolicious-perl"]),
+    Program("net_oauth2", "Net::OAuth2 0.67 (Debian 12)", script("perl", app="net_oauth2.pl"), debian=["libnet-oauth2-perl", "libmojolicious-perl"]),
+    Program("mojolicious", "Mojolicious::Plugin::OAuth2 2.02 (Debian 12)", script("perl", app="mojolicious.pl"), back="/",
+            debian=["libmojolicious-plugin-oauth2-perl", "libmojo-jwt-perl", "libcrypt-openssl-rsa-perl", "libcrypt-openssl-bignum-perl"]),
+    Program("lemonldap", "LemonLDAP::NG 2.16.1 (Debian 12)", script("perl", app="lemonldap.pl"), back="/?openidconnectcallback=1", shows=[EMAIL],
+            debian=["liblemonldap-ng-portal-perl", "libgd-securityimage-perl", "libimage-magick-perl", "libplack-perl"]),
+    Program("go_oidc", "go-oidc 2.1.0 with x/oauth2 (Debian 12)", go("go_oidc"), debian=["golang-go", "golang-github-coreos-go-oidc-dev"]),
+    Program("node_jose", "jose 4.11 (Node, Debian 12)", script("node", app="node_jose.js"), debian=["nodejs", "node-jose"],
+            more=dict(NODE_PATH="/usr/share/nodejs")),
+    Program("google_oauth", "google-oauth-client 1.34.1 (Debian 12)", script("java", "-cp", "/usr/share/java/*", app="GoogleOauth.java"),
+            debian=["default-jdk-headless", "libgoogle-oauth-client-java", "libgoogle-gson-java"]),
+    Program("roundcube", "Roundcube 1.6.5 with Dovecot 2.3.19 (Debian 12)",
+            lambda port, folder: ["php", "-S", f"127.0.0.1:{port}", "-t", "/usr/share/roundcube"], back="/index.php/login/oauth", start="/?_task=login&_action=oauth",
+            prepare=Mail, shows=[EMAIL], debian=MAIL + ["roundcube-core", "roundcube-sqlite3", "php-cli", "php-guzzlehttp-guzzle"]),
+    Resource("drf_oidc_auth", "drf-oidc-auth 4.0.0", python(MORE, "drf_oidc_auth"), shows=[EMAIL, "acc_"]),
+    Resource("drf_oidc_auth_jwt", "drf-oidc-auth 4.0.0", python(MORE, "drf_oidc_auth"), scheme="JWT", token="id_token", shows=["acc_"]),
+    Resource("oauth_toolkit", "django-oauth-toolkit 3.4.1", python(MORE, "oauth_toolkit"), shows=[]),
+    Resource("mod_oauth2", "mod_oauth2 3.3.1 (Debian 12)", apache(
+        "introspect ${PARTY_ISSUER}/oauth/introspect introspect.auth=client_secret_basic&client_id=${PARTY_ID}&client_secret=${PARTY_SECRET}"), shows=["about"],
+        debian=["libapache2-mod-oauth2"]),
+    Resource("mod_oauth2_keys", "mod_oauth2 3.3.1 (Debian 12)", apache("jwks_uri ${PARTY_ISSUER}/.well-known/jwks.json"), shows=["about"],
+             debian=["libapache2-mod-oauth2"]),
+    dovecot_introspection, dovecot_userinfo,
+]

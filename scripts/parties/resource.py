@@ -1,0 +1,118 @@
+"""APIs of others that let in callers with an access token of the server, each in its own way."""
+import json, os
+
+from load.peers_base import install
+from parties.mailbox import MAIL, Dovecot
+from parties.person import Person, require
+from parties.program import Program
+from parties.provider import EMAIL, PASSWORD, Provider, free_port
+from parties.rely import Application
+
+
+def caller(provider):
+    """An application that signs Ada in, after the server has started; a function that returns its tokens, and who she is."""
+    app = Application("caller", "RS256")
+    app.join(provider)
+
+    def tokens():
+        app.discover()
+        claims = app.finish(Person(EMAIL, PASSWORD).pass_through(app.begin("openid profile email"), until=app.back).url)
+        app.stop()
+        return dict(app.token, sub=claims["sub"])
+    return tokens
+
+
+def introspects(provider):
+    """Makes the client that was added first one that may introspect all access tokens."""
+    with open(provider.clients) as file:
+        clients = json.load(file)
+    entries = clients if isinstance(clients, list) else clients["clients"]
+    entries[0]["introspects"] = True
+    with open(provider.clients, "w") as file:
+        json.dump(clients, file)
+
+
+class Resource(Program):
+    """`call` asks with an access token and an ID token, and returns the page; a forged token must be refused."""
+    def __init__(self, name, version, command, path="/about", scheme="Bearer", token="access_token", **more):
+        super().__init__(name, version, command, **more)
+        self.path, self.scheme, self.token = path, scheme, token
+
+    def register(self, provider, url):
+        secret = super().register(provider, url)
+        introspects(provider)
+        self.tokens = caller(provider)
+        return secret
+
+    def enter(self, url):
+        token, person = self.tokens()[self.token], Person(EMAIL, PASSWORD)
+        page = person.load("GET", url + self.path, headers={"Authorization": f"{self.scheme} {token}"})
+        # The first character of the signature: of the last one, some bits are not part of it.
+        head, body, signature = token.split(".")
+        forged = ".".join([head, body, ("A" if signature[0] != "A" else "B") + signature[1:]])
+        refused = person.load("GET", url + self.path, headers={"Authorization": f"{self.scheme} {forged}"})
+        require(refused.status in (401, 403), f"a forged token is let in: {refused.status} {refused.text[:300]}")
+        return page, "refuses a forged one"
+
+
+def apache(verify):
+    """Apache with mod_oauth2 as a command: `verify` is its line, with the names of the surroundings."""
+    def command(port, folder):
+        os.makedirs(folder + "/htdocs", exist_ok=True)
+        with open(folder + "/htdocs/about", "w") as file:
+            file.write("about")
+        modules = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in (
+            "mpm_event", "authn_core", "authz_core", "authz_user", "oauth2", "headers", "mime"))
+        with open(folder + "/conf", "w") as file:
+            file.write(f"""
+{modules}
+ServerName 127.0.0.1
+Listen 127.0.0.1:{port}
+PidFile {folder}/pid
+ErrorLog {folder}/log
+LogLevel warn
+TypesConfig /dev/null
+DocumentRoot {folder}/htdocs
+<Location />
+  AuthType oauth2
+  OAuth2TokenVerify {verify}
+  Require valid-user
+  Header set X-User "expr=%{{REMOTE_USER}}"
+</Location>
+""")
+        os.chmod(folder, 0o755)
+        return ["/usr/sbin/apache2", "-f", folder + "/conf", "-DFOREGROUND"]
+    return command
+
+
+def dovecot_introspection():
+    """Dovecot asks about each access token by introspection (RFC 7662)."""
+    return dovecot(
+        "introspection_mode = post", "introspection_url = http://party:{secret}@127.0.0.1:{port}/oauth/introspect", "username_attribute = sub",
+        "active_attribute = active", "active_value = true", user="sub")
+
+
+def dovecot_userinfo():
+    """Dovecot asks for the person's claims with the access token."""
+    return dovecot("introspection_mode = auth", "introspection_url = {issuer}/oauth/userinfo", "username_attribute = email", user="email")
+
+
+def dovecot(*oauth2, user):
+    install(*MAIL)
+    provider = Provider()
+    secret = provider.add("party", "--redirect-uri", "http://127.0.0.1:9/")
+    introspects(provider)
+    tokens = caller(provider)
+    provider.start()
+    values = dict(secret=secret, port=provider.port, issuer=provider.issuer)
+    server = Dovecot(provider.folder, *[line.format(**values) for line in oauth2])
+    try:
+        given = tokens()
+        name = EMAIL if user == "email" else given["sub"]
+        token = given["access_token"]
+        require(server.opens(name, token), f"the mailbox does not open: {server.log()}")
+        require(not server.opens("eve@example.org", token), "the mailbox of another opens")
+        require(not server.opens(name, token[:-9] + "AAAAAAAAA"), "the mailbox opens with a forged token")
+        return f"Dovecot 2.3.19 (Debian 12): opens the mailbox of {name.split('_')[0]}, and not of another, nor with a forged token"
+    finally:
+        server.stop()
