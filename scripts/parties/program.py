@@ -5,7 +5,9 @@ from load.peers_base import install
 from parties.person import Lost, Person, fields, require
 from parties.provider import EMAIL, PASSWORD, Provider, free_port
 
-APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "apps")
+HERE = os.path.dirname(os.path.abspath(__file__))
+APPS = HERE + "/apps"
+DOCUMENT = os.path.dirname(os.path.dirname(HERE)) + "/docs/openid.md"
 
 
 class Watcher(Person):
@@ -28,12 +30,19 @@ class Program:
     """`name` is that of the case; `command` gives what is started, from the port and a folder; `options` are those of `admin clients add`. The page that `visit` ends
     with, from `start`, has the words of `shows`. `prepare` starts what stands beside the program; `debian` are the packages that have to be
     installed, and `more` further variables of its environment."""
-    def __init__(self, name, version, command, back="/callback", start="/", options=(), visit=Person.pass_through, shows=("Ada", EMAIL, "acc_"), prepare=None,
-                 debian=(), more=None):
+    def __init__(self, name, version, options, command, back="/callback", start="/", visit=Person.pass_through, shows=("Ada", EMAIL, "acc_"), prepare=None,
+                 debian=(), more=None, note=""):
         self.__name__, self.version, self.command, self.back, self.start = name, version, command, back, start
         self.options, self.visit, self.shows, self.prepare, self.debian, self.more = options, visit, shows, prepare, debian, more or {}
+        self.note = note
+
+    def row(self):
+        """Its row in docs/openid.md."""
+        return f"| {self.version} | {' '.join(f'`{option}`' for option in self.options)} | `{self.back}` | {self.note} |"
 
     def __call__(self):
+        with open(DOCUMENT) as file:
+            require(self.row() in file.read(), f"docs/openid.md has no such row: {self.row()}")
         if self.debian:
             install(*self.debian)
         provider, port = Provider(), free_port()
@@ -73,6 +82,8 @@ class Program:
         """Signs in. Returns the last page, and how the program asked."""
         person = Watcher(EMAIL, PASSWORD)
         page = self.visit(person, url + self.start)
+        for option, field in (("--without-pkce", "code_challenge"), ("--without-nonce", "nonce")):
+            require(option not in self.options or field not in (person.asked or {}), f"{option} is not needed")
         return page, person.manner()
 
     @staticmethod

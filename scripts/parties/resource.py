@@ -35,7 +35,7 @@ def introspects(provider):
 class Resource(Program):
     """`call` asks with an access token and an ID token, and returns the page; a forged token must be refused."""
     def __init__(self, name, version, command, path="/about", scheme="Bearer", token="access_token", **more):
-        super().__init__(name, version, command, **more)
+        super().__init__(name, version, [], command, **more)
         self.path, self.scheme, self.token = path, scheme, token
 
     def register(self, provider, url):

@@ -21,7 +21,8 @@ class Handstamp(OAuth2):
 # The module of a provider has to number its providers.
 PROVIDER_ID_MAP = [OAuth2, Handstamp]
 app = Flask(__name__)
-authomatic = Authomatic(dict(handstamp=dict(class_=Handstamp, consumer_key=setting.ID, consumer_secret=setting.SECRET)), "only for this test")
+authomatic = Authomatic(dict(handstamp=dict(
+    class_=Handstamp, consumer_key=setting.ID, consumer_secret=setting.SECRET, scope=Handstamp.user_info_scope)), "only for this test")
 
 
 @app.route("/")

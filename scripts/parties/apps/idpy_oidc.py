@@ -5,7 +5,7 @@ from idpyoidc.client.rp_handler import RPHandler
 
 handler = RPHandler(base_url=setting.URL, client_configs=dict(handstamp=dict(
     issuer=setting.ISSUER, client_id=setting.ID, client_secret=setting.SECRET, redirect_uris=[setting.URL + "/callback"], client_type="oidc",
-    scope=setting.SCOPE.split(), services=dict(
+    services=dict(
         discovery={"class": "idpyoidc.client.oidc.provider_info_discovery.ProviderInfoDiscovery"},
         authorization={"class": "idpyoidc.client.oidc.authorization.Authorization"},
         accesstoken={"class": "idpyoidc.client.oidc.access_token.AccessToken"},
@@ -15,7 +15,7 @@ app = Flask(__name__)
 
 @app.route("/")
 def login():
-    return redirect(handler.begin("handstamp"))
+    return redirect(handler.begin("handstamp", req_args=dict(scope=setting.SCOPE.split())))
 
 
 @app.route("/callback")
