@@ -1,4 +1,4 @@
-"""Dovecot from Debian, an IMAP server that lets in whoever has an access token: it asks the OpenID provider about each."""
+"""Dovecot from Debian, an IMAP server that lets people in by an access token, about which it asks the OpenID provider."""
 import imaplib, os, shutil, subprocess, time
 
 from parties.person import Lost, require

@@ -90,7 +90,8 @@ class Program:
     def wait(process, port, seconds=90):
         end = time.time() + seconds
         while time.time() < end:
-            require(process.poll() is None, "the application does not start")
+            if process.poll() is not None:
+                raise Lost("the application does not start")
             try:
                 return socket.create_connection(("127.0.0.1", port), 1).close()
             except OSError:

@@ -44,7 +44,7 @@ def django(view, login, *apps, middleware=(), urls=(), **settings):
     from django.contrib.auth.decorators import login_required
     from django.urls import include, path
     root = types.ModuleType("urls")
-    root.urlpatterns = [path("", view if login is None else login_required(view))]
+    root.urlpatterns = [path("", login_required(view) if login else view)]
     root.urlpatterns += urls() if callable(urls) else [path(where, include(what) if isinstance(what, str) else what) for where, what in urls]
     sys.modules["urls"] = root
     call_command("migrate", verbosity=0, run_syncdb=True)
