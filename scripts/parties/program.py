@@ -1,5 +1,5 @@
 """A program of others that signs a person in: an application as its documentation shows it, with its own defaults, in a process of its own."""
-import os, signal, socket, subprocess, time, urllib.parse
+import json, os, signal, socket, subprocess, time, urllib.parse
 
 from load.peers_base import install
 from parties.person import Lost, Person, fields, require
@@ -26,6 +26,11 @@ class Watcher(Person):
         return " and ".join(names) or "neither PKCE nor nonce"
 
 
+def documented(program):
+    with open(DOCUMENT) as file:
+        require(program.row() in file.read(), f"docs/openid.md has no such row: {program.row()}")
+
+
 class Program:
     """`name` is that of the case; `command` gives what is started, from the port and a folder; `options` are those of `admin clients add`. The page that `visit` ends
     with, from `start`, has the words of `shows`. `prepare` starts what stands beside the program; `debian` are the packages that have to be
@@ -38,11 +43,10 @@ class Program:
 
     def row(self):
         """Its row in docs/openid.md."""
-        return f"| {self.version} | {' '.join(f'`{option}`' for option in self.options)} | `{self.back}` | {self.note} |"
+        return f"| {self.version} | {self.options and '`' + ' '.join(self.options) + '`' or ''} | {self.back and '`' + self.back + '`'} | {self.note} |"
 
     def __call__(self):
-        with open(DOCUMENT) as file:
-            require(self.row() in file.read(), f"docs/openid.md has no such row: {self.row()}")
+        documented(self)
         if self.debian:
             install(*self.debian)
         provider, port = Provider(), free_port()
@@ -62,6 +66,7 @@ class Program:
                     self.command(port, folder), cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
             self.wait(process, port)
             page, facts = self.enter(url)
+            require(self.protection(provider) in (None, facts), f"the client has {self.protection(provider)}, its program {facts}")
             for word in self.shows:
                 require(word in page.text, f"“{word}” is not shown: {page.status} {page.url} {page.text[:1000]}")
             return f"{self.version}: {facts}; knows {', '.join(self.shows)}"
@@ -78,12 +83,17 @@ class Program:
         """Adds the client, and returns its secret."""
         return provider.add("party", "--name", "The party", "--redirect-uri", url + self.back, *self.options)
 
+    @staticmethod
+    def protection(provider):
+        """What the client has to protect a code with, in the words of `manner`."""
+        with open(provider.clients) as file:
+            chosen = json.load(file)[0].get("codeProtection")
+        return {"nonce": "nonce", "none": "neither PKCE nor nonce"}.get(chosen)
+
     def enter(self, url):
         """Signs in. Returns the last page, and how the program asked."""
         person = Watcher(EMAIL, PASSWORD)
         page = self.visit(person, url + self.start)
-        for option, field in (("--without-pkce", "code_challenge"), ("--without-nonce", "nonce")):
-            require(option not in self.options or field not in (person.asked or {}), f"{option} is not needed")
         return page, person.manner()
 
     @staticmethod

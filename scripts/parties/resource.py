@@ -4,7 +4,7 @@ import json, os
 from load.peers_base import install
 from parties.mailbox import MAIL, Dovecot
 from parties.person import Person, require
-from parties.program import Program
+from parties.program import Program, documented
 from parties.provider import EMAIL, PASSWORD, Provider, free_port
 from parties.rely import Application
 
@@ -33,10 +33,13 @@ def introspects(provider):
 
 
 class Resource(Program):
-    """`call` asks with an access token and an ID token, and returns the page; a forged token must be refused."""
+    """An API: its page at `path` opens with a token after `scheme`, and not with a forged one."""
     def __init__(self, name, version, command, path="/about", scheme="Bearer", token="access_token", **more):
         super().__init__(name, version, [], command, **more)
         self.path, self.scheme, self.token = path, scheme, token
+
+    def row(self):
+        return f"| {self.version} | {self.note} |"
 
     def register(self, provider, url):
         secret = super().register(provider, url)
@@ -85,34 +88,28 @@ DocumentRoot {folder}/htdocs
     return command
 
 
-def dovecot_introspection():
-    """Dovecot asks about each access token by introspection (RFC 7662)."""
-    return dovecot(
-        "introspection_mode = post", "introspection_url = http://party:{secret}@127.0.0.1:{port}/oauth/introspect", "username_attribute = sub",
-        "active_attribute = active", "active_value = true", user="sub")
+class Mailbox:
+    """Dovecot as a case: it opens the mailbox of the person whose token it gets, and no other."""
+    def __init__(self, name, note, *oauth2):
+        self.__name__, self.version, self.note, self.oauth2 = name, "Dovecot 2.3.19 (Debian 12)", note, oauth2
 
+    row = Resource.row
 
-def dovecot_userinfo():
-    """Dovecot asks for the person's claims with the access token."""
-    return dovecot("introspection_mode = auth", "introspection_url = {issuer}/oauth/userinfo", "username_attribute = email", user="email")
-
-
-def dovecot(*oauth2, user):
-    install(*MAIL)
-    provider = Provider()
-    secret = provider.add("party", "--redirect-uri", "http://127.0.0.1:9/")
-    introspects(provider)
-    tokens = caller(provider)
-    provider.start()
-    values = dict(secret=secret, port=provider.port, issuer=provider.issuer)
-    server = Dovecot(provider.folder, *[line.format(**values) for line in oauth2])
-    try:
-        given = tokens()
-        name = EMAIL if user == "email" else given["sub"]
-        token = given["access_token"]
-        require(server.opens(name, token), f"the mailbox does not open: {server.log()}")
-        require(not server.opens("eve@example.org", token), "the mailbox of another opens")
-        require(not server.opens(name, token[:-9] + "AAAAAAAAA"), "the mailbox opens with a forged token")
-        return f"Dovecot 2.3.19 (Debian 12): opens the mailbox of {name.split('_')[0]}, and not of another, nor with a forged token"
-    finally:
-        server.stop()
+    def __call__(self):
+        documented(self)
+        install(*MAIL)
+        provider = Provider()
+        secret = provider.add("party", "--redirect-uri", "http://127.0.0.1:9/")
+        introspects(provider)
+        tokens = caller(provider)
+        provider.start()
+        values = dict(secret=secret, port=provider.port, issuer=provider.issuer)
+        server = Dovecot(provider.folder, "username_attribute = email", *[line.format(**values) for line in self.oauth2])
+        try:
+            token = tokens()["access_token"]
+            require(server.opens(EMAIL, token), f"the mailbox does not open: {server.log()}")
+            require(not server.opens("eve@example.org", token), "the mailbox of another opens")
+            require(not server.opens(EMAIL, token[:-9] + "AAAAAAAAA"), "the mailbox opens with a forged token")
+            return f"{self.version}: opens the mailbox of {EMAIL}, and not of another, nor with a forged token"
+        finally:
+            server.stop()

@@ -12,6 +12,9 @@ class Handstamp(OAuth2):
     user_info_url = setting.ISSUER + "/oauth/userinfo"
     user_info_scope = setting.SCOPE.split()
 
+    def _x_scope_parser(self, scope):
+        return " ".join(scope)
+
     @staticmethod
     def _x_user_parser(user, data):
         user.id, user.name, user.email = data["sub"], data["name"], data["email"]

@@ -10,7 +10,7 @@ plugin OAuth2 => {
 };
 
 get "/" => sub ($c) {
-  $c->oauth2->get_token_p(handstamp => {redirect_uri => $ENV{PARTY_URL} . "/"})->then(sub {
+  $c->oauth2->get_token_p(handstamp => {redirect_uri => $ENV{PARTY_URL} . "/", authorize_query => {response_type => "code"}})->then(sub {
     return unless my $answer = shift;
     my $claims = $c->oauth2->jwt_decode(handstamp => data => $answer->{id_token});
     return $c->ua->get_p($c->oauth2->providers->{handstamp}{userinfo_url}, {Authorization => "Bearer $answer->{access_token}"})->then(
