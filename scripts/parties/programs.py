@@ -208,7 +208,8 @@ APIS = [
     Resource("drf_oidc_auth", "drf-oidc-auth 4.0.0", python(MORE, "drf_oidc_auth"), shows=[EMAIL, "acc_"], note="access token, by asking for the person's claims"),
     Resource("drf_oidc_auth_jwt", "drf-oidc-auth 4.0.0", python(MORE, "drf_oidc_auth"), scheme="JWT", token="id_token", shows=["acc_"],
              note="ID token, by its signature (RS256)"),
-    Resource("oauth_toolkit", "django-oauth-toolkit 3.4.1", python(MORE, "oauth_toolkit"), shows=["Ada"], note="access token, by introspection; its `username` makes the user"),
+    Resource("oauth_toolkit", "django-oauth-toolkit 3.4.1", python(MORE, "oauth_toolkit"), aimed=True, shows=["Ada"],
+             note="access token for its address (`audiences` and `resource`), by introspection; `username` becomes the user"),
     Resource("mod_oauth2", "mod_oauth2 3.3.1 (Debian 12)", apache(
         "introspect ${PARTY_ISSUER}/oauth/introspect introspect.auth=client_secret_basic&client_id=${PARTY_ID}&client_secret=${PARTY_SECRET}"),
         shows=["about"], debian=["libapache2-mod-oauth2"], note="access token, by introspection"),

@@ -9,42 +9,43 @@ from parties.provider import EMAIL, PASSWORD, Provider, free_port
 from parties.rely import Application
 
 
-def caller(provider):
-    """An application that signs Ada in, after the server has started; a function that returns its tokens, and who she is."""
-    app = Application("caller", "RS256")
-    app.join(provider)
-
-    def tokens():
-        app.discover()
-        claims = app.finish(Person(EMAIL, PASSWORD).pass_through(app.begin("openid profile email"), until=app.back).url)
-        app.stop()
-        return dict(app.token, sub=claims["sub"])
-    return tokens
-
-
-def introspects(provider):
-    """Makes the client that was added first one that may introspect all access tokens."""
+def change(provider, id, **members):
+    """Sets members of a client that no option of the command sets."""
     with open(provider.clients) as file:
         clients = json.load(file)
-    entries = clients if isinstance(clients, list) else clients["clients"]
-    entries[0]["introspects"] = True
+    next(client for client in clients if client["id"] == id).update(members)
     with open(provider.clients, "w") as file:
         json.dump(clients, file)
 
 
+def caller(provider, resource=None):
+    """An application that signs Ada in, after the server has started: a function that returns its tokens, which are for `resource`."""
+    app, more = Application("caller", "RS256"), dict(resource=resource) if resource else {}
+    app.join(provider)
+    if resource:
+        change(provider, "caller", audiences=[resource])
+
+    def tokens():
+        app.discover()
+        app.finish(Person(EMAIL, PASSWORD).pass_through(app.begin("openid profile email", **more), until=app.back).url)
+        app.stop()
+        return app.token
+    return tokens
+
+
 class Resource(Program):
-    """An API: its page at `path` opens with a token after `scheme`, and not with a forged one."""
-    def __init__(self, name, version, command, path="/about", scheme="Bearer", token="access_token", **more):
+    """An API: its page at `path` opens with a token after `scheme`, and not with a forged one. Of one that is `aimed`, the token has to be for its address."""
+    def __init__(self, name, version, command, path="/about", scheme="Bearer", token="access_token", aimed=False, **more):
         super().__init__(name, version, [], command, **more)
-        self.path, self.scheme, self.token = path, scheme, token
+        self.path, self.scheme, self.token, self.aimed = path, scheme, token, aimed
 
     def row(self):
         return f"| {self.version} | {self.note} |"
 
     def register(self, provider, url):
         secret = super().register(provider, url)
-        introspects(provider)
-        self.tokens = caller(provider)
+        change(provider, "party", introspects=True)
+        self.tokens = caller(provider, url if self.aimed else None)
         return secret
 
     def enter(self, url):
@@ -100,7 +101,7 @@ class Mailbox:
         install(*MAIL)
         provider = Provider()
         secret = provider.add("party", "--redirect-uri", "http://127.0.0.1:9/")
-        introspects(provider)
+        change(provider, "party", introspects=True)
         tokens = caller(provider)
         provider.start()
         values = dict(secret=secret, port=provider.port, issuer=provider.issuer)
