@@ -1,5 +1,5 @@
 """The server, with an account and its clients."""
-import http.client, json, os, shutil, signal, socket, subprocess, tempfile
+import http.client, json, os, random, shutil, signal, socket, subprocess, tempfile
 
 PROGRAM = ""
 EMAIL, PASSWORD = "ada@example.org", "a long secret of Ada's"
@@ -7,9 +7,15 @@ running = []
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """Below those of outgoing connections, one of which could take it until it is listened at."""
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 class Provider:
