@@ -1,9 +1,8 @@
 """Attacks on accounts by what everyone may send."""
 import os, re, secrets, shutil, tempfile, time
 
+from attacks.person import PASSWORD, Person
 from attacks.target import Client, Holder, Server, bearer, install, require
-
-PASSWORD = "a long enough secret"
 
 
 def facts(answer):
@@ -166,4 +165,48 @@ def event_streams():
     return f"{alive} of 60 stay open (limit 4)"
 
 
-ATTACKS = [enumeration, takeover, old_sign_in, copied_token, administrators, event_streams]
+def obvious_passwords():
+    """Sets passwords that are little more than the name of the service or of the owner, at each place that takes a new one."""
+    issuer = "https://id.shop.example.org"
+    server = Server("--sign-up", "open", "--rate-limits", "none", "--issuer", issuer, "--site-name", "The Corner Shop", administered=True)
+    person = Person(server, "adalovelace")
+    client, browser = person.client, person.browser
+    service = ["example.org1", "Example.org", "shop.example.org!", "id.shop.example.org", "1example.org1", "EXAMPLE.ORG22", "\uff45xample.org1",
+               "example.orgexample.org", "shopshop", "ID.SHOP.EXAMPLE.ORG12", "example1234", "The Corner Shop1"]
+    own = ["adalovelace1", "AdaLovelace", "adalovelace@example.org", "adalovelace@example.org1", "1adalovelaceadalovelace"]
+    reset = server.command("accounts", "reset", person.email)["reset"]["code"]
+    device = dict(device=install("d-new"))
+    guest = bearer(client.guest("d-guest"))
+    email = person.email
+
+    def form(path, action, **fields):
+        browser.load("GET", path)
+        return browser.submit(path, action=action, **fields)
+
+    doors = {
+        "sign-up": lambda password: client.post("/v1/sign-up", dict(device, email=email, password=password, username="Ada")),
+        "upgrade": lambda password: client.post("/v1/upgrade", dict(device, email=email, password=password, username="Ada"), Authorization=guest),
+        "change": lambda password: client.post("/v1/password", dict(current=PASSWORD, new=password, end_others=False), Authorization=bearer(person.session)),
+        "reset": lambda password: client.post("/v1/password-reset/confirm", dict(token=reset, new_password=password)),
+        "sign-up page": lambda password: form("/sign-up", "sign-up", name="Ada", email=email, new_password=password),
+        "reset page": lambda password: form("/reset-password?token=" + reset, "reset", token=reset, new_password=password),
+        "change page": lambda password: form("/account/security", "change-password", current_password=PASSWORD, new_password=password),
+        "administrator": lambda password: server.administer("POST", "/accounts", dict(email=email, password=password)),
+    }
+    taken = []
+    for password in service + own:
+        for name, door in doors.items():
+            answer = door(password)
+            said = answer.status == 400 and answer.error == "weak_password" if "page" not in name else (
+                answer.status in (200, 400) and 'id="new_password-error"' in answer.text)
+            if not said:
+                taken.append(f"{password} at {name}: {answer.status}")
+        require(not taken, f"{'; '.join(taken[:8])}")
+        # The command knows the owner's name, and not the service's.
+        answer = server.command("accounts", "create", email, "--password", text=password + "\n", check=False)
+        require(answer.returncode and (password in service or "name" in answer.stderr), f"{password} at the command: {answer.stderr}")
+    require(person.opens(PASSWORD), "the password has changed")
+    return f"{len(service + own)} passwords refused at {len(doors)} doors"
+
+
+ATTACKS = [enumeration, takeover, old_sign_in, copied_token, administrators, event_streams, obvious_passwords]

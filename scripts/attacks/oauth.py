@@ -1,5 +1,5 @@
 """Attacks by OAuth clients, by finders of tokens and codes, and by forgers."""
-import base64, functools, hashlib, hmac, json, time, urllib.parse
+import base64, functools, hashlib, hmac, json, os, time, urllib.parse
 
 from attacks.p256 import Key
 from attacks.target import (
@@ -216,7 +216,7 @@ def forgeries():
     genuine = client.sign_in(OWNER, PASSWORD, "d-app").json["access_token"]
     head, body, signed = genuine.split(".")
     header, claims = (json.loads(base64.urlsafe_b64decode(text + "==")) for text in (head, body))
-    jwk = client.get("/.well-known/jwks.json").json["keys"][0]
+    jwk = next(key for key in client.get("/.well-known/jwks.json").json["keys"] if key["kty"] == "EC")
     point = b"\x04" + b"".join(base64.urlsafe_b64decode(jwk[name] + "==") for name in "xy")
     spki = bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200") + point
     lines = base64.b64encode(spki).decode()
@@ -256,4 +256,34 @@ def forgeries():
     return f"{len(forged)} refused"
 
 
-ATTACKS = [revocation, spent_code, introspection, resources, prompts, kept_codes, redirects, user_codes, foreign_refresh, forgeries]
+def pushed():
+    """Pushes requests: many, from the one address of a web application, whose users must all be able to sign in; as many as a stranger can;
+    and large ones, to fill the store."""
+    server = Server("--sign-up", "open")
+    web, tried = Client(server, "127.0.61.1"), 0
+    fields = [("response_type", "code"), ("redirect_uri", REDIRECTS["web"]), ("code_challenge", CHALLENGE), ("code_challenge_method", "S256")]
+    statuses = [web.form("/oauth/par", fields, Authorization=basic("web")).status for _ in range(120)]
+    require(statuses == [201] * len(statuses), f"only {statuses.count(201)} of {len(statuses)} sign-ins of a web application: {set(statuses)}")
+    other = web.form("/oauth/par", [(name, REDIRECTS["other"] if name == "redirect_uri" else value) for name, value in fields], Authorization=basic("other"))
+    require(other.status == 201, f"another client at the same address: {other.status}")
+    public = [(name, REDIRECTS["cli"] if name == "redirect_uri" else value) for name, value in fields] + [("client_id", "cli")]
+    stranger = Client(server, "127.0.62.1")
+    mine = [stranger.form("/oauth/par", public).status for _ in range(40)]
+    require(set(mine) == {201, 429} and mine.count(201) <= 22, f"{mine.count(201)} of {len(mine)} of a public client at one address: {set(mine)}")
+    for _ in range(40):
+        stranger.form("/oauth/par", fields, Authorization="Basic d2ViOmd1ZXNz")
+    require(web.form("/oauth/par", fields, Authorization=basic("web")).status == 201, "a stranger's wrong secrets stop the client")
+    before = os.path.getsize(server.folder + "/data/registry.sqlite-wal")
+    for name, value in (("state", "x" * 60_000), ("scope", "profile " * 7000), ("claims", "x" * 60_000), ("nonce", "%" * 20_000), ("x", "y" * 60_000),
+                        ("login_hint", "x" * 9000), ("redirect_uri2", "x" * 20_000), ("state", "\u00e9" * 4000)):
+        answer = web.form("/oauth/par", fields + [(name, value)], Authorization=basic("web"))
+        require(answer.status in (400, 413), f"{len(value)} characters of {name}: {answer.status}")
+        tried += 1
+    many = web.form("/oauth/par", fields + [(f"x{number}", "y" * 100) for number in range(500)], Authorization=basic("web"))
+    require(many.status in (400, 413), f"500 parameters: {many.status}")
+    grown = os.path.getsize(server.folder + "/data/registry.sqlite-wal") - before
+    require(grown < 60_000, f"the store grew by {grown} bytes")
+    return f"{len(statuses)} of a web application accepted, {mine.count(201)} of {len(mine)} of a stranger; {tried + 1} large ones refused"
+
+
+ATTACKS = [pushed, revocation, spent_code, introspection, resources, prompts, kept_codes, redirects, user_codes, foreign_refresh, forgeries]

@@ -1,5 +1,5 @@
-"""Just enough of ES256 to attack with: keys, signatures, proofs of possession (RFC 9449). Neither fast nor constant in time."""
-import hashlib, json, secrets, time
+"""Just enough of ES256 to attack with: keys, signatures, proofs of possession (RFC 9449), passkeys. Neither fast nor constant in time."""
+import base64, hashlib, json, secrets, time
 
 from attacks.target import base64url
 
@@ -67,3 +67,45 @@ class Key:
         if access_token:
             payload["ath"] = base64url(hashlib.sha256(access_token.encode()).digest())
         return self.token(dict(typ="dpop+jwt", alg="ES256", jwk=self.jwk), payload)
+
+
+def whole(number):
+    """An integer in DER."""
+    data = number.to_bytes(number.bit_length() // 8 + 1, "big")
+    return b"\x02" + bytes([len(data)]) + data
+
+
+class Passkey(Key):
+    """A passkey of a browser at an origin (WebAuthn Level 2)."""
+
+    def __init__(self, origin):
+        super().__init__()
+        self.origin, self.id, self.count = origin, secrets.token_bytes(16), 0
+        self.name = base64url(self.id)
+        self.party = hashlib.sha256(origin.split("//")[1].split(":")[0].encode()).digest()
+
+    def answer(self, type, options, response):
+        client = json.dumps(dict(type=type, challenge=options["challenge"], origin=self.origin)).encode()
+        members = {name: base64url(value) for name, value in dict(response(client), clientDataJSON=client).items()}
+        return json.dumps(dict(id=self.name, rawId=self.name, type="public-key", clientExtensionResults={}, response=members))
+
+    def create(self, options):
+        """`RegistrationResponseJSON`."""
+        self.user = options["user"]["id"]
+        x, y = (base64.urlsafe_b64decode(self.jwk[name] + "=") for name in "xy")
+        key = b"\xa5\x01\x02\x03\x26\x20\x01\x21\x58\x20" + x + b"\x22\x58\x20" + y
+        data = self.party + b"\x45" + bytes(4) + bytes(16) + b"\x00\x10" + self.id + key
+        text = b"\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x58" + bytes([len(data)]) + data
+        return self.answer("webauthn.create", options, lambda client: dict(attestationObject=text))
+
+    def get(self, options):
+        """`AuthenticationResponseJSON`."""
+        self.count += 1
+        data = self.party + b"\x05" + self.count.to_bytes(4, "big")
+
+        def response(client):
+            pair = signature(self.secret, data + hashlib.sha256(client).digest())
+            text = whole(int.from_bytes(pair[:32], "big")) + whole(int.from_bytes(pair[32:], "big"))
+            return dict(authenticatorData=data, signature=b"\x30" + bytes([len(text)]) + text,
+                        userHandle=base64.urlsafe_b64decode(self.user + "=" * (-len(self.user) % 4)))
+        return self.answer("webauthn.get", options, response)

@@ -1,5 +1,5 @@
 """The server under attack, and clients of it."""
-import base64, hashlib, http.client, json, os, re, resource, shutil, signal, socket, subprocess, tempfile, threading, time, urllib.parse
+import base64, hashlib, http.client, json, os, re, resource, secrets, shutil, signal, socket, subprocess, tempfile, threading, time, urllib.parse
 
 PROGRAM = ""
 servers, lock = [], threading.Lock()
@@ -17,11 +17,13 @@ CLIENTS = [
 class Server:
     """A server on a free port, with a folder of its own that is removed at the end."""
 
-    def __init__(self, *flags, descriptors=None):
+    def __init__(self, *flags, descriptors=None, clients=CLIENTS, administered=False):
         self.folder, self.flags, self.descriptors = tempfile.mkdtemp(prefix="attack-"), flags, descriptors
-        with open(self.folder + "/clients.json", "w") as file:
-            json.dump(CLIENTS, file)
-        self.process = None
+        self.process, self.token = None, secrets.token_hex(32) if administered else None
+        self.configure(clients)
+        if administered:
+            with open(os.open(self.folder + "/token", os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
+                file.write(self.token)
         with lock:
             servers.append(self)
         self.start(*flags)
@@ -30,8 +32,8 @@ class Server:
         limit = self.descriptors
         self.process = subprocess.Popen(
             [PROGRAM, "serve", "--data", self.folder + "/data", "--port", "0", "--clients", self.folder + "/clients.json",
-             "--log-level", "error", *flags],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+             "--log-level", "error", *(["--admin-token-file", self.folder + "/token"] if self.token else []), *flags],
+            stdout=subprocess.PIPE, stderr=open(self.folder + "/log", "a"), text=True,
             preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))))
         line = self.process.stdout.readline()
         if not line:
@@ -42,6 +44,35 @@ class Server:
         if self.runs():
             self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+    def configure(self, clients):
+        with open(self.folder + "/clients.json", "w") as file:
+            json.dump(clients, file)
+
+    def administer(self, method, path, fields=None):
+        """A request of the administrator."""
+        headers = {"Authorization": "Bearer " + self.token, "Content-Type": "application/json"}
+        return Client(self).request(method, "/admin/v1" + path, json.dumps(fields) if fields is not None else None, headers)
+
+    def command(self, *words, text="", check=True):
+        """Runs `handstamp admin` on the server's folder, and returns what it prints as JSON, or the refused process."""
+        done = command("admin", *words, "--data", self.folder + "/data", "--json", text=text)
+        if not check:
+            return done
+        require(done.returncode == 0, f"admin {' '.join(words)}: {done.stderr}")
+        return json.loads(done.stdout or "{}")
+
+    def code(self, email, before=0):
+        """The code in the newest mail to an address, as soon as there are more with one than before."""
+        end = time.monotonic() + 15
+        while True:
+            mails = [mail.replace("=\r\n", "").replace("=\n", "") for mail in self.mails()]
+            codes = [found for mail in mails if re.search(rf"^To: <?{re.escape(email)}\b", mail, re.M)
+                     if (found := re.search(r"hsl1\.[\w-]+", mail))]
+            if len(codes) > before:
+                return codes[-1][0]
+            require(time.monotonic() < end, f"no code was mailed to {email}")
+            time.sleep(0.05)
 
     def runs(self):
         try:
@@ -100,6 +131,11 @@ class Server:
             except OSError:
                 pass
             return text
+
+
+def command(*words, text="", **environment):
+    """Runs the program to its end."""
+    return subprocess.run([PROGRAM, *words], input=text, capture_output=True, text=True, timeout=60, env={**os.environ, **environment})
 
 
 class Failure(Exception):
@@ -222,10 +258,10 @@ class Browser:
     """A browser at the server's own pages. It keeps cookies by name alone, as there is one server."""
 
     def __init__(self, server, source="127.0.0.1"):
-        self.client, self.cookies = Client(server, source), {}
+        self.client, self.cookies, self.csrf = Client(server, source), {}, ""
 
-    def load(self, method, address, fields=None):
-        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())}
+    def load(self, method, address, fields=None, **headers):
+        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items()), **named(headers)}
         if fields is not None:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         page = self.client.request(method, address, fields and urllib.parse.urlencode(fields), headers)
@@ -234,7 +270,9 @@ class Browser:
                 key, text = value.split(";")[0].split("=", 1)
                 self.cookies[key] = text
         self.cookies = {key: text for key, text in self.cookies.items() if text}
-        self.csrf = (re.search(r'name="csrf" value="([^"]+)"', page.text) or [None, ""])[1]
+        # A redirect, or an answer to a script, leaves the token of the page as it is.
+        if token := re.search(r'name="csrf" value="([^"]+)"', page.text):
+            self.csrf = token[1]
         return page
 
     def submit(self, address, **fields):

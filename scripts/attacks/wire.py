@@ -1,7 +1,8 @@
 """Attacks by the bytes of HTTP: slow, large, ambiguous, or in another's name."""
-import re, select, socket, time
+import re, select, shutil, socket, time
 
-from attacks.target import CLIENTS, Client, Server, bearer, require
+from attacks.person import signed_in
+from attacks.target import CLIENTS, Browser, Client, Server, authorization, bearer, require
 
 
 def closed(connection):
@@ -292,5 +293,111 @@ def fields():
     return f"{len(requests)} answers have both, with the statuses {', '.join(map(str, sorted(seen)))}"
 
 
+def strange_forms():
+    """Sends every form of the pages from another site, without its cookie, or with another browser's token; and as an honest browser at
+    another name of this server, or one that takes no `Secure` cookie over http, which must be told so."""
+    server = Server("--sign-up", "open", "--rate-limits", "none")
+    server.stop()
+    shutil.rmtree(server.folder + "/data")
+    # With its port in the issuer.
+    server.start("--sign-up", "open", "--rate-limits", "none", "--port", str(server.port), "--issuer", f"http://127.0.0.1:{server.port}")
+    evil, here, there = "https://evil.example.com", f"http://127.0.0.1:{server.port}", f"http://localhost:{server.port}"
+    Client(server).sign_up("owner@example.org", "a long enough secret")
+    owner, thief, tried = Browser(server), Browser(server), 0
+    owner.load("GET", owner.sign_in("/sign-in", "owner@example.org", "a long enough secret"))
+    thief.load("GET", "/sign-in")
+    fields = dict(email="owner@example.org", password="a long enough secret", new_password="another long secret", name="Eve", token="hsl1.x",
+                  new_email="thief@example.com", typed_email="owner@example.org", current_password="a long enough secret", user_code="BCDF-GHJK")
+    forms = {"/sign-in": "sign-in", "/sign-up": "sign-up", "/sign-up/confirm": "send", "/forgot-password": "send", "/reset-password": "reset",
+             "/recover": "recover", "/device": "look", authorization("web"): "allow", "/oauth/logout": "sign-out", "/sign-out": "sign-out",
+             "/account": "save", "/account/email": "change", "/account/email/confirm": "use", "/account/security": "change-password",
+             "/account/devices": "end", "/account/devices/end": "end-others", "/account/apps": "remove", "/account/data": "download",
+             "/account/delete": "delete"}
+
+    def send(browser, path, csrf, cookies=None, **headers):
+        client = Client(server)
+        text = "; ".join(f"{name}={value}" for name, value in (cookies if cookies is not None else browser.cookies).items())
+        # None of these is an answer that a script or a person would not see.
+        return client.form(path, dict(fields, action=forms[path], csrf=csrf), Cookie=text, **headers)
+
+    token = owner.csrf
+    for path in forms:
+        for csrf, headers in (
+            (token, dict(Origin=evil)), (token, dict(Origin=evil, Sec_Fetch_Site="same-origin")), (token, dict(Sec_Fetch_Site="cross-site")),
+            (token, dict(Sec_Fetch_Site="same-site", Origin=here)), (token, dict(Origin="null")), (token, dict(Origin=here + ".evil.example.com")),
+            (token, dict(Origin=here.replace("http", "https"))), (token, dict(Origin=evil, Host="evil.example.com")),
+            (token, dict(Origin="http://evil.example.com", Host="evil.example.com")), (token, dict(Origin=there, Host=f"localhost:{server.port}")),
+            (thief.csrf, dict(Origin=here)), ("", dict(Origin=here)), (token[:-1], dict(Origin=here)), (token + "=", {}), ("x", {}),
+        ):
+            page = send(owner, path, csrf, **headers)
+            # Who is signed in already is sent on, by a sign-in that nothing came of.
+            idle = path == "/sign-in" and page.status == 303 and page["Location"].endswith("/account")
+            # Clients may sign out by a form: the owner is asked.
+            idle = idle or path == "/oauth/logout" and page.status == 303 and page["Location"].startswith(here + "/oauth/logout?")
+            require(page.status == 403 and not page["Location"] or idle and not page["Set-Cookie"], f"{path} from {headers}: {page.status} {page['Location']}")
+            tried += 1
+        page = send(owner, path, token, {name: value for name, value in thief.cookies.items()}, Origin=here)
+        require(page.status == 403, f"{path} with another browser's cookies: {page.status}")
+        # Honest ones, who would try for ever if they were only told that the form has expired.
+        page = send(owner, path, token, Origin=there, Host=f"localhost:{server.port}", Accept="text/html")
+        require(page.status == 403 and here in page.text, f"{path} at {there} does not name {here}: {page.text}")
+        page = send(owner, path, token, {}, Origin=here, Accept="text/html")
+        require(page.status == 403 and "cookie" in page.text.lower(), f"{path} without cookies does not say so: {page.text}")
+        tried += 3
+    require(signed_in(owner), "the owner is signed out")
+    # Honest forms, by the browsers' ways to say where they come from.
+    for headers in ({}, dict(Origin=here), dict(Origin=here, Sec_Fetch_Site="same-origin"), dict(Origin="null", Sec_Fetch_Site="same-origin")):
+        page = send(owner, "/account", token, **headers)
+        require(page.status == 200, f"an honest form with {headers}: {page.status} {page.text[:200]}")
+    return f"{tried} strange forms refused, 4 honest ones accepted"
+
+
+def challenges():
+    """Asks for what needs a token or a secret without one: each 401 must say which scheme is missing; and looks for pages that link to
+    another site because the address of the request looks like one."""
+    server = Server("--sign-up", "open", "--rate-limits", "none", administered=True)
+    client, tried = Client(server), 0
+    pair, token = {"Authorization": "Basic d2ViOnd4"}, {"Authorization": "Bearer x"}
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    requests = [("POST", path, "token=x", {**form, **more}, "Basic") for path in (
+        "/oauth/introspect", "/oauth/revoke", "/oauth/par", "/oauth/token", "/oauth/device_authorization") for more in (pair, form)]
+    requests += [("POST", path, "client_id=web&client_secret=guess&token=x&grant_type=refresh_token", form, "Basic") for path in (
+        "/oauth/introspect", "/oauth/revoke", "/oauth/par", "/oauth/token", "/oauth/device_authorization")]
+    requests += [("GET", "/v1/revocations", None, more, "Basic") for more in ({}, pair, token)]
+    requests += [("GET", path, None, more, "Bearer") for path in ("/v1/me", "/v1/sessions", "/v1/events", "/oauth/userinfo", "/admin/v1/stats",
+                                                                  "/admin/v1/accounts/x/export") for more in ({}, token, pair)]
+    requests += [(method, path, "{}", {"Content-Type": "application/json", **more}, "Bearer") for method, path in (
+        ("DELETE", "/v1/me"), ("POST", "/v1/password"), ("POST", "/v1/upgrade"), ("POST", "/v1/reauthenticate"), ("POST", "/v1/sign-out"),
+        ("PUT", "/v1/device/push-token"), ("POST", "/v1/session/confirm"), ("DELETE", "/v1/sessions"), ("POST", "/v1/sessions/end-others"),
+        ("POST", "/admin/v1/accounts")) for more in ({}, token)]
+    for method, path, body, headers, scheme in requests:
+        answer = client.request(method, path, body, headers)
+        named = [value for name, value in answer.fields if name.lower() == "www-authenticate"]
+        words = f"{method} {path} {headers.get('Authorization', '')}: {answer.status} {named}"
+        require(answer.status in (400, 401) or path == "/oauth/revoke", words)
+        require(answer.status != 401 or any(value.startswith(scheme) for value in named), words)
+        require(answer.status == 401 or path not in ("/oauth/introspect", "/v1/revocations", "/v1/me"), words)
+        tried += 1
+    links = 0
+    for path in ("//evil.example/x", "///evil.example/x", "/\\evil.example/x", "/\\\\evil.example", "/%2f/evil.example/x", "/%5cevil.example", "/\t/evil.example",
+                 "//evil.example/sign-in", "//evil.example/oauth/authorize?client_id=x", "https://evil.example/x", "//evil.example/%2e%2e/device",
+                 "/sign-in//evil.example", "/;//evil.example", "/.//evil.example", "//user@evil.example/", "/nothing?next=//evil.example", "javascript:alert(1)",
+                 "/sign-in?next=//evil.example", "/sign-in?next=/\\evil.example", "/sign-in?next=/%5cevil.example", "/sign-in?next=https://evil.example",
+                 "/sign-in?next=/%09/evil.example", "/sign-up?next=//evil.example", "/recover?next=//evil.example", "/device?lang=//evil.example",
+                 "/sign-in?next=/%2Fevil.example", "/sign-in?next=%2F%2Fevil.example", "/sign-in?next=/account%0d%0aLocation:%20//evil.example"):
+        for method in (b"GET", b"POST"):
+            text = server.raw(method + b" " + path.encode() + b" HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\nContent-Length: 0\r\nContent-Type: "
+                              b"application/x-www-form-urlencoded\r\nConnection: close\r\n\r\n", timeout=3).decode(errors="replace")
+            require(text, f"{path}: no answer")
+            for address in re.findall(r'(?:href|action|src|formaction)="([^"]*)"|^location: *(\S+)', text, re.M | re.I):
+                # As a browser reads it.
+                place = (address[0] or address[1]).replace("&amp;", "&").replace("&#x2F;", "/").replace("&#39;", "'").replace("\\", "/").strip()
+                off = re.match(r"//|[a-z][a-z0-9+.-]*:", place, re.I) and not place.startswith(f"http://127.0.0.1:{server.port}/")
+                require(not off, f"{path} links to {place}")
+                links += 1
+            tried += 1
+    return f"{tried} requests: each 401 names its scheme, and {links} links stay here"
+
+
 SLOW = [slow_header, slow_body, endless_chunk, slow_reader]
-ATTACKS = [huge, heavy, smuggling, hosts, paths, fields]
+ATTACKS = [huge, heavy, smuggling, hosts, paths, fields, strange_forms, challenges]
