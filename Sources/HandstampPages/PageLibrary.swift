@@ -87,22 +87,39 @@ package struct PageLibrary: Sendable {
     do { return try MustacheTemplate(string: text) } catch { throw PageFault(file: name, words: "\(error)") }
   }
 
-  /// Refuses a template that includes itself, by whichever way: it would never be done.
+  /// Refuses templates that include each other so that a page would never be done, or take too much room: in a circle, in a long chain,
+  /// or very often. What a value names could be any template.
   private static func refuseCircles(_ files: [String: String], _ texts: [String: String]) throws(PageFault) {
     var all = texts
     for (name, text) in files { all[String(name.dropLast(".mustache".count))] = text }
-    let parts = all.mapValues { text in
-      text.matches(of: /\{\{\s*[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
+    var parts: [String: [String]] = [:]
+    for (name, text) in all {
+      parts[name] = text.matches(of: /\{\{\s*[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
+      guard parts[name]?.contains(where: { $0.hasPrefix("*") }) != true else {
+        throw PageFault(file: name, words: "a template cannot be named by a value")
+      }
     }
-    var left = parts
-    // A template without a part that is left cannot be in a circle.
-    while let done = left.first(where: { $0.value.allSatisfy { left[$0] == nil } })?.key { left[done] = nil }
-    guard var name = left.keys.min() else { return }
-    // From anywhere that is left, the way along what is left leads into a circle.
-    var seen: Set<String> = []
-    while seen.insert(name).inserted, let next = left[name]?.first(where: { left[$0] != nil }) { name = next }
-    throw PageFault(file: name, words: "it includes itself")
+    for name in all.keys.sorted() {
+      var found = 0
+      try count(name, parts, &found, within: [])
+    }
   }
+
+  /// Counts the templates that a template is made of, and those that they are made of.
+  private static func count(
+    _ name: String, _ parts: [String: [String]], _ count: inout Int, within outer: [String]
+  ) throws(PageFault) {
+    guard !outer.contains(name) else { throw PageFault(file: name, words: "it includes itself") }
+    guard outer.count < longestChain else {
+      throw PageFault(file: outer.first ?? name, words: "more than \(longestChain) templates in each other")
+    }
+    count += 1
+    guard count <= mostParts else { throw PageFault(file: name, words: "more than \(mostParts) templates in one page") }
+    for part in parts[name] ?? [] { try PageLibrary.count(part, parts, &count, within: outer + [name]) }
+  }
+
+  private static let longestChain = 10
+  private static let mostParts = 1000
 
   /// The deepest nesting of sections: each level takes room on the stack.
   private static let deepest = 50

@@ -68,7 +68,9 @@ public struct ServerFolder: Sendable {
     _ keys: ServerKeys, creating: Bool, migrating: Bool = true
   ) throws(RegistryOpenError) -> SQLiteRegistryStore {
     try requireNotMoved()
-    try PrivateFile.requireOwn(databasePath)
+    for file in [databasePath, databasePath + "-wal", databasePath + "-shm", endLogPath, path + "/clock"] {
+      try PrivateFile.requireOwn(file)
+    }
     return try SQLiteRegistryStore(
       path: databasePath, keys: keys, creating: creating, migrating: migrating, clockFile: path + "/clock",
       endLog: endLogPath, patience: patience)

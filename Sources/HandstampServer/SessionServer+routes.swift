@@ -160,7 +160,7 @@ extension SessionServer {
   private var desk: AccountDesk {
     AccountDesk(
       registry: registry, accounts: accounts, passwords: passwords,
-      policy: configuration.passwordPolicy.of(configuration.issuer, configuration.clientID),
+      policy: configuration.policyOfPasswords,
       passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens, outbox: outbox,
       journal: journal, limits: limits, clock: clock, signUp: configuration.signUp, reauthentication: reauthentication)
   }

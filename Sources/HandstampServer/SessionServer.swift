@@ -125,7 +125,7 @@ public struct SessionServer: Sendable {
     proofs = ProofDesk(
       address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
     serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
-    keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300")
+    keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300", isForAllOrigins: true)
     openAPI = FixedDocument(openAPIOf: configuration)
     pages = try PageWriter(configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath)
     webOrigins = try WebOrigins(issuer: configuration.issuer, allowed: configuration.webOrigins)

@@ -17,7 +17,9 @@ extension PrivateFile {
   /// Refuses a file or folder that every user of the machine can write to. It may be missing.
   package static func requireOwn(_ path: String) throws(RegistryOpenError) {
     var status = stat()
-    guard fstatat(AT_FDCWD, path, &status, 0) == 0, status.st_mode & 0o002 != 0 else { return }
+    guard fstatat(AT_FDCWD, path, &status, 0) == 0, status.st_mode & 0o002 != 0,
+      [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
+    else { return }
     throw .writableByAnyone(path: path)
   }
 

@@ -12,14 +12,14 @@ struct KnownClient {
   private static let nonced = [
     "authlib", "dash-auth", "django-pyoidc", "flask-appbuilder", "flask-multipass", "flask-oidc", "flask-pyoidc",
     "gitlab", "go-oidc", "idpyoidc", "indico", "lemonldap", "mozilla-django-oidc", "oic", "pgadmin",
-    "python-social-auth", "streamlit", "superset",
+    "python-social-auth", "superset",
   ]
   private static let bare = [
     "aioauth-client", "authomatic", "django-allauth", "fastapi-sso", "flask-dance", "google-oauth-client",
     "httpx-oauth", "kinto", "lwp-authen-oauth2", "mojolicious-oauth2", "net-oauth2", "requests-oauthlib", "roundcube",
     "ruby-oauth2", "simple-openid-connect",
   ]
-  private static let plain = ["jupyterhub", "mod_auth_openidc", "requests_oauth2client", "synapse"]
+  private static let plain = ["jupyterhub", "mod_auth_openidc", "requests_oauth2client", "streamlit", "synapse"]
 
   static let all: [KnownClient] =
     (nonced.map { KnownClient(name: $0, protection: .nonce) } + bare.map { KnownClient(name: $0, protection: .none) }

@@ -38,6 +38,8 @@ struct ServeSettings: Sendable {
   let metrics: ListeningAddress?
   let shutdownDelay: Duration
   let logLevel: Logger.Level
+  /// The file that settings were read from.
+  let file: String?
   let tls: TLSFiles?
   let certificateAuthorities: String?
   let allowsCleartext: Bool
@@ -53,6 +55,8 @@ struct ServeSettings: Sendable {
   ) async throws(Refusal) {
     let values = try await SettingValues(flags: flags, environment: environment, file: file)
     self.values = values
+    self.file = file
+    try values.requireOwn(file)
     data = try values.required(.data)
     database = try values.database(data: data)
     host = try values.text(.host, or: "127.0.0.1") { !$0.isEmpty && !$0.contains("/") ? $0 : nil }

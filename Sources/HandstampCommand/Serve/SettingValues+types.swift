@@ -5,6 +5,7 @@ import HandstampRegistry
 import HandstampServer
 import HandstampSupport
 import HandstampSQLite
+import HandstampStorage
 
 /// The values of settings as types, or a refusal that names the source and the value.
 extension SettingValues {
@@ -134,6 +135,23 @@ extension SettingValues {
     case nil: .issuer
     case "none": .none
     case let domain?: .domain(domain.lowercased())
+    }
+  }
+
+  /// Refuses files that say what the server does, if every user of the machine can write to them.
+  ///
+  /// - Parameter file: the file of settings.
+  func requireOwn(_ file: String?) throws(Refusal) {
+    let named = [
+      ServeSetting.clients, .appConfig, .tlsCertificate, .tlsKey, .keysFile, .adminTokenFile, .caCertificates,
+    ]
+    var paths = [file].compactMap { $0 } + named.compactMap { self[$0]?.text }
+    if let folder = self[.pages]?.text {
+      paths +=
+        [folder] + ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).map { "\(folder)/\($0)" }
+    }
+    do throws(RegistryOpenError) { for path in paths { try PrivateFile.requireOwn(path) } } catch {
+      throw Refusal(.usage, plain("\(error)"), hint: plain(error.hint))
     }
   }
 

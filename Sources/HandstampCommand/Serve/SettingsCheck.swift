@@ -82,15 +82,15 @@ extension ServeSettings {
     }
     if allowsCleartext, tls == nil { warnings.append("passwords and tokens may cross the network in clear") }
     if values[.rateLimits]?.text == "none" { warnings.append("nothing limits sign-ins, sign-ups and mails") }
-    let proxies = values[.trustedProxies]?.text ?? ""
-    if proxies.contains("0.0.0.0/0") || proxies.contains("::/0") {
+    if proxies.ranges.contains(where: \.isWide) {
       warnings.append(
-        "every client is a trusted proxy, and may say where it comes from: limits by address hold nothing")
+        "a large part of all clients is a trusted proxy, and may say where it comes from: limits by address hold nothing"
+      )
     }
     let link = mailLink.flatMap {
       URLComponents(string: $0.replacing("{token}", with: "t").replacing("{action}", with: "a"))
     }
-    if let link, link.scheme == "http", !Loopback.contains(host: link.host ?? "") {
+    if let link, link.scheme?.lowercased() == "http", !Loopback.contains(host: link.host ?? "") {
       warnings.append("mailed links cross the network in clear")
     }
     if case .host(let host, _)? = metrics, !Loopback.contains(host: host) {
@@ -102,6 +102,7 @@ extension ServeSettings {
     for (idle, absolute, what) in [
       (limits.idleLimit, limits.absoluteLimit, "sessions"),
       (limits.browserIdleLimit, limits.browserAbsoluteLimit, "sessions of browsers"),
+      (limits.guestIdleLimit, limits.absoluteLimit, "sessions of guests"),
     ] {
       guard let idle, let absolute, idle > absolute else { continue }
       warnings.append("the idle limit of \(what) is longer than the absolute one, and has no effect")
@@ -114,9 +115,13 @@ extension ServeSettings {
       warnings.append(
         "client \(client.id) has neither PKCE nor a nonce: its secret alone protects a code that is taken")
     }
-    for setting in [ServeSetting.keysFile, .adminTokenFile, .smtpPasswordFile, .tlsKey] {
-      guard let path = values[setting]?.text,
-        let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int, mode & 0o004 != 0
+    var secrets = [ServeSetting.keysFile, .adminTokenFile, .smtpPasswordFile, .tlsKey].compactMap { values[$0]?.text }
+    if let database = values[.database], let file, hasPassword(database.text), database.place.contains(file) {
+      secrets.append(file)
+    }
+    for path in secrets {
+      guard let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int,
+        mode & 0o004 != 0
       else { continue }
       warnings.append("every user of this machine can read \(path): chmod o-r \(path)")
     }

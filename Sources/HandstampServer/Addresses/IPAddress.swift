@@ -83,6 +83,9 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     guard AddressRange.isEqual(base.bytes, base.bytes, upTo: length, restIsZero: true) else { return nil }
   }
 
+  /// Whether so many addresses are in it that they are not those of one operator: more than 10.0.0.0/8 or fc00::/7 have.
+  package var isWide: Bool { length < (base.bytes.count == 4 ? 8 : 7) }
+
   public func contains(_ address: IPAddress) -> Bool {
     address.bytes.count == base.bytes.count
       && AddressRange.isEqual(address.bytes, base.bytes, upTo: length, restIsZero: false)

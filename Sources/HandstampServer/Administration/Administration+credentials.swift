@@ -75,7 +75,8 @@ extension Administration {
   public func endSessions(ofClient client: String) async throws(AdministrationError) -> Int {
     var (count, last) = (0, AccountID?.none)
     while case let page = try await accounts(after: last, limit: Administration.mostRows), let end = page.last {
-      for record in page where record.state == .active {
+      // A disabled account has no sessions, but what it has allowed comes back when it is enabled.
+      for record in page where record.state != .deleted {
         let outcome = try await asking { () throws(RegistryError) in
           try await registry.endAll(of: record.id, ofClient: client, now: now())
         }

@@ -28,7 +28,7 @@ public struct Administration: Sendable {
   ) {
     self.registry = registry
     self.passwords = passwords
-    policy = configuration.passwordPolicy.of(configuration.issuer, configuration.clientID)
+    policy = configuration.policyOfPasswords
     self.hasDirectory = hasDirectory
     link = configuration.mailLink
     self.now = now

@@ -11,8 +11,11 @@ struct FixedDocument: Sendable {
   let body: ByteBuffer
   let entityTag: String
   let cacheControl: String
+  /// Whether pages of any origin may read it, as clients in browsers do with metadata and keys.
+  let isForAllOrigins: Bool
 
-  init(_ bytes: [UInt8], cacheControl: String) {
+  init(_ bytes: [UInt8], cacheControl: String, isForAllOrigins: Bool = false) {
+    self.isForAllOrigins = isForAllOrigins
     body = ByteBuffer(bytes: bytes)
     entityTag = "\"" + Base64URL.encode(SHA256.hash(data: bytes).prefix(16)) + "\""
     self.cacheControl = cacheControl
@@ -20,8 +23,8 @@ struct FixedDocument: Sendable {
 
   /// Returns 200 with the document, or 304 if the client already has it (RFC 9110 section 13.1.2).
   func response(to request: Request) -> Response {
-    // Public, so that the pages of any application may read it.
-    var headers: HTTPFields = [.eTag: entityTag, .cacheControl: cacheControl, .accessControlAllowOrigin: "*"]
+    var headers: HTTPFields = [.eTag: entityTag, .cacheControl: cacheControl]
+    if isForAllOrigins { headers[.accessControlAllowOrigin] = "*" }
     if let known = request.headers[.ifNoneMatch], matches(known) {
       return Response(status: .notModified, headers: headers)
     }

@@ -82,6 +82,8 @@ private final class FrameBudget: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    // What had arrived before the end.
+    guard left >= 0 else { return }
     let now = NIODeadline.now()
     let earned = min((now - filledAt).nanoseconds / 1000 * FrameBudget.rate / 1_000_000, Int64(FrameBudget.most))
     // Less than a byte is earned later.

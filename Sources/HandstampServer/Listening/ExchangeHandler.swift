@@ -173,9 +173,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
       return false
     }
     guard let host = HTTPField.Name("host") else { return true }
-    return request.headerFields[values: host].allSatisfy {
-      request.authority == nil || $0.lowercased() == request.authority?.lowercased()
-    }
+    let names = request.headerFields[values: host] + [request.authority].compactMap { $0 }
+    return names.allSatisfy { $0.lowercased() == names[0].lowercased() } && names.first.map(Host.isGood) ?? true
   }
 
   func answer(_ request: HTTPRequest, _ body: ByteBuffer, isComplete: Bool, failure: (any Error)? = nil) {

@@ -60,9 +60,12 @@ struct ClientAuthentication: Sendable {
   /// its ID.
   private func caller(of request: Request, _ form: FormBody) throws(OAuthError) -> Caller {
     if let field = request.headers[.authorization], field.lowercased().hasPrefix("basic ") {
-      guard form["client_secret"] == nil else { throw .invalidRequest("use only one client authentication method") }
       guard let (id, secret) = ClientAuthentication.basic(field), form["client_id"].map({ $0 == id }) ?? true else {
         throw .invalidClient
+      }
+      // Some libraries send the same secret in both ways.
+      guard form["client_secret"].map({ Secret($0) == secret }) ?? true else {
+        throw .invalidRequest("use only one client authentication method")
       }
       // Some libraries can identify a public client only this way.
       if secret == nil, id == clients.ownID { return .own }

@@ -48,7 +48,7 @@ extension FixedDocument {
     json.add("backchannel_logout_session_supported", true)
     let scopes = Set(configuration.clients.flatMap(\.scopes)).sorted()
     if !scopes.isEmpty { json.add("scopes_supported", scopes) }
-    self.init(json.finished, cacheControl: "public, max-age=300")
+    self.init(json.finished, cacheControl: "public, max-age=300", isForAllOrigins: true)
   }
 
   /// Returns the path of the document, which precedes the issuer's path (RFC 8414 section 3.1).

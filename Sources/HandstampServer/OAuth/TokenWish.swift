@@ -41,7 +41,8 @@ struct TokenWish: Sendable {
     }
     guard !hasLostAudience(client) else { return nil }
     let granted = client.scope.split(separator: " ")
-    var asked = scope?.split(separator: " ") ?? granted
+    var asked: [Substring] = []
+    for scope in scope?.split(separator: " ") ?? granted where !asked.contains(scope) { asked.append(scope) }
     // Libraries repeat the scopes of their first request, of which those were left out that the client may not request.
     if let scopes { asked.removeAll { !scopes.contains(String($0)) && !granted.contains($0) } }
     guard !asked.isEmpty || granted.isEmpty, asked.allSatisfy({ granted.contains($0) }) else { return nil }

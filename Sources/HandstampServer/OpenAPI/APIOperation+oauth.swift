@@ -50,9 +50,12 @@ extension APIOperation {
                 "exp": S.integer, "iat": S.integer, "auth_time": S.integer, "sub": S.string(), "aud": APIObject(),
                 "iss": S.string(),
                 "jti": S.string(), "sid": S.string(), "cnf": ["type": "object"] as APIObject,
+                "username": S.string(), "name": S.string(), "preferred_username": S.string(), "email": S.string(),
+                "email_verified": S.boolean,
               ],
               optional: [
                 "scope", "client_id", "token_type", "exp", "iat", "auth_time", "sub", "aud", "iss", "jti", "sid", "cnf",
+                "username", "name", "preferred_username", "email", "email_verified",
               ]))
         ]),
       APIOperation(
@@ -90,7 +93,7 @@ extension APIOperation {
         access: .session, answers: [.ok(S.named("UserInfo"))]),
       APIOperation(
         method: .post, path: "/oauth/userinfo", tag: "oauth", summary: "The same, for clients that prefer POST.",
-        access: .session, answers: [.ok(S.named("UserInfo"))]),
+        access: .session, answers: [.ok(S.named("UserInfo")), .problem(400, "invalid_request")]),
       APIOperation(
         method: .post, path: "/oauth/device_authorization", tag: "oauth",
         summary: "Begin a sign-in on another device (RFC 8628).", access: .client,

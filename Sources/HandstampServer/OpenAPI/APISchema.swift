@@ -65,8 +65,11 @@ enum APISchema {
           "scope": string(),
         ], optional: ["scope"]),
       "UserInfo": object(
-        ["sub": string(), "name": string(), "email": string(), "email_verified": boolean],
-        optional: ["name", "email", "email_verified"]),
+        [
+          "sub": string(), "name": string(), "preferred_username": string(), "email": string(),
+          "email_verified": boolean,
+        ],
+        optional: ["name", "preferred_username", "email", "email_verified"]),
       "Tokens": object(
         [
           "access_token": secret, "token_type": choice(["Bearer", "DPoP"]), "expires_in": integer,

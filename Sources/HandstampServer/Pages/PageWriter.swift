@@ -70,7 +70,20 @@ struct PageWriter: Sendable {
     let rest = fields.filter { !$0.hasPrefix("lang=") }.joined(separator: "&")
     return PageReader(
       language: chosen ?? kept ?? LanguageChoice.best(request.headers[.acceptLanguage], of: library.languages),
-      here: request.uri.path + "?" + rest, chosen: chosen)
+      here: PageWriter.local(request.uri.path) + "?" + rest, chosen: chosen)
+  }
+
+  /// Returns a path that browsers take for nothing else: to them `\` is a slash, and two at the beginning name another host.
+  private static func local(_ path: String) -> String {
+    var bytes = Array("/".utf8)
+    for byte in path.utf8.drop(while: { $0 == UInt8(ascii: "/") }) {
+      if (33...126).contains(byte), byte != UInt8(ascii: "\\") {
+        bytes.append(byte)
+      } else {
+        PercentEncoding.escape(byte, into: &bytes)
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   func response(_ page: Page, to reader: PageReader) -> Response {

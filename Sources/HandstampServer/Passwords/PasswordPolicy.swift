@@ -113,12 +113,16 @@ extension PasswordPolicy {
     }
   }
 
+}
+
+extension ServerConfiguration {
   /// The policy with the names of the service as context words.
-  func of(_ issuer: String, _ client: String) -> PasswordPolicy {
-    var policy = self
+  var policyOfPasswords: PasswordPolicy {
+    var policy = passwordPolicy
     // A service at `id.example.org` is known as `example.org`.
     let labels = (URLComponents(string: issuer)?.host ?? "").split(separator: ".")
-    policy.contextWords += labels.indices.map { labels[$0...].joined(separator: ".") } + [client]
+    policy.contextWords += labels.indices.map { labels[$0...].joined(separator: ".") } + [clientID]
+    policy.contextWords += [pages.name].compactMap { $0 }
     return policy
   }
 }

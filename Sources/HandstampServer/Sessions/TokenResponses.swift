@@ -19,8 +19,18 @@ struct TokenResponses: Sendable {
   ) throws(RegistryError) -> JSONText {
     var json = try refreshed(new.row, new.refreshToken, of: new.account, for: client, nonce: nonce)
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
-    json.add("profile", new.account.profile)
+    if let profile = profile(of: new) { json.add("profile", profile) }
     return json
+  }
+
+  /// Returns who has signed in, for clients that know this member: those of Handstamp, which send a key. Others have members of their own
+  /// by this name, and get claims. The name is given to those that may see it.
+  private func profile(of new: NewSession) -> JSONText? {
+    guard let client = new.row.client, !clients.isFirstParty(client.id) else { return new.account.profile }
+    guard new.row.isKeyed else { return nil }
+    var account = new.account
+    if !client.scopes.contains("profile") { account.username = "" }
+    return account.profile
   }
 
   /// Returns the members that the responses to sign-in and refresh have in common (RFC 6749 section 5.1).

@@ -65,7 +65,7 @@ import Testing
       #expect(
         copied[1].metadata["handstamp.address"] == "127.0.0.1" && copied[1].metadata["handstamp.account"] == ada.account
       )
-      #expect(copied[1].metadata["handstamp.details"] == #"{"way":"password","device":"phone"}"#)
+      #expect(copied[1].metadata["handstamp.details"] == #"{"way":"sign_up","device":"phone"}"#)
       #expect(copied[2].metadata["handstamp.actor"] == "operator:bob")
     }
   }

@@ -99,7 +99,8 @@ private enum Frame {
       let frames = try await exchange(Frame.frame(1, flags: 5, stream: 1, fields), test) {
         $0.contains { $0.type == 1 && $0.stream == 1 }
       }
-      #expect(frames.first { $0.type == 1 }?.payload.first == 0x88, "200")
+      let answer = frames.first { $0.type == 1 }?.payload
+      #expect(answer?.first == 0x88, "200, not \(String(decoding: answer ?? [], as: UTF8.self))")
     }
   }
 

@@ -166,7 +166,7 @@ import Testing
         #expect(claims["iss"] == "https://id.example.org")
         #expect(claims["aud"] == id)
         #expect(claims["sid"] == (tokens.json["session_id"] as String?))
-        #expect(claims["sub"] == (tokens.json[object: "profile"]["id"] as String?))
+        #expect(claims["sub"] == (tokens.claims("access_token")["sub"] as String?))
         let events = claims[object: "events"]
         #expect(Array(events.fields.keys) == ["http://schemas.openid.net/event/backchannel-logout"])
         #expect(claims["nonce"] as String? == nil)

@@ -39,12 +39,15 @@ import Testing
     let server = try await SessionServer(
       configuration: ServerConfiguration(logger: logs.logger, now: { clock.now }, uptime: { clock.uptime }),
       registry: Registry(store: disk, mint: try FullDisk.mint()), keys: SigningKeys())
-    #expect(await server.readiness.response().status == .ok)
+    let running = try await server.start()
+    let client = WireClient(base: running.url)
+    #expect(try await client.get("/ready").status == 200)
     disk.found.withLock { $0 = "registry.db is damaged: database disk image is malformed" }
     for _ in 0..<2 {
       clock.advance(by: .seconds(2))
-      #expect(await server.readiness.response().status == .serviceUnavailable)
+      #expect(try await client.get("/ready").status == 503)
     }
+    try await running.stop()
     #expect(logs.lines.filter { $0.contains("is damaged") }.count == 1)
   }
 

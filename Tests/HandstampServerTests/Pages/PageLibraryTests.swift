@@ -73,12 +73,24 @@ import Testing
     #expect(library.languages == ["en", "de", "fr"])
     #expect(library.fragment("sign_in", ["title": "x"], in: "fr") == "<h1>x!</h1>Connexion")
     #expect(library.text("sign_up.title", in: "fr") == "Create your account", "what a language lacks is English")
+    /// Texts of which each has the next one, as often as `times`.
+    func chain(_ count: Int, times: Int) -> String {
+      let texts = (1...count).map { number in
+        let next = number < count ? String(repeating: "{{> a.\(number + 1)}}", count: times) : "x"
+        return #""a.\#(number)": "\#(next)""#
+      }
+      return "{\(texts.joined(separator: ", "))}"
+    }
+    try write(chain(9, times: 1), "it.json")
+    #expect(try PageLibrary(folder: folder).text("a.1", in: "it") == "x")
     for (name, text) in [
       ("layout.mustache", "{{#open}}"), ("it.json", "[]"), ("it.json", #"{"nodot": "x"}"#),
       ("it.json", #"{"a.b": "{{#open}}"}"#),
       // Templates that include themselves, hide that they do, or would end the process in another way.
       ("sign_in.mustache", "{{> sign_in}}"), ("sign_in.mustache", "{{ > sign_in }}"),
       ("sign_in.mustache", "{{> footer}}{{> sign_in.title}}{{>sign_in}}"),
+      ("it.json", chain(12, times: 1)), ("it.json", chain(9, times: 3)), ("sign_in.mustache", "{{>*lang}}"),
+      ("sign_in.mustache", "{{<*lang}}{{/*lang}}"),
       ("it.json", #"{"a.b": "{{> a.c}}", "a.c": "{{> a.b}}"}"#), ("sign_in.mustache", "{{=<% %>=}}<%> sign_in %>"),
       ("sign_in.mustache", String(repeating: "{{#a}}", count: 60) + String(repeating: "{{/a}}", count: 60)),
     ] {

@@ -118,7 +118,7 @@ extension TestServer.Session {
     let json = answer.json
     guard let id: String = json["session_id"], let access: String = json["access_token"],
       let refresh: String = json["refresh_token"], let handle: String = json["revocation_handle"],
-      let account: String = json[object: "profile"]["id"]
+      let account: String = json[object: "profile"]["id"] ?? answer.claims("access_token")["sub"]
     else { throw Incomplete(status: answer.status) }
     self.init(id: id, access: access, refresh: refresh, handle: handle, account: account)
   }
