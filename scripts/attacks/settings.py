@@ -141,7 +141,7 @@ def unsaid():
             "--browser-idle-limit": ("of browsers", ["91d", "400d"]),
             "--guest-idle-limit": ("guests", ["400d"]),
             "--sign-up": ("sign-up", ["open"]), "--rate-limits": ("limits sign-ins", ["none"]),
-            "--admin-token-file": ("/token", [known("token", 0o644), known("token", 0o606)]),
+            "--admin-token-file": ("/token", [known("token", 0o644), known("token", 0o604)]),
             "--database": ("--database", ["postgresql://a:secret@db.example.org/handstamp"]),
         }
         rounds, silent, shown, count = max(len(values) for _, values in unsafe.values()), [], [], 0

@@ -25,9 +25,7 @@ extension Refusal {
     case .weakPassword(let fault):
       self.init(
         .failure, "the password does not meet the requirements: \(fault.rawValue.replacing("_", with: " "))",
-        hint:
-          "use \(PasswordPolicy.least) characters or more (or what --minimum-password says), and not a common password",
-        code: "weak_password")
+        hint: fault.hint, code: "weak_password")
     case .accountDeleted:
       self.init(.failure, "the account was deleted", hint: "create another account", code: "account_deleted")
     case .accountDisabled:
@@ -63,6 +61,18 @@ extension Refusal {
 
   init(_ error: RegistryStoreError) {
     self.init(AdministrationError.registry(RegistryError.unavailable("\(error)")))
+  }
+}
+
+extension PasswordPolicy.Fault {
+  fileprivate var hint: String {
+    switch self {
+    case .tooShort: "use \(PasswordPolicy.least) characters or more, or what --minimum-password says"
+    case .tooLong: "use \(PasswordPolicy.most) characters or fewer"
+    case .common, .breached: "use another one, which attackers do not try first"
+    case .context: "use another one, which is not the user's name or address, nor the name of the service"
+    case .uncheckable: "make the folder of --breached-passwords readable"
+    }
   }
 }
 #endif

@@ -156,7 +156,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     if isStream {
       connection.useful += request.headerFields.reduce(128) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count }
       // Browsers send each cookie in a field of its own (RFC 9113 section 8.2.3).
-      if let cookies = request.headerFields[.cookie] { request.headerFields[.cookie] = cookies }
+      if let cookies = request.headerFields[.cookie] { request.headerFields[values: .cookie] = [cookies] }
     }
     // HTTP/1.1 is limited while it is parsed.
     guard request.headerFields.count <= host.options.headFields else { return refuse(.headTooLarge) }
