@@ -95,7 +95,7 @@ package struct PageLibrary: Sendable {
     var parts: [String: [String]] = [:]
     for (name, text) in all {
       parts[name] = text.matches(of: /\{\{\s*[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
-      guard parts[name]?.contains(where: { $0.hasPrefix("*") }) != true else {
+      guard !text.contains(/\{\{\s*[>\<]\s*\*/) else {
         throw PageFault(file: name, words: "a template cannot be named by a value")
       }
     }

@@ -27,6 +27,6 @@ struct FileOwner {
   }
 
   /// The user's name, or number.
-  var name: String { getpwuid(user).flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? String(user) }
+  var name: String { getpwuid(user).flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? "'#\(user)'" }
 }
 #endif

@@ -143,9 +143,10 @@ extension SettingValues {
   /// - Parameter file: the file of settings.
   func requireOwn(_ file: String?) throws(Refusal) {
     let named = [
-      ServeSetting.clients, .appConfig, .tlsCertificate, .tlsKey, .keysFile, .adminTokenFile, .caCertificates,
+      ServeSetting.clients, .appConfig, .tlsCertificate, .tlsKey, .keysFile, .adminTokenFile, .smtpPasswordFile,
+      .sendmail, .siteLogo, .breachedPasswords,
     ]
-    var paths = [file].compactMap { $0 } + named.compactMap { self[$0]?.text }
+    var paths = [file, try certificateAuthorities()].compactMap { $0 } + named.compactMap { self[$0]?.text }
     if let folder = self[.pages]?.text {
       paths +=
         [folder] + ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).map { "\(folder)/\($0)" }
@@ -192,8 +193,15 @@ extension SettingValues {
 
   /// The file of the authorities that the server trusts; `nil` trusts the system's.
   func certificateAuthorities() throws(Refusal) -> String? {
-    try optional(.caCertificates, "a readable file") { access($0, R_OK) == 0 ? $0 : nil }
-      ?? ProcessEnvironment["SSL_CERT_FILE"]
+    let path = self[.caCertificates]?.text ?? ProcessEnvironment["SSL_CERT_FILE"]
+    guard let path else { return nil }
+    let content = FileManager.default.contents(atPath: path) ?? Data()
+    guard content.range(of: Data("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
+      throw Refusal(
+        .usage, "\(self[.caCertificates]?.place ?? "SSL_CERT_FILE"): no certificates in \(path)",
+        hint: ServeSetting.caCertificates.hint)
+    }
+    return path
   }
 
   private func smtp() throws(Refusal) -> SMTPMailer? {

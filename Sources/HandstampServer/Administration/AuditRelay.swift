@@ -12,6 +12,7 @@ struct AuditRelay: Service, CustomStringConvertible {
   var description: String { "AuditRelay" }
 
   private static let interval = Duration.seconds(1)
+  /// At most so many at once: journald drops lines beyond 10,000 in 30 s, and the first start has all that was ever logged.
   private static let batch = 256
 
   func run() async throws {
@@ -23,12 +24,12 @@ struct AuditRelay: Service, CustomStringConvertible {
 
   func relay() async {
     // Requests that need the store report its failure.
-    while let entries = try? await server.registry.takeAuditedActions(limit: AuditRelay.batch, now: server.now()),
-      !entries.isEmpty
-    {
-      for entry in entries {
-        server.configuration.logger.log(level: entry.isWarning ? .warning : .info, "Audit", metadata: entry.metadata)
-      }
+    let entries = try? await server.registry.takeAuditedActions(limit: AuditRelay.batch, now: server.now())
+    var logger = server.configuration.logger
+    // Each one, whatever else is left out.
+    logger.logLevel = .info
+    for entry in entries ?? [] {
+      logger.log(level: entry.isWarning ? .warning : .info, "Audit", metadata: entry.metadata)
     }
   }
 }

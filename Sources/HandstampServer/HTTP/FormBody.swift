@@ -48,6 +48,11 @@ struct FormBody {
       .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
   }
 
+  /// The fields of `kept` as a form again.
+  func encoded(keeping kept: Set<String>) -> String {
+    encoded(leaving: Set(fields.map(\.name)).subtracting(kept))
+  }
+
   private static func decoded(_ text: ArraySlice<UInt8>) throws(Fault) -> String {
     guard let bytes = PercentEncoding.decode(Array(text), plusIsSpace: true), let string = String(utf8Bytes: bytes)
     else { throw .malformed }

@@ -76,6 +76,8 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   func channelInactive(context: ChannelHandlerContext) {
     let wasCounted = isCounted
     isCounted = false
+    // What is still on its way of a body that was refused: as much as its window allows.
+    if isStream, isRequestOpen { connection.useful += 2 << 16 }
     state = .closed
     arrivals = []
     for timer in [bodyTimer, lingerTimer, writeTimer] { timer?.cancel() }

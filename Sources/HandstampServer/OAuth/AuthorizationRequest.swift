@@ -71,6 +71,11 @@ struct AuthorizationRequest: Sendable {
       throw refuse("invalid_scope", "the client may not request this scope")
     }
     leftOut = granted.leftOut
+    // Without an ID token nothing repeats the nonce.
+    let isIdentified = granted.scope.split(separator: " ").contains("openid")
+    guard client.codeProtection != .nonce || fields["code_challenge"] != nil || isIdentified else {
+      throw refuse("invalid_request", "without the scope openid, a code_challenge with method S256 is required")
+    }
     let resource: String?
     do throws(OAuthError) { resource = try fields.resource() } catch {
       throw refuse(error.error, error.description ?? "")
@@ -97,6 +102,13 @@ struct AuthorizationRequest: Sendable {
   }
 
   private static let longestNonce = 512
+
+  /// The parameters that are read: of a request that comes as a form, no others get into an address.
+  static let parameters: Set<String> = [
+    "client_id", "redirect_uri", "state", "request", "request_uri", "registration", "response_type", "response_mode",
+    "code_challenge", "code_challenge_method", "scope", "resource", "nonce", "dpop_jkt", "login_hint", "id_token_hint",
+    "prompt", "max_age",
+  ]
 
   /// Returns what a request lacks that keeps its code from being used by others; `nil` if it lacks nothing.
   private static func missingProtection(of fields: FormBody, for client: ConfiguredClient) -> String? {

@@ -45,14 +45,17 @@ struct TokenWish: Sendable {
     for scope in scope?.split(separator: " ") ?? granted where !asked.contains(scope) { asked.append(scope) }
     // Libraries repeat the scopes of their first request, of which those were left out that the client may not request.
     if let scopes { asked.removeAll { !scopes.contains(String($0)) && !granted.contains($0) } }
-    guard !asked.isEmpty || granted.isEmpty, asked.allSatisfy({ granted.contains($0) }) else { return nil }
+    guard asked.allSatisfy({ granted.contains($0) }) else { return nil }
+    asked.removeAll { lost.contains($0) }
+    // None of those that were asked for is left.
+    guard !asked.isEmpty || scope == nil || granted.isEmpty else { return nil }
     let audience = resource ?? client.audience
     if let resource, resource != client.audience ?? issuer {
       guard client.audience == nil, audiences.contains(resource) else { return nil }
     }
     return .some(
       SessionClient(
-        id: client.id, scope: asked.filter { !lost.contains($0) }.joined(separator: " "),
+        id: client.id, scope: asked.joined(separator: " "),
         audience: audience == issuer ? nil : audience))
   }
 }

@@ -16,6 +16,8 @@ struct LogoutPageController: Sendable {
     routes.post("/oauth/logout", use: answer)
   }
 
+  private static let parameters: Set<String> = ["id_token_hint", "client_id", "post_logout_redirect_uri", "state"]
+
   /// A client's request.
   private struct Ask {
     var client: ConfiguredClient?
@@ -40,13 +42,13 @@ struct LogoutPageController: Sendable {
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let form = try await web.form(of: request)
     guard form["csrf"] != nil else {
-      return .seeOther(web.issuer + "/oauth/logout?" + form.encoded(leaving: []))
+      return .seeOther(web.issuer + "/oauth/logout?" + form.encoded(keeping: LogoutPageController.parameters))
     }
     let visit = try await web.visit(request, form: form, context.logger)
     let ask = try ask(request.uri.query ?? "")
     switch form["action"] {
     case "sign-out": return try await signOut(ask, visit, context.logger)
-    case "stay": return .seeOther(web.issuer + "/")
+    case "stay": return .seeOther(web.issuer + "/account")
     default: return web.unknownAction(visit)
     }
   }

@@ -51,7 +51,7 @@ struct AuthorizePageController: Sendable {
     let form = try await web.form(of: request)
     // The page's own form has the request in its address.
     if form["csrf"] == nil, form["client_id"] != nil {
-      return .seeOther(web.issuer + "/oauth/authorize?" + form.encoded(leaving: ["client_secret", "password"]))
+      return .seeOther(web.issuer + "/oauth/authorize?" + form.encoded(keeping: AuthorizationRequest.parameters))
     }
     let visit = try await web.visit(request, form: form, context.logger)
     let ask: Ask

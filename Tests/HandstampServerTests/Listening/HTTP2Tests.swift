@@ -117,6 +117,18 @@ private enum Frame {
     }
   }
 
+  /// A proxy sends the requests of many on one connection: what one of them is refused must not end those of the others.
+  @Test func `goes on after bodies that are too large`() async throws {
+    try await serve { (test, folder) async throws -> Void in
+      try Data(repeating: 32, count: 200_000).write(to: URL(fileURLWithPath: folder + "/body"))
+      let urls = Array(repeating: test.running.url + "/v1/sign-in", count: 40)
+      _ = try await Tool.run(
+        ["curl", "-s", "--http2", "--parallel", "--cacert", folder + "/a.pem", "--data-binary", "@\(folder)/body"]
+          + urls)
+      #expect(test.metrics.idleFrames == 0)
+    }
+  }
+
   @Test func `ends a connection whose client takes its requests back as soon as it makes them`() async throws {
     try await serve { (test, _) async throws -> Void in
       var flood: [UInt8] = []

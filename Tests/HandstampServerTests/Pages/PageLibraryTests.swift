@@ -90,6 +90,7 @@ import Testing
       ("sign_in.mustache", "{{> sign_in}}"), ("sign_in.mustache", "{{ > sign_in }}"),
       ("sign_in.mustache", "{{> footer}}{{> sign_in.title}}{{>sign_in}}"),
       ("it.json", chain(12, times: 1)), ("it.json", chain(9, times: 3)), ("sign_in.mustache", "{{>*lang}}"),
+      ("sign_in.mustache", "{{ > * lang }}"),
       ("sign_in.mustache", "{{<*lang}}{{/*lang}}"),
       ("it.json", #"{"a.b": "{{> a.c}}", "a.c": "{{> a.b}}"}"#), ("sign_in.mustache", "{{=<% %>=}}<%> sign_in %>"),
       ("sign_in.mustache", String(repeating: "{{#a}}", count: 60) + String(repeating: "{{/a}}", count: 60)),
