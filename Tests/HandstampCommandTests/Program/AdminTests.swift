@@ -108,7 +108,7 @@ extension Processes {
         let weak = try await Rig.handstamp(
           ["admin", "accounts", "create", "eve@example.org", "--password", "--data", stage.server.folder],
           home: stage.first.path, input: "password\n")
-        try expectRefusal(weak, .failure, naming: "common", hint: "8 characters")
+        try expectRefusal(weak, .failure, naming: "common", hint: "another one")
       }
     }
 

@@ -27,6 +27,12 @@ import Testing
     #expect(client?.scope == "profile")
   }
 
+  @Test func `are refused rather than none, if all that it asks for were taken from it`() throws {
+    let wish = try wish(scope: "email", scopes: ["profile"])
+    #expect(wish.narrowed(granted) == nil)
+    #expect(wish.refusal.error == "invalid_scope")
+  }
+
   @Test func `are not more than it was granted`() throws {
     let wish = try wish(scope: "profile admin", scopes: ["profile", "email", "admin"])
     #expect(wish.narrowed(granted) == nil)

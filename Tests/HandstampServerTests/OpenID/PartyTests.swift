@@ -54,6 +54,10 @@ import Testing
       let without = Self.challenge.union(["nonce"])
       #expect(try await code(.party("nonced"), test, leaving: without).fields["error"] == "invalid_request")
       #expect(try await code(.party("strict"), test).fields["error"] == "invalid_request")
+      // Without an ID token nothing repeats the nonce.
+      let plain = OAuthApp.party("nonced", scope: "profile")
+      #expect(try await code(plain, test).fields["error"] == "invalid_request")
+      #expect(try await code(plain, test, leaving: []).fields["code"] != nil)
       let bare = OAuthApp.party("bare")
       let last = try await code(bare, test, leaving: without)
       #expect(try await redeem(last.fields["code"], of: bare, at: test).status == 200)
@@ -155,10 +159,11 @@ import Testing
         "Sec-Fetch-Site": "cross-site",
       ]
       let answer = try await Browser(test.client.base).send(
-        "POST", "/oauth/authorize", headers: headers, body: query + "&password=x")
+        "POST", "/oauth/authorize", headers: headers, body: query + "&password=x&client_secret=y&more=z")
       #expect(answer.status == 303)
       let there = try #require(answer.location)
-      #expect(there.hasPrefix("https://id.example.org/oauth/authorize?") && !there.contains("password"))
+      #expect(
+        there.hasPrefix("https://id.example.org/oauth/authorize?") && there.matches(of: /password|secret|more/).isEmpty)
       let next = String(there.dropFirst("https://id.example.org".count))
       #expect(try await Browser(test.client.base).signIn(at: next).title.hasPrefix("Allow "))
     }
