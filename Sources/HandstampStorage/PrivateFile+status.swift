@@ -18,7 +18,8 @@ extension PrivateFile {
   package static func requireOwn(_ path: String) throws(RegistryOpenError) {
     var status = stat()
     guard fstatat(AT_FDCWD, path, &status, 0) == 0, status.st_mode & 0o002 != 0,
-      [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT)
+      // A file or a folder: devices are for everyone.
+      [0o100_000, 0o040_000].contains(status.st_mode & 0o170_000)
     else { return }
     throw .writableByAnyone(path: path)
   }
