@@ -33,7 +33,7 @@ final class DatabasePlace: Sendable {
     return nil
   }
 
-  /// What was found to be damaged, see ``RegistryStore/damage``.
+  /// See ``RegistryStore/damage``.
   var damage: String? { found.withLock { $0 } }
 
   /// Describes why a read or write failed, and remembers that the database is damaged if that is why.

@@ -102,7 +102,7 @@ extension AdminClients {
       }
       entry["backChannelLogoutURI"] = logoutURI
       if !postLogoutURIs.isEmpty { entry["postLogoutRedirectURIs"] = postLogoutURIs }
-      // What clients expect that say nothing else (OpenID Connect Dynamic Client Registration 1.0 section 2).
+      // The default of clients that name no algorithm (OpenID Connect Dynamic Client Registration 1.0 section 2).
       if scopes.contains("openid") { entry["idTokenSigningAlg"] = idTokenAlg ?? "RS256" }
       if known?.isPublic == true { entry["claimsInIDTokens"] = true }
       let protection = try protection(scopes, known)

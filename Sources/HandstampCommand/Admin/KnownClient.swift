@@ -1,7 +1,7 @@
 #if Command
 import HandstampServer
 
-/// What a program needs whose defaults are not those of a new client. `make openid` runs each of them.
+/// The settings of a program whose defaults are not those of a new client. `make openid` runs most of them.
 struct KnownClient {
   let name: String
   var protection = ConfiguredClient.CodeProtection.pkce
@@ -32,7 +32,7 @@ struct KnownClient {
 
   static var names: String { all.map(\.name).joined(separator: ", ") }
 
-  /// What is set for it, for its operator.
+  /// The settings in words, for its operator.
   var words: String {
     let needs =
       [

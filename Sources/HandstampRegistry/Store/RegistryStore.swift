@@ -96,7 +96,7 @@ public protocol RegistryStore: Sendable {
   /// Returns the ID of the newest event, or ``EventID/zero`` if there has never been one.
   @concurrent func lastEventID() async throws(RegistryStoreError) -> EventID
 
-  /// What is damaged, as a read or write since the opening has found; `nil` if none has. Other calls may still succeed.
+  /// The damage that a read or write has met since the opening; `nil` if none has. Other calls may still succeed.
   var damage: String? { get }
 
   /// Begins to listen for events that other servers store. `nil` if the store does not tell of them, as by default: then servers

@@ -82,7 +82,7 @@ private final class FrameBudget: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    // What had arrived before the end.
+    // Bytes that had arrived before the connection was closed.
     guard left >= 0 else { return }
     let now = NIODeadline.now()
     let earned = min((now - filledAt).nanoseconds / 1000 * FrameBudget.rate / 1_000_000, Int64(FrameBudget.most))

@@ -76,7 +76,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   func channelInactive(context: ChannelHandlerContext) {
     let wasCounted = isCounted
     isCounted = false
-    // What is still on its way of a body that was refused: as much as its window allows.
+    // The rest of a refused body is still on its way: two windows of a stream.
     if isStream, isRequestOpen { connection.useful += 2 << 16 }
     state = .closed
     arrivals = []

@@ -16,7 +16,7 @@ public struct ConfiguredClient: Sendable, Hashable {
     case device = "device_code"
   }
 
-  /// What keeps a code that was taken from the browser from being used, besides the client's secret (RFC 9700 section 2.1.1).
+  /// Protection against the use of an intercepted code, besides the client's secret (RFC 9700 section 2.1.1).
   public enum CodeProtection: String, Sendable, Hashable, CaseIterable, Codable {
     /// PKCE with S256 (RFC 7636).
     case pkce
@@ -54,7 +54,7 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// secret and proves no possession of a key: 2 min, at most half the lifetime of access tokens. With zero, one lost response ends
   /// the session; whatever it is, a thief who refreshes within it after each refresh of the owner is not noticed.
   public let refreshOverlap: Duration
-  /// What its authorization requests must have. PKCE by default, which public clients need.
+  /// The protection that its authorization requests must have. PKCE by default, which public clients need.
   public let codeProtection: CodeProtection
   /// Whether its ID tokens say what its scopes allow of the account, such as `email`, like `/oauth/userinfo`. By default those of
   /// confidential clients do: many of them ask nowhere else.
@@ -192,7 +192,7 @@ public struct ConfiguredClient: Sendable, Hashable {
   }
 }
 
-/// What a client gets of the scopes that it asks for.
+/// The scopes that a client gets of those that it asks for.
 struct ScopeGrant: Sendable {
   var scope: String
   /// Those that it may not request.

@@ -42,7 +42,7 @@ struct IntrospectionController: Sendable {
       guard row.account == claims.account, client.mayIntrospect(claims) else { return nil }
       // Its client has presented the token to this one.
       journal.displaced(try await reader.registry.settle(row, now: now), logger: logger)
-      // What the user has allowed the token's client, and the operator this one.
+      // Scopes that the user has allowed the token's client, and the operator this one.
       let scopes = claims.scope?.split(separator: " ").map(String.init) ?? client.scopes
       let visible = scopes.filter { client.scopes.contains($0) }
       let account = AccountClaims.are(allowedBy: visible) ? try await reader.registry.account(row.account) : nil

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampServer
 
-/// What programs of others do that were not written for this server.
+/// Requests of programs that were not written for this server.
 @Suite(.timeLimit(.minutes(10))) struct `A program that signs in at the provider` {
   private typealias Protection = ConfiguredClient.CodeProtection
 
@@ -30,7 +30,7 @@ import Testing
     let page = try await browser.get(path)
     guard page.status == 200 else { return page }
     let asked = try await browser.signIn(at: path)
-    // What was allowed before is not asked for again.
+    // A remembered consent is not asked for again.
     return asked.status == 200 ? try await browser.press("allow", on: asked, at: path) : asked
   }
 
