@@ -11,13 +11,12 @@ struct WebOrigins: Sendable {
   /// - Throws: ``WebOriginFault`` if a text is not an origin as browsers write it, or not encrypted.
   init(issuer: String, allowed: [String]) throws(WebOriginFault) {
     own = Origin(issuer)?.text ?? issuer
-    for text in allowed {
-      guard let origin = Origin(text), origin.text == text, origin.isTrustworthy else {
-        throw WebOriginFault(text: text)
-      }
-    }
+    if let text = allowed.first(where: { !WebOrigins.isGood($0) }) { throw WebOriginFault(text: text) }
     self.allowed = Set(allowed)
   }
+
+  /// Returns whether a text is an encrypted origin, as browsers write it.
+  static func isGood(_ text: String) -> Bool { Origin(text).map { $0.text == text && $0.isTrustworthy } ?? false }
 
   /// Returns whether a request may come from a page of these origins, according to the browser's headers; older browsers do not
   /// send all of them, and programs none.

@@ -64,17 +64,12 @@ struct AuthorizationRequest: Sendable {
     guard fields["response_mode"].map({ $0 == "query" }) ?? true else {
       throw refuse("invalid_request", "only response_mode=query is supported")
     }
-    if let words = AuthorizationRequest.missingProtection(of: fields, for: client) {
-      throw refuse("invalid_request", words)
-    }
     guard let granted = client.granted(fields["scope"]) else {
       throw refuse("invalid_scope", "the client may not request this scope")
     }
     leftOut = granted.leftOut
-    // Without an ID token nothing repeats the nonce.
-    let isIdentified = granted.scope.split(separator: " ").contains("openid")
-    guard client.codeProtection != .nonce || fields["code_challenge"] != nil || isIdentified else {
-      throw refuse("invalid_request", "without the scope openid, a code_challenge with method S256 is required")
+    if let words = AuthorizationRequest.missingProtection(of: fields, for: client, granted.scope) {
+      throw refuse("invalid_request", words)
     }
     let resource: String?
     do throws(OAuthError) { resource = try fields.resource() } catch {
@@ -111,12 +106,16 @@ struct AuthorizationRequest: Sendable {
   ]
 
   /// Returns what a request lacks that keeps its code from being used by others; `nil` if it lacks nothing.
-  private static func missingProtection(of fields: FormBody, for client: ConfiguredClient) -> String? {
+  private static func missingProtection(
+    of fields: FormBody, for client: ConfiguredClient, _ scope: String
+  ) -> String? {
     let method = fields["code_challenge_method"]
     guard let challenge = fields["code_challenge"] else {
       switch client.codeProtection {
       case .pkce: return "a code_challenge with method S256 is required"
-      case .nonce where fields["nonce"] == nil: return "a nonce is required, or a code_challenge with method S256"
+      // Without an ID token nothing repeats the nonce.
+      case .nonce where fields["nonce"] == nil || !scope.split(separator: " ").contains("openid"):
+        return "a nonce and the scope openid are required, or a code_challenge with method S256"
       case .nonce, .none: return method == nil ? nil : "code_challenge is missing"
       }
     }

@@ -91,9 +91,7 @@ public struct ConfiguredClient: Sendable, Hashable {
     // The code of a public client can be redeemed with the code alone.
     guard codeProtection == .pkce || secretHash != nil else { throw .noPKCE(id) }
     guard codeProtection != .nonce || scopes.contains("openid") else { throw .noNonce(id) }
-    for text in webOrigins {
-      guard let origin = Origin(text), origin.text == text, origin.isTrustworthy else { throw .badOrigin(id, text) }
-    }
+    if let text = webOrigins.first(where: { !WebOrigins.isGood($0) }) { throw .badOrigin(id, text) }
     if let uri = backChannelLogoutURI {
       guard scopes.contains("openid") else { throw .noOpenID(id) }
       guard ConfiguredClient.isSafe(uri), let origin = Origin(uri), ["http", "https"].contains(origin.scheme) else {
