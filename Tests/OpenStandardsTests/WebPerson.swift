@@ -13,6 +13,9 @@ final class WebPerson: Sendable {
 
   struct Lost: Error, CustomStringConvertible { var description: String }
 
+  /// The server has too much to do, and asks to come again after a second.
+  struct Busy: Error {}
+
   /// Opens a sign-in page and completes it, until it redirects to the app; follows that redirect, too.
   func visit(_ page: String) async throws {
     var answer = try await send("GET", page)
@@ -66,6 +69,7 @@ final class WebPerson: Sendable {
       request.body = Array(form.utf8)
     }
     let answer = try await AsyncHTTPTransport.shared.send(request)
+    guard answer.status != 503 else { throw Busy() }
     for cookie in answer.headers where cookie.name.lowercased() == "set-cookie" {
       let pair = cookie.value.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard pair.count == 2 else { continue }

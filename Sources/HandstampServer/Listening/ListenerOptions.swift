@@ -33,7 +33,7 @@ public struct ListenerOptions: Sendable {
   public var reservedDescriptors: Int
   /// Whether the process's soft limit of open files is raised to the hard limit. Default `true`.
   public var raisesDescriptorLimit: Bool
-  /// How long accepting pauses after a failure, such as a lack of descriptors. Default 200 ms.
+  /// How long accepting pauses after a failure, such as a lack of descriptors. Default 20 ms: other clients wait as long.
   public var acceptPause: Duration
   /// Maximum number of requests at once on one connection of HTTP/2. 1 to 1000. Default 100.
   public var concurrentStreams: Int
@@ -55,7 +55,7 @@ public struct ListenerOptions: Sendable {
     connectionsPerAddress: Int? = nil,
     reservedDescriptors: Int = 96,
     raisesDescriptorLimit: Bool = true,
-    acceptPause: Duration = .milliseconds(200),
+    acceptPause: Duration = .milliseconds(20),
     concurrentStreams: Int = 100,
     idleGrace: Duration? = nil
   ) {
