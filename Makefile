@@ -59,7 +59,8 @@ build: deps ## builds the libraries, the programs and the tests
 TOUR := --traits Command,Strict $(QUICK) $(APART:.build=.build/tour)
 run: deps ## starts a server, signs in, and proves step by step that the session stays signed in
 	@$(UNOPTIMIZED) build $(TOUR) --product handstamp
-	@$(if $(IN_CI),.build,.build/tour)/debug/handstamp tour
+	@$(UNOPTIMIZED) build $(TOUR) --product HandstampTour
+	@$(if $(IN_CI),.build,.build/tour)/debug/HandstampTour
 
 # Those of the forum reader first: each build leaves the modules of this package with its own traits.
 test: test-deps ## runs all tests (FILTER=HandstampCoreTests for some)

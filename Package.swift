@@ -67,7 +67,7 @@ let package = Package(
     .library(name: "HandstampLoopback", targets: ["HandstampLoopback"]),
     .library(name: "HandstampVerifier", targets: ["HandstampVerifier"]),
     .library(name: "HandstampHummingbird", targets: ["HandstampHummingbird"]),
-    .executable(name: "handstamp", targets: ["HandstampCommand"]),
+    .executable(name: "handstamp", targets: ["HandstampProgram"]),
   ],
   // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
   traits: [
@@ -199,6 +199,8 @@ let package = Package(
       name: "CHandstampArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"]), .brew(["argon2"])]),
     // Finds libcurl at run time.
     .target(name: "CHandstampCurl"),
+    // Files that are part of the program.
+    .target(name: "CHandstampFiles", exclude: ["common-passwords.txt"]),
     // Signed tokens and keys as JSON; seen by no app.
     .target(
       name: "HandstampJOSE",
@@ -237,6 +239,7 @@ let package = Package(
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampCurl", condition: .when(traits: ["Server"])),
+        .target(name: "CHandstampFiles", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
         + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Server")
@@ -266,7 +269,8 @@ let package = Package(
       ], swiftSettings: strict),
 
     // MARK: Programs
-    .executableTarget(
+    // A library, so that the tour and the tests reach it.
+    .target(
       name: "HandstampCommand",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampPassphrase",
@@ -281,6 +285,17 @@ let package = Package(
         + products("Yams", of: "Yams", with: "Command")
         + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Command"),
       swiftSettings: strict),
+    .executableTarget(name: "HandstampProgram", dependencies: ["HandstampCommand"], swiftSettings: strict),
+
+    // MARK: Programs of this repository, which no product contains
+    .executableTarget(
+      name: "HandstampTour",
+      dependencies: [
+        "HandstampCommand", "HandstampProgram", "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp",
+        "HandstampServer", "HandstampVaults",
+      ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Command"),
+      path: "Tests/HandstampTour", swiftSettings: strict),
     .executableTarget(
       name: "HandstampBench",
       dependencies: [
@@ -292,19 +307,30 @@ let package = Package(
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
         + nio("NIOHTTP1", with: "Programs"),
-      swiftSettings: strict),
+      path: "Tests/HandstampBench", swiftSettings: strict),
     // A forum to try Examples/ForumReader on.
     .executableTarget(
       name: "HandstampForumServer",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampServer"]
         + hummingbird("Programs"),
-      swiftSettings: strict),
+      path: "Examples/ForumReader/Server", swiftSettings: strict),
+    // Client and server as one model, which is explored and simulated; in no product.
+    .target(
+      name: "HandstampExploration",
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "HandstampRegistry",
+        "HandstampTesting",
+      ],
+      path: "Tests/HandstampExploration", swiftSettings: explored),
     .executableTarget(
       name: "HandstampExplorer",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"],
+      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampExploration"],
       path: "Tests/HandstampExplorer", swiftSettings: strict),
     .executableTarget(
-      name: "HandstampSimulator", dependencies: ["HandstampTesting", "HandstampSupport"],
+      name: "HandstampSimulator",
+      dependencies: [
+        "HandstampCore", "HandstampExploration", "HandstampModel", "HandstampTesting", "HandstampSupport",
+      ],
       path: "Tests/HandstampSimulator", swiftSettings: strict),
     // Processes that tests start, watch and kill.
     .executableTarget(
@@ -343,13 +369,15 @@ let package = Package(
       name: "HandstampExplorationTests",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampVaults",
-        "HandstampTesting",
+        "HandstampExploration", "HandstampTesting",
       ],
       swiftSettings: strict),
     .testTarget(name: "HandstampSupportTests", dependencies: ["HandstampSupport"], swiftSettings: strict),
     .testTarget(
       name: "HandstampCoreTests",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampTesting"],
+      dependencies: [
+        "HandstampCore", "HandstampExploration", "HandstampModel", "HandstampSupport", "HandstampTesting",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "HandstampOAuthTests",
@@ -457,7 +485,8 @@ let package = Package(
     .testTarget(
       name: "OpenStandardsTests",
       dependencies: [
-        "HandstampCommand", "HandstampServer", "HandstampAsyncHTTP", "HandstampLoopback", "HandstampCore",
+        "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampServer", "HandstampAsyncHTTP",
+        "HandstampLoopback", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
       ] + hummingbird("Programs") + nio("NIOPosix", with: "Programs"),
@@ -465,7 +494,8 @@ let package = Package(
     .testTarget(
       name: "HandstampCommandTests",
       dependencies: [
-        "HandstampCommand", "HandstampJOSE", "HandstampServer", "HandstampSQLite", "HandstampPostgres",
+        "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampJOSE", "HandstampServer", "HandstampSQLite",
+        "HandstampPostgres",
         "HandstampStorage", "HandstampAsyncHTTP", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampPassphrase", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,

@@ -1,8 +1,10 @@
 #if Command
 import ArgumentParser
 
+/// What the program's `main` calls.
+package func runHandstamp() async { await HandstampTool.main() }
+
 /// The `handstamp` program: signs the user in at a terminal and supplies valid access tokens.
-@main
 struct HandstampTool: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "handstamp",
@@ -35,7 +37,7 @@ struct HandstampTool: AsyncParsableCommand {
       Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, Watch.self,
       Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self,
-    ] + gate + [Admin.self, Tour.self])
+    ] + gate + [Admin.self])
 
   /// The commands of the trait `Verifier`.
   private static var gate: [any ParsableCommand.Type] {
@@ -94,18 +96,6 @@ struct HandstampTool: AsyncParsableCommand {
     }
     Interruption.conclude()
     exit(withError: ExitCode(refusal.exit.rawValue))
-  }
-}
-#else
-import Foundation
-import HandstampCore
-
-/// The program in a build without traits.
-@main struct HandstampTool {
-  static func main() {
-    let text = "handstamp: this build has no commands\nhint: swift build --enable-all-traits --product handstamp\n"
-    FileHandle.standardError.write(Data(text.utf8))
-    exit(1)
   }
 }
 #endif

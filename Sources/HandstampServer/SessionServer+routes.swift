@@ -16,7 +16,6 @@ extension SessionServer {
     }
     let mounted = router.group(RouterPath(configuration.mountPath))
     let (api, oauth) = (mounted.group(), mounted.group())
-    let paths = Set(APIOperation.all(for: configuration).map(\.path))
     admit(webOrigins.allowed, withCookie: true, at: paths.filter { $0.hasPrefix("/v1/") }, to: api)
     let forClients = ["token", "revoke", "userinfo", "par", "device_authorization"].map { "/oauth/" + $0 }
     // The pages of clients have tokens.

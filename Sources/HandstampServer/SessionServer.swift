@@ -35,6 +35,8 @@ public struct SessionServer: Sendable {
   let readiness: Readiness
   let appConfig: FixedDocument
   let openAPI: FixedDocument
+  /// The paths of all routes.
+  let paths: Set<String>
   let pages: PageWriter
   let webOrigins: WebOrigins
   /// `nil` if there are no passkeys.
@@ -126,7 +128,9 @@ public struct SessionServer: Sendable {
       address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
     serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300", isForAllOrigins: true)
-    openAPI = FixedDocument(openAPIOf: configuration)
+    let document = try OpenAPIDocument(for: configuration)
+    openAPI = FixedDocument(document.bytes, cacheControl: "public, max-age=300")
+    paths = Set(document.operations.map(\.path))
     pages = try PageWriter(configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath)
     webOrigins = try WebOrigins(issuer: configuration.issuer, allowed: configuration.webOrigins)
     let party = try configuration.passkeys.party(

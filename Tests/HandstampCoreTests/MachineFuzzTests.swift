@@ -1,5 +1,6 @@
 #if Exploration
 import HandstampCore
+import HandstampExploration
 import HandstampTesting
 import Testing
 

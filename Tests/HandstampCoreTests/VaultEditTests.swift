@@ -53,3 +53,37 @@ import Testing
     #expect(sent == [RevocationHandle("handle-sso")])
   }
 }
+
+@Suite(.timeLimit(.minutes(2))) struct `A sign-in at a server that names no one` {
+  private let now = Moment(boot: 1, uptime: .seconds(5), wall: UnixTime(seconds: 5))
+  private let issuer = "https://api.example.org"
+
+  private func session(_ id: String, of account: String) -> StoredSession {
+    StoredSession(
+      id: SessionID(id), profile: Profile(id: AccountID(account), name: account), refresh: RefreshToken(id),
+      revocation: nil, access: nil, startedAt: now, activeAt: now, issuer: issuer)
+  }
+
+  private func steps(after former: StoredSession, _ edits: VaultEdit...) -> [String] {
+    edits.reduce(into: VaultEntry(session: former)) { entry, edit in
+      if case .write(let new) = edit.applied(to: entry) { entry = new }
+    }.tombstones.flatMap(\.steps)
+  }
+
+  /// Two people at one device have one account ID there: the server's.
+  @Test func `is taken for another person's`() {
+    let next = session("two", of: issuer)
+    #expect(steps(after: session("one", of: issuer), .begin(next, steps: ["store"])) == ["store"])
+    #expect(
+      steps(after: session("one", of: issuer), .endWhatever(.signedOut, at: now, steps: ["store"]), .begin(next))
+        == ["store"])
+  }
+
+  @Test func `keeps the data of one who is named`() {
+    let next = session("two", of: "ada")
+    #expect(steps(after: session("one", of: "ada"), .begin(next, steps: ["store"])).isEmpty)
+    #expect(
+      steps(after: session("one", of: "ada"), .endWhatever(.signedOut, at: now, steps: ["store"]), .begin(next))
+        .isEmpty)
+  }
+}

@@ -1,7 +1,7 @@
 #if Exploration
 import Foundation
 import HandstampCore
-import HandstampTesting
+import HandstampExploration
 import Testing
 
 /// The transitions as `docs/session-machine.md` lists them, which `make diagram` writes.

@@ -1,6 +1,6 @@
 #if Exploration
 import HandstampCore
-import HandstampTesting
+import HandstampExploration
 import Testing
 
 @Suite(.longComputation, .timeLimit(.minutes(10))) struct `Client and server, explored exhaustively` {

@@ -1,5 +1,5 @@
 #if Exploration
-import HandstampTesting
+import HandstampExploration
 import Testing
 
 @Suite(.longComputation, .timeLimit(.minutes(10))) struct `Sign-ins, explored exhaustively` {

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampExploration
 import HandstampTesting
 import HandstampVaults
 import Testing
@@ -21,6 +22,28 @@ import Testing
     #expect(!seven.trace.isEmpty)
     #expect(seven.trace == Simulation(seed: 7, traced: true).trace)
     #expect(seven.trace != Simulation(seed: 8, traced: true).trace)
+  }
+
+  @Test(arguments: 0..<10 as Range<UInt64>)
+  func `pass with a correct vault`(seed: UInt64) async throws {
+    try await Simulation(seed: seed, traced: true).check { MemoryVault() }
+  }
+
+  @Test func `detect a vault that loses an edit`() async throws {
+    await #expect(throws: BrokenPromise.self) {
+      for seed in 0..<20 as Range<UInt64> {
+        let vault = FaultyVault(MemoryVault())
+        await vault.set { $0.loses = { if case .advance = $0 { true } else { false } } }
+        try await Simulation(seed: seed, traced: true).check {
+          vault
+        } again: {
+          // A second process does not see the first one's unwritten edit.
+          await $0.cutPower()
+          return $0
+        }
+        await vault.cutPower()
+      }
+    }
   }
 
   /// The invariant that each fault breaks, and that the simulation finds it quickly.

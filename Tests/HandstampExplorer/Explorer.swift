@@ -1,6 +1,6 @@
 #if Exploration
 import HandstampCore
-import HandstampTesting
+import HandstampExploration
 
 /// Explores client and server together, and prints the findings.
 ///

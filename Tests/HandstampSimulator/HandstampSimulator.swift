@@ -1,4 +1,4 @@
-import HandstampTesting
+import HandstampExploration
 
 #if canImport(Darwin)
 import Darwin

@@ -4,6 +4,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// The command, signed in by browser at our own server without naming a scope.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct `A session that began in a browser` {

@@ -10,6 +10,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// Our pages in Chromium, which has its own implementation of cookies, policies and forms.
 @Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Chromium.isHere, "needs Chromium and its driver"))

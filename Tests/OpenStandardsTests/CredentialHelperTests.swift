@@ -5,6 +5,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// Tokens for git, kubectl and docker: each protocol as documented, and with the real programs if they are installed.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct `The credential helper` {
@@ -30,7 +31,7 @@ import Testing
     _ script: String, _ terminal: OAuthTerminal, _ more: [String: String] = [:]
   ) async throws -> (status: Int32, words: String) {
     let own = [
-      "PROGRAM": try Child.program(), "HANDSTAMP_HOME": terminal.home, "FOLDER": terminal.home, "HOME": terminal.home,
+      "PROGRAM": try Child.path(), "HANDSTAMP_HOME": terminal.home, "FOLDER": terminal.home, "HOME": terminal.home,
       "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0",
     ]
     return try await Shell.run(["sh", "-ec", "exec 1>&2\n" + script], environment: own.merging(more) { $1 })

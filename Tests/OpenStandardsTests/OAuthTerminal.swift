@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampVaults
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// The command in a terminal of its own, next to Authlib's server.
 struct OAuthTerminal: Sendable {

@@ -9,6 +9,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// Real programs at Authlib's server, on unusual machines.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct `A session on an odd machine` {
@@ -41,7 +42,7 @@ import Testing
     func shell(_ script: String) async throws -> (status: Int32, words: String) {
       try await Shell.run(
         ["unshare", getuid() == 0 ? "-m" : "-rm", "sh", "-ec", script],
-        environment: ["PROGRAM": Child.program(), "HANDSTAMP_HOME": home, "FOLDER": home, "SERVER": server.url])
+        environment: ["PROGRAM": Child.path(), "HANDSTAMP_HOME": home, "FOLDER": home, "SERVER": server.url])
     }
 
     func count(_ name: String) async throws -> Int? {

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// Signals during a refresh at Authlib's server, which accepts every refresh token once.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct `The command that is asked to end` {
@@ -34,7 +35,7 @@ import Testing
     try await OAuthTerminal.run(["--rotate", "--delay", "4"]) { terminal in
       let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       #expect(login.status == 0, "\(login.words)")
-      let environment = ["PROGRAM": try Child.program(), "HANDSTAMP_HOME": terminal.home]
+      let environment = ["PROGRAM": try Child.path(), "HANDSTAMP_HOME": terminal.home]
       for run in 1...4 {
         try await terminal.expire()
         let ended = try await Shell.run(
@@ -89,7 +90,7 @@ import Testing
       _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       try await terminal.expire()
       let environment = [
-        "PROGRAM": try Child.program(), "HANDSTAMP_HOME": terminal.home, "SERVER": terminal.server.url,
+        "PROGRAM": try Child.path(), "HANDSTAMP_HOME": terminal.home, "SERVER": terminal.server.url,
       ]
       let ended = try await Shell.run(
         [

@@ -1,4 +1,4 @@
-"""Draws docs/tour.svg: what `handstamp tour` prints, as a terminal shows it."""
+"""Draws docs/tour.svg: what `make run` prints, as a terminal shows it."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ WIDTH, LINE, CHARACTER, LEFT, TOP = 880, 20, 7.8, 28, 76
 def chosen(output):
     """Returns the lines to show, and the color of each."""
     blocks = output.strip().split("\n\n")
-    lines = [("$ handstamp tour", "prompt"), ("", "ink")]
+    lines = [("$ make run", "prompt"), ("", "ink")]
     for block in blocks[:-1]:
         head, *rest = block.splitlines()
         if re.sub(r"^\d+ +", "", head) in SHOWN:
@@ -29,7 +29,7 @@ def chosen(output):
 def draw(output):
     lines = chosen(output)
     height = TOP + LINE * len(lines) + 8
-    c = canvas.Canvas("handstamp tour in a terminal", "\n".join(text for text, _ in lines))
+    c = canvas.Canvas("make run in a terminal", "\n".join(text for text, _ in lines))
     c.box(0.5, 0.5, WIDTH - 1, height - 1, "panel", "edge", 10)
     c.line(1, 40, WIDTH - 1, 40, "edge")
     for index, color in enumerate(("red", "amber", "green")):
@@ -52,7 +52,7 @@ def draw(output):
 
 
 if __name__ == "__main__":
-    done = subprocess.run([sys.argv[1], "tour"], stdout=subprocess.PIPE, text=True, timeout=300)
+    done = subprocess.run([sys.argv[1] + "/HandstampTour"], stdout=subprocess.PIPE, text=True, timeout=300)
     if done.returncode != 0:
         sys.exit("the tour failed:\n" + done.stdout)
     sys.stdout.write(draw(done.stdout))

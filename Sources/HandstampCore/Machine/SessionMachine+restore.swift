@@ -131,7 +131,7 @@ extension SessionMachine {
     // It is in use, whatever revocation was pending: an older vault had been restored, and was replaced again.
     revocations.remove(session.id)
     // The same user is back, whichever program they signed in with: their data stays.
-    if let account = session.profile?.id { cleanups.keepData(of: account) }
+    if let account = session.person { cleanups.keepData(of: account) }
     var live = Live(stored: session, hasOnlyAccess: hasOnlyAccess)
     live.mintedAt = session.access?.lifetime?.start
     phase = .live(live)

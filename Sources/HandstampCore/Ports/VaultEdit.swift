@@ -107,7 +107,7 @@ public enum VaultEdit: Sendable, Hashable {
       }
       new.release(session.id, revokedBy: session.revocation)
       // The same user is back: their data stays.
-      if let account = session.profile?.id {
+      if let account = session.person {
         for index in new.tombstones.indices where new.tombstones[index].account == account {
           new.tombstones[index].steps = []
         }

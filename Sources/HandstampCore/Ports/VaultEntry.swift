@@ -122,9 +122,12 @@ extension StoredSession {
     return copy
   }
 
-  /// Whether it belongs to another account. One that does not name its account may be any person's: then `ifUnknown`.
+  /// The account of one person. `nil` if the server named no one: such an account is named after its issuer, and may be any person's.
+  package var person: AccountID? { profile.flatMap { $0.id.rawValue == issuer ? nil : $0.id } }
+
+  /// Whether it belongs to another person's account, or `ifUnknown`.
   package func isOfAnotherAccount(than other: StoredSession, ifUnknown: Bool = true) -> Bool {
-    guard let own = profile?.id, let theirs = other.profile?.id else { return ifUnknown }
+    guard let own = person, let theirs = other.person else { return ifUnknown }
     return own != theirs || isOfAnotherServer(than: other)
   }
 
@@ -134,11 +137,10 @@ extension StoredSession {
     return lifetime.remaining(at: now) <= .zero
   }
 
-  /// Whether a response to its refresh may be its own. One that was named after its issuer, because the server named no one, may be
-  /// any person's.
+  /// Whether a response to its refresh may be its own.
   package func isOf(_ named: AccountID?) -> Bool {
-    guard let named, let own = profile?.id else { return true }
-    return named == own || own.rawValue == issuer
+    guard let named, let own = person else { return true }
+    return named == own
   }
 
   /// Whether another server issued it; `false` if either server is not known.

@@ -9,6 +9,7 @@ import Crypto
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `handstamp gate` {

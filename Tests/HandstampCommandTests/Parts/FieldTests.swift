@@ -6,6 +6,7 @@ import HandstampServer
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// Environments and terminals as they are.
 @Suite(.timeLimit(.minutes(5))) struct `An environment from the field` {
@@ -32,7 +33,7 @@ extension Processes {
     private func shell(_ script: String, home: String) throws -> (status: Int32, words: String) {
       let process = Process()
       process.executableURL = URL(fileURLWithPath: "/bin/bash")
-      process.arguments = ["-c", script, try Child.program()]
+      process.arguments = ["-c", script, try Child.path()]
       process.environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HANDSTAMP_") }
         .merging(["HANDSTAMP_HOME": home]) { $1 }
       let errors = Pipe()

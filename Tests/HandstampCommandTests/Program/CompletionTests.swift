@@ -6,6 +6,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `Completions` {
@@ -54,7 +55,7 @@ extension Processes {
         let script = try await stage.run(["--generate-completion-script", "bash"], on: stage.first).out
         let path = stage.folder + "/completion"
         try script.write(toFile: path, atomically: true, encoding: .utf8)
-        let program = try Child.program()
+        let program = try Child.path()
         let lines = """
           PATH=\(URL(fileURLWithPath: program).deletingLastPathComponent().path):$PATH
           export HANDSTAMP_HOME=\(stage.first.path)

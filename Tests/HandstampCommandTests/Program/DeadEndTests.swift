@@ -5,6 +5,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// A fault of a file or folder.
 enum Wrong: String, CaseIterable, Sendable {
@@ -308,7 +309,7 @@ extension Processes {
         process.arguments = ["-c", command]
         process.currentDirectoryURL = URL(fileURLWithPath: here, isDirectory: true)
         var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HANDSTAMP_") }
-        let programs = (try Child.program() as NSString).deletingLastPathComponent
+        let programs = (try Child.path() as NSString).deletingLastPathComponent
         environment["PATH"] = "\(programs):\(environment["PATH"] ?? "/usr/bin:/bin")"
         environment["HANDSTAMP_HOME"] = home
         process.environment = environment

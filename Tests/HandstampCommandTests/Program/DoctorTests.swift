@@ -6,6 +6,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `handstamp doctor` {

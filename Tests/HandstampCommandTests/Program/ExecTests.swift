@@ -4,6 +4,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `handstamp exec` {
@@ -28,7 +29,7 @@ extension Processes {
         // A nested handstamp uses the same account, whichever account is active.
         try await stage.signUp(stage.first, email: "bob@example.org")
         let nested = try await stage.run(
-          ["exec", "--account", "ada", "--env", "X", "--", try Child.program(), "request", "/v1/me"], on: stage.first)
+          ["exec", "--account", "ada", "--env", "X", "--", try Child.path(), "request", "/v1/me"], on: stage.first)
         #expect(nested.out.contains("ada@example.org"))
       }
     }

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `handstamp key` {

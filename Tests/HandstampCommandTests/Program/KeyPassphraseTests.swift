@@ -7,6 +7,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `handstamp key with a passphrase` {

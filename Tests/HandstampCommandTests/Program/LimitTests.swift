@@ -4,12 +4,13 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `The command under limits of its process` {
     /// The output of `handstamp`, its messages included, and its exit status in the last line.
     private func run(_ words: String, under limit: String, on home: Home) async throws -> [String] {
-      let program = try Child.program()
+      let program = try Child.path()
       let script = "ulimit \(limit); HANDSTAMP_HOME='\(home.path)' '\(program)' \(words) 2>&1; s=$?; echo; echo $s"
       return try await Child.outcome(of: "/bin/sh", script).split(separator: "\n").map(String.init)
     }

@@ -4,6 +4,7 @@ import HandstampSupport
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `A server on the open network` {
@@ -13,7 +14,7 @@ extension Processes {
         .deletingLastPathComponent().deletingLastPathComponent().path
       let process = Process()
       process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
-      process.arguments = ["\(root)/scripts/\(name)", try Child.program(), String(count)]
+      process.arguments = ["\(root)/scripts/\(name)", try Child.path(), String(count)]
       let output = Pipe()
       process.standardOutput = output
       try Child.withoutBlockedSignals { try process.run() }
@@ -38,7 +39,7 @@ extension Processes {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = [
-          "-c", #"ulimit -n 256; exec "$0" "$@" 2>"# + log, try Child.program(), "serve", "--data", folder + "/data",
+          "-c", #"ulimit -n 256; exec "$0" "$@" 2>"# + log, try Child.path(), "serve", "--data", folder + "/data",
           "--port", "0",
         ]
         let output = Pipe()
@@ -128,7 +129,7 @@ extension Processes {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = [
-          "--listen=127.0.0.1:\(port)", try Child.program(), "serve", "--data", folder + "/data", "--port", "1",
+          "--listen=127.0.0.1:\(port)", try Child.path(), "serve", "--data", folder + "/data", "--port", "1",
         ]
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice

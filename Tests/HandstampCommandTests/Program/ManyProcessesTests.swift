@@ -6,6 +6,7 @@ import HandstampSupport
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `Many processes on one vault` {

@@ -6,6 +6,7 @@ import HandstampSupport
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `A server in operation` {
@@ -117,7 +118,7 @@ extension Processes {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = [
-          "-c", #"trap '' XFSZ; exec "$0" "$@""#, try Child.program(), "serve", "--data", folder + "/data", "--port",
+          "-c", #"trap '' XFSZ; exec "$0" "$@""#, try Child.path(), "serve", "--data", folder + "/data", "--port",
           "0",
           "--log-level", "critical",
         ]
@@ -184,7 +185,7 @@ extension Processes {
     @Test func `has a service unit that systemd finds valid and hardened`() async throws {
       let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
-      let program = try URL(fileURLWithPath: Child.program()).deletingLastPathComponent().path
+      let program = try URL(fileURLWithPath: Child.path()).deletingLastPathComponent().path
       let unit = try String(contentsOf: root.appendingPathComponent("packaging/handstamp.service"), encoding: .utf8)
       #expect(unit.contains(#"ExecReload=/bin/sh -c "kill -HUP $MAINPID""#))
       try await Rig.inFolder { folder in

@@ -6,6 +6,7 @@ import HandstampServer
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `A prompt` {

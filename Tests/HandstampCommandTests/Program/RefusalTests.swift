@@ -4,6 +4,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `A refusal` {

@@ -5,6 +5,7 @@ import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   /// A server whose response to a refresh is inconclusive: the session is kept, the user is told, and signing in fixes it.

@@ -3,13 +3,14 @@ import Foundation
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 extension Processes {
   @Suite struct `The tour` {
     /// Runs in its own folder, so that leftover files are found.
     private func tour(_ body: (Child) async throws -> Void) async throws {
       try await Rig.inFolder { folder in
-        let child = try Child(["tour"], variables: ["TMPDIR": folder])
+        let child = try Child(program: "HandstampTour", [], variables: ["TMPDIR": folder])
         try await body(child)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty, "it leaves nothing behind")
       }

@@ -5,6 +5,7 @@ import HandstampCore
 import Testing
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// All tests that start processes, run one at a time so that each has the machine to itself.
 @Suite(.serialized, .timeLimit(.minutes(3))) enum Processes {}

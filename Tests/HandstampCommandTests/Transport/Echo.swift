@@ -8,6 +8,7 @@ import Logging
 import NIOCore
 
 @testable import HandstampCommand
+@testable import HandstampTour
 
 /// A small server that behaves in ways a transport must handle.
 struct Echo: HTTPResponder {

@@ -28,19 +28,24 @@ import Testing
     }
   }
 
-  @Test func `refers only to schemas that it has`() async throws {
-    try await TestServer.run { test async throws in
+  @Test func `refers to what it has, and has what it refers to`() async throws {
+    let administrator = try Administrator(name: "ada", token: Secret(String(repeating: "x", count: 32)))
+    try await TestServer.run {
+      $0.administrators = [administrator]
+    } body: { test async throws in
       let text = try await test.client.get("/openapi.json").text
-      let names = Set(text.matches(of: /"\$ref":"#\/components\/schemas\/([A-Za-z]+)"/).map { String($0.output.1) })
-      #expect(!names.isEmpty)
-      #expect(names == Set(APISchema.named.keys))
+      for kind in ["schemas", "responses"] {
+        let reference = try Regex(##""\$ref":"#/components/\##(kind)/(\w+)""##, as: (Substring, Substring).self)
+        let names = Set(text.matches(of: reference).map { String($0.output.1) })
+        let components = try await test.client.get("/openapi.json").json[object: "components"][object: kind].fields.keys
+        #expect(!names.isEmpty && names == Set(components), "\(kind)")
+      }
     }
   }
 
-  @Test func `names each operation once`() {
-    let operations = APIOperation.all(for: ServerConfiguration())
-    let ids = operations.compactMap { $0.object["operationId"] as? String }
-    #expect(ids.count == operations.count)
+  @Test func `names each operation once`() throws {
+    let ids = try OpenAPIDocument(for: ServerConfiguration()).operations.map(\.id)
+    #expect(!ids.contains(""))
     #expect(Set(ids).count == ids.count)
   }
 

@@ -45,9 +45,9 @@ import Testing
     "POST /oauth/device_authorization": [], "POST /oauth/par": [],
   ]
 
-  @Test func `is stated for every route that changes something`() {
-    let all = APIOperation.all(for: ServerConfiguration()).filter { $0.method != .get }
-      .filter { !$0.path.hasPrefix("/admin/") }.map { "\($0.method.rawValue) \($0.path)" }
+  @Test func `is stated for every route that changes something`() throws {
+    let all = try OpenAPIDocument(for: ServerConfiguration()).operations.filter { $0.method != "GET" }
+      .map { "\($0.method) \($0.path)" }
     #expect(Set(all) == Set(Self.rows.keys))
   }
 
