@@ -206,14 +206,14 @@ import Testing
   @Test func `keeps the tombstone until both the steps and the revocation are done`() {
     var bench = signedIn()
     bench.signOut(.signedOut, SignOutPlan())
-    bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    bench.run(.revoked(SessionID("s1"), .ended))
     #expect(bench.vault?.tombstones.last?.isFinished == false)
     bench.clean()
     bench.signIn(.sample(0, session: "s2"))
     bench.signOut(.signedOut, SignOutPlan())
     bench.clean()
     #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s1"), SessionID("s2")])
-    bench.run(.revoked(SessionID("s2"), delivered: true, entropy: 0))
+    bench.run(.revoked(SessionID("s2"), .ended))
     #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s2")])
   }
 }

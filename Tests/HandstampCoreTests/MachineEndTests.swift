@@ -214,11 +214,11 @@ import Testing
   @Test func `retries a revocation until the server accepts it, also after a restart`() {
     var bench = signedIn()
     bench.signOut()
-    bench.run(.revoked(SessionID("s1"), delivered: false, entropy: .max))
+    bench.run(.revoked(SessionID("s1"), .noDecision(.network(.timedOut)), entropy: .max))
     var relaunched = Bench(vault: bench.vault)
     relaunched.run(.start)
     #expect(relaunched.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
-    relaunched.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    relaunched.run(.revoked(SessionID("s1"), .ended))
     #expect(relaunched.vault?.tombstones.allSatisfy { $0.revocation == nil } == true)
     #expect(relaunched.machine.revocations.pending.isEmpty)
   }
@@ -259,10 +259,10 @@ import Testing
     let newer = RevocationHandle("newer")
     _ = bench.apply(.tell(SessionID("s1"), with: newer, insteadOf: RevocationHandle("handle-s1")))
     bench.effects = []
-    bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    bench.run(.revoked(SessionID("s1"), .ended))
     #expect(bench.vault?.tombstones.map(\.revocation) == [newer])
     #expect(bench.effects.contains(.revoke(SessionID("s1"), newer)))
-    bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    bench.run(.revoked(SessionID("s1"), .ended))
     #expect(bench.vault?.tombstones.map(\.revocation) == [nil])
   }
 
@@ -271,7 +271,7 @@ import Testing
     bench.signOut()
     let told = Bench.Machine.Effect.revoke(SessionID("s1"), RevocationHandle("handle-s1"))
     for minutes: Int64 in [1, 2, 4] {
-      bench.run(.revoked(SessionID("s1"), delivered: false, isAnswered: true, entropy: 0))
+      bench.run(.revoked(SessionID("s1"), .noDecision(.server(.init(status: 401)))))
       var relaunched = Bench(vault: bench.vault)
       relaunched.now = bench.now.advanced(by: .seconds(60 * minutes - 1))
       relaunched.run(.start)
@@ -285,7 +285,7 @@ import Testing
       #expect(bench.effects.contains(told))
     }
     // After a wrong clock, there is no wait.
-    bench.run(.revoked(SessionID("s1"), delivered: false, isAnswered: true, entropy: 0))
+    bench.run(.revoked(SessionID("s1"), .noDecision(.server(.init(status: 401)))))
     var set = Bench(vault: bench.vault)
     set.now = Moment(boot: 99, uptime: .seconds(1), wall: UnixTime(seconds: 1))
     set.run(.start)
@@ -295,7 +295,7 @@ import Testing
   @Test func `retries revocations by itself after the delay`() {
     var bench = signedIn()
     bench.signOut()
-    bench.run(.revoked(SessionID("s1"), delivered: false, isAnswered: true, entropy: 0))
+    bench.run(.revoked(SessionID("s1"), .noDecision(.server(.init(status: 401)))))
     bench.effects = []
     #expect(bench.timers[.deliver]?.after == .seconds(60))
     bench.fire(.deliver)
@@ -371,7 +371,7 @@ import Testing
       .start, .timer(.retry, ticket: 99), .read(.init(99), .absent), .edited(.init(99), .failed(.corrupt), asOf: noon),
       .signInAnswered(.init(99), .failure(.cancelled), fallback: SessionID("x")), .ended(SessionID("other"), .revoked),
       .gone(.init(99)), .lockFailed(.init(99), .sample(1)!), .answered(.init(99), .rejected(.rejected)),
-      .revoked(SessionID("other"), delivered: true, entropy: 0),
+      .revoked(SessionID("other"), .ended),
     ]
     for event in nonsense {
       #expect(bench.handle(event) == [.ignored], "\(event)")

@@ -315,7 +315,7 @@ import Testing
     let told = bench.effects.compactMap { if case .revoke(_, let handle) = $0 { handle } else { nil } }
     #expect(told.first == RevocationHandle("refresh-s1-0"))
     // The first revocation is in flight; the second follows its response.
-    bench.run(.revoked(SessionID("s1"), delivered: true, entropy: 0))
+    bench.run(.revoked(SessionID("s1"), .ended))
     let last = bench.effects.compactMap { if case .revoke(_, let handle) = $0 { handle } else { nil } }.last
     #expect(last == RevocationHandle("refresh-s1-1"))
     #expect(bench.vault?.tombstone(of: SessionID("s1"))?.revocation == RevocationHandle("refresh-s1-1"))

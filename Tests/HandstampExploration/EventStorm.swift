@@ -227,8 +227,8 @@ package struct EventStorm {
 
   private mutating func answerRevocation(surely: Bool = false) {
     guard !revoking.isEmpty else { return }
-    let delivered = surely || roll(3) == 0
-    handle(.revoked(revoking.removeFirst(), delivered: delivered, entropy: random.next()))
+    let result = surely || roll(3) == 0 ? RevocationResult.ended : .noDecision(.network(.timedOut))
+    handle(.revoked(revoking.removeFirst(), result, entropy: random.next()))
   }
 
   private mutating func answerCleaning(surely: Bool = false) {

@@ -181,7 +181,7 @@ extension World {
     case 2: return .read(operation, .absent)
     case 3: return .timer(.limit, ticket: .max)
     case 4: return .ended(nobody, .revoked)
-    case 5: return .revoked(nobody, delivered: true, entropy: 0)
+    case 5: return .revoked(nobody, .ended)
     case 6: return .cleaned(nobody, step: "jar", succeeded: true, entropy: 0)
     case 7: return .answered(operation, .granted(foreignGrant(session: nobody, profile: nil)))
     default: return .gone(.init(.max))

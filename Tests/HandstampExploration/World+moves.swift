@@ -180,7 +180,8 @@ extension World {
     case .revoke(let index, let session, let arrives):
       let handle = processes[index].revoking.removeValue(forKey: session)
       if arrives { end(session, with: handle) }
-      perform(.revoked(session, delivered: arrives, entropy: entropy()), by: index)
+      perform(
+        .revoked(session, arrives ? .ended : .noDecision(.network(.timedOut)), entropy: entropy()), by: index)
     case .vaultFails(let state):
       vaultTroublesLeft -= 1
       vaultState = state

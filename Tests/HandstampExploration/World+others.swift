@@ -99,7 +99,7 @@ extension World {
       for index in processes.indices { processes[index].isBehind = true }
     case .portal(let index, let session):
       processes[index].revoking[session] = nil
-      perform(.revoked(session, delivered: true, entropy: 0), by: index)
+      perform(.revoked(session, .ended), by: index)
     default: break
     }
   }

@@ -12,12 +12,14 @@ struct SessionLog: Sendable {
     case .lockFailed(_, _, let error): write(.warning, "refresh lock not acquired", ["cause": error.code])
     case .read(_, .trouble(let error)): write(.warning, "vault not readable", ["cause": error.code])
     case .edited(_, .failed(let error), _): write(.warning, "vault not writable", ["cause": error.code])
-    case .revoked(let session, let delivered, let refusal, _, _):
-      let values = ["session": session.rawValue]
-      if let refusal {
-        write(.warning, "revocation refused", values.merging(["cause": refusal]) { $1 })
-      } else {
-        write(delivered ? .info : .warning, delivered ? "revocation delivered" : "revocation undecided", values)
+    case .revoked(let session, let result, _):
+      var values = ["session": session.rawValue]
+      switch result {
+      case .ended: write(.info, "revocation delivered", values)
+      case .refused:
+        values["cause"] = result.refusalCode
+        write(.warning, "revocation refused", values)
+      case .noDecision: write(.warning, "revocation undecided", values)
       }
     case .ended(let session, let reason):
       write(.info, "end reported by the server", ["session": session.rawValue, "reason": reason.rawValue])

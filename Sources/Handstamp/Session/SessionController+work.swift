@@ -154,28 +154,14 @@ extension SessionController {
 
   private func revoke(_ session: SessionID, _ handle: RevocationHandle) {
     Task.detached(priority: .utility) { [weak self, backend] in
-      var delivered = true
-      var refusal: String?
-      var isAnswered = false
-      switch await backend.revoke(handle) {
-      case .ended: break
-      case .refused(let code):
-        // It is written to a log, which may contain only a code.
-        let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
-        refusal = isWord ? code : "refused"
-      case .noDecision(let failure):
-        delivered = false
-        isAnswered = failure.isRefusalWithoutReason
-      }
-      await self?.revoked(session, delivered: delivered, refusal: refusal, isAnswered: isAnswered)
+      let result = await backend.revoke(handle)
+      await self?.revoked(session, result)
     }
   }
 
-  private func revoked(_ session: SessionID, delivered: Bool, refusal: String?, isAnswered: Bool) {
-    if let refusal { refusedRevocations[session] = refusal }
-    post(
-      .revoked(
-        session, delivered: delivered, refusal: refusal, isAnswered: isAnswered, entropy: .random(in: .min ... .max)))
+  private func revoked(_ session: SessionID, _ result: RevocationResult) {
+    if let code = result.refusalCode { refusedRevocations[session] = code }
+    post(.revoked(session, result, entropy: .random(in: .min ... .max)))
   }
 
   static func randomSessionID() -> SessionID {

@@ -101,8 +101,7 @@ extension SessionMachine {
     case answered(Operation, RefreshResult, entropy: UInt64 = 0)
     /// Whether the sender of a recorded attempt has ended.
     case senderChecked(Operation, hasEnded: Bool)
-    /// The result of a revocation. With `refusal`, the server's error code, it refused permanently. With `isAnswered` it
-    /// responded in a way that decides nothing.
-    case revoked(SessionID, delivered: Bool, refusal: String? = nil, isAnswered: Bool = false, entropy: UInt64)
+    /// The response to a revocation. The entropy spreads the next attempt.
+    case revoked(SessionID, RevocationResult, entropy: UInt64 = 0)
   }
 }

@@ -97,16 +97,15 @@ package struct RevocationQueue: Sendable, Hashable {
   }
 
   mutating func answered(
-    _ session: SessionID, delivered: Bool, refusal: String?, isAnswered: Bool, entropy: UInt64, by policy: RetryPolicy,
-    at now: Moment
+    _ session: SessionID, _ result: RevocationResult, entropy: UInt64, by policy: RetryPolicy, at now: Moment
   ) -> [Step] {
     guard inFlight.remove(session) != nil else { return [.ignored] }
-    if !delivered, isAnswered, !again.contains(session), let handle = pending[session] {
-      let delay = DeliveryDelay.next(after: delays[session], at: now)
-      delays[session] = delay
-      return [.recordDelay(session, handle, delay)] + send(at: now)
-    }
-    guard delivered else {
+    if case .noDecision(let failure) = result {
+      if failure.isRefusalWithoutReason, !again.contains(session), let handle = pending[session] {
+        let delay = DeliveryDelay.next(after: delays[session], at: now)
+        delays[session] = delay
+        return [.recordDelay(session, handle, delay)] + send(at: now)
+      }
       failures += 1
       let delay = policy.delay(afterAttempt: failures, entropy: entropy, retryAfter: nil)
       // No caller waits for it: never at once, whatever the policy's base.
@@ -118,7 +117,7 @@ package struct RevocationQueue: Sendable, Hashable {
     delays[session] = nil
     let handle = pending.removeValue(forKey: session)
     if let handle { confirmed = confirmed.suffix(31) + [Confirmed(session: session, handle: handle)] }
-    return [.recordConfirmation(session, handle)] + (refusal.map { [.refused(session, $0)] } ?? [])
+    return [.recordConfirmation(session, handle)] + (result.refusalCode.map { [.refused(session, $0)] } ?? [])
   }
 
   // MARK: Successors

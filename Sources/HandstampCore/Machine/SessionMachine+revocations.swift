@@ -14,12 +14,9 @@ extension SessionMachine {
   }
 
   mutating func revocationAnswered(
-    _ session: SessionID, delivered: Bool, refusal: String?, isAnswered: Bool, entropy: UInt64, at now: Moment
+    _ session: SessionID, _ result: RevocationResult, entropy: UInt64, at now: Moment
   ) -> [Effect] {
-    perform(
-      revocations.answered(
-        session, delivered: delivered, refusal: refusal, isAnswered: isAnswered, entropy: entropy, by: policy.retry,
-        at: now), at: now)
+    perform(revocations.answered(session, result, entropy: entropy, by: policy.retry, at: now), at: now)
   }
 
   private mutating func perform(_ steps: [RevocationQueue.Step], at now: Moment) -> [Effect] {

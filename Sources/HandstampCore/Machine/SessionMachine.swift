@@ -281,9 +281,8 @@ package struct SessionMachine: Sendable, Hashable {
     case .answered(let operation, let answer, let entropy):
       return refreshAnswered(operation, answer, entropy: entropy, at: now)
     case .senderChecked(let operation, let hasEnded): return senderChecked(operation, hasEnded: hasEnded, at: now)
-    case .revoked(let session, let delivered, let refusal, let isAnswered, let entropy):
-      return revocationAnswered(
-        session, delivered: delivered, refusal: refusal, isAnswered: isAnswered, entropy: entropy, at: now)
+    case .revoked(let session, let result, let entropy):
+      return revocationAnswered(session, result, entropy: entropy, at: now)
     }
   }
 

@@ -26,6 +26,16 @@ extension RevocationResult {
   ]
 }
 
+extension RevocationResult {
+  /// The error code of a refusal, as it is written to logs: `refused` unless it is at most 40 characters of `a` to `z` and `_`.
+  /// `nil` for other results.
+  package var refusalCode: String? {
+    guard case .refused(let code) = self else { return nil }
+    let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
+    return isWord ? code : "refused"
+  }
+}
+
 extension RequestFailure {
   /// Whether the server itself refused the request without a reason: the next attempt is delayed, longer each time
   /// (``DeliveryDelay``). Proxies also answer 403 and 407.
