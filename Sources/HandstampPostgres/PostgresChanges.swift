@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 import HandstampStorage
+import HandstampSupport
 
 /// One change of a write as a statement, and what its answer means.
 struct PostgresStep {

@@ -4,6 +4,7 @@ import GRDB
 import HandstampCore
 import HandstampRegistry
 import HandstampStorage
+import HandstampSupport
 
 /// Makes the changes of one write, inside a transaction.
 ///

@@ -33,15 +33,15 @@ extension SessionServer {
     let server = try await SessionServer(
       configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, transport: transport,
       accounts: directory, middlewares: middlewares, continuing: current)
-    latest.replace(by: server)
+    reloaded.replace(by: server)
   }
 
   /// The server with the settings in use.
-  var current: SessionServer { latest.server ?? self }
+  var current: SessionServer { reloaded.server ?? self }
 }
 
-/// The server that has replaced the first one, see ``SessionServer/reload(_:registry:keys:mailer:apple:)``.
-final class LatestServer: Sendable {
+/// The server after the last reload; empty before the first.
+final class ReloadedServer: Sendable {
   private struct Content {
     var server: SessionServer
     var responder: any HTTPResponder<ServerContext>

@@ -28,15 +28,21 @@ extension SessionServer {
     addPages(to: mounted.group().add(middleware: answers(as: .page)))
   }
 
+  /// The routes that compute little, see ``RequestTasks``.
+  static let promptPaths = [
+    "/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/userinfo", "/v1/me", "/v1/sessions", "/health",
+  ]
+
   /// Lets pages of other origins read the answers of routes, if there are any such origins.
   private func admit<Context: SessionRequestContext>(
     _ origins: Set<String>, withCookie: Bool, at paths: Set<String>, to routes: RouterGroup<Context>
   ) {
     guard !origins.isEmpty else { return }
     routes.add(middleware: CrossOriginMiddleware<Context>(origins: origins, allowsCookie: withCookie))
+    let preflights = routes.group().add(middleware: answers(as: .problem))
     // One for each path: routers look for a path first, and then for a method.
     for path in paths {
-      routes.on(RouterPath(path), method: .options) { _, _ in CrossOriginMiddleware<Context>.preflight }
+      preflights.on(RouterPath(path), method: .options) { _, _ in CrossOriginMiddleware<Context>.preflight }
     }
   }
 
@@ -79,7 +85,7 @@ extension SessionServer {
     SessionsController(desk: desk, authenticator: authenticator, bodyLimit: limit).addRoutes(to: api)
     AdministrationController(
       administrators: configuration.administrators, administration: { administration(by: $0) },
-      clients: configuration.clients, limits: limits, errors: errors, bodyLimit: limit
+      clients: configuration.clients, limits: limits, bodyLimit: limit
     ).addRoutes(to: api)
     EventsController(
       registry: registry, authenticator: authenticator, journal: journal, clock: clock,
@@ -119,8 +125,8 @@ extension SessionServer {
     AuthorizePageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     LogoutPageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     DevicePageController(web: web, pacing: pacing).addRoutes(to: routes)
-    SignInPageController(web: web).addRoutes(to: routes)
     let own = routes.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
+    SignInPageController(web: web).addRoutes(to: routes, ownAccounts: own)
     PasswordPageController(web: web).addRoutes(to: own)
     SignUpPageController(web: web).addRoutes(to: own)
     RecoverPageController(web: web).addRoutes(to: own)
@@ -142,10 +148,8 @@ extension SessionServer {
 
   // The services that controllers share.
 
-  func answers<Context: RequestContext>(
-    as format: ErrorMapper.Format, allowed: AllowedMethods? = nil
-  ) -> ErrorMiddleware<Context> {
-    ErrorMiddleware(errors: errors, format: format, fields: AnswerFields(configuration), allowed: allowed)
+  func answers<Context: RequestContext>(as format: ErrorMapper.Format) -> ErrorMiddleware<Context> {
+    ErrorMiddleware(errors: errors, format: format, fields: AnswerFields(configuration))
   }
 
   var errors: ErrorMapper { ErrorMapper(metrics: metrics, pages: pages) }
@@ -188,7 +192,7 @@ extension SessionServer {
     LogoutNotifier(
       desk: logoutDesk, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
       metrics: metrics, errors: errors, logger: configuration.logger,
-      successor: { [latest] in latest.server?.logoutNotifier })
+      reloaded: { [reloaded] in reloaded.server?.logoutNotifier })
   }
   var carrier: MailCarrier {
     MailCarrier(
@@ -198,7 +202,7 @@ extension SessionServer {
         devicesLink: configuration.devicesLink ?? configuration.issuer + "/account/devices"),
       clock: clock, metrics: metrics, errors: errors, width: configuration.mailsAtOnce,
       lease: configuration.mailLease, interval: configuration.mailInterval, logger: configuration.logger,
-      successor: { [latest] in latest.server?.carrier })
+      reloaded: { [reloaded] in reloaded.server?.carrier })
   }
 }
 #endif

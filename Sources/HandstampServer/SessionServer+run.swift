@@ -116,15 +116,14 @@ extension SessionServer {
       ])
     let log = SeldomLog(logger)
     let table = ConnectionTable(limits: limits, metrics: metrics, log: log)
-    let first = responder
-    let latest = latest
+    let responder: any HTTPResponder<ServerContext> = responder
     let date = DateField()
+    let prompt = SessionServer.promptPaths.map { configuration.mountPath + $0 }
     let host = ExchangeHost(
       options: options, bodyLimit: configuration.bodyLimit,
-      respond: { request, context in
-        guard let responder = latest.responder else { return try await first.respond(to: request, context: context) }
-        return try await responder.respond(to: request, context: context)
-      }, table: table, tasks: RequestTasks(on: Listener.group, mountPath: configuration.mountPath),
+      respond: { [reloaded] request, context in
+        try await (reloaded.responder ?? responder).respond(to: request, context: context)
+      }, table: table, tasks: RequestTasks(on: Listener.group, prompt: prompt),
       metrics: metrics, log: log, logger: logger, fields: AnswerFields(configuration), date: { date.text })
     return Listener(
       addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,

@@ -1,6 +1,7 @@
 #if Server
 public import HandstampCore
 public import HandstampRegistry
+import HandstampSupport
 public import Hummingbird
 import Logging
 public import NIOCore
@@ -41,8 +42,8 @@ public struct SessionServer: Sendable {
   let webOrigins: WebOrigins
   /// `nil` if there are no passkeys.
   let passkeys: PasskeyDesk?
-  /// The server that answers requests, if the settings of this one were replaced.
-  let latest: LatestServer
+  /// The server that has replaced this one, see ``reload(_:registry:keys:mailer:apple:)``.
+  let reloaded: ReloadedServer
   let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
 
   /// - Parameters:
@@ -81,7 +82,7 @@ public struct SessionServer: Sendable {
     self.middlewares = middlewares
     let metrics = former?.metrics ?? ServerMetrics(factory: configuration.metrics)
     self.metrics = metrics
-    latest = LatestServer()
+    reloaded = ReloadedServer()
     pacing = former?.pacing ?? Pacing()
     logoutDesk = former?.logoutDesk ?? LogoutDesk()
     self.transport = transport
@@ -187,10 +188,12 @@ public struct SessionServer: Sendable {
     for middleware in middlewares { router.add(middleware: middleware) }
     router.add(
       middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
-    router.add(middleware: answers(as: .problem, allowed: allowed))
+    router.add(middleware: UnknownPaths(errors: errors, fields: AnswerFields(configuration), allowed: allowed))
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
-    if !configuration.mountPath.isEmpty { readiness.addRoutes(to: router) }
+    if !configuration.mountPath.isEmpty {
+      readiness.addRoutes(to: router.group().add(middleware: answers(as: .problem)))
+    }
     return router
   }
 }
@@ -209,12 +212,5 @@ extension SessionServer: CustomStringConvertible, CustomReflectable {
   /// Only the issuer: other properties hold keys, and descriptions end up in logs.
   public var description: String { "session server of \(configuration.issuer)" }
   public var customMirror: Mirror { Mirror(self, children: ["issuer": configuration.issuer]) }
-}
-
-extension Duration {
-  var wholeMilliseconds: Int64 {
-    components.seconds.multipliedReportingOverflow(by: 1000).partialValue + components.attoseconds
-      / 1_000_000_000_000_000
-  }
 }
 #endif

@@ -7,11 +7,11 @@ import ServiceLifecycle
 /// Periodically marks expired sessions as ended, so that their account's event streams report it, and prunes old data in
 /// batches, so that other writes do not wait long. Expired sessions are refused even before they are marked.
 struct Sweeper: Service, CustomStringConvertible {
-  private let first: SessionServer
-  private var server: SessionServer { first.current }
+  private let started: SessionServer
+  private var server: SessionServer { started.current }
   private static let batch = 500
 
-  init(server: SessionServer) { first = server }
+  init(server: SessionServer) { started = server }
 
   /// The name of the service in logs.
   var description: String { "Sweeper" }

@@ -1,5 +1,6 @@
 import HandstampCore
 package import HandstampRegistry
+import HandstampSupport
 
 /// Something that a store has as a row. The columns are the same in every store; times and durations are milliseconds.
 package protocol StoredRecord: Sendable {

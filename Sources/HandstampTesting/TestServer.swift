@@ -112,9 +112,11 @@ public actor TestServer: Backend {
       }
       return .granted(
         TokenResponse(
-          tokens: TokenSet(access: mintAccess(), expiresIn: life, refresh: issue.refreshToken), session: issue.row.id))
+          tokens: TokenSet(
+            access: mintAccess(), expiresIn: life, refresh: registry.mint.refreshToken(issue.token)),
+          session: issue.row.id))
     case .superseded: return .superseded
-    case .ended(_, let reason): return .rejected(reason)
+    case .ended(let reason): return .rejected(reason)
     case .theft: return .rejected(.tokenReuseDetected)
     case .forged, .otherClient: return .rejected(.rejected)
     // For a token of another client, or without the proof: cases that an app does not meet with its own tokens.

@@ -62,38 +62,35 @@ package struct KeyedServer: Sendable, Hashable {
       mark = known
     }
     let former = row
-    let verdict = rotation.decide(
+    let outcome = rotation.decide(
       row: row, token: claims, key: mark, drawn: KeyMark(rawValue: claims.counter + 0xd00), terms: terms, now: time)
     if terms.isConstrained { minted += 1 }
     // Who gets the response of a commit has waited for it, and for those before it.
     defer { if row != former { acknowledged = nil } }
-    switch verdict {
-    case .rotate(let row, let successor), .stay(let row, let successor), .fastForward(let row, let successor, _):
-      store(row)
-      return .granted(grant(successor, life: life, at: time))
-    case .again(let successor, let row):
-      if let row { store(row) }
-      return .granted(grant(successor, life: life, at: time))
+    switch outcome {
+    case .issued(let issue):
+      store(issue.row)
+      return .granted(grant(issue.token, life: life, at: time))
     case .superseded: return .superseded
     case .theft(let row, _):
       store(row)
       return .rejected(.tokenReuseDetected)
     case .ended(let reason): return .rejected(reason)
-    case .invalidRequest: return .noDecision(.network(.timedOut))
+    case .invalidRequest, .forged, .otherClient, .notGranted, .otherProof: return .noDecision(.network(.timedOut))
     }
   }
 
   /// What a node has read of the session, and decided.
   package struct Attempt: Sendable, Hashable {
     fileprivate var row: SessionRow
-    fileprivate var verdict: RotationVerdict
+    fileprivate var outcome: RefreshOutcome
   }
 
   func attempt(_ token: RefreshToken, key: RotationKey?, at time: UnixTime) -> Attempt? {
     claims(of: token).map { claims in
       Attempt(
         row: row,
-        verdict: rotation.decide(
+        outcome: rotation.decide(
           row: row, token: claims, key: key.map { KeyMark(of: $0) }, drawn: KeyMark(rawValue: claims.counter + 0xd00),
           now: time))
     }
@@ -107,17 +104,16 @@ package struct KeyedServer: Sendable, Hashable {
   ) -> RefreshResult? {
     let answer: RefreshResult
     let new: SessionRow
-    switch attempt.verdict {
-    case .rotate(let next, let successor), .stay(let next, let successor), .fastForward(let next, let successor, _):
-      (answer, new) = (.granted(grant(successor, life: nil, at: time)), next)
+    switch attempt.outcome {
+    case .issued(let issue):
+      (answer, new) = (.granted(grant(issue.token, life: nil, at: time)), issue.row)
+      if new == attempt.row { return answer }
     case .theft(let ended, _): (answer, new) = (.rejected(.tokenReuseDetected), ended)
-    case .again(let successor, nil): return .granted(grant(successor, life: nil, at: time))
-    case .again(let successor, let next?): (answer, new) = (.granted(grant(successor, life: nil, at: time)), next)
     case .superseded: return .superseded
     case .ended(let reason): return .rejected(reason)
-    case .invalidRequest: return .noDecision(.network(.timedOut))
+    case .invalidRequest, .forged, .otherClient, .notGranted, .otherProof: return .noDecision(.network(.timedOut))
     }
-    if case .theft = attempt.verdict {
+    if case .theft = attempt.outcome {
       // Needs no revision: constant writes must not keep a stolen session alive.
       guard row.end == nil else { return .rejected(.tokenReuseDetected) }
     } else {

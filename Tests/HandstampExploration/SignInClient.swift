@@ -184,7 +184,8 @@ final class SignInClient: SignInStage {
       if case .signedIn(let new, _) = try await registry.redeemCode(code, claim, now: now) { return new }
       return nil
     case .deviceCode:
-      if case .signedIn(let new) = try await registry.redeemDevice(code, client: "tool", key: request.key, now: now) {
+      if case .signedIn(let new, _) = try await registry.redeemDevice(code, client: "tool", key: request.key, now: now)
+      {
         return new
       }
       return nil
@@ -206,7 +207,8 @@ final class SignInClient: SignInStage {
     }
     apply(
       .advance(
-        session.id, sent: token, to: issue.refreshToken, access: StoredAccess(token: AccessToken("a"), lifetime: nil),
+        session.id, sent: token, to: server.registry.mint.refreshToken(issue.token),
+        access: StoredAccess(token: AccessToken("a"), lifetime: nil),
         profile: nil))
   }
 

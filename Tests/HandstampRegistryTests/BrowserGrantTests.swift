@@ -34,7 +34,6 @@ import Testing
       let code = try await world.registry.redeemCode(code.secret, claim, now: start)
       let device = try await world.registry.redeemDevice(device.secret, client: "tv", now: start)
       func isSession(_ outcome: CodeOutcome) -> Bool { if case .signedIn = outcome { true } else { false } }
-      func isSession(_ outcome: DeviceOutcome) -> Bool { if case .signedIn = outcome { true } else { false } }
       return [isSession(code), isSession(device)]
     }
   }

@@ -19,33 +19,53 @@ func token(_ counter: UInt64, mark number: UInt64? = nil) -> RefreshClaims {
   RefreshClaims(session: session(1), counter: counter, mark: counter == 0 ? .zero : mark(number ?? counter))
 }
 
-/// The kind of a verdict, without its payload.
-func outline(_ verdict: RotationVerdict) -> String {
-  switch verdict {
-  case .rotate(let row, let next): "rotate to \(next.counter), row at \(row.counter)"
-  case .stay(let row, let token): "stay at \(token.counter), row at \(row.counter)"
-  case .fastForward(let row, let next, let lost): "fast-forward by \(lost) to \(next.counter), row at \(row.counter)"
-  case .again(let next, nil): "again \(next.counter)"
-  case .again(let next, .some): "again \(next.counter), with keys from now on"
-  case .superseded: "superseded"
-  case .theft(_, let sign): "theft: \(sign)"
-  case .ended(let reason): "ended: \(reason)"
-  case .invalidRequest: "invalid request"
-  }
-}
-
 @Suite(.timeLimit(.minutes(10))) struct `A rotation` {
   let rotation = Rotation()
 
+  /// The kind of an outcome, without its payload.
+  private func outline(_ outcome: RefreshOutcome) -> String {
+    switch outcome {
+    case .issued(let issue): outline(issue)
+    case .theft(_, let sign): "theft: \(sign)"
+    case .ended(let reason): "ended: \(reason)"
+    case .invalidRequest: "invalid request"
+    case .superseded: "superseded"
+    case .forged, .otherClient, .notGranted, .otherProof: "\(outcome)"
+    }
+  }
+
+  private func outline(_ issue: RefreshOutcome.Issue) -> String {
+    let (counter, row) = (issue.token.counter, "row at \(issue.row.counter)")
+    return switch issue.course {
+    case .rotated: "rotate to \(counter), \(row)"
+    case .kept: "stay at \(counter), \(row)"
+    case .fastForwarded(let lost): "fast-forward by \(lost) to \(counter), \(row)"
+    case .repeated: "again \(counter)\(issue.row.revision == Int64(counter) ? "" : ", with keys from now on")"
+    }
+  }
+
+  /// A retry of the last rotation of `row`, which stays as it is.
+  private func again(_ row: SessionRow, _ token: RefreshClaims) -> RefreshOutcome {
+    .issued(RefreshOutcome.Issue(row, token, .repeated))
+  }
+
+  /// The row and the token of a refresh with that course.
+  private func issued(
+    _ outcome: RefreshOutcome, _ course: RefreshOutcome.Course
+  ) throws -> (row: SessionRow, token: RefreshClaims) {
+    guard case .issued(let issue) = outcome, issue.course == course else { throw Unexpected(outcome) }
+    return (issue.row, issue.token)
+  }
+
   func decide(
     _ row: SessionRow, _ token: RefreshClaims, key: UInt64?, drawn: UInt64 = 1000, now: UnixTime = after(.seconds(60))
-  ) -> RotationVerdict {
+  ) -> RefreshOutcome {
     rotation.decide(row: row, token: token, key: key.map(mark), drawn: mark(drawn), now: now)
   }
 
   @Test(
     arguments: [
-      // rotations so far, token, its mark, key, verdict
+      // rotations so far, token, its mark, key, outcome
       (0, 0, 0, 1, "rotate to 1, row at 1"),
       (0, 0, 0, nil, "invalid request"),
       (1, 0, 0, 1, "again 1"),
@@ -75,9 +95,9 @@ func outline(_ verdict: RotationVerdict) -> String {
       (5, 8, 8, nil, "invalid request"),
     ] as [(UInt64, UInt64, UInt64, UInt64?, String)])
   func `of a keyed session follows the table`(
-    rotations: UInt64, counter: UInt64, made: UInt64, key: UInt64?, verdict: String
+    rotations: UInt64, counter: UInt64, made: UInt64, key: UInt64?, outcome: String
   ) {
-    #expect(outline(decide(row(rotations: rotations), token(counter, mark: made), key: key)) == verdict)
+    #expect(outline(decide(row(rotations: rotations), token(counter, mark: made), key: key)) == outcome)
   }
 
   /// A row of an OAuth session: K is a keyed rotation, D a drawn one, ? a lost one.
@@ -96,7 +116,7 @@ func outline(_ verdict: RotationVerdict) -> String {
 
   @Test(
     arguments: [
-      // rotations so far, token, its mark, key, seconds since the last rotation, verdict
+      // rotations so far, token, its mark, key, seconds since the last rotation, outcome
       ("", 0, 0, nil, 5, "rotate to 1, row at 1"),
       ("", 0, 0, 1, 5, "rotate to 1, row at 1"),
       ("DDDDD", 5, 5, nil, 5, "rotate to 6, row at 6"),
@@ -128,10 +148,10 @@ func outline(_ verdict: RotationVerdict) -> String {
       ("DD?DD", 2, 2, nil, 5, "superseded"),
     ] as [(String, UInt64, UInt64, UInt64?, Int64, String)])
   func `of an OAuth session follows the table`(
-    rotations: String, counter: UInt64, made: UInt64, key: UInt64?, seconds: Int64, verdict: String
+    rotations: String, counter: UInt64, made: UInt64, key: UInt64?, seconds: Int64, outcome: String
   ) {
     let decided = decide(oauth(rotations), token(counter, mark: made), key: key, now: after(.seconds(seconds)))
-    #expect(outline(decided) == verdict)
+    #expect(outline(decided) == outcome)
   }
 
   @Test(
@@ -148,22 +168,23 @@ func outline(_ verdict: RotationVerdict) -> String {
       ("DDDDD", 7, 7, nil, "fast-forward by 2 to 8, row at 8"),
     ] as [(String, UInt64, UInt64, UInt64?, String)])
   func `of a client that proves itself follows the table`(
-    rotations: String, counter: UInt64, made: UInt64, key: UInt64?, verdict: String
+    rotations: String, counter: UInt64, made: UInt64, key: UInt64?, outcome: String
   ) {
     let decided = rotation.decide(
       row: oauth(rotations), token: token(counter, mark: made), key: key.map(mark), drawn: mark(1000),
       terms: RefreshTerms(isConstrained: true, overlap: .zero), now: after(.seconds(86_400)))
-    #expect(outline(decided) == verdict)
+    #expect(outline(decided) == outcome)
   }
 
   @Test func `of a client that proves itself counts as a use, and changes nothing else`() throws {
     var expected = oauth("DD")
-    let verdict = rotation.decide(
+    let outcome = rotation.decide(
       row: expected, token: token(2), key: nil, drawn: mark(9), terms: RefreshTerms(isConstrained: true),
       now: after(.seconds(60)))
     expected.lastSeenAt = after(.seconds(60))
     expected.revision += 1
-    #expect(verdict == .stay(expected, token(2)))
+    let kept = try issued(outcome, .kept)
+    #expect(kept.row == expected && kept.token == token(2))
   }
 
   @Test func `closes its overlap to the millisecond, by the store's clock alone`() {
@@ -174,43 +195,43 @@ func outline(_ verdict: RotationVerdict) -> String {
         row: row, token: token(1), key: nil, drawn: .zero, now: now, stored: after(.milliseconds(120_000)))
       let outside = rotation.decide(
         row: row, token: token(1), key: nil, drawn: .zero, now: now, stored: after(.milliseconds(120_001)))
-      #expect(inside == .again(token(2)))
+      #expect(inside == again(row, token(2)))
       #expect(outline(outside) == "theft: replayed")
     }
   }
 
   @Test func `dates a rotation by the store's clock, and its use by the server's`() throws {
-    let verdict = rotation.decide(
+    let outcome = rotation.decide(
       row: oauth("D"), token: token(1), key: nil, drawn: mark(2), now: after(.seconds(60)), stored: after(.seconds(20)))
-    guard case .rotate(let next, _) = verdict else { throw Unexpected(verdict) }
+    let next = try issued(outcome, .rotated).row
     #expect(next.rotatedAt == after(.seconds(20)) && next.lastSeenAt == after(.seconds(60)))
   }
 
   @Test func `makes a session keyed with the first key, and a key for a drawn rotation then ends it`() throws {
     let first = decide(oauth("D"), token(0), key: 7, now: after(.seconds(5)))
-    guard case .again(let successor, storing: let keyed?) = first else { throw Unexpected(first) }
+    let (keyed, successor) = try issued(first, .repeated)
     #expect(successor == token(1) && keyed.kind == .keyed && !keyed.isKeyed)
     #expect(outline(decide(keyed, token(0), key: 7, now: after(.seconds(5)))) == "theft: twoKeys")
-    #expect(outline(decide(keyed, token(0), key: nil, now: after(.seconds(5)))) == "again 1")
+    #expect(decide(keyed, token(0), key: nil, now: after(.seconds(5))) == again(keyed, token(1)))
     let second = decide(oauth("D"), token(1), key: 2)
-    guard case .rotate(let rotated, _) = second else { throw Unexpected(second) }
+    let rotated = try issued(second, .rotated).row
     #expect(rotated.kind == .keyed && rotated.isKeyed)
   }
 
   @Test func `of a client without keys draws the key, and a retry gets that key's successor`() throws {
     let first = decide(oauth(""), token(0), key: nil, drawn: 50, now: start)
-    guard case .rotate(let row, let successor) = first else { throw Unexpected(first) }
+    let (row, successor) = try issued(first, .rotated)
     #expect(successor == token(1, mark: 50) && !row.isKeyed)
     let second = decide(row, token(0), key: nil, drawn: 51, now: after(.seconds(30)))
-    #expect(second == .again(successor))
+    #expect(second == again(row, successor))
   }
 
   @Test func `records one rotation and changes nothing else in the row`() throws {
     var before = row(rotations: 5)
     before.idleLimit = .seconds(1000)
     before.absoluteExpiry = after(.seconds(5000))
-    let verdict = decide(before, token(5), key: 6, now: after(.seconds(70)))
-    guard case .rotate(let after, let successor) = verdict else { throw Unexpected(verdict) }
+    let outcome = decide(before, token(5), key: 6, now: after(.seconds(70)))
+    let (after, successor) = try issued(outcome, .rotated)
     var expected = before
     expected.counter = 6
     expected.ring = KeyRing((1...6).map { .keyed(mark($0)) })
@@ -224,17 +245,16 @@ func outline(_ verdict: RotationVerdict) -> String {
   @Test func `never moves the last use back when a clock runs backwards`() throws {
     var before = row(rotations: 1)
     before.lastSeenAt = after(.seconds(100))
-    let verdict = decide(before, token(1), key: 2, now: after(.seconds(50)))
-    guard case .rotate(let row, _) = verdict else { throw Unexpected(verdict) }
+    let outcome = decide(before, token(1), key: 2, now: after(.seconds(50)))
+    let row = try issued(outcome, .rotated).row
     #expect(row.lastSeenAt == after(.seconds(100)))
   }
 
   @Test func `remembers the last 32 keys`() throws {
     var row = row(rotations: 0)
     for number in 0..<100 as Range<UInt64> {
-      let verdict = decide(row, token(number), key: number + 1)
-      guard case .rotate(let next, _) = verdict else { throw Unexpected(verdict) }
-      row = next
+      let outcome = decide(row, token(number), key: number + 1)
+      row = try issued(outcome, .rotated).row
     }
     #expect(row.ring.entries == (69...100).map { .keyed(mark($0)) })
     #expect(outline(decide(row, token(68), key: 69)) == "superseded")
@@ -243,14 +263,14 @@ func outline(_ verdict: RotationVerdict) -> String {
 
   @Test func `repeats the same successor after any time`() {
     for seconds in [0, 31, 86_400, 86_400 * 3650] as [Int64] {
-      #expect(decide(row(rotations: 5), token(4), key: 5, now: after(.seconds(seconds))) == .again(token(5)))
+      let row = row(rotations: 5)
+      #expect(decide(row, token(4), key: 5, now: after(.seconds(seconds))) == again(row, token(5)))
     }
   }
 
   @Test func `after lost commits follows the client, and assumes no token reuse`() throws {
-    let verdict = decide(row(rotations: 3), token(8), key: 9)
-    guard case .fastForward(let row, let successor, let lost) = verdict else { throw Unexpected(verdict) }
-    #expect(lost == 5)
+    let outcome = decide(row(rotations: 3), token(8), key: 9)
+    let (row, successor) = try issued(outcome, .fastForwarded(lost: 5))
     #expect(successor == token(9))
     #expect(
       row.ring.entries == [
@@ -258,7 +278,7 @@ func outline(_ verdict: RotationVerdict) -> String {
         .keyed(mark(9)),
       ])
     // A retry of the fast-forward itself, of the lost rotations, and of the one that token 8 proves.
-    #expect(decide(row, token(8), key: 9) == .again(token(9)))
+    #expect(decide(row, token(8), key: 9) == again(row, token(9)))
     for counter in 3...6 as ClosedRange<UInt64> {
       #expect(decide(row, token(counter), key: 77) == .superseded)
       #expect(decide(row, token(counter), key: counter + 1) == .superseded)
@@ -292,8 +312,8 @@ func outline(_ verdict: RotationVerdict) -> String {
   }
 
   @Test func `ends a stolen session as misused, with that time`() throws {
-    let verdict = decide(row(rotations: 5), token(4), key: 99, now: after(.seconds(7)))
-    guard case .theft(let ended, .twoKeys) = verdict else { throw Unexpected(verdict) }
+    let outcome = decide(row(rotations: 5), token(4), key: 99, now: after(.seconds(7)))
+    guard case .theft(let ended, .twoKeys) = outcome else { throw Unexpected(outcome) }
     var expected = row(rotations: 5)
     expected.end = SessionEnd(at: after(.seconds(7)), reason: .tokenReuseDetected)
     expected.revision += 1
@@ -301,18 +321,16 @@ func outline(_ verdict: RotationVerdict) -> String {
   }
 
   #if Exploration
-  @Test func `accepts every fault that the exploration must find`() {
+  @Test func `accepts every fault that the exploration must find`() throws {
     var rules = RotationRules()
     rules.ringSize = 2
     let short = Rotation(rules: rules)
     let row = row(rotations: 5, ring: [.keyed(mark(4)), .keyed(mark(5))])
     #expect(
       outline(short.decide(row: row, token: token(2), key: mark(3), drawn: .zero, now: start)) == "theft: ancient")
-    if case .rotate(let next, _) = short.decide(row: row, token: token(5), key: mark(6), drawn: .zero, now: start) {
-      #expect(next.ring.entries == [.keyed(mark(5)), .keyed(mark(6))])
-    } else {
-      Issue.record("no rotation")
-    }
+    let next = try issued(
+      short.decide(row: row, token: token(5), key: mark(6), drawn: .zero, now: start), .rotated)
+    #expect(next.row.ring.entries == [.keyed(mark(5)), .keyed(mark(6))])
     rules = RotationRules()
     rules.comparesMark = false
     let blind = Rotation(rules: rules).decide(
@@ -326,7 +344,7 @@ func outline(_ verdict: RotationVerdict) -> String {
   #endif
 }
 
-/// A verdict that the test did not expect.
+/// An outcome that the test did not expect.
 struct Unexpected: Error {
   let what: String
   init(_ what: Any) { self.what = "\(what)" }

@@ -199,7 +199,7 @@ import Testing
         var token = new.refreshToken
         for number in 1... as PartialRangeFrom<UInt64> where !Task.isCancelled {
           guard case .issued(let issue) = try await world.refresh(token, key: number) else { return }
-          token = issue.refreshToken
+          token = world.registry.mint.refreshToken(issue.token)
         }
       }
       group.addTask { _ = try await world.registry.endAll(of: world.ada.id, now: start) }

@@ -31,6 +31,15 @@ import Testing
     #expect(KeyMark(of: key).rawValue == 0xBE45_CB26_05BF_36BE)
   }
 
+  /// The name is from Python's hmac as well: logs of earlier versions have the same.
+  @Test func `makes another MAC of a text for each purpose, and the same name in every log`() throws {
+    let mint = TokenMint(try MasterKeys(current: KeyID("k1"), keys: [KeyID("k1"): Secret(bytes: 0..<32)]))
+    let macs = TokenMint.Purpose.allCases.map { mint.mac(of: "ada@example.org", for: $0) }
+    #expect(Set(macs).count == TokenMint.Purpose.allCases.count)
+    #expect(mint.mac(of: "ada@example.org", for: .logName) == "2JWOq0POe2PyfxxV")
+    #expect(mint.mac(of: "bob@example.org", for: .logName) != "2JWOq0POe2PyfxxV")
+  }
+
   @Test func `reports 10,000 tokens with one flipped bit as forged`() {
     var random = SplitMix64(state: 3)
     let token = text(mint.refreshToken(RefreshClaims(session: session(1), counter: 77, mark: mark(1))))

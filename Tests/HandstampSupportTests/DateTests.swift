@@ -57,3 +57,12 @@ import Testing
     }
   }
 }
+
+@Suite(.timeLimit(.minutes(10))) struct `A duration in milliseconds` {
+  @Test func `is rounded toward zero, and never wraps`() {
+    #expect(Duration.microseconds(1999).wholeMilliseconds == 1)
+    #expect(Duration.microseconds(-1999).wholeMilliseconds == -1)
+    #expect(Duration.seconds(Int64.max).wholeMilliseconds == .max)
+    #expect(Duration.seconds(Int64.min).wholeMilliseconds == .min)
+  }
+}

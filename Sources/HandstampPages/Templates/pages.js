@@ -23,10 +23,6 @@ for (const input of all("input[data-show]")) {
   input.after(button);
 }
 
-// On a phone the menu scrolls sideways.
-
-document.querySelector(".menu a[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-
 // Focus: screen readers do not announce an alert that was there from the start, so it is focused.
 
 const summary = document.querySelector(".notice[role=alert]");
@@ -36,6 +32,7 @@ if (summary) {
 } else if (matchMedia("(pointer: fine)").matches && document.activeElement === document.body) {
   all(".card input[required]").find((input) => !input.value)?.focus();
 }
+// On a phone the menu scrolls sideways.
 document.querySelector(".menu [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center", behavior: "instant" });
 
 // Passkeys

@@ -104,7 +104,7 @@ extension Registry {
     let stops = { (fact: RegistryFact) -> [RegistryChange] in
       guard let count = GuessCount(payload: fact.payload)?.count else { return [] }
       if count == 1, let email {
-        let details = #"{"way":"password","email_hash":"\#(self.mint.pseudonym(of: email.normalized))"}"#
+        let details = #"{"way":"password","email_hash":"\#(self.mint.mac(of: email.normalized, for: .logName))"}"#
         return [self.audited(.signInRefused, account: account, details: details, at: now)]
       }
       guard [GuessCount.free, GuessCount.most].contains(count) else { return [] }

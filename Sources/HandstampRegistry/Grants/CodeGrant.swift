@@ -101,23 +101,6 @@ public struct CodeClaim: Sendable, Hashable {
   }
 }
 
-/// The result of redeeming a code.
-public enum CodeOutcome: Sendable, Hashable {
-  ///
-  /// - Parameter nonce: that of the authorization request.
-  case signedIn(NewSession, nonce: String?)
-  /// The code is unknown or expired, or the claim does not fit it. Nothing changed, whether the code was used or not.
-  case invalid
-  /// The client asks for more than the user granted. Nothing changed.
-  case notGranted
-  /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
-  /// created has ended (RFC 6749 section 4.1.2).
-  case replayed(EndOutcome)
-  /// The same request as the one that redeemed the code, which came too late: the session is in use, or the code's time is over. It
-  /// gets nothing, and ends nothing, for it tells of no second party.
-  case late
-}
-
 extension Registry {
   /// Issues a code for the access that the user of a browser's session granted, which is remembered.
   ///
@@ -146,9 +129,9 @@ extension Registry {
   ///
   /// A repeat of the same request, with the same key, is the same use until the session is used or the code has expired.
   ///
-  /// - Parameter admits: whether the user granted what the request asks for. Called before anything is written.
+  /// - Parameter narrow: the grant of the access token within the user's. Called before anything is written.
   public func redeemCode(
-    _ presented: Secret, _ claim: CodeClaim, now: UnixTime, admits: (SessionClient) -> Bool = { _ in true }
+    _ presented: Secret, _ claim: CodeClaim, now: UnixTime, narrow: GrantNarrowing = { $0 }
   ) async throws(RegistryError) -> CodeOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
@@ -158,38 +141,25 @@ extension Registry {
         guard let former = try await oneTimeToken(used), let grant = CodeGrant(former), grant.fits(claim) else {
           return .invalid
         }
-        let origin = origin(of: grant, claim, used)
-        switch try await again(former, origin, until: grant.redeemableUntil, named: grant.clientName, now: now) {
-        case .same(let session):
-          guard session.row.client.map(admits) ?? false else { return .notGranted }
-          return .signedIn(session, nonce: grant.nonce)
-        case .late: return .late
-        case .second(let outcome): return .replayed(outcome)
-        }
+        return try await redeemAgain(
+          former, origin(of: grant, claim, used), until: grant.redeemableUntil, named: grant.clientName,
+          nonce: grant.nonce, now: now, narrow: narrow)
       }
       guard record.expiresAt > now, var grant = CodeGrant(record), grant.fits(claim),
         let id = record.account, let account = try await account(id), account.closedAt == nil
       else { return .invalid }
       guard let expectations = try await expectations(of: grant.session, mustLive: grant.dependsOnBrowser, now: now)
       else { return .invalid }
-      var origin = origin(of: grant, claim, used)
-      guard origin.client.map(admits) ?? false else { return .notGranted }
-      let session = sessionBytes(of: origin, DeviceInfo.none)
-      origin.session = session
+      let origin = origin(of: grant, claim, used)
+      let narrowed: SessionClient?
+      do throws(GrantError) { narrowed = try narrow(origin.client) } catch { return .notGranted(error) }
       grant.redeemableUntil = record.expiresAt
-      let note = OneTimeTokenRecord(
-        id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: PayloadCoding.text(grant),
-        createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
-      do throws(RegistryError) {
-        return .signedIn(
-          try await createSession(
-            for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)] + expectations, now: now),
-          nonce: grant.nonce)
-      } catch {
-        // The code was redeemed at the same time, the browser's session has ended, or the account has changed: read again.
-        guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
-      }
+      let new = try await redeem(
+        record, as: used, origin, for: account, named: grant.clientName, PayloadCoding.text(grant),
+        with: expectations, now: now)
+      guard var new else { continue }
+      new.grant = narrowed
+      return .signedIn(new, nonce: grant.nonce)
     }
     throw Registry.contention
   }
@@ -219,59 +189,5 @@ extension Registry {
       thumbprint: claim.thumbprint, authenticatedAt: grant.authenticatedAt,
       latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil,
       request: RepeatableRequest(claim.key, for: "code", Base64URL.encode(used.bytes)))
-  }
-}
-
-/// What another request with a code is that was redeemed.
-enum RepeatedUse: Sendable {
-  /// The same use: its response was lost.
-  case same(NewSession)
-  /// The same use, too late.
-  case late
-  /// A second use. It has ended the session that the first one began.
-  case second(EndOutcome)
-}
-
-extension Registry {
-  /// Decides about another request with a redeemed code, which would have redeemed it (RFC 6749 section 4.1.2).
-  ///
-  /// - Parameters:
-  ///   - former: the note of its first use.
-  ///   - origin: the session that the request would begin.
-  ///   - expiry: when the code expires.
-  ///   - name: the client's name, for the owner.
-  func again(
-    _ former: OneTimeTokenRecord, _ origin: SessionOrigin, until expiry: UnixTime?, named name: String, now: UnixTime
-  ) async throws(RegistryError) -> RepeatedUse {
-    let id = SessionID(former.subject)
-    if let request = origin.request,
-      mint.sessions(begunBy: request.key, for: request.subject + [""]).contains(where: { $0.id == id }),
-      let row = try await storedSession(id), row.dpopThumbprint == origin.thumbprint
-    {
-      guard let expiry, now < expiry else { return .late }
-      do throws(RegistryError) {
-        return try await repeated(origin, row.device, of: former.account, now: now).map { .same($0) } ?? .late
-      } catch {
-        guard error == .keyUsed else { throw error }
-        return .late
-      }
-    }
-    let owner = former.account
-    let audit = audited(.theftDetected, account: owner, session: id, details: #"{"sign":"code"}"#, at: now)
-    let notices = owner.map { notice(.tokenTheft, of: $0, device: name, now: now) } ?? []
-    return .second(
-      try await end(.tokenReuseDetected, now: now, finally: [audit] + notices) { () throws(RegistryStoreError) in
-        try await store.session(id).map { [$0] } ?? []
-      })
-  }
-}
-
-extension DeviceInfo {
-  /// No device.
-  static let none = DeviceInfo(id: DeviceID(""), name: "", platform: "")
-
-  /// Another client's session in the list of devices. Each session counts as a device of its own.
-  init(client name: String, _ session: SessionBytes) {
-    self.init(id: DeviceID("client:\(session.id)"), name: name, platform: "client")
   }
 }

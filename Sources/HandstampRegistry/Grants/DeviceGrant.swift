@@ -64,25 +64,6 @@ public struct UserCode: Sendable, Hashable {
   var id: OneTimeTokenID { OneTimeTokenID(of: Secret(letters), purpose: .userCode) }
 }
 
-/// The result of a device's poll.
-public enum DeviceOutcome: Sendable, Hashable {
-  case signedIn(NewSession)
-  /// `authorization_pending`: the user has not answered yet.
-  case pending
-  /// `access_denied`.
-  case denied
-  /// `expired_token`.
-  case expired
-  /// The code is unknown, or belongs to another client.
-  case invalid
-  /// The code was used before, by a request without a key, or with another one. The session that it created has ended.
-  case replayed(EndOutcome)
-  /// The same request as the one that redeemed the code, too late, as ``CodeOutcome/late``.
-  case late
-  /// The device asks for more than was requested with the code. Nothing changed.
-  case notGranted
-}
-
 extension Registry {
   /// Starts a device's request and issues its codes.
   public func beginDevice(_ grant: DeviceGrant, now: UnixTime) async throws(RegistryError) -> DeviceCodes {
@@ -160,11 +141,11 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - key: the client's key for this request.
-  ///   - admits: whether the code is for what the request asks for. Called before anything is written.
+  ///   - narrow: the grant of the access token within the code's. Called before anything is written.
   public func redeemDevice(
     _ presented: Secret, client: String, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime,
-    admits: (SessionClient) -> Bool = { _ in true }
-  ) async throws(RegistryError) -> DeviceOutcome {
+    narrow: GrantNarrowing = { $0 }
+  ) async throws(RegistryError) -> CodeOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
     func origin(of grant: DeviceGrant) -> SessionOrigin {
@@ -179,42 +160,29 @@ extension Registry {
         guard let former = try await oneTimeToken(used),
           let grant = PayloadCoding.value(DeviceGrant.self, former.payload), grant.client == client
         else { return .invalid }
-        switch try await again(
-          former, origin(of: grant), until: grant.redeemableUntil, named: grant.clientName, now: now)
-        {
-        case .same(let session):
-          guard session.row.client.map(admits) ?? false else { return .notGranted }
-          return .signedIn(session)
-        case .late: return .late
-        case .second(let outcome): return .replayed(outcome)
-        }
+        return try await redeemAgain(
+          former, origin(of: grant), until: grant.redeemableUntil, named: grant.clientName, now: now, narrow: narrow)
       }
       guard var grant = PayloadCoding.value(DeviceGrant.self, record.payload), grant.client == client else {
         return .invalid
       }
       guard record.expiresAt > now else { return .expired }
-      var origin = origin(of: grant)
-      guard origin.client.map(admits) ?? false else { return .notGranted }
+      let origin = origin(of: grant)
+      let narrowed: SessionClient?
+      do throws(GrantError) { narrowed = try narrow(origin.client) } catch { return .notGranted(error) }
       guard !grant.isDenied else { return .denied }
       guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }
       guard let expectations = try await expectations(of: grant.session, mustLive: false, now: now) else {
         return .denied
       }
-      let session = sessionBytes(of: origin, DeviceInfo.none)
-      origin.session = session
       grant.redeemableUntil = record.expiresAt
-      let note = OneTimeTokenRecord(
-        id: used, purpose: .usedCode, subject: session.id.rawValue, account: id, payload: PayloadCoding.text(grant),
-        createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
-      do throws(RegistryError) {
-        return .signedIn(
-          try await createSession(
-            for: account, device: DeviceInfo(client: grant.clientName, session), origin: origin,
-            with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)] + expectations, now: now))
-      } catch {
-        guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
-      }
+      let new = try await redeem(
+        record, as: used, origin, for: account, named: grant.clientName, PayloadCoding.text(grant),
+        with: expectations, now: now)
+      guard var new else { continue }
+      new.grant = narrowed
+      return .signedIn(new, nonce: nil)
     }
     throw Registry.contention
   }

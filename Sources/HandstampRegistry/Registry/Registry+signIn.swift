@@ -6,6 +6,8 @@ public struct NewSession: Sendable, Hashable {
   /// The account after the sign-in.
   public var account: AccountRecord
   public var row: SessionRow
+  /// The grant of its first access token: the session's, or less. `nil` for the server's own app.
+  public var grant: SessionClient?
   public var refreshToken: RefreshToken
   public var revocationHandle: RevocationHandle
   /// The events of the sessions that made room for it, followed by those of the new one.
@@ -211,7 +213,7 @@ extension Registry {
     _ row: SessionRow, of account: AccountRecord, events: [StoredEvent], isRepeated: Bool = false
   ) -> NewSession {
     NewSession(
-      account: account, row: row,
+      account: account, row: row, grant: row.client,
       refreshToken: mint.refreshToken(RefreshClaims(session: row.session, counter: 0, mark: .zero)),
       revocationHandle: mint.revocationHandle(for: row.session), events: events, isRepeated: isRepeated)
   }

@@ -1,26 +1,5 @@
 public import HandstampCore
 
-/// The decision about a genuine refresh token presented to a session.
-public enum RotationVerdict: Sendable, Hashable {
-  /// The token is the current one: store the row, then issue the successor.
-  case rotate(SessionRow, RefreshClaims)
-  /// Like ``rotate(_:_:)``, for a token ahead of the row: the store lost `lost` rotations. Operators should be alerted.
-  case fastForward(SessionRow, RefreshClaims, lost: UInt64)
-  /// The token is the current one and stays it: store the row, then issue the same token. Only for clients that prove who they
-  /// are, see ``RefreshTerms/isConstrained``.
-  case stay(SessionRow, RefreshClaims)
-  /// A retry of the last rotation: issue the same successor again, after storing the row, if there is one.
-  case again(RefreshClaims, storing: SessionRow? = nil)
-  /// A late duplicate of an older or lost rotation: issue no token, and do not treat it as theft.
-  case superseded
-  /// A token was used a second time: store the row, which has ended.
-  case theft(SessionRow, TheftSign)
-  /// The session had ended before.
-  case ended(EndReason)
-  /// The session's own protocol requires a key, and the request has none.
-  case invalidRequest
-}
-
 /// The evidence that a refresh token was used twice.
 public enum TheftSign: String, Sendable, Hashable, CaseIterable {
   /// One token was presented with two keys.
@@ -60,9 +39,9 @@ public struct RefreshTerms: Sendable, Hashable {
 /// sends, with the sign-in or a refresh: from then on, a key for a drawn rotation is a second use, or a thief who leaves the key out
 /// and is always first could follow a client that sends keys.
 ///
-/// | presented to a live session | verdict |
+/// | presented to a live session | outcome |
 /// |---|---|
-/// | no key, in a session of the server's own protocol | ``RotationVerdict/invalidRequest`` |
+/// | no key, in a session of the server's own protocol | ``RefreshOutcome/invalidRequest`` |
 /// | a mark that disagrees with the rotation that should have made it | theft |
 /// | the current token, with a key | a keyed rotation |
 /// | the current token, without a key, from a client that proves itself | the same token |
@@ -96,7 +75,7 @@ public struct Rotation: Sendable, Hashable {
   public func decide(
     row: SessionRow, token: RefreshClaims, key: KeyMark?, drawn: KeyMark, terms: RefreshTerms = RefreshTerms(),
     now: UnixTime, stored: UnixTime? = nil
-  ) -> RotationVerdict {
+  ) -> RefreshOutcome {
     switch row.kind {
     case .keyed where key == nil && row.client == nil && !rules.servesKeyless: return .invalidRequest
     // It has no token that could be refreshed.
@@ -111,7 +90,7 @@ public struct Rotation: Sendable, Hashable {
       guard key == nil, terms.isConstrained, token.counter == row.counter else {
         return rotate(row, token, key.map { .keyed($0) } ?? .drawn(drawn), now, stored ?? now)
       }
-      return .stay(row.seen(at: now), token)
+      return issued(row.seen(at: now), token, .kept)
     }
     switch row.accepted(at: token.counter) {
     case .keyed(let mark): return second(row, token, rotatedWith: mark, key, now)
@@ -123,7 +102,7 @@ public struct Rotation: Sendable, Hashable {
 
   private func rotate(
     _ row: SessionRow, _ token: RefreshClaims, _ entry: KeyRing.Entry, _ now: UnixTime, _ stored: UnixTime
-  ) -> RotationVerdict {
+  ) -> RefreshOutcome {
     var row = row.seen(at: now)
     let lost = token.counter - row.counter
     if lost > 0 {
@@ -136,44 +115,51 @@ public struct Rotation: Sendable, Hashable {
     row.counter = token.counter + 1
     row.rotatedAt = stored
     let successor = RefreshClaims(session: row.session, counter: row.counter, mark: entry.mark ?? .zero)
-    return lost > 0 ? .fastForward(row, successor, lost: lost) : .rotate(row, successor)
+    return issued(row, successor, lost > 0 ? .fastForwarded(lost: lost) : .rotated)
   }
 
   /// A token that was rotated with the client's key.
   private func second(
     _ row: SessionRow, _ token: RefreshClaims, rotatedWith mark: KeyMark, _ key: KeyMark?, _ now: UnixTime
-  ) -> RotationVerdict {
+  ) -> RefreshOutcome {
     guard let key else { return theft(row, .keyLeftOut, now) }
     guard key == mark else { return theft(row, .twoKeys, now) }
-    return isLast(token, in: row) ? .again(successor(in: row, mark)) : .superseded
+    return isLast(token, in: row) ? again(row, mark) : .superseded
   }
 
   /// A token that was rotated without a key.
   private func second(
     _ row: SessionRow, _ token: RefreshClaims, drawn mark: KeyMark, _ key: KeyMark?, _ terms: RefreshTerms,
     _ now: UnixTime, _ stored: UnixTime
-  ) -> RotationVerdict {
-    if terms.isConstrained { return isLast(token, in: row) ? .again(successor(in: row, mark)) : .superseded }
+  ) -> RefreshOutcome {
+    if terms.isConstrained { return isLast(token, in: row) ? again(row, mark) : .superseded }
     // A store's clock may be set back: a rotation that seems to lie in the future counts as well.
     let age = stored.since(row.rotatedAt)
     let isRetry = isLast(token, in: row) && age <= terms.overlap && age >= .zero - terms.overlap
     guard isRetry else { return theft(row, .replayed, now) }
-    guard key != nil else { return .again(successor(in: row, mark)) }
+    guard key != nil else { return again(row, mark) }
     guard row.kind == .plain || rules.repeatsDrawnWithKey else { return theft(row, .twoKeys, now) }
     // A client that was updated while its response was lost. The next time it would be a thief's.
     var keyed = row
     keyed.kind = .keyed
     keyed.revision += 1
-    return .again(successor(in: row, mark), storing: keyed)
+    return again(keyed, mark)
   }
 
   private func isLast(_ token: RefreshClaims, in row: SessionRow) -> Bool { token.counter + 1 == row.counter }
 
-  private func successor(in row: SessionRow, _ mark: KeyMark) -> RefreshClaims {
-    RefreshClaims(session: row.session, counter: row.counter, mark: mark)
+  /// A retry of the last rotation.
+  private func again(_ row: SessionRow, _ mark: KeyMark) -> RefreshOutcome {
+    issued(row, RefreshClaims(session: row.session, counter: row.counter, mark: mark), .repeated)
   }
 
-  private func theft(_ row: SessionRow, _ sign: TheftSign, _ now: UnixTime) -> RotationVerdict {
+  private func issued(
+    _ row: SessionRow, _ token: RefreshClaims, _ course: RefreshOutcome.Course
+  ) -> RefreshOutcome {
+    .issued(RefreshOutcome.Issue(row, token, course))
+  }
+
+  private func theft(_ row: SessionRow, _ sign: TheftSign, _ now: UnixTime) -> RefreshOutcome {
     .theft(row.ended(.tokenReuseDetected, at: now), sign)
   }
 }

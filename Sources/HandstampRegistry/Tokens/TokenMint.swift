@@ -1,4 +1,3 @@
-import Crypto
 public import HandstampCore
 import HandstampSupport
 
@@ -79,10 +78,19 @@ public struct TokenMint: Sendable {
   }
   private static let sessionPurpose = "hss1 session"
 
-  /// Returns a name for a text, such as an address in a log, that only this server's key can connect with it.
-  public func pseudonym(of text: String) -> String {
-    let key = Derivation.key(from: extracted.current, purpose: "hsl1 pseudonym", context: [], size: 32)
-    return Base64URL.encode(HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: key).prefix(12))
+  /// The purpose of a MAC of a text. Each has a key of its own, so that a MAC for one purpose is worth nothing for another.
+  package enum Purpose: String, CaseIterable {
+    /// A name for an address in logs, that only this server's key can connect with it.
+    case logName = "hsl1 pseudonym"
+    case passkeyChallenge = "hsp1 passkey challenge"
+    /// The proof that a browser's sign-in was made for one request.
+    case freshSignIn = "hsf1 fresh sign-in"
+  }
+
+  /// Returns a MAC of a text, made with the current key: 96 bits in base64url.
+  package func mac(of text: String, for purpose: Purpose) -> String {
+    Base64URL.encode(
+      Derivation.mac(of: Array(text.utf8), extracted: extracted.preparedCurrent, purpose: purpose.rawValue).prefix(12))
   }
 
   /// Parses a refresh token. A revocation handle is ``TokenReading/forged``.
@@ -152,14 +160,12 @@ struct BrowserClaims: Sendable, Hashable {
 
 /// Derived secrets, as sensitive as the master keys themselves. They are never printed.
 private struct ExtractedKeys: Sendable, CustomStringConvertible, CustomReflectable {
-  let current: SymmetricKey
   let prepared: [KeyID: Derivation.PreparedKey]
   let preparedCurrent: Derivation.PreparedKey
 
   init(_ keys: MasterKeys) {
-    current = Derivation.extract(keys.currentKey)
     prepared = keys.keys.mapValues { Derivation.PreparedKey(Derivation.extract($0)) }
-    preparedCurrent = Derivation.PreparedKey(current)
+    preparedCurrent = Derivation.PreparedKey(Derivation.extract(keys.currentKey))
   }
 
   var description: String { "<redacted>" }

@@ -58,7 +58,7 @@ extension Administration {
       throw .weakPassword(error)
     }
     let hash: Secret
-    do throws(PasswordPool.Busy) { hash = try await passwords.hash(password) } catch { throw .busy }
+    do throws(PasswordPool.Busy) { hash = try await passwords.hash(password) } catch { throw .busy(error) }
     let record = try await asking { () throws(RegistryError) in
       try await registry.openAccount(email: email, username: name, passwordHash: hash, now: now())
     }

@@ -85,7 +85,7 @@ public struct Administration: Sendable {
   /// connect the two.
   public func pseudonym(of email: String) throws(AdministrationError) -> String {
     guard let email = EmailAddress(printable: email) else { throw .invalidEmail }
-    return registry.mint.pseudonym(of: email.normalized)
+    return registry.mint.mac(of: email.normalized, for: .logName)
   }
 
   /// Appends to the audit log an action that is not in the store, such as a backup.

@@ -14,7 +14,6 @@ struct AdministrationController: Sendable {
   let administration: @Sendable (AuditActor) -> Administration
   let clients: [ConfiguredClient]
   let limits: RequestLimits
-  let errors: ErrorMapper
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
@@ -54,8 +53,11 @@ struct AdministrationController: Sendable {
         .administrator(name, from: limits.client(of: request, context).text))
       do {
         return try await body(request, context, administration)
+      } catch AdministrationError.registry(let error) {
+        throw error
+      } catch AdministrationError.busy(let error) {
+        throw error
       } catch let error as AdministrationError {
-        if case .registry(let cause) = error { errors.report(cause, logger: context.logger) }
         throw Problem(error, administration.policy)
       }
     }

@@ -21,8 +21,8 @@ public enum AdministrationError: Error, Sendable, Hashable {
   case noAddress
   /// The app keeps its accounts itself, see ``AccountDirectory``.
   case notOffered
-  /// Too many passwords are being hashed.
-  case busy
+  /// Too many passwords are being hashed, or the hash failed.
+  case busy(PasswordPool.Busy)
   case registry(RegistryError)
 }
 

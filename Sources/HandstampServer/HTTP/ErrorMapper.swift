@@ -100,8 +100,7 @@ struct ErrorMapper: Sendable {
     case (_, "cookie_missing"): page = .error("cookie_missing", to: [again])
     case (_, "sign_up_closed"): page = .error("sign_up_closed", to: [home])
     case (.tooManyRequests, _):
-      let dates = PageDates(pages: pages, language: reader.language, now: UnixTime(milliseconds: 0))
-      page = .error("too_many", ["wait": .text(dates.wait(problem.retryAfter ?? 60))], to: [again])
+      page = .error("too_many", ["wait": pages.wait(after: problem, in: reader.language)], to: [again])
     case (.serviceUnavailable, _): page = .error("unavailable", to: [again])
     case (_, _) where problem.status.kind == .clientError:
       page = .error("request_invalid", reason: problem.detail ?? problem.title, to: [home])

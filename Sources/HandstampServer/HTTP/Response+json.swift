@@ -1,6 +1,7 @@
 #if Server
 import HTTPTypes
 import Hummingbird
+import NIOCore
 
 extension Response {
   /// A JSON response that must not be cached.
@@ -8,6 +9,13 @@ extension Response {
     Response(
       status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
       body: .init(byteBuffer: json.buffer))
+  }
+
+  /// The options of a passkey, as JSON.
+  static func options(_ json: [UInt8]) -> Response {
+    Response(
+      status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+      body: .init(byteBuffer: ByteBuffer(bytes: json)))
   }
 
   /// 202: the work continues after the response.

@@ -21,16 +21,13 @@ private final class LoopExecutor: TaskExecutor {
 /// Those that compute little run on the event loop of their connection. All others run on the threads that Swift's tasks share,
 /// because on an event loop they would hold up the other connections there: pages, exports, passwords.
 final class RequestTasks: Sendable {
-  /// The paths that compute little.
   private let prompt: Set<Substring>
   /// The executors by their loops.
   private let executors: [ObjectIdentifier: any Sendable]
 
-  init(on group: any EventLoopGroup, mountPath: String) {
-    let paths = [
-      "/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/userinfo", "/v1/me", "/v1/sessions", "/health",
-    ]
-    prompt = Set(paths.map { Substring(mountPath + $0) })
+  /// - Parameter prompt: the paths whose requests compute little.
+  init(on group: any EventLoopGroup, prompt: [String]) {
+    self.prompt = Set(prompt.map { Substring($0) })
     var executors: [ObjectIdentifier: any Sendable] = [:]
     if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, *) {
       for loop in group.makeIterator() { executors[ObjectIdentifier(loop)] = LoopExecutor(loop) }

@@ -29,8 +29,8 @@ struct MailCarrier: Service, CustomStringConvertible {
   let lease: Duration
   let interval: Duration
   let logger: Logger
-  /// The carrier with the settings in use, if they were replaced.
-  let successor: @Sendable () -> MailCarrier?
+  /// The carrier of the server after the last reload.
+  let reloaded: @Sendable () -> MailCarrier?
 
   /// The name of the service in logs.
   var description: String { "MailCarrier" }
@@ -51,10 +51,10 @@ struct MailCarrier: Service, CustomStringConvertible {
           last = now
           return true
         }
-        if isTime { await (successor()?.mailer ?? mailer).tidy(at: clock.read().wall) }
+        if isTime { await (reloaded()?.mailer ?? mailer).tidy(at: clock.read().wall) }
       }
     ) { mail in
-      let carrier = successor() ?? self
+      let carrier = reloaded() ?? self
       await carrier.deliver(mail, with: carrier.mailer ?? mailer)
     }.run()
   }
@@ -111,7 +111,7 @@ struct MailCarrier: Service, CustomStringConvertible {
       "handstamp.mail": "\(mail.job.kind.rawValue)", "handstamp.attempts": "\(mail.job.attempts)",
     ]
     if let email = mail.job.email {
-      metadata["handstamp.email_hash"] = "\(registry.mint.pseudonym(of: email.normalized))"
+      metadata["handstamp.email_hash"] = "\(registry.mint.mac(of: email.normalized, for: .logName))"
     }
     if let account = mail.job.account { metadata["handstamp.account"] = "\(account)" }
     return metadata

@@ -84,7 +84,7 @@ struct FreshSignIn: Sendable {
 
   /// A further proof of the user counts for its own request alone, for it increments the counter.
   private func proof(_ query: String, _ session: BrowserSession) -> String {
-    mint.pseudonym(of: "signed in \(session.row.id) \(session.row.counter) \(query)")
+    mint.mac(of: "\(session.row.id) \(session.row.counter) \(query)", for: .freshSignIn)
   }
 }
 #endif

@@ -53,24 +53,23 @@ struct TokenController: Sendable {
     let now = clock.now
     let outcome = try await registry.refresh(
       claims, key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
-      proof: proof?.thumbprint, terms: caller.terms(accessTokenLife: responses.tokens.life), now: now
-    ) { wish.narrowed($0.client) != nil }
+      proof: proof?.thumbprint, terms: caller.terms(accessTokenLife: responses.tokens.life), now: now,
+      narrow: wish.narrowed)
     switch outcome {
     case .issued(let issue):
       count(issue, logger)
       journal.displaced(issue.displaced, logger: logger)
       // A key that the session is not bound to proves nothing, and takes no room.
       if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw ProofDesk.Fault.invalid }
-      let client = wish.narrowed(issue.row.client) ?? nil
-      let account =
-        responses.needsAccount(client ?? issue.row.client) ? try await registry.account(issue.row.account) : nil
-      return .oauth(try responses.refreshed(issue.row, issue.refreshToken, of: account, for: client))
-    case .superseded(let session):
+      let account = responses.needsAccount(issue.grant) ? try await registry.account(issue.row.account) : nil
+      return .oauth(
+        try responses.refreshed(issue.row, registry.mint.refreshToken(issue.token), of: account, for: issue.grant))
+    case .superseded:
       metrics.update { $0.superseded += 1 }
-      logger.notice("Refresh superseded", metadata: ["handstamp.session": "\(session)"])
+      logger.notice("Refresh superseded", metadata: ["handstamp.session": "\(claims.session.id)"])
       throw OAuthError("invalid_grant", code: "superseded")
-    case .ended(_, let reason): throw OAuthError("invalid_grant", reason: reason)
-    case .theft(let row, let sign, _):
+    case .ended(let reason): throw OAuthError("invalid_grant", reason: reason)
+    case .theft(let row, let sign):
       journal.changed(row.account)
       journal.logouts.signal(.look)
       metrics.update { $0.thefts += 1 }
@@ -82,7 +81,7 @@ struct TokenController: Sendable {
       throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
     case .forged: throw forged()
     case .otherClient: throw OAuthError("invalid_grant")
-    case .notGranted: throw wish.refusal
+    case .notGranted(let error): throw OAuthError(error.rawValue)
     case .otherProof: throw OAuthError("invalid_dpop_proof")
     case .invalidRequest: throw OAuthError.invalidRequest("rotation_key is missing or malformed")
     }
@@ -126,14 +125,8 @@ struct TokenController: Sendable {
       client: client.id, redirectURI: redirect, verifier: verifier, thumbprint: proof?.thumbprint,
       key: try rotationKey(form))
     let wish = try TokenWish(form, of: client, at: issuer)
-    let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now) { wish.narrowed($0) != nil }
-    switch outcome {
-    case .signedIn(let new, let nonce): return try began(new, wish, proof, nonce: nonce, logger)
-    case .invalid: throw OAuthError("invalid_grant")
-    case .notGranted: throw wish.refusal
-    case .replayed(let outcome): throw replayed(outcome, of: client, logger)
-    case .late: throw OAuthError("invalid_grant")
-    }
+    let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now, narrow: wish.narrowed)
+    return try response(to: outcome, of: client, proof, logger)
   }
 
   /// The key with which a request that redeems a code can be repeated; `nil` if there is none.
@@ -141,12 +134,6 @@ struct TokenController: Sendable {
     guard let text = form["rotation_key"] else { return nil }
     guard let key = RotationKey(wireText: text) else { throw OAuthError.invalidRequest("rotation_key is malformed") }
     return key
-  }
-
-  private func replayed(_ outcome: EndOutcome, of client: ConfiguredClient, _ logger: Logger) -> OAuthError {
-    journal.ended(outcome, logger: logger)
-    logger.warning("A code was used twice", metadata: ["handstamp.client": "\(client.id)"])
-    return OAuthError("invalid_grant", reason: .tokenReuseDetected)
   }
 
   /// Answers a polling device (RFC 8628 section 3.4).
@@ -164,26 +151,34 @@ struct TokenController: Sendable {
     guard isPaced || key != nil else { throw OAuthError("slow_down") }
     let wish = try TokenWish(form, of: client, at: issuer)
     let outcome = try await registry.redeemDevice(
-      presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: key, now: now
-    ) { wish.narrowed($0) != nil }
+      presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: key, now: now,
+      narrow: wish.narrowed)
+    return try response(to: outcome, of: client, proof, isPaced: isPaced, logger)
+  }
+
+  /// Returns the response to a client that has presented a code.
+  ///
+  /// - Parameter isPaced: whether a device has not asked too soon.
+  private func response(
+    to outcome: CodeOutcome, of client: ConfiguredClient, _ proof: ProofDesk.Proof?, isPaced: Bool = true,
+    _ logger: Logger
+  ) throws -> Response {
     switch outcome {
-    case .signedIn(let new): return try began(new, wish, proof, logger)
+    case .signedIn(let new, let nonce):
+      // If two requests had one proof, either session is bound to its key.
+      if let proof { proofs.use(proof, at: clock.now) }
+      if !new.isRepeated { journal.began(new, logger: logger) }
+      return .oauth(try responses.signedIn(new, nonce: nonce))
     case .pending: throw OAuthError(isPaced ? "authorization_pending" : "slow_down")
     case .denied: throw OAuthError("access_denied")
     case .expired: throw OAuthError("expired_token")
     case .invalid, .late: throw OAuthError("invalid_grant")
-    case .notGranted: throw wish.refusal
-    case .replayed(let outcome): throw replayed(outcome, of: client, logger)
+    case .notGranted(let error): throw OAuthError(error.rawValue)
+    case .replayed(let outcome):
+      journal.ended(outcome, logger: logger)
+      logger.warning("A code was used twice", metadata: ["handstamp.client": "\(client.id)"])
+      throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
     }
-  }
-
-  /// Answers with the session that a code began. If two requests had one proof, either session is bound to its key.
-  private func began(
-    _ new: NewSession, _ wish: TokenWish, _ proof: ProofDesk.Proof?, nonce: String? = nil, _ logger: Logger
-  ) throws -> Response {
-    if let proof { proofs.use(proof, at: clock.now) }
-    if !new.isRepeated { journal.began(new, logger: logger) }
-    return .oauth(try responses.signedIn(new, for: wish.narrowed(new.row.client) ?? nil, nonce: nonce))
   }
 }
 #endif

@@ -23,40 +23,36 @@ struct TokenWish: Sendable {
     scopes = client?.scopes
   }
 
-  /// The error if the session was not granted this.
-  var refusal: OAuthError {
-    // Without a scope in the request, only the API of the session can be the reason.
-    OAuthError(resource != nil || scope == nil ? "invalid_target" : "invalid_scope")
-  }
-
-  /// Returns the narrowed grant for the new token: `.some(nil)` if it is the session's own, `nil` if the request is refused.
+  /// Returns the grant of the new token: the session's own, or less.
   ///
   /// - Parameter client: the session's grant; `nil` for the server's own app.
-  func narrowed(_ client: SessionClient?) -> SessionClient?? {
+  /// - Throws: if the session was not granted this.
+  func narrowed(_ client: SessionClient?) throws(GrantError) -> SessionClient? {
+    // Without a scope in the request, only the API of the session can be the reason.
+    let refusal = resource != nil || scope == nil ? GrantError.invalidTarget : .invalidScope
     let lost = lostScopes(of: client)
-    guard scope != nil || resource != nil || !lost.isEmpty || hasLostAudience(client) else { return .some(nil) }
+    guard scope != nil || resource != nil || !lost.isEmpty || hasLostAudience(client) else { return client }
     guard let client else {
       // The server's own app has no scopes and only one API.
-      return scope == nil && resource == issuer ? .some(nil) : nil
+      guard scope == nil, resource == issuer else { throw refusal }
+      return nil
     }
-    guard !hasLostAudience(client) else { return nil }
+    guard !hasLostAudience(client) else { throw refusal }
     let granted = client.scope.split(separator: " ")
     var asked: [Substring] = []
     for scope in scope?.split(separator: " ") ?? granted where !asked.contains(scope) { asked.append(scope) }
     // Libraries repeat the scopes of their first request, of which those were left out that the client may not request.
     if let scopes { asked.removeAll { !scopes.contains(String($0)) && !granted.contains($0) } }
-    guard asked.allSatisfy({ granted.contains($0) }) else { return nil }
+    guard asked.allSatisfy({ granted.contains($0) }) else { throw refusal }
     asked.removeAll { lost.contains($0) }
     // None of those that were asked for is left.
-    guard !asked.isEmpty || scope == nil || granted.isEmpty else { return nil }
+    guard !asked.isEmpty || scope == nil || granted.isEmpty else { throw refusal }
     let audience = resource ?? client.audience
     if let resource, resource != client.audience ?? issuer {
-      guard client.audience == nil, audiences.contains(resource) else { return nil }
+      guard client.audience == nil, audiences.contains(resource) else { throw refusal }
     }
-    return .some(
-      SessionClient(
-        id: client.id, scope: asked.joined(separator: " "),
-        audience: audience == issuer ? nil : audience))
+    return SessionClient(
+      id: client.id, scope: asked.joined(separator: " "), audience: audience == issuer ? nil : audience)
   }
 }
 

@@ -29,8 +29,8 @@ struct LogoutNotifier: Service, CustomStringConvertible {
   let metrics: ServerMetrics
   let errors: ErrorMapper
   let logger: Logger
-  /// The notifier with the settings in use, if they were replaced.
-  let successor: @Sendable () -> LogoutNotifier?
+  /// The notifier of the server after the last reload.
+  let reloaded: @Sendable () -> LogoutNotifier?
 
   /// The name of the service in logs.
   var description: String { "LogoutNotifier" }
@@ -39,7 +39,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
     await JobWorker<LogoutJob>(
       bell: desk.bell, registry: registry, clock: clock, errors: errors, logger: logger,
       interval: LogoutNotifier.interval, width: LogoutNotifier.width, lease: LogoutNotifier.timeout * 4
-    ) { job in await (successor() ?? self).deliver(job) }.run()
+    ) { job in await (reloaded() ?? self).deliver(job) }.run()
   }
 
   private func deliver(_ claimed: ClaimedJob<LogoutJob>) async {

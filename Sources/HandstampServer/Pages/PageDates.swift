@@ -33,18 +33,6 @@ struct PageDates: Sendable {
   /// "24 November 2026, 14:05 UTC".
   func minute(_ time: UnixTime) -> PageValue { value(time, text("date.minute", time)) }
 
-  /// "in 5 minutes", for a wait.
-  func wait(_ seconds: Int) -> String {
-    let minutes = (seconds + 59) / 60
-    let words: PageText =
-      switch minutes {
-      case ...1: "time.in_a_minute"
-      case ..<120: PageText("time.in_minutes", ["count": .text(String(minutes))])
-      default: PageText("time.in_hours", ["count": .text(String((minutes + 59) / 60))])
-      }
-    return pages.text(words, in: language)
-  }
-
   private func value(_ time: UnixTime, _ text: String) -> PageValue {
     .object(["iso": .text(time.description), "text": .text(text)])
   }
@@ -63,6 +51,20 @@ struct PageDates: Sendable {
           "day": .text(String(parts.day ?? 0)), "month": .text(month), "year": .text(String(parts.year ?? 0)),
           "time": .text(clock),
         ]), in: language)
+  }
+}
+
+extension PageWriter {
+  /// "in 5 minutes", for the time after which a refused request may succeed.
+  func wait(after problem: Problem, in language: String) -> PageValue {
+    let minutes = ((problem.retryAfter ?? 60) + 59) / 60
+    let words: PageText =
+      switch minutes {
+      case ...1: "time.in_a_minute"
+      case ..<120: PageText("time.in_minutes", ["count": .text(String(minutes))])
+      default: PageText("time.in_hours", ["count": .text(String((minutes + 59) / 60))])
+      }
+    return .text(text(words, in: language))
   }
 }
 #endif

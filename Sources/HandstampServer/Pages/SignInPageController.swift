@@ -4,13 +4,16 @@ import HandstampPages
 import HandstampRegistry
 import Hummingbird
 
-/// `/sign-in` and `/sign-out`, for people who come from no other page.
+/// `/sign-in` and `/sign-out`, for people who come from no other page, and the options that the script of sign-in forms asks for.
 struct SignInPageController: Sendable {
   let web: WebSessions
 
-  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(
+    to routes: some RouterMethods<Context>, ownAccounts own: some RouterMethods<Context>
+  ) {
     routes.get("/sign-in", use: show)
     routes.post("/sign-in", use: answer)
+    own.post("/passkey/options", use: passkeyOptions)
     routes.post("/sign-out", use: signOut)
   }
 
@@ -34,6 +37,13 @@ struct SignInPageController: Sendable {
     let next = NextPage(visit.query?["next"])
     guard visit.signsIn else { return web.unknownAction(visit) }
     return try await web.signIn(by: visit, .init(next: next.asked), request, context) { _ in web.issuer + next.path }
+  }
+
+  /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
+  @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let visit = try await web.scriptVisit(request, context.logger)
+    guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
+    return .options(try passkeys.requestOptions(boundTo: visit.token))
   }
 
   @concurrent func signOut(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {

@@ -218,8 +218,8 @@ struct WebSessions: Sendable {
   func notice(of problem: Problem, _ visit: Visit) -> PageNotice {
     switch problem.status {
     case .tooManyRequests:
-      let wait = dates(visit).wait(problem.retryAfter ?? 60)
-      return .warning(PageText("sign_in.too_many", ["wait": .text(wait)]))
+      let wait = pages.wait(after: problem, in: visit.place.language)
+      return .warning(PageText("sign_in.too_many", ["wait": wait]))
     case .forbidden: return .warning("sign_in.disabled")
     default: return .warning("error.unavailable.text")
     }

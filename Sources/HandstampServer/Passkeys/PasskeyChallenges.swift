@@ -41,7 +41,7 @@ struct PasskeyChallenges: Sendable {
   }
 
   private func mac(_ bytes: [UInt8], _ ceremony: Ceremony, _ browser: String) -> [UInt8] {
-    let text = mint.pseudonym(of: "passkey \(ceremony.rawValue) \(Base64URL.encode(bytes)) \(browser)")
+    let text = mint.mac(of: "\(ceremony.rawValue) \(Base64URL.encode(bytes)) \(browser)", for: .passkeyChallenge)
     return Base64URL.decode(text) ?? []
   }
 }

@@ -5,17 +5,14 @@ import HandstampRegistry
 import HandstampSupport
 import HTTPTypes
 import Hummingbird
-import NIOCore
 
-/// `/recover`: a person without password and passkey signs in with a recovery code. And the options that the script of `/sign-in` asks
-/// for.
+/// `/recover`: a person without password and passkey signs in with a recovery code.
 struct RecoverPageController: Sendable {
   let web: WebSessions
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/recover", use: show)
     routes.post("/recover", use: recover)
-    routes.post("/passkey/options", use: options)
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
@@ -58,22 +55,6 @@ struct RecoverPageController: Sendable {
     ]
     if let error { page.errors["recovery_code"] = error }
     return web.show(page, visit)
-  }
-
-  /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
-  @concurrent func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.scriptVisit(request, context.logger)
-    guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
-    return .options(try passkeys.requestOptions(boundTo: visit.token))
-  }
-}
-
-extension Response {
-  /// The options of a passkey, as JSON.
-  static func options(_ json: [UInt8]) -> Response {
-    Response(
-      status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(bytes: json)))
   }
 }
 #endif

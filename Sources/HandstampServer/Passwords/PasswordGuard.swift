@@ -103,7 +103,7 @@ final class PasswordGuard: Sendable {
   private func metadata(of attempt: PasswordAttempt) -> Logger.Metadata {
     [
       "handstamp.address": "\(attempt.client.address.map { "\($0)" } ?? "unknown")",
-      "handstamp.email_hash": "\(registry.mint.pseudonym(of: attempt.email.normalized))",
+      "handstamp.email_hash": "\(registry.mint.mac(of: attempt.email.normalized, for: .logName))",
     ]
   }
 }

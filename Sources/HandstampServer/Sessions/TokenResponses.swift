@@ -11,13 +11,9 @@ struct TokenResponses: Sendable {
 
   /// Returns the response to a sign-in.
   ///
-  /// - Parameters:
-  ///   - client: the narrowed grant of its access token, if it is less than the session's.
-  ///   - nonce: that of the authorization request.
-  func signedIn(
-    _ new: NewSession, for client: SessionClient? = nil, nonce: String? = nil
-  ) throws(RegistryError) -> JSONText {
-    var json = try refreshed(new.row, new.refreshToken, of: new.account, for: client, nonce: nonce)
+  /// - Parameter nonce: that of the authorization request.
+  func signedIn(_ new: NewSession, nonce: String? = nil) throws(RegistryError) -> JSONText {
+    var json = try refreshed(new.row, new.refreshToken, of: new.account, for: new.grant, nonce: nonce)
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
     if let profile = profile(of: new) { json.add("profile", profile) }
     return json
@@ -37,14 +33,13 @@ struct TokenResponses: Sendable {
   ///
   /// - Parameters:
   ///   - account: the session's, if its ID token says anything of it, see ``needsAccount(_:)``.
-  ///   - client: the narrowed grant of this token, if it is less than the session's.
+  ///   - client: the grant of this token.
   /// - Throws: ``RegistryError/unavailable(_:)`` if the token cannot be signed. The session or the rotation is stored; a
   ///   retried refresh with the same token and key gets the same successor.
   func refreshed(
-    _ row: SessionRow, _ refreshToken: RefreshToken, of account: AccountRecord?, for client: SessionClient? = nil,
+    _ row: SessionRow, _ refreshToken: RefreshToken, of account: AccountRecord?, for client: SessionClient?,
     nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
-    let client = client ?? row.client
     var json = try accessToken(
       of: row, for: client, authenticatedAt: row.authenticatedAt, hasIDToken: true, about: account, nonce: nonce)
     json.add("refresh_token", refreshToken.secret.withExposed { $0 })

@@ -1,5 +1,5 @@
 extension Duration {
-  /// The duration in whole milliseconds, rounded toward zero.
+  /// The duration in whole milliseconds, rounded toward zero; the nearest number for one that has too many.
   package var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)

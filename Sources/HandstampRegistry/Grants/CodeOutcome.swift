@@ -1,0 +1,101 @@
+import HandstampCore
+
+/// The result of redeeming an authorization code or a device code.
+public enum CodeOutcome: Sendable, Hashable {
+  ///
+  /// - Parameter nonce: that of the authorization request.
+  case signedIn(NewSession, nonce: String?)
+  /// `authorization_pending`: the user of the device has not answered yet.
+  case pending
+  /// `access_denied`: the user of the device has refused.
+  case denied
+  /// `expired_token`: the device code has expired.
+  case expired
+  /// The code is unknown or another client's, the claim does not fit it, or an authorization code has expired. Nothing changed, whether
+  /// the code was used or not.
+  case invalid
+  /// The client asks for more than the user granted. Nothing changed.
+  case notGranted(GrantError)
+  /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
+  /// created has ended (RFC 6749 section 4.1.2).
+  case replayed(EndOutcome)
+  /// The same request as the one that redeemed the code, which came too late: the session is in use, or the code's time is over. It
+  /// gets nothing, and ends nothing, for it tells of no second party.
+  case late
+}
+
+extension Registry {
+  /// Redeems a code, which begins its session, and notes that.
+  ///
+  /// - Parameters:
+  ///   - used: the ID of the note.
+  ///   - name: the client's name.
+  ///   - payload: that of the note.
+  /// - Returns: `nil` if the code was redeemed at the same time, the browser's session has ended, or the account has changed: read again.
+  func redeem(
+    _ record: OneTimeTokenRecord, as used: OneTimeTokenID, _ origin: SessionOrigin, for account: AccountRecord,
+    named name: String, _ payload: String, with expectations: [RegistryChange], now: UnixTime
+  ) async throws(RegistryError) -> NewSession? {
+    var origin = origin
+    let session = sessionBytes(of: origin, DeviceInfo.none)
+    origin.session = session
+    let note = OneTimeTokenRecord(
+      id: used, purpose: .usedCode, subject: session.id.rawValue, account: account.id, payload: payload,
+      createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
+    do throws(RegistryError) {
+      return try await createSession(
+        for: account, device: DeviceInfo(client: name, session), origin: origin,
+        with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)] + expectations, now: now)
+    } catch {
+      guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
+      return nil
+    }
+  }
+
+  /// Decides about another request with a redeemed code, which would have redeemed it (RFC 6749 section 4.1.2).
+  ///
+  /// - Parameters:
+  ///   - former: the note of its first use.
+  ///   - origin: the session that the request would begin.
+  ///   - expiry: when the code expires.
+  ///   - name: the client's name, for the owner.
+  func redeemAgain(
+    _ former: OneTimeTokenRecord, _ origin: SessionOrigin, until expiry: UnixTime?, named name: String,
+    nonce: String? = nil, now: UnixTime, narrow: GrantNarrowing
+  ) async throws(RegistryError) -> CodeOutcome {
+    let id = SessionID(former.subject)
+    if let request = origin.request,
+      mint.sessions(begunBy: request.key, for: request.subject + [""]).contains(where: { $0.id == id }),
+      let row = try await storedSession(id), row.dpopThumbprint == origin.thumbprint
+    {
+      guard let expiry, now < expiry else { return .late }
+      let repeated: NewSession?
+      do throws(RegistryError) {
+        repeated = try await self.repeated(origin, row.device, of: former.account, now: now)
+      } catch {
+        guard error == .keyUsed else { throw error }
+        return .late
+      }
+      guard var repeated else { return .late }
+      do throws(GrantError) { repeated.grant = try narrow(repeated.row.client) } catch { return .notGranted(error) }
+      return .signedIn(repeated, nonce: nonce)
+    }
+    let owner = former.account
+    let audit = audited(.theftDetected, account: owner, session: id, details: #"{"sign":"code"}"#, at: now)
+    let notices = owner.map { notice(.tokenTheft, of: $0, device: name, now: now) } ?? []
+    return .replayed(
+      try await end(.tokenReuseDetected, now: now, finally: [audit] + notices) { () throws(RegistryStoreError) in
+        try await store.session(id).map { [$0] } ?? []
+      })
+  }
+}
+
+extension DeviceInfo {
+  /// No device.
+  static let none = DeviceInfo(id: DeviceID(""), name: "", platform: "")
+
+  /// Another client's session in the list of devices. Each session counts as a device of its own.
+  init(client name: String, _ session: SessionBytes) {
+    self.init(id: DeviceID("client:\(session.id)"), name: name, platform: "client")
+  }
+}
