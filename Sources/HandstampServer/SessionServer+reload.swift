@@ -9,7 +9,7 @@ extension SessionServer {
   /// unless it changes.
   ///
   /// Not replaced, because they cannot change while a server runs: ``ServerConfiguration/issuer``,
-  /// ``ServerConfiguration/mountPath``, ``ServerConfiguration/clientID``, ``ServerConfiguration/mailJitter``, the listener, the
+  /// ``ServerConfiguration/mountPath``, ``ServerConfiguration/clientID``, ``MailSettings/jitter``, the listener, the
   /// clocks, the logger, and how and how many passwords are hashed. Routes in an app's own router keep their settings.
   ///
   /// - Parameters:

@@ -198,10 +198,9 @@ extension SessionServer {
     MailCarrier(
       outbox: outbox, registry: registry, mailer: mailer,
       writer: MailWriter(
-        sender: configuration.sender, link: configuration.mailLink, issuer: configuration.issuer,
-        devicesLink: configuration.devicesLink ?? configuration.issuer + "/account/devices"),
-      clock: clock, metrics: metrics, errors: errors, width: configuration.mailsAtOnce,
-      lease: configuration.mailLease, interval: configuration.mailInterval, logger: configuration.logger,
+        sender: configuration.sender, link: configuration.mail.link, issuer: configuration.issuer,
+        devicesLink: configuration.mail.devicesLink ?? configuration.issuer + "/account/devices"),
+      clock: clock, metrics: metrics, errors: errors, width: configuration.mail.atOnce, logger: configuration.logger,
       reloaded: { [reloaded] in reloaded.server?.carrier })
   }
 }

@@ -106,7 +106,7 @@ extension SessionServer {
         try TLSIdentity(files, metrics: metrics, logger: logger)
       }
     } catch { throw .tls(error) }
-    let descriptors = options.raisesDescriptorLimit ? DescriptorLimit.raise() : DescriptorLimit.current
+    let descriptors = DescriptorLimit.raise()
     let limits = options.connectionLimits(descriptors: descriptors)
     logger.info(
       "Connection limits",

@@ -77,7 +77,7 @@ public struct SessionServer: Sendable {
   ) async throws {
     self.configuration = configuration
     var registry = registry
-    registry.notices = mailer == nil ? [] : configuration.notices
+    registry.notices = mailer == nil ? [] : configuration.mail.notices
     self.registry = registry
     self.middlewares = middlewares
     let metrics = former?.metrics ?? ServerMetrics(factory: configuration.metrics)
@@ -93,8 +93,8 @@ public struct SessionServer: Sendable {
     passwords =
       former?.passwords
       ?? PasswordPool(
-        parameters: configuration.passwordHashing, width: configuration.hashingThreads,
-        capacity: configuration.hashingQueue, metrics: metrics)
+        parameters: configuration.passwords.hashing, width: configuration.passwords.threads,
+        capacity: configuration.passwords.queue, metrics: metrics)
     hub = former?.hub ?? EventHub()
     directory = accounts
     guard accounts == nil || configuration.signUp != .confirmed else { throw AccountDirectoryFault.confirmedSignUp }
@@ -117,7 +117,7 @@ public struct SessionServer: Sendable {
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
     outbox =
       former?.outbox
-      ?? Outbox(registry: registry, clock: clock, jitter: configuration.mailJitter, hasMailer: mailer != nil)
+      ?? Outbox(registry: registry, clock: clock, jitter: configuration.mail.jitter, hasMailer: mailer != nil)
     clients = try ClientDirectory(
       configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
     if transport == nil, let party = clients.relyingParties.first { throw ClientFault.noTransport(party.id) }
@@ -146,7 +146,7 @@ public struct SessionServer: Sendable {
   /// Notes how long the tokens of this server live, for the verifiers of all servers on the store.
   func noteTokenLife() async throws(RegistryError) {
     try await registry.noteTokenLife(
-      configuration.accessTokenLife, every: configuration.sweepInterval * 2, now: clock.now)
+      configuration.accessTokenLife, every: Sweeper.interval * 2, now: clock.now)
   }
 
   /// Returns the clock of a starting server, after correcting what a wrong clock has written to the registry.

@@ -10,6 +10,8 @@ struct Sweeper: Service, CustomStringConvertible {
   private let started: SessionServer
   private var server: SessionServer { started.current }
   private static let batch = 500
+  /// How often expired sessions are looked for.
+  static let interval = Duration.seconds(60)
 
   init(server: SessionServer) { started = server }
 
@@ -28,7 +30,7 @@ struct Sweeper: Service, CustomStringConvertible {
   /// Waits until the next sweep. Reads the store's clock note every second: another server may have confirmed the clock, and
   /// the read detects a database whose contents were replaced by an older copy. Returns `false` if the task was cancelled.
   private func pause() async -> Bool {
-    let end = ContinuousClock.now + server.configuration.sweepInterval
+    let end = ContinuousClock.now + Sweeper.interval
     while ContinuousClock.now < end {
       let left = min(end - ContinuousClock.now, .seconds(1))
       guard (try? await Task.sleep(for: left)) != nil else { return false }

@@ -36,10 +36,13 @@ struct RealServer: Sendable {
     apple: AppleSignIn? = nil,
     _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (RealServer) async throws -> Value
   ) async throws -> Value {
-    var configuration = ServerConfiguration(
-      issuer: "https://id.example.org", mailJitter: .zero, notices: [], passwordHashing: .forTests, limits: .none,
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-      now: { SystemClock().now().wall })
+    var configuration = ServerConfiguration(issuer: "https://id.example.org")
+    configuration.mail.jitter = .zero
+    configuration.mail.notices = []
+    configuration.passwords.hashing = .forTests
+    configuration.limits = .none
+    configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    configuration.now = { SystemClock().now().wall }
     configuration.accessTokenLife = life
     configure(&configuration)
     var random = SystemRandomNumberGenerator()

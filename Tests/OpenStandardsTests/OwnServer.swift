@@ -53,10 +53,12 @@ struct OwnServer: Sendable {
         id: more.isEmpty ? "leaves" : "stays", name: "A party", redirectURIs: ["http://127.0.0.1/callback"],
         scopes: ["openid", "profile"] + more)
     }
-    let configuration = ServerConfiguration(
-      issuer: issuer, accessTokenLife: .seconds(600), clients: [client] + parties, passwordHashing: .forTests,
-      limits: .none,
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let configuration = ServerConfiguration(issuer: issuer) {
+      $0.clients = [client] + parties
+      $0.passwords.hashing = .forTests
+      $0.limits = .none
+      $0.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    }
     var random = SystemRandomNumberGenerator()
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
     return try await SessionServer(

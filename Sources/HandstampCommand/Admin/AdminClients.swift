@@ -19,7 +19,7 @@ struct AdminClients: AsyncParsableCommand {
     /// The path of the file.
     func path() throws(Refusal) -> String {
       let environment = ProcessInfo.processInfo.environment
-      guard let path = clients ?? environment[ServeSetting.prefix + "CLIENTS"], !path.isEmpty else {
+      guard let path = clients ?? environment[ServeSettings.prefix + "CLIENTS"], !path.isEmpty else {
         throw Refusal(.usage, "missing file with the clients", hint: "add --clients FILE, as for handstamp serve")
       }
       return path

@@ -36,9 +36,7 @@ struct AdminCopy: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let environment = ProcessInfo.processInfo.environment
-    let secret = try SettingValues.secret(.keys, in: environment)
-    let keys = try secret.map { secret throws(Refusal) in try SettingValues.keys(secret.text, from: secret.place) }
+    let keys = try SettingValues<ServeSettings>(environment: ProcessInfo.processInfo.environment).keys()
     let summaries: [StoreCopy.Summary]
     do throws(RegistryOpenError) { summaries = try await copy(keys) } catch { throw Refusal(error) }
     if output.json {

@@ -16,16 +16,16 @@ struct AdminOptions: ParsableArguments {
   /// The folder, which need not exist.
   func folder() throws(Refusal) -> AdminFolder {
     let environment = ProcessInfo.processInfo.environment
-    guard let path = data ?? environment[ServeSetting.prefix + "DATA"], !path.isEmpty else {
+    guard let path = data ?? environment[ServeSettings.prefix + "DATA"], !path.isEmpty else {
       throw Refusal(.usage, "missing data folder", hint: "add --data DIR, the data folder of the server")
     }
-    let secret = try SettingValues.secret(.keys, in: environment)
-    let keys = try secret.map { secret throws(Refusal) in try SettingValues.keys(secret.text, from: secret.place) }
-    let address = database ?? environment[ServeSetting.database.variable]
+    let values = SettingValues<ServeSettings>(environment: environment)
+    let keys = try values.keys()
+    let address = database ?? values["database"]?.text
     do throws(RegistryOpenError) {
       return AdminFolder(
         path: path, database: try ServerDatabase(data: path, address: address), keys: keys,
-        keysPlace: secret?.place ?? path + "/keys.json")
+        keysPlace: values.keysPlace ?? path + "/keys.json")
     } catch { throw Refusal(error) }
   }
 
@@ -37,8 +37,7 @@ struct AdminOptions: ParsableArguments {
   ) async throws(Refusal) -> Value {
     let folder = try folder()
     // The server's, as far as the environment has its settings.
-    let policy = try await SettingValues(flags: [:], environment: ProcessInfo.processInfo.environment, file: nil)
-      .passwordPolicy()
+    let policy = try ServeSettings.passwordPolicy(in: ProcessInfo.processInfo.environment)
     return try await folder.open { store, _ throws(Refusal) in
       let administration = store.administration(link: link, passwords: policy)
       do throws(AdministrationError) { return try await body(administration) } catch { throw Refusal(error) }
@@ -96,7 +95,10 @@ struct AdminStore {
   func administration(link: String? = nil, passwords: PasswordPolicy = PasswordPolicy()) -> Administration {
     Administration(
       registry, by: .machineUser(AdminStore.user),
-      configuration: ServerConfiguration(mailLink: link, passwordPolicy: passwords))
+      configuration: ServerConfiguration {
+        $0.mail.link = link
+        $0.passwords.policy = passwords
+      })
   }
 
   /// The user of this machine who runs the command, also by `sudo`.

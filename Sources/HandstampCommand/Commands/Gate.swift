@@ -27,34 +27,10 @@ struct Gate: AsyncParsableCommand {
       fields named by --headers itself, so that no client can
       """)
 
-  @Option(help: GateSetting.issuer.help) var issuer: String?
-  @Option(help: GateSetting.audience.help) var audience: String?
-  @Option(help: GateSetting.listen.help) var listen: String?
-  @Option(help: GateSetting.publicURL.help) var publicURL: String?
-  @Option(help: GateSetting.headers.help) var headers: String?
-  @Option(help: GateSetting.keys.help) var keys: String?
-  @Option(help: GateSetting.feed.help) var feed: String?
-  @Option(help: GateSetting.clientID.help) var clientID: String?
-  @Option(help: GateSetting.clientSecretFile.help) var clientSecretFile: String?
-  @Option(help: GateSetting.whenLost.help) var whenLost: String?
-  @Option(help: GateSetting.algorithms.help) var algorithms: String?
-  @Option(help: GateSetting.leeway.help) var leeway: String?
-  @Option(help: GateSetting.firstPartyClients.help) var firstPartyClients: String?
-  @Option(help: GateSetting.requireProofs.help) var requireProofs: String?
-  @Option(help: GateSetting.passPreflights.help) var passPreflights: String?
-  @Option(help: GateSetting.logLevel.help) var logLevel: String?
-
-  private var flags: [GateSetting: String] {
-    [
-      .issuer: issuer, .audience: audience, .listen: listen, .publicURL: publicURL, .headers: headers, .keys: keys,
-      .feed: feed, .clientID: clientID, .clientSecretFile: clientSecretFile, .whenLost: whenLost,
-      .algorithms: algorithms, .leeway: leeway, .firstPartyClients: firstPartyClients, .requireProofs: requireProofs,
-      .passPreflights: passPreflights, .logLevel: logLevel,
-    ].compactMapValues { $0 }
-  }
+  @OptionGroup var flags: SettingFlags<GateSettings>
 
   func run() async throws {
-    let settings = try GateSettings(flags: flags, environment: ProcessInfo.processInfo.environment)
+    let settings = try GateSettings(flags: flags.texts, environment: ProcessInfo.processInfo.environment)
     let logger = ServerLog(level: settings.logLevel).logger
     let verifier = try settings.makeVerifier(logger)
     let address: BindAddress
@@ -89,7 +65,7 @@ struct Gate: AsyncParsableCommand {
     do { try await group.run() } catch let error as IOError {
       throw Refusal(
         .configuration, "cannot listen on \(name): \(String(cString: strerror(error.errnoCode)))",
-        hint: GateSetting.listen.hint)
+        hint: GateSettings.hint(of: "listen"))
     }
     if case .unixSocket(let path) = settings.address { unlink(path) }
   }
@@ -98,7 +74,7 @@ struct Gate: AsyncParsableCommand {
   private static func makeRoom(for path: String) throws(Refusal) {
     guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return }
     guard facts[.type] as? FileAttributeType == .typeSocket else {
-      throw Refusal(.configuration, "\(path) exists, and is no socket", hint: GateSetting.listen.hint)
+      throw Refusal(.configuration, "\(path) exists, and is no socket", hint: GateSettings.hint(of: "listen"))
     }
     guard !isInUse(path) else {
       throw Refusal(.configuration, "another process listens on \(path)", hint: "stop it, or use another path")

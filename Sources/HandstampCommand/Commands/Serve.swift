@@ -34,61 +34,7 @@ struct Serve: AsyncParsableCommand {
       """)
 
   @Option(help: "file with settings, in JSON or YAML") var config: String?
-  @Option(help: ServeSetting.data.help) var data: String?
-  @Option(help: ServeSetting.database.help) var database: String?
-  @Option(help: ServeSetting.databaseConnections.help) var databaseConnections: String?
-  @Option(help: ServeSetting.host.help) var host: String?
-  @Option(help: ServeSetting.port.help) var port: String?
-  @Option(help: ServeSetting.issuer.help) var issuer: String?
-  @Option(help: ServeSetting.tlsCertificate.help) var tlsCertificate: String?
-  @Option(help: ServeSetting.tlsKey.help) var tlsKey: String?
-  @Option(help: ServeSetting.allowCleartext.help) var allowCleartext: String?
-  @Option(help: ServeSetting.hstsSubdomains.help) var hstsSubdomains: String?
-  @Option(help: ServeSetting.trustedProxies.help) var trustedProxies: String?
-  @Option(help: ServeSetting.proxyHeader.help) var proxyHeader: String?
-  @Option(help: ServeSetting.accessTokenLife.help) var accessTokenLife: String?
-  @Option(help: ServeSetting.idleLimit.help) var idleLimit: String?
-  @Option(help: ServeSetting.absoluteLimit.help) var absoluteLimit: String?
-  @Option(help: ServeSetting.maxSessions.help) var maxSessions: String?
-  @Option(help: ServeSetting.reauthenticateAfter.help) var reauthenticateAfter: String?
-  @Option(help: ServeSetting.retention.help) var retention: String?
-  @Option(help: ServeSetting.signUp.help) var signUp: String?
-  @Option(help: ServeSetting.minimumPassword.help) var minimumPassword: String?
-  @Option(help: ServeSetting.breachedPasswords.help) var breachedPasswords: String?
-  @Option(help: ServeSetting.rateLimits.help) var rateLimits: String?
-  @Option(help: ServeSetting.mailFolder.help) var mailFolder: String?
-  @Option(help: ServeSetting.sendmail.help) var sendmail: String?
-  @Option(help: ServeSetting.smtp.help) var smtp: String?
-  @Option(help: ServeSetting.smtpUser.help) var smtpUser: String?
-  @Option(help: ServeSetting.smtpPasswordFile.help) var smtpPasswordFile: String?
-  @Option(help: ServeSetting.caCertificates.help) var caCertificates: String?
-  @Option(help: ServeSetting.smtpCleartext.help) var smtpCleartext: String?
-  @Option(help: ServeSetting.mailFrom.help) var mailFrom: String?
-  @Option(help: ServeSetting.mailLink.help) var mailLink: String?
-  @Option(help: ServeSetting.browserIdleLimit.help) var browserIdleLimit: String?
-  @Option(help: ServeSetting.guestIdleLimit.help) var guestIdleLimit: String?
-  @Option(help: ServeSetting.browserAbsoluteLimit.help) var browserAbsoluteLimit: String?
-  @Option(help: ServeSetting.webOrigins.help) var webOrigins: String?
-  @Option(help: ServeSetting.passkeyDomain.help) var passkeyDomain: String?
-  @Option(help: ServeSetting.siteName.help) var siteName: String?
-  @Option(help: ServeSetting.siteLogo.help) var siteLogo: String?
-  @Option(help: ServeSetting.accent.help) var accent: String?
-  @Option(help: ServeSetting.pages.help) var pages: String?
-  @Option(help: ServeSetting.notices.help) var notices: String?
-  @Option(help: ServeSetting.devicesLink.help) var devicesLink: String?
-  @Option(help: ServeSetting.clients.help) var clients: String?
-  @Option(help: ServeSetting.appConfig.help) var appConfig: String?
-  @Option(help: ServeSetting.appleClientID.help) var appleClientID: String?
-  @Option(help: ServeSetting.appleIssuer.help) var appleIssuer: String?
-  @Option(help: ServeSetting.appleKeysURL.help) var appleKeysURL: String?
-  @Option(help: ServeSetting.keysFile.help) var keysFile: String?
-  @Option(help: ServeSetting.adminTokenFile.help) var adminTokenFile: String?
-  @Option(help: ServeSetting.auditRetention.help) var auditRetention: String?
-  @Option(help: ServeSetting.addressRetention.help) var addressRetention: String?
-  @Option(help: ServeSetting.auditToLog.help) var auditToLog: String?
-  @Option(help: ServeSetting.metricsAddress.help) var metricsAddress: String?
-  @Option(help: ServeSetting.shutdownDelay.help) var shutdownDelay: String?
-  @Option(help: ServeSetting.logLevel.help) var logLevel: String?
+  @OptionGroup var flags: SettingFlags<ServeSettings>
   @Flag(help: "check the settings and the files that they name, print the settings without secrets, and exit")
   var check = false
   @Flag(help: "trust the system clock even though it differs from the expected time")
@@ -96,35 +42,9 @@ struct Serve: AsyncParsableCommand {
   @Flag(help: "create the database for the keys in HANDSTAMP_SERVE_KEYS, then exit") var newDatabase = false
   @Flag(help: .hidden) var untilStdinEnds = false
 
-  private var flags: [ServeSetting: String] {
-    [
-      .data: data, .database: database, .databaseConnections: databaseConnections, .host: host, .port: port,
-      .issuer: issuer, .tlsCertificate: tlsCertificate, .tlsKey: tlsKey,
-      .allowCleartext: allowCleartext, .hstsSubdomains: hstsSubdomains, .trustedProxies: trustedProxies,
-      .proxyHeader: proxyHeader,
-      .accessTokenLife: accessTokenLife, .idleLimit: idleLimit, .absoluteLimit: absoluteLimit,
-      .maxSessions: maxSessions, .reauthenticateAfter: reauthenticateAfter, .retention: retention, .signUp: signUp,
-      .minimumPassword: minimumPassword,
-      .breachedPasswords: breachedPasswords, .rateLimits: rateLimits, .mailFolder: mailFolder, .sendmail: sendmail,
-      .smtp: smtp, .smtpUser: smtpUser, .smtpPasswordFile: smtpPasswordFile, .caCertificates: caCertificates,
-      .smtpCleartext: smtpCleartext,
-      .browserIdleLimit: browserIdleLimit, .guestIdleLimit: guestIdleLimit, .browserAbsoluteLimit: browserAbsoluteLimit,
-      .webOrigins: webOrigins,
-      .passkeyDomain: passkeyDomain,
-      .siteName: siteName,
-      .siteLogo: siteLogo, .accent: accent, .pages: pages,
-      .mailFrom: mailFrom, .mailLink: mailLink, .notices: notices, .devicesLink: devicesLink, .clients: clients,
-      .appConfig: appConfig,
-      .appleClientID: appleClientID, .appleIssuer: appleIssuer, .appleKeysURL: appleKeysURL, .keysFile: keysFile,
-      .adminTokenFile: adminTokenFile, .auditRetention: auditRetention, .addressRetention: addressRetention,
-      .auditToLog: auditToLog,
-      .metricsAddress: metricsAddress, .shutdownDelay: shutdownDelay, .logLevel: logLevel,
-    ].compactMapValues { $0 }
-  }
-
   func run() async throws {
     let environment = ProcessInfo.processInfo.environment
-    let settings = try await ServeSettings(flags: flags, environment: environment, file: config)
+    let settings = try ServeSettings(flags: flags.texts, environment: environment, file: config)
     if check { return try await SettingsCheck(settings: settings).run() }
     if newDatabase { return try await settings.createDatabase() }
     let (store, keys) = try await settings.openDatabase()
@@ -152,8 +72,8 @@ struct Serve: AsyncParsableCommand {
     try await watch.start()
     let reloader = SettingsReloader(
       server: server, store: store, keys: keys, log: log, watch: watch, current: settings,
-      read: { [flags, config] () async throws(Refusal) in
-        try await ServeSettings(flags: flags, environment: environment, file: config)
+      read: { [flags, config] () throws(Refusal) in
+        try ServeSettings(flags: flags.texts, environment: environment, file: config)
       })
     let (pages, pageListens) = AsyncStream.makeStream(of: Void.self)
     let page = metricsPage(of: server, settings, prometheus) { pageListens.finish() }
@@ -200,7 +120,7 @@ struct Serve: AsyncParsableCommand {
     // Not for programs that this one starts.
     for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET"] { unsetenv(name) }
     let addresses = inherited.isEmpty ? [.host(settings.host, port: settings.port)] : inherited
-    let scheme = settings.tls == nil ? "http" : "https"
+    let scheme = settings.configuration.listener.tls == nil ? "http" : "https"
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
         try await server.run(

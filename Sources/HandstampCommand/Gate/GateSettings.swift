@@ -24,52 +24,35 @@ struct GateSettings: Sendable {
     var method: String { self == .original ? "X-Original-Method" : "X-Forwarded-Method" }
   }
 
-  let address: Address
-  let publicURL: String
-  let headers: Headers
-  let passesPreflights: Bool
-  let logLevel: Logger.Level
-  private(set) var verifier: VerifierConfiguration
+  var address = Address.loopback(host: "127.0.0.1", port: 8089)
+  var publicURL = ""
+  var headers = Headers.original
+  var passesPreflights = false
+  var logLevel = Logger.Level.info
+  var followsFeed = true
+  var whenLost = LostFeedPolicy.refuse
+  var verifier: VerifierConfiguration
 
-  init(flags: [GateSetting: String], environment: [String: String]) throws(Refusal) {
-    let known = GateSetting.allCases.map(\.variable)
-    for name in environment.keys.sorted() where name.hasPrefix(GateSetting.prefix) && !known.contains(name) {
+  init(flags: [String: String], environment: [String: String]) throws(Refusal) {
+    let known = GateSettings.all.map(\.variable)
+    for name in environment.keys.sorted() where name.hasPrefix(GateSettings.prefix) && !known.contains(name) {
       throw Refusal(.usage, "unknown setting \(name)", hint: "use one of: \(known.joined(separator: ", "))")
     }
-    let values = Values(flags: flags, environment: environment)
-    let issuer = try values.required(.issuer)
-    address = try values.read(.listen) { GateSettings.address($0) } ?? .loopback(host: "127.0.0.1", port: 8089)
-    let url = try values.required(.publicURL)
-    guard let parsed = WebURL(url), parsed.path == "/", parsed.query == nil, !url.hasSuffix("/"), !url.contains("#")
-    else {
-      throw values.refusal(.publicURL)
-    }
-    publicURL = url
-    guard let headers = Headers(rawValue: try values.required(.headers)) else { throw values.refusal(.headers) }
-    self.headers = headers
-    passesPreflights = try values.read(.passPreflights) { GateSettings.isYes($0) } ?? false
-    logLevel = try values.read(.logLevel) { Logger.Level(rawValue: $0) } ?? .info
-    var configuration = VerifierConfiguration(
-      issuer: issuer, audiences: Set(try values.read(.audience) { GateSettings.list($0) } ?? [issuer]))
-    if let keys = values[.keys] { configuration.keys = keys.text == "metadata" ? .metadata : .url(keys.text) }
-    if let algorithms = try values.read(.algorithms, GateSettings.algorithms) { configuration.algorithms = algorithms }
-    let leeway = try values.read(.leeway) { text in
-      Span(argument: text).flatMap { $0.duration <= .seconds(300) ? $0.duration : nil }
-    }
-    if let leeway { configuration.leeway = leeway }
-    configuration.firstPartyClients = Set(try values.read(.firstPartyClients) { GateSettings.list($0) } ?? [])
-    configuration.requiresProofs = try values.read(.requireProofs) { GateSettings.isYes($0) } ?? false
-    if try values.read(.feed, GateSettings.isYes) ?? true {
-      configuration.feed = FeedSettings(
-        clientID: try values.required(.clientID), clientSecret: try values.secret(),
-        whenLost: try values.read(.whenLost) { GateSettings.policy($0) } ?? .goOn(for: .seconds(60)))
+    let values = SettingValues<GateSettings>(flags: flags, environment: environment)
+    let issuer = try values.required("issuer")
+    verifier = VerifierConfiguration(issuer: issuer, audiences: [issuer])
+    for name in ["public-url", "headers"] { _ = try values.required(name) }
+    for setting in GateSettings.all { try setting.apply(values, &self) }
+    if followsFeed {
+      verifier.feed = FeedSettings(
+        clientID: try values.required("client-id"), clientSecret: try values.clientSecret(), whenLost: whenLost)
     } else {
-      for setting in [GateSetting.clientID, .clientSecret, .clientSecretFile, .whenLost] where values[setting] != nil {
+      for name in ["client-id", "client-secret", "client-secret-file", "when-lost"] {
+        guard let value = values[name] else { continue }
         throw Refusal(
-          .usage, "\(values.place(setting)) is for the feed, which is off", hint: "use --feed yes, or leave it out")
+          .usage, "\(value.place) is for the feed, which is off", hint: "use --feed yes, or leave it out")
       }
     }
-    verifier = configuration
   }
 
   /// Returns a verifier with these settings.
@@ -77,15 +60,15 @@ struct GateSettings: Sendable {
     var configuration = verifier
     configuration.logger = logger
     do throws(VerifierFault) { return try TokenVerifier(configuration) } catch {
-      let setting: GateSetting =
+      let name =
         switch error {
-        case .badIssuer: .issuer
-        case .noAudience: .audience
-        case .badURL, .badKeys: .keys
-        case .noAlgorithm: .algorithms
-        case .noClient: .clientID
+        case .badIssuer: "issuer"
+        case .noAudience: "audience"
+        case .badURL, .badKeys: "keys"
+        case .noAlgorithm: "algorithms"
+        case .noClient: "client-id"
         }
-      throw Refusal(.usage, "\(setting.flag): \(error)", hint: setting.hint)
+      throw Refusal(.usage, "--\(name): \(error)", hint: GateSettings.hint(of: name))
     }
   }
 
@@ -105,8 +88,6 @@ struct GateSettings: Sendable {
     }
     return parts.contains("") ? nil : parts
   }
-
-  private static func isYes(_ text: String) -> Bool? { ["yes": true, "no": false][text] }
 
   private static func algorithms(_ text: String) -> Set<VerifierConfiguration.Algorithm>? {
     guard let names = list(text) else { return nil }
@@ -132,56 +113,105 @@ struct GateSettings: Sendable {
   }
 }
 
-/// The values as given, and where.
-private struct Values {
-  private var values: [GateSetting: SettingValue] = [:]
-
-  init(flags: [GateSetting: String], environment: [String: String]) {
-    for setting in GateSetting.allCases {
-      if let text = flags[setting] {
-        values[setting] = SettingValue(text: text, place: setting.flag)
-      } else if let text = environment[setting.variable] {
-        values[setting] = SettingValue(text: text, place: setting.variable)
-      }
+extension SettingValues<GateSettings> {
+  fileprivate func required(_ name: String) throws(Refusal) -> String {
+    guard let value = self[name] else {
+      throw Refusal(.usage, "missing --\(name)", hint: GateSettings.hint(of: name))
     }
-  }
-
-  subscript(_ setting: GateSetting) -> SettingValue? { values[setting] }
-
-  func place(_ setting: GateSetting) -> String { values[setting]?.place ?? setting.flag }
-
-  func required(_ setting: GateSetting) throws(Refusal) -> String {
-    guard let value = values[setting] else {
-      throw Refusal(.usage, "missing \(setting.flag)", hint: setting.hint)
-    }
-    guard !value.text.isEmpty else { throw refusal(setting) }
+    guard !value.text.isEmpty else { throw refusal(name, "valid") }
     return value.text
   }
 
-  func read<Value>(_ setting: GateSetting, _ read: (String) -> Value?) throws(Refusal) -> Value? {
-    guard let value = values[setting] else { return nil }
-    guard let result = read(value.text) else { throw refusal(setting) }
-    return result
-  }
-
-  func refusal(_ setting: GateSetting) -> Refusal {
-    Refusal(.usage, "\(place(setting)): \"\(values[setting]?.text ?? "")\" is not valid", hint: setting.hint)
-  }
-
-  func secret() throws(Refusal) -> Secret {
-    switch (values[.clientSecret], values[.clientSecretFile]) {
-    case (_?, _?):
-      throw Refusal(
-        .usage, "\(place(.clientSecret)) and \(place(.clientSecretFile)) are both given", hint: "use one of them")
+  fileprivate func clientSecret() throws(Refusal) -> Secret {
+    switch (self["client-secret"], self["client-secret-file"]) {
+    case (let text?, let file?):
+      throw Refusal(.usage, "\(text.place) and \(file.place) are both given", hint: "use one of them")
     case (let text?, nil):
       guard !text.text.isEmpty else {
-        throw Refusal(.usage, "\(text.place) is empty", hint: GateSetting.clientSecret.hint)
+        throw Refusal(.usage, "\(text.place) is empty", hint: GateSettings.hint(of: "client-secret"))
       }
       return Secret(text.text)
     case (nil, let file?): return try SecretFile.firstLine(of: file.text, for: file.place, code: .usage)
     case (nil, nil):
-      throw Refusal(.usage, "the feed needs the client's secret", hint: GateSetting.clientSecret.hint)
+      throw Refusal(.usage, "the feed needs the client's secret", hint: GateSettings.hint(of: "client-secret"))
     }
+  }
+}
+
+typealias GateSetting = Setting<GateSettings>
+
+extension GateSettings: SettingGroup {
+  static let prefix = "HANDSTAMP_GATE_"
+  /// Every setting, in the order of help.
+  static let all: [GateSetting] = declared
+
+  private static let yes = SettingParser("valid", hint: "use yes or no") { ["yes": true, "no": false][$0] }
+  private static let secretHint = "use --client-secret-file, or HANDSTAMP_GATE_CLIENT_SECRET"
+
+  @SettingList private static var declared: [GateSetting] {
+    GateSetting(
+      "issuer", "URL of the server that issues the tokens",
+      hint: "use its https URL, byte for byte as in its tokens, such as https://id.example.org")
+    GateSetting(
+      "audience", "audiences that stand for this API, separated by commas", unset: "the issuer",
+      hint: "use the audiences of the tokens, such as https://api.example.org",
+      .init("valid") { list($0).map { Set($0) } }, to: \.verifier.audiences)
+    GateSetting(
+      "listen", "loopback address and port, or the path of a Unix socket", default: "127.0.0.1:8089",
+      hint: "use 127.0.0.1:8089 or /run/handstamp/gate.sock: other machines must not reach it",
+      .init("valid") { address($0) }, to: \.address)
+    GateSetting(
+      "public-url", "public URL of the API, without a path of its own: proofs of possession name it",
+      hint: "use the URL that clients call, such as https://api.example.org",
+      .text("valid") { url in
+        guard let parsed = WebURL(url), parsed.path == "/", parsed.query == nil else { return false }
+        return !url.hasSuffix("/") && !url.contains("#")
+      }, to: \.publicURL)
+    GateSetting(
+      "headers",
+      "where the proxy puts the original request: original (X-Original-URI and -Method) or forwarded (X-Forwarded-Uri and -Method)",
+      hint: "use original with nginx, forwarded with Caddy and Traefik", .init("valid") { Headers(rawValue: $0) },
+      to: \.headers)
+    GateSetting(
+      "keys", "URL of the issuer's keys, or metadata", unset: "/.well-known/jwks.json of the issuer",
+      hint: "use an https URL, or metadata", .init("valid") { $0 == "metadata" ? .metadata : .url($0) },
+      to: \.verifier.keys)
+    GateSetting(
+      "feed", "whether to follow the ended sessions of a Handstamp server, yes or no", default: "yes", yes,
+      to: \.followsFeed)
+    GateSetting(
+      "client-id", "client ID of this API at the server, for the feed",
+      hint: "name a client of the server with \"introspects\": true, or use --feed no")
+    GateSetting("client-secret", "its secret", hint: secretHint, shape: .secret)
+    GateSetting(
+      "client-secret-file", "file with its secret, readable by its owner only", hint: secretHint)
+    GateSetting(
+      "when-lost", "while the feed is lost: refuse, introspect, or go-on:TIME, then refuse or introspect",
+      default: "go-on:60s,refuse", hint: "use refuse, introspect, go-on:5m or go-on:5m,introspect",
+      .init("valid") { policy($0) }, to: \.whenLost)
+    GateSetting(
+      "algorithms", "accepted algorithms, separated by commas", default: "ES256,RS256",
+      hint: "use ES256, RS256 or both", .init("valid") { algorithms($0) }, to: \.verifier.algorithms)
+    GateSetting(
+      "leeway", "how far the clocks may differ, at most 5m", default: "10s", hint: "write it as 90s or 2m, at most 5m",
+      .init("valid") { text in
+        Span(argument: text).flatMap { $0.duration <= .seconds(300) ? $0.duration : nil }
+      }, to: \.verifier.leeway)
+    GateSetting(
+      "first-party-clients", "clients whose tokens need no scope, separated by commas", unset: "none",
+      hint: "use client IDs, such as handstamp", .init("valid") { list($0).map { Set($0) } },
+      to: \.verifier.firstPartyClients)
+    GateSetting(
+      "require-proofs", "whether tokens that are bound to no key are refused, yes or no", default: "no", yes,
+      to: \.verifier.requiresProofs)
+    GateSetting(
+      "pass-preflights",
+      "whether a browser's question before a request of another origin (CORS) is passed on without a token, yes or no",
+      default: "no", yes, to: \.passesPreflights)
+    GateSetting(
+      "log-level", "least level of log lines", default: "info",
+      hint: "use debug, info, notice, warning, error or critical", .init("valid") { Logger.Level(rawValue: $0) },
+      to: \.logLevel)
   }
 }
 #endif

@@ -9,10 +9,11 @@ import Logging
 extension ServeSettings {
   func openDatabase() async throws(Refusal) -> (store: any ServerStore, keys: ServerKeys) {
     do throws(RegistryOpenError) { return try await database.open(keys: keys) } catch {
-      var hint = error.hint
-      if keys != nil, case .databaseMissing = error { hint = ServeSettings.firstStart }
-      if keys != nil, case .databaseEmpty = error { hint = ServeSettings.firstStart }
-      if keys != nil, case .tablesMissing = error { hint = ServeSettings.firstStart }
+      let hint =
+        switch error {
+        case .databaseMissing, .databaseEmpty, .tablesMissing: keys == nil ? error.hint : ServeSettings.firstStart
+        default: error.hint
+        }
       throw Refusal(.failure, plain("\(error)"), hint: plain(hint))
     }
   }
@@ -24,7 +25,7 @@ extension ServeSettings {
   func createDatabase() async throws(Refusal) {
     guard let keys else {
       throw Refusal(
-        .usage, "--new-database is for keys in \(ServeSetting.keys.variable)",
+        .usage, "--new-database is for keys in HANDSTAMP_SERVE_KEYS",
         hint: "omit it; the first start creates keys and database")
     }
     do throws(RegistryOpenError) { try await database.create(keys: keys) } catch {
@@ -36,20 +37,9 @@ extension ServeSettings {
 
   /// - Parameter trustingClock: applies to this start only, so it is not a setting.
   func configuration(logger: Logger, trustingClock: Bool = false) -> ServerConfiguration {
-    var configuration = ServerConfiguration(
-      issuer: issuer, accessTokenLife: accessTokenLife, signUp: signUp, clients: clients,
-      administrators: administrators, mailFrom: mailFrom, mailLink: mailLink, notices: notices,
-      devicesLink: devicesLink, appConfig: appConfig, passwordPolicy: passwordPolicy,
-      reauthentication: reauthentication, limits: rateLimits,
-      listener: ListenerOptions(tls: tls, allowsCleartext: allowsCleartext), trustedProxies: proxies,
-      logger: logger, trustsClock: trustingClock)
-    configuration.mountPath = URLComponents(string: issuer)?.path ?? ""
-    configuration.shutdownDelay = shutdownDelay
-    configuration.transportSecurity = TransportSecurity(includesSubdomains: hstsSubdomains)
-    configuration.logsAudit = logsAudit
-    configuration.pages = pages
-    configuration.passkeys = passkeys
-    configuration.webOrigins = webOrigins
+    var configuration: ServerConfiguration = self.configuration
+    configuration.logger = logger
+    configuration.trustsClock = trustingClock
     return configuration
   }
 
@@ -104,24 +94,25 @@ extension ServeSettings {
     do {
       return try await make()
     } catch let fault as AppConfigFault {
-      throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.appConfig.hint)
+      throw refusal("\(fault)", "app-config")
     } catch let fault as ClientFault {
-      throw Refusal(.usage, fault.words, hint: ServeSetting.clients.hint)
+      throw Refusal(.usage, fault.words, hint: ServeSettings.hint(of: "clients"))
     } catch let fault as PageSettingsFault {
-      switch fault {
-      case .accent: throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.accent.hint)
-      case .file: throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.pages.hint)
-      }
+      if case .accent = fault { throw refusal("\(fault)", "accent") }
+      throw refusal("\(fault)", "pages")
     } catch let fault as MountPathFault {
-      throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.issuer.hint)
+      throw refusal("\(fault)", "issuer")
     } catch let fault as WebOriginFault {
-      throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.webOrigins.hint)
+      throw refusal("\(fault)", "web-origins")
     } catch let fault as PasskeyDomainFault {
-      throw Refusal(.usage, plain("\(fault)"), hint: ServeSetting.passkeyDomain.hint)
+      throw refusal("\(fault)", "passkey-domain")
     } catch is MailSetUpFault {
-      throw Refusal(
-        .usage, "cannot send mails from handstamp@ followed by the issuer's host", hint: ServeSetting.mailFrom.hint)
+      throw refusal("cannot send mails from handstamp@ followed by the issuer's host", "mail-from")
     }
+  }
+
+  private static func refusal(_ message: String, _ setting: String) -> Refusal {
+    Refusal(.usage, plain(message), hint: ServeSettings.hint(of: setting))
   }
 }
 #endif

@@ -3,110 +3,155 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampServer
-import HandstampSupport
+import HandstampSQLite
 import HandstampStorage
+import HandstampSupport
 import Logging
 
-/// The operator's settings, checked. See ``ServeSetting``.
+/// The operator's settings, checked. ``ServeSettings/all`` says which of them has which place here.
 struct ServeSettings: Sendable {
   /// What was given, for `--check`.
-  let values: SettingValues
-  let data: String
-  let database: ServerDatabase
-  let host: String
-  let port: Int
-  let issuer: String
-  let accessTokenLife: Duration
-  let limits: RegistryLimits
-  let reauthentication: Duration
-  let signUp: ServerConfiguration.SignUp
-  let passwordPolicy: PasswordPolicy
-  let mailer: any Mailer
-  let mailFrom: String?
-  let mailLink: String?
-  let notices: Set<AccountNotice>
-  let devicesLink: String?
-  let administrators: [Administrator]
-  let apple: AppleSignIn?
-  let pages: PageSettings
-  let passkeys: PasskeyDomain
-  let webOrigins: [String]
-  let clients: [ConfiguredClient]
-  let appConfig: String
-  let rateLimits: ServerLimits
-  let proxies: TrustedProxies
-  let metrics: ListeningAddress?
-  let shutdownDelay: Duration
-  let logLevel: Logger.Level
+  let values: SettingValues<ServeSettings>
   /// The file that settings were read from.
   let file: String?
-  let tls: TLSFiles?
-  let certificateAuthorities: String?
-  let allowsCleartext: Bool
-  let hstsSubdomains: Bool
-  let logsAudit: Bool
+  let data: String
+  private(set) var database: ServerDatabase
+  private(set) var mailer: any Mailer
+  private(set) var certificateAuthorities: String?
   /// Whether only programs of this machine can reach the server, as far as the settings tell.
-  let isPrivate: Bool
+  private(set) var isPrivate = false
+  var configuration = ServerConfiguration()
+  var limits = RegistryLimits()
+  var databaseConnections = 0
+  var host = ""
+  var port = 0
+  var mailFolder: String?
+  var sendmail: String?
+  var allowsCleartextMail = false
+  var appleClientIDs: Set<String> = []
+  var appleIssuer = AppleSignIn.issuer
+  var appleKeysURL = AppleSignIn.keysURL
   /// The keys, if they are not kept in the data folder.
-  let keys: ServerKeys?
+  var keys: ServerKeys?
+  var metrics: ListeningAddress?
+  var logLevel = Logger.Level.info
 
-  init(
-    flags: [ServeSetting: String], environment: [String: String], file: String?
-  ) async throws(Refusal) {
-    let values = try await SettingValues(flags: flags, environment: environment, file: file)
-    self.values = values
-    self.file = file
-    try values.requireOwn(file)
-    data = try values.required(.data)
-    database = try values.database(data: data)
-    host = try values.text(.host, or: "127.0.0.1") { !$0.isEmpty && !$0.contains("/") ? $0 : nil }
-    port = try values.number(.port, in: 0...65_535) ?? 8080
-    tls = try values.certificate()
-    certificateAuthorities = try values.certificateAuthorities()
-    hstsSubdomains = try values.choice(.hstsSubdomains, of: ["yes": true, "no": false]) ?? false
-    logsAudit = try values.choice(.auditToLog, of: ["yes": true, "no": false]) ?? true
-    allowsCleartext = try values.choice(.allowCleartext, of: ["yes": true, "no": false]) ?? false
-    proxies = try values.proxies()
-    issuer = try values.issuer(host: host, port: port, isSecure: tls != nil)
+  init(flags: [String: String], environment: [String: String], file: String?) throws(Refusal) {
+    self.init(try SettingValues<ServeSettings>(flags: flags, environment: environment, file: file), file: file)
+    guard !data.isEmpty else { throw Refusal(.usage, "missing data folder", hint: "add --data DIR") }
+    let authorities = values["ca-certificates"] == nil ? ProcessEnvironment["SSL_CERT_FILE"] : nil
+    try values.requireOwn([file, authorities].compactMap { $0 })
+    for setting in ServeSettings.all { try setting.apply(values, &self) }
+    try combine(environment: environment)
+  }
+
+  private init(_ values: SettingValues<ServeSettings>, file: String?) {
+    (self.values, self.file) = (values, file)
+    data = values["data"]?.text ?? ""
+    database = .folder(ServerFolder(path: data))
+    mailer = MailFolder(path: data + "/mail")
+  }
+
+  /// Returns the server's policy for passwords, as far as the environment has it: for commands that share it.
+  static func passwordPolicy(in environment: [String: String]) throws(Refusal) -> PasswordPolicy {
+    let values = try SettingValues<ServeSettings>(flags: [:], environment: environment, file: nil)
+    var settings = ServeSettings(values, file: nil)
+    for setting in ServeSettings.all where ["minimum-password", "breached-passwords"].contains(setting.name) {
+      try setting.apply(values, &settings)
+    }
+    return settings.configuration.passwords.policy
+  }
+
+  var issuer: String { configuration.issuer }
+
+  var apple: AppleSignIn? {
+    guard !appleClientIDs.isEmpty else { return nil }
+    return AppleSignIn(
+      clientIDs: appleClientIDs, issuer: appleIssuer, keysURL: appleKeysURL,
+      transport: CommandTransport.make(certificateAuthorities: certificateAuthorities))
+  }
+
+  /// Reads the settings that depend on others.
+  private mutating func combine(environment: [String: String]) throws(Refusal) {
+    do throws(RegistryOpenError) {
+      database = try ServerDatabase(data: data, address: values["database"]?.text, connections: databaseConnections)
+    } catch { throw Refusal(.usage, plain("\(error)"), hint: plain(error.hint)) }
+    configuration.listener.tls = try certificate()
+    if values["issuer"] == nil {
+      let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+      let scheme = configuration.listener.tls == nil ? "http" : "https"
+      configuration.issuer = "\(scheme)://\(name)" + (port == 0 ? "" : ":\(port)")
+    }
+    configuration.mountPath = URLComponents(string: issuer)?.path ?? ""
     let isHere = Loopback.contains(host: host) && environment["LISTEN_FDS"] == nil
     let isIssuerHere = Loopback.contains(host: URLComponents(string: issuer)?.host ?? "")
     isPrivate = isHere && isIssuerHere
-    guard issuer.hasPrefix("https:") || allowsCleartext || values[.issuer] == nil || isIssuerHere else {
-      throw values.refusal(.issuer, "an https URL, and tokens would cross the network in clear")
+    guard
+      issuer.hasPrefix("https:") || configuration.listener.allowsCleartext || values["issuer"] == nil || isIssuerHere
+    else { throw values.refusal("issuer", "an https URL, and tokens would cross the network in clear") }
+    if values["sign-up"] == nil { configuration.signUp = isPrivate ? .open : .confirmed }
+    certificateAuthorities = try authorities()
+    let server = try smtp()
+    guard [mailFolder != nil, sendmail != nil, server != nil].count(where: { $0 }) < 2 else {
+      throw Refusal(.usage, "--mail-folder, --sendmail and --smtp cannot be combined", hint: "keep one of them")
     }
-    accessTokenLife = try values.duration(.accessTokenLife, upTo: .seconds(86_400)) ?? .seconds(600)
-    limits = try values.registryLimits()
-    reauthentication = try values.duration(.reauthenticateAfter, upTo: .seconds(3650 * 86_400)) ?? .seconds(15 * 60)
-    signUp = try values.choice(.signUp) ?? (isPrivate ? .open : .confirmed)
-    passwordPolicy = try values.passwordPolicy()
-    mailer = try values.mailer(data: data)
-    mailFrom = try values.optional(.mailFrom, "a plain email address") { Mailbox($0) == nil ? nil : $0 }
-    mailLink = try values.optional(.mailLink, "a URL that contains {token}") { link in
-      let isLine = link.unicodeScalars.allSatisfy { $0.value > 32 && $0.value != 127 }
-      return isLine && link.contains("{token}") ? link : nil
-    }
-    notices = try values.notices()
-    devicesLink = try values.optional(.devicesLink, "a URL") { link in
-      URLComponents(string: link)?.host != nil && link.unicodeScalars.allSatisfy { $0.value > 32 } ? link : nil
-    }
-    administrators = try values.administrators()
-    pages = try values.pages()
-    passkeys = try values.passkeys()
-    webOrigins = values.list(.webOrigins) ?? []
-    apple = try values.apple()
-    rateLimits = try values.choice(.rateLimits, of: ["standard": .standard, "none": .none]) ?? .standard
-    metrics = try values.optional(.metricsAddress, "an address and a port") { ListeningAddress($0) }
-    shutdownDelay = try values.duration(.shutdownDelay, upTo: .seconds(300)) ?? .zero
-    logLevel =
-      try values.choice(.logLevel, of: .init(uniqueKeysWithValues: Logger.Level.allCases.map { ($0.rawValue, $0) }))
-      ?? .info
-    keys = try values.keys()
-    clients = try values[.clients].map { value throws(Refusal) in try ClientFile.clients(at: value.text) } ?? []
-    appConfig =
-      try values.optional(.appConfig, "a readable file") { path in
-        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
-      } ?? "{}"
+    if let mailFolder { mailer = MailFolder(path: mailFolder) }
+    if let sendmail { mailer = Sendmail(program: sendmail) }
+    if let server { mailer = server }
   }
 
+  private func certificate() throws(Refusal) -> TLSFiles? {
+    switch (values["tls-certificate"]?.text, values["tls-key"]?.text) {
+    case (nil, nil): return nil
+    case (let certificate?, let key?): return TLSFiles(certificate: certificate, key: key)
+    case (.some, nil): throw Refusal(.usage, "--tls-certificate needs its key", hint: "add --tls-key FILE")
+    case (nil, .some): throw Refusal(.usage, "--tls-key needs its certificate", hint: "add --tls-certificate FILE")
+    }
+  }
+
+  /// Returns the file of the authorities that the server trusts; `nil` trusts the system's.
+  private func authorities() throws(Refusal) -> String? {
+    let given = values["ca-certificates"]
+    guard let path = given?.text ?? ProcessEnvironment["SSL_CERT_FILE"] else { return nil }
+    let content = FileManager.default.contents(atPath: path) ?? Data()
+    guard content.range(of: Data("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
+      throw Refusal(
+        .usage, "\(given?.place ?? "SSL_CERT_FILE"): no certificates in \(path)",
+        hint: ServeSettings.hint(of: "ca-certificates"))
+    }
+    return path
+  }
+
+  private func smtp() throws(Refusal) -> SMTPMailer? {
+    let (user, password) = (values["smtp-user"]?.text, try values.secret("smtp-password"))
+    guard let url = values["smtp"]?.text else {
+      guard password == nil, user == nil else {
+        throw Refusal(.usage, "a user at a mail server needs the server", hint: "add --smtp smtps://HOST")
+      }
+      return nil
+    }
+    guard (password == nil) == (user == nil) else {
+      throw Refusal(
+        .usage, "a user at the mail server needs a password, and a password a user",
+        hint: "set --smtp-user and HANDSTAMP_SERVE_SMTP_PASSWORD, or neither")
+    }
+    do throws(SMTPURLFault) {
+      return try SMTPMailer(
+        url: url, user: user, password: password, certificates: certificateAuthorities,
+        allowsCleartext: allowsCleartextMail)
+    } catch {
+      switch error {
+      case .malformed: throw values.refusal("smtp", "the URL of a mail server")
+      case .containsUser:
+        throw Refusal(
+          .usage, "the URL of the mail server contains a user",
+          hint: "use --smtp-user and HANDSTAMP_SERVE_SMTP_PASSWORD")
+      case .passwordInClear:
+        throw Refusal(
+          .usage, "the password of the mail server would cross the network in clear",
+          hint: "drop --smtp-cleartext, or use a mail server on this machine")
+      }
+    }
+  }
 }
 #endif

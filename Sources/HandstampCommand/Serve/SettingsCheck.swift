@@ -15,7 +15,7 @@ struct SettingsCheck {
 
   /// - Throws: the refusal that the start would end with, as far as that can be known without opening the data folder.
   func run() async throws {
-    do throws(TLSFault) { try settings.tls?.check() } catch {
+    do throws(TLSFault) { try settings.configuration.listener.tls?.check() } catch {
       throw Refusal(.usage, plain("\(error)"), hint: error.hint)
     }
     let limits = settings.limits
@@ -40,13 +40,12 @@ struct SettingsCheck {
 
   /// One line for each setting: its name, its value and where that comes from.
   var lines: [String] {
-    let rows = ServeSetting.allCases.compactMap { setting -> [String]? in
-      let facts = setting.facts
-      guard let value = settings.values[setting] else {
-        let text = settings.derived(setting) ?? facts.fallback
-        return facts.isHidden || text.isEmpty ? nil : [setting.rawValue, text, "default"]
+    let rows = ServeSettings.all.compactMap { setting -> [String]? in
+      guard let value = settings.values[setting.name] else {
+        let text = settings.derived(setting.name) ?? setting.fallback
+        return setting.isHidden || text.isEmpty ? nil : [setting.name, text, "default"]
       }
-      return [setting.rawValue, shown(setting, value.text), value.place]
+      return [setting.name, shown(setting, value.text), value.place]
     }
     return Table(rows: rows).lines
   }
@@ -55,8 +54,8 @@ struct SettingsCheck {
 extension SettingsCheck {
   /// A value without secrets.
   private func shown(_ setting: ServeSetting, _ text: String) -> String {
-    switch setting {
-    case .database: (try? PostgresAddress(text).description) ?? "<secret>"
+    switch setting.name {
+    case "database": (try? PostgresAddress(text).description) ?? "<secret>"
     default: setting.isSecret ? "<secret>" : text
     }
   }
@@ -64,11 +63,11 @@ extension SettingsCheck {
 
 extension ServeSettings {
   /// Returns a default that follows from other settings.
-  fileprivate func derived(_ setting: ServeSetting) -> String? {
+  fileprivate func derived(_ setting: String) -> String? {
     switch setting {
-    case .issuer: issuer
-    case .signUp: signUp.rawValue
-    case .mailFolder: (mailer as? MailFolder)?.path ?? ""
+    case "issuer": issuer
+    case "sign-up": configuration.signUp.rawValue
+    case "mail-folder": (mailer as? MailFolder)?.path ?? ""
     default: nil
     }
   }
@@ -76,18 +75,22 @@ extension ServeSettings {
   /// What an operator may not have meant.
   var warnings: [String] {
     var warnings: [String] = []
-    if !isPrivate, signUp == .open { warnings.append("sign-up is open to anyone who can reach this server") }
+    if !isPrivate, configuration.signUp == .open {
+      warnings.append("sign-up is open to anyone who can reach this server")
+    }
     if !isPrivate, let folder = mailer as? MailFolder {
       warnings.append("mails are written to the folder \(folder.path) and not sent")
     }
-    if allowsCleartext, tls == nil { warnings.append("passwords and tokens may cross the network in clear") }
-    if values[.rateLimits]?.text == "none" { warnings.append("nothing limits sign-ins, sign-ups and mails") }
-    if proxies.ranges.contains(where: \.isWide) {
+    if configuration.listener.allowsCleartext, configuration.listener.tls == nil {
+      warnings.append("passwords and tokens may cross the network in clear")
+    }
+    if configuration.limits == ServerLimits.none { warnings.append("nothing limits sign-ins, sign-ups and mails") }
+    if configuration.trustedProxies.ranges.contains(where: \.isWide) {
       warnings.append(
         "a large part of all clients is a trusted proxy, and may say where it comes from: limits by address hold nothing"
       )
     }
-    let link = mailLink.flatMap {
+    let link = configuration.mail.link.flatMap {
       URLComponents(string: $0.replacing("{token}", with: "t").replacing("{action}", with: "a"))
     }
     if let link, link.scheme?.lowercased() == "http", !Loopback.contains(host: link.host ?? "") {
@@ -107,16 +110,16 @@ extension ServeSettings {
       guard let idle, let absolute, idle > absolute else { continue }
       warnings.append("the idle limit of \(what) is longer than the absolute one, and has no effect")
     }
-    if let database = values[.database], database.place.hasPrefix("--"), hasPassword(database.text) {
+    if let database = values["database"], database.place.hasPrefix("--"), hasPassword(database.text) {
       warnings.append(
         "the password in --database is visible to every user of this machine: use HANDSTAMP_SERVE_DATABASE")
     }
-    for client in clients where client.codeProtection == .none {
+    for client in configuration.clients where client.codeProtection == .none {
       warnings.append(
         "client \(client.id) has neither PKCE nor a nonce: its secret alone protects a code that is taken")
     }
-    var secrets = [ServeSetting.keysFile, .adminTokenFile, .smtpPasswordFile, .tlsKey].compactMap { values[$0]?.text }
-    if let database = values[.database], let file, hasPassword(database.text), database.place.contains(file) {
+    var secrets = ["keys-file", "admin-token-file", "smtp-password-file", "tls-key"].compactMap { values[$0]?.text }
+    if let database = values["database"], let file, hasPassword(database.text), database.place.contains(file) {
       secrets.append(file)
     }
     for path in secrets {

@@ -13,13 +13,13 @@ struct SettingsReloader: Sendable {
   let keys: ServerKeys
   let log: ServerLog
   let watch: SigningKeyWatch
-  private let read: @Sendable () async throws(Refusal) -> ServeSettings
+  private let read: @Sendable () throws(Refusal) -> ServeSettings
   private let current: Locked<ServeSettings>
 
   init(
     server: SessionServer, store: any ServerStore, keys: ServerKeys, log: ServerLog, watch: SigningKeyWatch,
     current: ServeSettings,
-    read: @escaping @Sendable () async throws(Refusal) -> ServeSettings
+    read: @escaping @Sendable () throws(Refusal) -> ServeSettings
   ) {
     self.server = server
     self.store = store
@@ -42,11 +42,11 @@ struct SettingsReloader: Sendable {
   func reload() async {
     let logger = log.logger
     do {
-      let settings = try await read()
+      let settings = try read()
       let former = current.withLock { $0 }
-      for setting in ServeSetting.allCases
-      where !setting.facts.isReloaded && settings.values[setting]?.text != former.values[setting]?.text {
-        logger.warning("A setting needs a restart", metadata: ["handstamp.setting": "\(setting.rawValue)"])
+      for setting in ServeSettings.all
+      where setting.needsRestart && settings.values[setting.name]?.text != former.values[setting.name]?.text {
+        logger.warning("A setting needs a restart", metadata: ["handstamp.setting": "\(setting.name)"])
       }
       let signing = try settings.signingKeyFile.keys()
       try await settings.apply(to: server, store: store, keys: keys)

@@ -30,7 +30,7 @@ public struct Administration: Sendable {
     self.passwords = passwords
     policy = configuration.policyOfPasswords
     self.hasDirectory = hasDirectory
-    link = configuration.mailLink
+    link = configuration.mail.link
     self.now = now
     self.announce = announce
   }
@@ -45,7 +45,7 @@ public struct Administration: Sendable {
   ) {
     self.init(
       registry.acting(as: actor), configuration: configuration,
-      passwords: PasswordPool(parameters: configuration.passwordHashing), hasDirectory: false, now: configuration.now,
+      passwords: PasswordPool(parameters: configuration.passwords.hashing), hasDirectory: false, now: configuration.now,
       announce: { _, _ in })
   }
 

@@ -102,7 +102,7 @@ final class Connection: ChannelInboundHandler, RemovableChannelHandler, @uncheck
       exchanges.headIsLate()
       // The next is the end, whatever the client does.
       isHeadArriving = false
-      wait(TimeAmount(options.lingerLimit) + .seconds(1))
+      wait(TimeAmount(ListenerOptions.lingerLimit) + .seconds(1))
     } else if isMultiplexed, !isDraining {
       quiesceNow()
     } else {
@@ -130,7 +130,7 @@ final class Connection: ChannelInboundHandler, RemovableChannelHandler, @uncheck
   /// Ends the connection, which has no request, when the server shuts down.
   private func settle() {
     // The client may still have to confirm that it makes no new requests (RFC 9113 section 6.8).
-    guard !isMultiplexed else { return wait(TimeAmount(options.lingerLimit)) }
+    guard !isMultiplexed else { return wait(TimeAmount(ListenerOptions.lingerLimit)) }
     // A request that is arriving is one in flight.
     let time = isHeadArriving ? max(grace, options.headLimit) : grace
     if time <= .zero { channel.close(promise: nil) } else { wait(TimeAmount(time)) }

@@ -27,15 +27,15 @@ extension ConnectionPipeline {
     connection.isMultiplexed = true
     var settings = NIOHTTP2Handler.ConnectionConfiguration()
     settings.initialSettings = [
-      HTTP2Setting(parameter: .maxConcurrentStreams, value: host.options.concurrentStreams),
-      HTTP2Setting(parameter: .maxHeaderListSize, value: host.options.headSize),
+      HTTP2Setting(parameter: .maxConcurrentStreams, value: ListenerOptions.concurrentStreams),
+      HTTP2Setting(parameter: .maxHeaderListSize, value: ListenerOptions.headSize),
     ]
     // Control frames that wait because the client does not read (CVE-2019-9512 and others).
     settings.maximumBufferedControlFrames = 1000
     var streams = NIOHTTP2Handler.StreamConfiguration()
     // Requests that are taken back as soon as they are made (CVE-2023-44487), or cause errors at once.
-    streams.streamResetFrameRateLimit.maximumCount = 2 * host.options.concurrentStreams
-    streams.streamErrorRateLimit.maximumCount = 2 * host.options.concurrentStreams
+    streams.streamResetFrameRateLimit.maximumCount = 2 * ListenerOptions.concurrentStreams
+    streams.streamErrorRateLimit.maximumCount = 2 * ListenerOptions.concurrentStreams
     let pipeline = channel.pipeline.syncOperations
     let manager = NIOHTTP2ServerConnectionManagementHandler(
       eventLoop: channel.eventLoop,

@@ -138,7 +138,7 @@ extension ExchangeHandler {
     state = .lingering
     arrivals = []
     guard !isInputClosed else { return context.close(promise: nil) }
-    lingerEnd = .now() + TimeAmount(isRequestOpen ? host.options.bodyLimit : host.options.lingerLimit)
+    lingerEnd = .now() + TimeAmount(isRequestOpen ? host.options.bodyLimit : ListenerOptions.lingerLimit)
     awaitSilence()
     if !isRequestOpen { context.close(mode: .output, promise: nil) }
     readOn()
@@ -147,7 +147,7 @@ extension ExchangeHandler {
   func awaitSilence() {
     guard let context else { return }
     lingerTimer?.cancel()
-    let end = isRequestOpen ? lingerEnd : min(lingerEnd, .now() + TimeAmount(host.options.lingerLimit))
+    let end = isRequestOpen ? lingerEnd : min(lingerEnd, .now() + TimeAmount(ListenerOptions.lingerLimit))
     lingerTimer = context.eventLoop.scheduleTask(deadline: end) { [weak self] in self?.context?.close(promise: nil) }
   }
 

@@ -161,7 +161,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
       if let cookies = request.headerFields[.cookie] { request.headerFields[values: .cookie] = [cookies] }
     }
     // HTTP/1.1 is limited while it is parsed.
-    guard request.headerFields.count <= host.options.headFields else { return refuse(.headTooLarge) }
+    guard request.headerFields.count <= ListenerOptions.headFields else { return refuse(.headTooLarge) }
     guard !isStream || ExchangeHandler.isWellFormed(request) else { return refuse(.notHTTP) }
     let length = request.headerFields[.contentLength].flatMap { Int($0) } ?? 0
     guard length <= host.bodyLimit else { return answer(request, ByteBuffer(), isComplete: false) }

@@ -98,7 +98,7 @@ struct Listener: Service, CustomStringConvertible {
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let pause = TimeAmount(host.options.acceptPause)
+          let pause = TimeAmount(ListenerOptions.acceptPause)
           try channel.pipeline.syncOperations.addHandler(
             AcceptBackoffHandler(shouldForwardIOErrorCaught: true) { _ in pause })
           try channel.pipeline.syncOperations.addHandler(AcceptWatch(metrics: host.metrics, log: host.log))

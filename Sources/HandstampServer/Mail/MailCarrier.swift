@@ -14,6 +14,10 @@ struct MailCarrier: Service, CustomStringConvertible {
   static let patience = Duration.seconds(24 * 3600)
   /// How long a notice that was sent counts towards the most that an account gets.
   private static let noticeMemory = Duration.seconds(3600)
+  /// Minimum time between two mails of one kind to one address. A request in between gets the same response, but sends no mail.
+  private static let interval = Duration.seconds(60)
+  /// How long a server has a mail for itself while it sends it, longer than mailers take. If the server dies, another sends it then.
+  private static let lease = Duration.seconds(120)
 
   let outbox: Outbox
   let registry: Registry
@@ -25,9 +29,6 @@ struct MailCarrier: Service, CustomStringConvertible {
   let errors: ErrorMapper
   /// How many mails are sent at once.
   let width: Int
-  /// How long a mail is claimed.
-  let lease: Duration
-  let interval: Duration
   let logger: Logger
   /// The carrier of the server after the last reload.
   let reloaded: @Sendable () -> MailCarrier?
@@ -43,7 +44,7 @@ struct MailCarrier: Service, CustomStringConvertible {
     let tidied = Locked<UnixTime?>(nil)
     await JobWorker<MailJob>(
       bell: outbox.bell, registry: registry, clock: clock, errors: errors, logger: logger,
-      interval: MailCarrier.pollInterval, width: width, lease: lease,
+      interval: MailCarrier.pollInterval, width: width, lease: MailCarrier.lease,
       tidy: {
         let now = clock.now
         let isTime = tidied.withLock { last in
@@ -65,7 +66,7 @@ struct MailCarrier: Service, CustomStringConvertible {
       guard clock.now.since(claimed.createdAt) < MailCarrier.patience else { return try await giveUp(claimed, nil) }
       guard
         let (mail, letter) = try await registry.write(
-          claimed, leasedUntil: clock.now.advanced(by: lease), now: clock.now)
+          claimed, leasedUntil: clock.now.advanced(by: MailCarrier.lease), now: clock.now)
       else { return }
       if let letter { try await send(letter, of: mail, with: mailer) } else { try await finish(mail) }
     } catch {
@@ -94,7 +95,7 @@ struct MailCarrier: Service, CustomStringConvertible {
   }
 
   private func finish(_ mail: ClaimedMail) async throws {
-    let interval = mail.job.kind.notice == nil ? interval : MailCarrier.noticeMemory
+    let interval = mail.job.kind.notice == nil ? MailCarrier.interval : MailCarrier.noticeMemory
     try await registry.finish(mail, interval: interval, now: clock.now)
   }
 

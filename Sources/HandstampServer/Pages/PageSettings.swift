@@ -30,20 +30,12 @@ public struct PageSettings: Sendable, Hashable {
   /// The colour of buttons and links, as `#rrggbb`. Where it is hard to read, a darker or lighter one is used (WCAG 2.2 section
   /// 1.4.3). `nil` uses the pages' own.
   public var accent: String?
-  public var links: [Link]
+  public var links: [Link] = []
   /// A folder with templates, texts, `pages.css` or `pages.js` that replace those of the same name, and with texts in further
   /// languages, such as `fr.json`.
   public var folder: String?
 
-  public init(
-    name: String? = nil, logo: Image? = nil, accent: String? = nil, links: [Link] = [], folder: String? = nil
-  ) {
-    self.name = name
-    self.logo = logo
-    self.accent = accent
-    self.links = links
-    self.folder = folder
-  }
+  public init() {}
 }
 
 /// A reason why pages cannot be shown as configured.

@@ -118,7 +118,7 @@ extension PasswordPolicy {
 extension ServerConfiguration {
   /// The policy with the names of the service as context words.
   var policyOfPasswords: PasswordPolicy {
-    var policy = passwordPolicy
+    var policy = passwords.policy
     // A service at `id.example.org` is known as `example.org`.
     let labels = (URLComponents(string: issuer)?.host ?? "").split(separator: ".")
     policy.contextWords += labels.indices.map { labels[$0...].joined(separator: ".") } + [clientID]

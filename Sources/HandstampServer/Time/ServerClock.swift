@@ -48,7 +48,7 @@ final class ServerClock: Sendable {
   ) -> (clock: ServerClock, correction: ClockCheck.Correction?) {
     let instant = ServerClock.instant(configuration.now, configuration.uptime)
     var (check, correction) = ClockCheck.starting(
-      at: instant, after: note, slack: max(.seconds(120), configuration.sweepInterval * 2),
+      at: instant, after: note, slack: Sweeper.interval * 2,
       trusting: configuration.trustsClock)
     let verdict = check.read(instant).verdict
     let clock = ServerClock(State(check: check, isDoubtNoted: note?.doubtedSince != nil), configuration)

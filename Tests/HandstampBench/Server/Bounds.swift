@@ -158,7 +158,7 @@ struct Terms {
 
   /// Password hashes a second, by as many threads as a server has for them, and without a server.
   private func hashRate() throws -> Double {
-    let threads = ServerConfiguration().hashingThreads
+    let threads = PasswordSettings().threads
     let counts = Locked(0)
     let clock = ContinuousClock()
     let (begin, end) = (clock.now, clock.now.advanced(by: stretch * 2))

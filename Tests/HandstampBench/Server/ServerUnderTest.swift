@@ -21,7 +21,12 @@ struct ServerUnderTest: Sendable {
     logger.logLevel = .error
     let registry = Registry(store: store, mint: TokenMint(keys.master))
     let server = try await SessionServer(
-      configuration: ServerConfiguration(clients: clients, passwordHashing: hashing, limits: .none, logger: logger),
+      configuration: ServerConfiguration {
+        $0.clients = clients
+        $0.passwords.hashing = hashing
+        $0.limits = .none
+        $0.logger = logger
+      },
       registry: registry,
       keys: SigningKeys())
     let running = try await server.start()

@@ -48,7 +48,10 @@ extension Processes {
         var random = SystemRandomNumberGenerator()
         let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
         let server = try await SessionServer(
-          configuration: ServerConfiguration(signUp: .confirmed, mailJitter: .zero),
+          configuration: ServerConfiguration {
+            $0.signUp = .confirmed
+            $0.mail.jitter = .zero
+          },
           registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys(),
           mailer: MailFolder(path: folder + "/mail"))
         let running = try await server.start()

@@ -1,6 +1,8 @@
 #if Programs
+import ArgumentParser
 import Foundation
 import HandstampCore
+import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
 import Testing
@@ -9,13 +11,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Settings of the server` {
   private func settings(
-    _ flags: [ServeSetting: String] = [:], environment: [String: String] = [:], file: String? = nil
+    _ flags: [String: String] = [:], environment: [String: String] = [:], file: String? = nil
   ) async throws -> ServeSettings {
-    try await ServeSettings(flags: [.data: "/x"].merging(flags) { $1 }, environment: environment, file: file)
+    try ServeSettings(flags: ["data": "/x"].merging(flags) { $1 }, environment: environment, file: file)
   }
 
   /// Writes a file, and reads it as the settings.
-  private func settings(named name: String, _ text: String, _ flags: [ServeSetting: String] = [:]) async throws
+  private func settings(named name: String, _ text: String, _ flags: [String: String] = [:]) async throws
     -> ServeSettings
   {
     let folder = NSTemporaryDirectory() + "handstamp-test-\(UInt64.random(in: 0 ... .max))"
@@ -30,18 +32,18 @@ import Testing
       let file = folder + "/serve.json"
       let text = #"{"data": "/file", "host": "127.0.0.2", "port": 1, "access-token-life": "1m"}"#
       try text.write(toFile: file, atomically: true, encoding: .utf8)
-      let settings = try await ServeSettings(
-        flags: [.port: "3"],
+      let settings = try ServeSettings(
+        flags: ["port": "3"],
         environment: ["HANDSTAMP_SERVE_PORT": "2", "HANDSTAMP_SERVE_HOST": "127.0.0.3", "HANDSTAMP_HOME": "/x"],
         file: file)
       #expect(settings.port == 3)
       #expect(settings.host == "127.0.0.3")
       #expect(settings.data == "/file")
-      #expect(settings.accessTokenLife == .seconds(60))
+      #expect(settings.configuration.accessTokenLife == .seconds(60))
       #expect(settings.issuer == "http://127.0.0.3:3")
-      #expect(settings.values[.port]?.place == "--port")
-      #expect(settings.values[.host]?.place == "HANDSTAMP_SERVE_HOST")
-      #expect(settings.values[.data]?.place == "\(file), data")
+      #expect(settings.values["port"]?.place == "--port")
+      #expect(settings.values["host"]?.place == "HANDSTAMP_SERVE_HOST")
+      #expect(settings.values["data"]?.place == "\(file), data")
     }
   }
 
@@ -49,14 +51,16 @@ import Testing
     ("a.json", #"{"port": 81, "allow-cleartext": true, "trusted-proxies": ["10.0.0.0/8", "unix"]}"#),
     ("a.json", #"{"port": "81", "allow-cleartext": "yes", "trusted-proxies": "10.0.0.0/8, unix"}"#),
     ("a.yaml", "port: 81\nallow-cleartext: true\ntrusted-proxies: [10.0.0.0/8, unix]\n"),
+    ("a.json", #"{"port": 81, "allow-cleartext": 1, "trusted-proxies": ["10.0.0.0/8", "unix"], "site-name": null}"#),
+    ("a.yaml", "port: 81\nallow-cleartext: on\ntrusted-proxies: [10.0.0.0/8, unix]\nsite-name: 42\n"),
     ("a.yml", "port: '81'\nallow-cleartext: yes\ntrusted-proxies:\n- 10.0.0.0/8\n- unix\n"),
   ])
   func `have the types of their file`(name: String, text: String) async throws {
     let settings = try await settings(named: name, text)
     #expect(settings.port == 81)
-    #expect(settings.allowsCleartext)
-    #expect(settings.proxies.trustsUnixSockets)
-    #expect(settings.proxies.ranges == [try #require(AddressRange("10.0.0.0/8"))])
+    #expect(settings.configuration.listener.allowsCleartext)
+    #expect(settings.configuration.trustedProxies.trustsUnixSockets)
+    #expect(settings.configuration.trustedProxies.ranges == [try #require(AddressRange("10.0.0.0/8"))])
   }
 
   @Test(arguments: [
@@ -75,42 +79,43 @@ import Testing
   /// An issuer with https is a public address even if a proxy stands between.
   @Test(
     arguments: [
-      ([:], [:], "open"), ([.host: "0.0.0.0"], [:], "confirmed"), ([.host: "0.0.0.0", .signUp: "open"], [:], "open"),
-      ([.issuer: "https://id.example.org"], [:], "confirmed"), ([.issuer: "http://localhost:1"], [:], "open"),
-      ([:], ["LISTEN_FDS": "1"], "confirmed"), ([.issuer: "http://127.0.0.1"], ["LISTEN_FDS": "1"], "confirmed"),
-    ] as [([ServeSetting: String], [String: String], String)])
+      ([:], [:], "open"), (["host": "0.0.0.0"], [:], "confirmed"),
+      (["host": "0.0.0.0", "sign-up": "open"], [:], "open"),
+      (["issuer": "https://id.example.org"], [:], "confirmed"), (["issuer": "http://localhost:1"], [:], "open"),
+      ([:], ["LISTEN_FDS": "1"], "confirmed"), (["issuer": "http://127.0.0.1"], ["LISTEN_FDS": "1"], "confirmed"),
+    ] as [([String: String], [String: String], String)])
   func `open sign-up only if nothing but this machine can reach it, unless set`(
-    flags: [ServeSetting: String], environment: [String: String], signUp: String
+    flags: [String: String], environment: [String: String], signUp: String
   ) async throws {
-    #expect(try await settings(flags, environment: environment).signUp.rawValue == signUp)
+    #expect(try await settings(flags, environment: environment).configuration.signUp.rawValue == signUp)
   }
 
   @Test(
     arguments: [
-      [.issuer: "http://id.example.org"], [.accessTokenLife: "25h"], [.accessTokenLife: "3650d"],
-      [.idleLimit: "3651d"], [.retention: "0s"], [.minimumPassword: "7"], [.minimumPassword: "65"],
-      [.breachedPasswords: "/no/such/folder"], [.metricsAddress: "9464"], [.metricsAddress: "::1:9464"],
-      [.metricsAddress: "127.0.0.1:70000"], [.keysFile: "/no/such/file"], [.allowCleartext: "maybe"],
-    ] as [[ServeSetting: String]])
-  func `that would weaken or stop the server unnoticed are refused`(flags: [ServeSetting: String]) async throws {
+      ["issuer": "http://id.example.org"], ["access-token-life": "25h"], ["access-token-life": "3650d"],
+      ["idle-limit": "3651d"], ["retention": "0s"], ["minimum-password": "7"], ["minimum-password": "65"],
+      ["breached-passwords": "/no/such/folder"], ["metrics-address": "9464"], ["metrics-address": "::1:9464"],
+      ["metrics-address": "127.0.0.1:70000"], ["keys-file": "/no/such/file"], ["allow-cleartext": "maybe"],
+    ] as [[String: String]])
+  func `that would weaken or stop the server unnoticed are refused`(flags: [String: String]) async throws {
     let refusal = await #expect(throws: Refusal.self) { try await settings(flags) }
     #expect(refusal?.message.hasPrefix("--") == true, "\(refusal?.message ?? "")")
   }
 
   @Test func `may name an http issuer beyond loopback only together with cleartext`() async throws {
-    let settings = try await settings([.issuer: "http://id.example.org", .allowCleartext: "yes"])
+    let settings = try await settings(["issuer": "http://id.example.org", "allow-cleartext": "yes"])
     #expect(settings.issuer == "http://id.example.org")
     #expect(settings.warnings.contains { $0.contains("cross the network") })
   }
 
   @Test(arguments: [
-    (ServeSetting.trustedProxies, "0.0.0.0/0", "trusted proxy"),
-    (.mailLink, "http://a.example.org/{token}", "in clear"),
-    (.metricsAddress, "0.0.0.0:9090", "metrics"), (.idleLimit, "400d", "idle limit of sessions"),
-    (.database, "postgresql://ada:secret@db.example.org/handstamp", "password in --database"),
+    ("trusted-proxies", "0.0.0.0/0", "trusted proxy"),
+    ("mail-link", "http://a.example.org/{token}", "in clear"),
+    ("metrics-address", "0.0.0.0:9090", "metrics"), ("idle-limit", "400d", "idle limit of sessions"),
+    ("database", "postgresql://ada:secret@db.example.org/handstamp", "password in --database"),
   ])
   func `that an operator may not have meant are pointed out`(
-    setting: ServeSetting, text: String, word: String
+    setting: String, text: String, word: String
   ) async throws {
     let settings = try await settings([setting: text])
     #expect(settings.warnings.contains { $0.contains(word) }, "\(settings.warnings)")
@@ -125,15 +130,27 @@ import Testing
       #expect(
         FileManager.default.createFile(
           atPath: path, contents: Data(String(repeating: "t", count: 40).utf8), attributes: [.posixPermissions: mode]))
-      let settings = try await settings([.adminTokenFile: path])
+      let settings = try await settings(["admin-token-file": path])
       #expect(settings.warnings.contains { $0.contains("chmod o-r \(path)") } == isOpen, "\(settings.warnings)")
     }
   }
 
+  @Test func `have the defaults of an embedded server`() async throws {
+    let settings = try await settings()
+    let standard = ServerConfiguration()
+    #expect(settings.limits == RegistryLimits())
+    #expect(settings.configuration.accessTokenLife == standard.accessTokenLife)
+    #expect(settings.configuration.reauthentication == standard.reauthentication)
+    #expect(settings.configuration.mail == standard.mail)
+    #expect(settings.configuration.passwords == standard.passwords)
+    #expect(settings.configuration.limits == standard.limits)
+    #expect(settings.configuration.pages == standard.pages)
+  }
+
   @Test func `accept an address for the metrics page`() async throws {
     #expect(try await settings().metrics == nil)
-    #expect(try await settings([.metricsAddress: "127.0.0.1:9464"]).metrics == .host("127.0.0.1", port: 9464))
-    #expect(try await settings([.metricsAddress: "[::1]:9464"]).metrics == .host("::1", port: 9464))
+    #expect(try await settings(["metrics-address": "127.0.0.1:9464"]).metrics == .host("127.0.0.1", port: 9464))
+    #expect(try await settings(["metrics-address": "[::1]:9464"]).metrics == .host("::1", port: 9464))
   }
 
   @Test func `read a secret from a file, but not from two places`() async throws {
@@ -142,47 +159,48 @@ import Testing
       try store.close()
       let text = try String(contentsOfFile: folder + "/keys.json", encoding: .utf8)
       try (text + "\n").write(toFile: folder + "/secret", atomically: true, encoding: .utf8)
-      let read = try await settings([.keysFile: folder + "/secret"])
+      let read = try await settings(["keys-file": folder + "/secret"])
       #expect(read.keys?.instance == keys.instance)
       let named = try await settings(environment: ["HANDSTAMP_SERVE_KEYS_FILE": folder + "/secret"])
       #expect(named.keys?.instance == keys.instance)
       let both = await #expect(throws: Refusal.self) {
-        try await settings([.keysFile: folder + "/secret"], environment: ["HANDSTAMP_SERVE_KEYS": text])
+        try await settings(["keys-file": folder + "/secret"], environment: ["HANDSTAMP_SERVE_KEYS": text])
       }
       #expect(both?.message == "HANDSTAMP_SERVE_KEYS and --keys-file cannot be combined")
     }
   }
 
   @Test func `accept Sign in with Apple only for the named apps`() async throws {
-    func apple(_ flags: [ServeSetting: String]) async throws -> AppleSignIn? { try await settings(flags).apple }
+    func apple(_ flags: [String: String]) async throws -> AppleSignIn? { try await settings(flags).apple }
     #expect(try await apple([:])?.clientIDs == nil)
-    #expect(try await apple([.appleKeysURL: "https://keys.example.org"])?.clientIDs == nil)
-    let two = try await apple([.appleClientID: "org.example.forum, org.example.web"])
+    #expect(try await apple(["apple-keys-url": "https://keys.example.org"])?.clientIDs == nil)
+    let two = try await apple(["apple-client-id": "org.example.forum, org.example.web"])
     #expect(two?.clientIDs == ["org.example.forum", "org.example.web"])
     #expect(two?.issuer == "https://appleid.apple.com")
     #expect(two?.keysURL == "https://appleid.apple.com/auth/keys")
     let other = try await apple([
-      .appleClientID: "a", .appleIssuer: "https://stand.in", .appleKeysURL: "http://127.0.0.1:1/keys",
+      "apple-client-id": "a", "apple-issuer": "https://stand.in", "apple-keys-url": "http://127.0.0.1:1/keys",
     ])
     #expect(other?.issuer == "https://stand.in")
     #expect(other?.keysURL == "http://127.0.0.1:1/keys")
-    for flags: [ServeSetting: String] in [
-      [.appleClientID: ""], [.appleClientID: "a,,b"], [.appleKeysURL: "/keys"], [.appleKeysURL: "file:///keys"],
-      [.appleIssuer: ""],
+    for flags: [String: String] in [
+      ["apple-client-id": ""], ["apple-client-id": "a,,b"], ["apple-keys-url": "/keys"],
+      ["apple-keys-url": "file:///keys"],
+      ["apple-issuer": ""],
     ] {
       await #expect(throws: Refusal.self) { try await apple(flags) }
     }
   }
 
   @Test func `write mails to the data folder, unless set`() async throws {
-    func mailer(_ flags: [ServeSetting: String]) async throws -> any Mailer { try await settings(flags).mailer }
+    func mailer(_ flags: [String: String]) async throws -> any Mailer { try await settings(flags).mailer }
     #expect(try await (mailer([:]) as? MailFolder)?.path == "/x/mail")
-    #expect(try await (mailer([.mailFolder: "/y"]) as? MailFolder)?.path == "/y")
-    #expect(try await (mailer([.sendmail: "/bin/sh"]) as? Sendmail)?.program == "/bin/sh")
-    for flags: [ServeSetting: String] in [
-      [.sendmail: "/no/such/program"], [.sendmail: "sh"], [.sendmail: "/bin/sh", .mailFolder: "/y"],
-      [.mailFrom: "a, b@example.org"], [.mailLink: "https://app.example.org/"], [.mailLink: "x\n{token}"],
-      [.mailFolder: ""],
+    #expect(try await (mailer(["mail-folder": "/y"]) as? MailFolder)?.path == "/y")
+    #expect(try await (mailer(["sendmail": "/bin/sh"]) as? Sendmail)?.program == "/bin/sh")
+    for flags: [String: String] in [
+      ["sendmail": "/no/such/program"], ["sendmail": "sh"], ["sendmail": "/bin/sh", "mail-folder": "/y"],
+      ["mail-from": "a, b@example.org"], ["mail-link": "https://app.example.org/"], ["mail-link": "x\n{token}"],
+      ["mail-folder": ""],
     ] {
       await #expect(throws: Refusal.self) { try await mailer(flags) }
     }
@@ -193,7 +211,7 @@ import Testing
       try ServerFolder(path: folder).open().store.close()
       let text = try String(contentsOfFile: folder + "/keys.json", encoding: .utf8)
       let settings = try await settings(
-        [.port: "81"], environment: ["HANDSTAMP_SERVE_KEYS": text, "HANDSTAMP_SERVE_SIGN_UP": "closed"])
+        ["port": "81"], environment: ["HANDSTAMP_SERVE_KEYS": text, "HANDSTAMP_SERVE_SIGN_UP": "closed"])
       let lines = SettingsCheck(settings: settings).lines.map {
         $0.split(separator: " ", omittingEmptySubsequences: true)
       }
@@ -205,17 +223,33 @@ import Testing
   }
 }
 
+@Suite(.timeLimit(.minutes(10))) struct `The flags of the server` {
+  @Test func `are its settings, except secrets`() throws {
+    for setting in ServeSettings.all {
+      let arguments = ["--\(setting.name)", "x"]
+      if setting.isSecret {
+        #expect(throws: (any Error).self) { try Serve.parse(arguments) }
+      } else {
+        #expect(try Serve.parse(arguments).flags.texts == [setting.name: "x"])
+      }
+    }
+    #expect(try Serve.parse([]).flags.texts.isEmpty)
+    let help = Serve.helpMessage(columns: 200)
+    #expect(help.contains("--port <port>"))
+    #expect(help.contains("port to listen on, 0 for any free one (default: 8080)"))
+  }
+}
+
 /// `docs/configuration.md`, as the settings say it. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of settings'` writes it.
 @Suite(.timeLimit(.minutes(10))) struct `The table of settings` {
   private static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("docs/configuration.md")
 
   private var rows: [String] {
-    ServeSetting.allCases.filter { !$0.facts.isHidden }.map { setting in
-      let facts = setting.facts
-      let reload = facts.isReloaded ? "reload" : "restart"
-      let name = setting.isSecret ? "`\(setting.variable)`" : "`\(setting.rawValue)`"
-      return "| \(name) | \(facts.about.replacing("|", with: "\\|")) | \(facts.fallback) | \(reload) |"
+    ServeSettings.all.filter { !$0.isHidden }.map { setting in
+      let name = setting.isSecret ? setting.variable : setting.name
+      let about = setting.about.replacing("|", with: "\\|")
+      return "| `\(name)` | \(about) | \(setting.fallback) | \(setting.needsRestart ? "restart" : "reload") |"
     }
   }
 

@@ -101,7 +101,7 @@ struct AdministeredServer {
   @Test func `creates accounts while sign-up is closed, with a code or a password`() async throws {
     try await AdministeredServer.run(mailer: Post()) {
       $0.signUp = .closed
-      $0.mailLink = "https://app.example.org/{action}#{token}"
+      $0.mail.link = "https://app.example.org/{action}#{token}"
     } body: { admin, test in
       let invited = try await admin.post("/accounts", json: #"{"email":"Ada@example.org"}"#)
       #expect(invited.status == 201)

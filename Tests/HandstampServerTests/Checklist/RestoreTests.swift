@@ -18,8 +18,11 @@ import Testing
     func run<Value>(_ body: (SessionServer) async throws -> Value) async throws -> Value {
       let (store, keys) = try ServerFolder(path: folder).open()
       defer { try? store.close() }
-      let configuration = ServerConfiguration(
-        issuer: "https://id.example.org", passwordHashing: .forTests, now: { clock.now }, uptime: { clock.uptime })
+      let configuration = ServerConfiguration(issuer: "https://id.example.org") {
+        $0.passwords.hashing = .forTests
+        $0.now = { clock.now }
+        $0.uptime = { clock.uptime }
+      }
       let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
       return try await body(
         SessionServer(configuration: configuration, registry: registry, keys: SigningKeys()))
@@ -62,8 +65,10 @@ import Testing
       let (store, keys) = try ServerFolder(path: folder).open()
       defer { try? store.close() }
       let server = try await SessionServer(
-        configuration: ServerConfiguration(
-          issuer: "https://id.example.org", passwordHashing: .forTests, now: { clock.now }),
+        configuration: ServerConfiguration(issuer: "https://id.example.org") {
+          $0.passwords.hashing = .forTests
+          $0.now = { clock.now }
+        },
         registry: Registry(store: store, mint: TokenMint(keys.master)), keys: signing)
       let running = try await server.start()
       do {

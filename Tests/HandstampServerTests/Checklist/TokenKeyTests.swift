@@ -20,8 +20,10 @@ import Testing
     do {
       for keys in keys {
         let server = try await SessionServer(
-          configuration: ServerConfiguration(
-            issuer: "https://id.example.org", passwordHashing: .forTests, now: { clock.now }),
+          configuration: ServerConfiguration(issuer: "https://id.example.org") {
+            $0.passwords.hashing = .forTests
+            $0.now = { clock.now }
+          },
           registry: registry, keys: keys)
         running.append(try await server.start())
       }

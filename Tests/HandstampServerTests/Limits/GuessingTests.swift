@@ -99,7 +99,7 @@ import Testing
 
   @Test func `is not helped by many attempts at once`() async throws {
     try await TestServer.run {
-      $0.hashingQueue = 100
+      $0.passwords.queue = 100
     } body: { test in
       _ = try await test.signUp()
       let before = test.metrics.passwordHashes

@@ -124,7 +124,7 @@ import Testing
     }
     #expect(try await hash()?.contains("m=8,t=1,p=1") == true)
     try await TestServer.run(clock: clock, store: store) {
-      $0.passwordHashing = stronger
+      $0.passwords.hashing = stronger
     } body: { test in
       _ = try await test.signIn()
       #expect(try await hash()?.contains("m=16,t=2,p=1") == true)

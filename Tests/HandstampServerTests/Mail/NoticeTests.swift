@@ -11,8 +11,8 @@ import Testing
     _ post: Post, _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (TestServer) async throws -> Void
   ) async throws {
     try await TestServer.run(mailer: post) {
-      $0.notices = Set(AccountNotice.allCases)
-      $0.devicesLink = "https://app.example.org/devices"
+      $0.mail.notices = Set(AccountNotice.allCases)
+      $0.mail.devicesLink = "https://app.example.org/devices"
       configure(&$0)
     } body: {
       try await body($0)
@@ -80,7 +80,7 @@ import Testing
 
   @Test func `is told of what the operator wants, and of nothing without an address`() async throws {
     let post = Post()
-    try await run(post, { $0.notices = [.newDevice] }) { test in
+    try await run(post, { $0.mail.notices = [.newDevice] }) { test in
       let guest = try await test.signInAnonymously()
       _ = try await test.refresh(guest.refresh, key: .fresh)
       _ = try await test.refresh(guest.refresh, key: .fresh)

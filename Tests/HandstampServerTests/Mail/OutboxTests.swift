@@ -18,7 +18,7 @@ extension TestServer {
   @Test func `answers every request while a mail hangs`() async throws {
     let gate = Gate()
     let post = Post(behind: gate)
-    try await TestServer.run(mailer: post, { $0.mailsAtOnce = 1 }) { test in
+    try await TestServer.run(mailer: post, { $0.mail.atOnce = 1 }) { test in
       let session = try await test.signUp()
       try await test.requestResets("ada@example.org")
       await gate.arrivals(1)
@@ -33,7 +33,7 @@ extension TestServer {
   @Test func `sends several mails at once, and no more than it may`() async throws {
     let gate = Gate()
     let post = Post(behind: gate)
-    try await TestServer.run(mailer: post, { $0.mailsAtOnce = 3 }) { test in
+    try await TestServer.run(mailer: post, { $0.mail.atOnce = 3 }) { test in
       for name in ["a", "b", "c", "d"] { _ = try await test.signUp("\(name)@example.org", device: name) }
       try await test.requestResets("a@example.org", "b@example.org", "c@example.org", "d@example.org")
       await gate.arrivals(3)
@@ -111,7 +111,7 @@ extension TestServer {
   @Test func `keeps mails for the next start, and the interval as well`() async throws {
     let (gate, store, clock) = (Gate(), FaultyStore(), TestClock())
     let first = Post(behind: gate)
-    try await TestServer.run(clock: clock, store: store, mailer: first, { $0.mailsAtOnce = 1 }) { test in
+    try await TestServer.run(clock: clock, store: store, mailer: first, { $0.mail.atOnce = 1 }) { test in
       for name in ["ada", "bob"] { _ = try await test.signUp("\(name)@example.org", device: name) }
       try await test.requestResets("ada@example.org", "bob@example.org")
       await gate.arrivals(1)
@@ -181,7 +181,7 @@ extension TestServer {
   }
 
   @Test func `waits at random before it looks at a mail`() async throws {
-    try await TestServer.run(mailer: Post(), { $0.mailJitter = .seconds(1000) }) { test in
+    try await TestServer.run(mailer: Post(), { $0.mail.jitter = .seconds(1000) }) { test in
       for number in 0..<8 { try await test.requestResets("a\(number)@example.org") }
       let start = test.clock.now
       let facts = try await test.server.registry.dueJobs(MailJob.self, at: start.advanced(by: .seconds(1000)), limit: 9)

@@ -14,7 +14,10 @@ import Testing
     let clock = TestClock()
     let registry = Registry(store: disk, mint: try FullDisk.mint())
     let server = try await SessionServer(
-      configuration: ServerConfiguration(now: { clock.now }, uptime: { clock.uptime }), registry: registry,
+      configuration: ServerConfiguration {
+        $0.now = { clock.now }
+        $0.uptime = { clock.uptime }
+      }, registry: registry,
       keys: SigningKeys())
     let running = try await server.start()
     let client = WireClient(base: running.url)
@@ -37,7 +40,11 @@ import Testing
     let clock = TestClock()
     let logs = LogCapture()
     let server = try await SessionServer(
-      configuration: ServerConfiguration(logger: logs.logger, now: { clock.now }, uptime: { clock.uptime }),
+      configuration: ServerConfiguration {
+        $0.logger = logs.logger
+        $0.now = { clock.now }
+        $0.uptime = { clock.uptime }
+      },
       registry: Registry(store: disk, mint: try FullDisk.mint()), keys: SigningKeys())
     let running = try await server.start()
     let client = WireClient(base: running.url)

@@ -307,7 +307,7 @@ extension Post.Letter {
   @Test func `change the address with mails to both`() async throws {
     let post = Post()
     try await TestServer.run(mailer: post) {
-      $0.notices = [.emailChange]
+      $0.mail.notices = [.emailChange]
     } body: { test in
       _ = try await test.signUp()
       _ = try await test.signUp("eve@example.org", device: "eve")

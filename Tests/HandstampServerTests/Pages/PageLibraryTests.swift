@@ -137,7 +137,9 @@ import Testing
   func `is refused if it is not one`(text: String) throws {
     #expect(AccentColor(text) == nil)
     #expect(throws: PageSettingsFault.accent(text)) {
-      try PageWriter(PageSettings(accent: text), issuer: "https://id.example.org", mountPath: "")
+      var settings = PageSettings()
+      settings.accent = text
+      return try PageWriter(settings, issuer: "https://id.example.org", mountPath: "")
     }
   }
 }

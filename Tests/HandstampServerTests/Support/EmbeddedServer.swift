@@ -19,8 +19,10 @@ struct EmbeddedServer: Sendable {
     _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (EmbeddedServer) async throws -> Value
   ) async throws -> Value {
     let logs = LogCapture()
-    var configuration = ServerConfiguration(
-      issuer: "https://app.example.org/auth", mountPath: "/auth", heartbeat: .milliseconds(100), logger: logs.logger)
+    var configuration = ServerConfiguration(issuer: "https://app.example.org/auth")
+    configuration.mountPath = "/auth"
+    configuration.heartbeat = .milliseconds(100)
+    configuration.logger = logs.logger
     configure(&configuration)
     var random = SystemRandomNumberGenerator()
     let (users, store) = (Users(), FaultyStore())

@@ -45,10 +45,13 @@ struct TestServer: Sendable {
     body: (TestServer) async throws -> Value
   ) async throws -> Value {
     let logs = LogCapture()
-    var configuration = ServerConfiguration(
-      issuer: "https://id.example.org", mailJitter: .zero, notices: [], passwordHashing: .forTests, limits: .none,
-      logger: logs.logger,
-      now: { clock.now })
+    var configuration = ServerConfiguration(issuer: "https://id.example.org")
+    configuration.mail.jitter = .zero
+    configuration.mail.notices = []
+    configuration.passwords.hashing = .forTests
+    configuration.limits = .none
+    configuration.logger = logs.logger
+    configuration.now = { clock.now }
     configuration.logsAudit = false
     configure(&configuration)
     var random = SystemRandomNumberGenerator()

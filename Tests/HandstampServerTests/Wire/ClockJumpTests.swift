@@ -28,8 +28,10 @@ import Testing
     on store: FaultyStore, _ mint: TokenMint, _ clock: TestClock, limits: RegistryLimits = RegistryLimits()
   ) async throws -> SessionServer {
     try await SessionServer(
-      configuration: ServerConfiguration(
-        issuer: "https://id.example.org", now: { clock.now }, uptime: { clock.uptime }),
+      configuration: ServerConfiguration(issuer: "https://id.example.org") {
+        $0.now = { clock.now }
+        $0.uptime = { clock.uptime }
+      },
       registry: Registry(store: store, mint: mint, limits: limits), keys: SigningKeys())
   }
 
@@ -190,9 +192,12 @@ import Testing
 
     func run(trusting: Bool = false, _ body: (SessionServer, WireClient) async throws -> Void) async throws {
       let server = try await SessionServer(
-        configuration: ServerConfiguration(
-          issuer: "https://id.example.org", passwordHashing: .forTests, now: { clock.now }, uptime: { clock.uptime },
-          trustsClock: trusting),
+        configuration: ServerConfiguration(issuer: "https://id.example.org") {
+          $0.passwords.hashing = .forTests
+          $0.now = { clock.now }
+          $0.uptime = { clock.uptime }
+          $0.trustsClock = trusting
+        },
         registry: Registry(store: store, mint: mint), keys: keys)
       let running = try await server.start()
       do {

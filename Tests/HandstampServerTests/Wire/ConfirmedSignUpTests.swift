@@ -169,7 +169,7 @@ import Testing
       mailer: post,
       {
         $0.signUp = .confirmed
-        $0.mailLink = "https://app.example.org/{action}#{token}"
+        $0.mail.link = "https://app.example.org/{action}#{token}"
       }
     ) { test in
       _ = try await test.client.post("/v1/sign-up", json: TestServer.signUpBody("ada@example.org"))
@@ -184,7 +184,7 @@ import Testing
       try await TestServer.run({ $0.signUp = .confirmed }) { _ in }
     }
     await #expect(throws: MailSetUpFault.badSender) {
-      try await TestServer.run(mailer: Post(), { $0.mailFrom = "a, b" }) { _ in }
+      try await TestServer.run(mailer: Post(), { $0.mail.from = "a, b" }) { _ in }
     }
   }
 }

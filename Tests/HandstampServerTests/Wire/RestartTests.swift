@@ -20,7 +20,7 @@ import Testing
       let (store, keys) = try ServerFolder(path: folder.path).open()
       defer { try? store.close() }
       let server = try await SessionServer(
-        configuration: ServerConfiguration(issuer: "https://id.example.org", passwordHashing: .forTests),
+        configuration: ServerConfiguration(issuer: "https://id.example.org") { $0.passwords.hashing = .forTests },
         registry: Registry(store: store, mint: TokenMint(keys.master)), keys: SigningKeys(pem: pem))
       let running = try await server.start()
       do {

@@ -108,9 +108,9 @@ import Testing
 
   @Test func `is rejected for a while when there are too many requests`() async throws {
     try await TestServer.run({
-      $0.passwordHashing = Argon2Parameters(memory: 8192, passes: 3, lanes: 1)
-      $0.hashingThreads = 1
-      $0.hashingQueue = 2
+      $0.passwords.hashing = Argon2Parameters(memory: 8192, passes: 3, lanes: 1)
+      $0.passwords.threads = 1
+      $0.passwords.queue = 2
     }) { test in
       let answers = try await withThrowingTaskGroup(of: WireClient.Answer.self) { group in
         for number in 0..<24 {

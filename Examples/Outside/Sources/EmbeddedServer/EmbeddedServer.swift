@@ -35,14 +35,14 @@ actor Users: AccountDirectory {
     let arguments = CommandLine.arguments
     guard arguments.count == 3, let port = Int(arguments[2]) else { return }
     let (store, keys) = try ServerFolder(path: arguments[1]).open()
+    let client = try ConfiguredClient(
+      id: "command-line-app", redirectURIs: ["http://127.0.0.1/callback"], flows: [.code, .device],
+      scopes: ["profile"])
     let server = try await SessionServer(
-      configuration: ServerConfiguration(
-        issuer: "http://127.0.0.1:\(port)/auth", mountPath: "/auth",
-        clients: [
-          ConfiguredClient(
-            id: "command-line-app", redirectURIs: ["http://127.0.0.1/callback"], flows: [.code, .device],
-            scopes: ["profile"])
-        ]),
+      configuration: ServerConfiguration(issuer: "http://127.0.0.1:\(port)/auth") {
+        $0.mountPath = "/auth"
+        $0.clients = [client]
+      },
       registry: Registry(store: store, mint: TokenMint(keys.master)), keys: SigningKeys(), accounts: Users())
 
     let router = Router(context: ServerContext.self)

@@ -1,0 +1,79 @@
+#if Command
+import Foundation
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampStorage
+
+extension SettingParser where Value == PageSettings.Image {
+  static var image: Self {
+    Self("an image that can be read") { path in
+      let types = [
+        "svg": "image/svg+xml", "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "webp": "image/webp",
+      ]
+      guard let type = types[URL(fileURLWithPath: path).pathExtension.lowercased()],
+        let content = FileManager.default.contents(atPath: path), (1...262_144).contains(content.count)
+      else { return nil }
+      return PageSettings.Image(bytes: Array(content), type: type)
+    }
+  }
+}
+
+extension TrustedProxies {
+  /// Parses addresses, and `unix`.
+  init?(_ texts: [String]) {
+    self.init()
+    for text in texts {
+      if text == "unix" {
+        trustsUnixSockets = true
+      } else if let range = AddressRange(text) {
+        ranges.append(range)
+      } else {
+        return nil
+      }
+    }
+  }
+}
+
+extension ListeningAddress {
+  /// Parses `127.0.0.1:9464` or `[::1]:9464`.
+  init?(_ text: String) {
+    guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+      (0...65_535).contains(port)
+    else { return nil }
+    var host = String(text[..<colon])
+    if host.hasPrefix("["), host.hasSuffix("]") {
+      host = String(host.dropFirst().dropLast())
+    } else if host.contains(":") {
+      return nil
+    }
+    guard !host.isEmpty, !host.contains("/") else { return nil }
+    self = .host(host, port: port)
+  }
+}
+
+extension SettingValues<ServeSettings> {
+  /// The variable or file that the keys are in; `nil` if it is the data folder.
+  var keysPlace: String? { (self["keys-file"] ?? self["keys"])?.place }
+
+  /// Returns the keys, if they are not kept in the data folder.
+  func keys() throws(Refusal) -> ServerKeys? {
+    guard let text = try secret("keys"), let place = keysPlace else { return nil }
+    do throws(RegistryOpenError) { return try KeyFile.keys(text: text, named: place) } catch {
+      throw Refusal(.usage, plain("\(error)"), hint: "set \(place) to the full text of a keys.json")
+    }
+  }
+
+  /// Refuses files that say what the server does, if every user of the machine can write to them.
+  func requireOwn(_ more: [String]) throws(Refusal) {
+    var paths = more + ServeSettings.all.filter(\.isPath).compactMap { self[$0.name]?.text }
+    if let folder = self["pages"]?.text {
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+      paths += [folder] + names.map { "\(folder)/\($0)" }
+    }
+    do throws(RegistryOpenError) { for path in paths { try PrivateFile.requireOwn(path) } } catch {
+      throw Refusal(.usage, plain("\(error)"), hint: plain(error.hint))
+    }
+  }
+}
+#endif

@@ -1,0 +1,124 @@
+#if Command
+import ArgumentParser
+import Foundation
+
+/// The settings of a command.
+protocol SettingGroup: Sendable {
+  /// Begins the names of their variables.
+  static var prefix: String { get }
+  /// Every setting, in the order of help.
+  static var all: [Setting<Self>] { get }
+}
+
+extension SettingGroup {
+  static func hint(of name: String) -> String { all.first { $0.name == name }?.hint ?? "" }
+}
+
+/// How a value is written, in a file and elsewhere.
+enum SettingShape: Sendable {
+  case text, number, duration, yesOrNo
+  /// Separated by commas; in a file also a list.
+  case list
+  /// A secret: only a variable, or a file of its own, whose path is the setting with `-file` behind the name.
+  case secret
+}
+
+/// A setting of a command. It is declared once, in ``SettingGroup/all``, and has one name everywhere: `tls-key` of `handstamp serve`
+/// is the flag `--tls-key`, the variable `HANDSTAMP_SERVE_TLS_KEY`, and the member `tls-key` of the configuration file.
+struct Setting<Group: SettingGroup>: Sendable {
+  let name: String
+  let about: String
+  /// The default, in words; empty if the setting is off without a value.
+  let fallback: String
+  /// Valid values.
+  let hint: String
+  let shape: SettingShape
+  /// Whether a running server keeps the former value when it is told to reload.
+  let needsRestart: Bool
+  /// For tests alone.
+  let isHidden: Bool
+  /// Whether the value is the path of a file that says what the server does.
+  let isPath: Bool
+  let apply: @Sendable (SettingValues<Group>, inout Group) throws(Refusal) -> Void
+
+  /// Declares a setting that is read together with others, such as a name and its password, or by `apply`.
+  init(
+    _ name: String, _ about: String, unset fallback: String = "", hint: String, shape: SettingShape = .text,
+    needsRestart: Bool = false, isHidden: Bool = false, isPath: Bool = false,
+    apply: @escaping @Sendable (SettingValues<Group>, inout Group) throws(Refusal) -> Void = { _, _ in }
+  ) {
+    (self.name, self.about, self.fallback, self.hint, self.shape) = (name, about, fallback, hint, shape)
+    (self.needsRestart, self.isHidden, self.isPath, self.apply) = (needsRestart, isHidden, isPath, apply)
+  }
+
+  /// - Parameters:
+  ///   - text: the default, as it would be written.
+  ///   - fallback: the default in words, if the initial value of `place` is the default.
+  init<Value: Sendable>(
+    _ name: String, _ about: String, default text: String? = nil, unset fallback: String = "", hint: String? = nil,
+    needsRestart: Bool = false, isHidden: Bool = false, isPath: Bool = false, _ parser: SettingParser<Value>,
+    to place: any WritableKeyPath<Group, Value> & Sendable
+  ) {
+    self.init(
+      name, about, unset: text ?? fallback, hint: hint ?? parser.hint, shape: parser.shape, needsRestart: needsRestart,
+      isHidden: isHidden, isPath: isPath
+    ) { values, settings throws(Refusal) in
+      guard let given = values[name]?.text ?? text else { return }
+      guard let value = parser.parse(given) else { throw values.refusal(name, parser.words) }
+      settings[keyPath: place] = value
+    }
+  }
+
+  init<Value: Sendable>(
+    _ name: String, _ about: String, default text: String? = nil, unset fallback: String = "", hint: String? = nil,
+    needsRestart: Bool = false, isHidden: Bool = false, isPath: Bool = false, _ parser: SettingParser<Value>,
+    to place: any WritableKeyPath<Group, Value?> & Sendable
+  ) {
+    self.init(
+      name, about, default: text, unset: fallback, hint: hint ?? parser.hint, needsRestart: needsRestart,
+      isHidden: isHidden, isPath: isPath, parser.optional, to: place)
+  }
+
+  var variable: String { Group.prefix + name.uppercased().replacingOccurrences(of: "-", with: "_") }
+  var isSecret: Bool { shape == .secret }
+}
+
+/// Collects declarations; each is type-checked by itself.
+@resultBuilder enum SettingList {
+  static func buildBlock<Group>(_ settings: Setting<Group>...) -> [Setting<Group>] { settings }
+}
+
+/// A flag for each setting, found by ArgumentParser as it finds properties: by reflection, and by decoding.
+struct SettingFlags<Group: SettingGroup>: ParsableArguments, CustomReflectable {
+  private(set) var texts: [String: String] = [:]
+
+  private struct Key: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  private static var settings: [Setting<Group>] { Group.all.filter { !$0.isSecret } }
+
+  init() {}
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: Key.self)
+    for setting in SettingFlags.settings {
+      let option = try container.decode(Option<String?>.self, forKey: Key(stringValue: setting.name))
+      texts[setting.name] = option.wrappedValue
+    }
+  }
+
+  var customMirror: Mirror {
+    let options = SettingFlags.settings.map { setting -> Mirror.Child in
+      let fallback = setting.fallback.isEmpty ? "" : " (default: \(setting.fallback))"
+      let help = setting.isHidden ? .hidden : ArgumentHelp(stringLiteral: setting.about + fallback)
+      return (setting.name, Option<String?>(name: .customLong(setting.name), help: help))
+    }
+    return Mirror(self, children: options)
+  }
+}
+#endif

@@ -1,0 +1,156 @@
+#if Command
+import Foundation
+import HandstampCore
+import Yams
+
+/// A value, as written, and where it comes from.
+struct SettingValue: Sendable, Equatable {
+  var text: String
+  var place: String
+}
+
+/// The values of the settings from flags, the environment and a file, in this order of precedence.
+struct SettingValues<Group: SettingGroup>: Sendable {
+  private var values: [String: SettingValue] = [:]
+
+  init(flags: [String: String] = [:], environment: [String: String]) {
+    for setting in Group.all {
+      if let text = flags[setting.name] {
+        values[setting.name] = SettingValue(text: text, place: "--\(setting.name)")
+      } else if let text = environment[setting.variable] {
+        values[setting.name] = SettingValue(text: setting.shape.text(text) ?? text, place: setting.variable)
+      }
+    }
+  }
+
+  /// - Parameter file: a JSON object, or with a name that ends in `.yaml` or `.yml` a mapping in YAML.
+  init(flags: [String: String], environment: [String: String], file: String?) throws(Refusal) {
+    let known = Group.all.map(\.variable)
+    for name in environment.keys.sorted() where name.hasPrefix(Group.prefix) && !known.contains(name) {
+      throw Refusal(.usage, "unknown setting \(name)", hint: NearestName.hint(for: name, among: known))
+    }
+    self.init(flags: flags, environment: environment)
+    if let file { values.merge(try SettingValues.values(inFile: file)) { given, _ in given } }
+  }
+
+  subscript(_ name: String) -> SettingValue? {
+    assert(Group.all.contains { $0.name == name }, "no setting \(name)")
+    return values[name]
+  }
+
+  /// Names the source and the value in a refusal.
+  func refusal(_ name: String, _ words: String) -> Refusal {
+    Refusal(
+      .usage, "\(self[name]?.place ?? "--\(name)"): \"\(self[name]?.text ?? "")\" is not \(words)",
+      hint: Group.hint(of: name))
+  }
+
+  /// Returns the secret: from its variable, or from the file that its other setting names.
+  func secret(_ name: String) throws(Refusal) -> Secret? {
+    let value = self[name]
+    guard let file = self["\(name)-file"] else { return value.map { Secret($0.text) } }
+    if let value {
+      throw Refusal(.usage, "\(value.place) and \(file.place) cannot be combined", hint: "drop one of them")
+    }
+    guard var content = FileManager.default.contents(atPath: file.text) else {
+      throw Refusal(
+        .usage, "\(file.place): cannot read \(file.text)", hint: Group.hint(of: "\(name)-file"))
+    }
+    while content.last == 10 || content.last == 13 { content.removeLast() }
+    return Secret(bytes: content)
+  }
+}
+
+extension SettingValues {
+  /// A member of a file in JSON.
+  private struct Member: Decodable {
+    let value: Any
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      let types: [any Decodable.Type] = [Bool.self, Int.self, String.self, [String].self]
+      let found = types.lazy.compactMap { try? container.decode($0) as Any }.first ?? ()
+      value = container.decodeNil() ? NSNull() as Any : found
+    }
+  }
+
+  /// Returns the members of a mapping, as texts and lists of texts.
+  private static func mapping(yaml: String) -> [String: Any]? {
+    guard let mapping = (try? Yams.compose(yaml: yaml))?.mapping else { return nil }
+    var members: [String: Any] = [:]
+    for (key, value) in mapping {
+      let name = key.string ?? ""
+      if let text = value.scalar?.string {
+        members[name] = text
+      } else if let list = value.sequence {
+        members[name] = list.compactMap(\.string)
+      } else {
+        members[name] = ()
+      }
+    }
+    return members
+  }
+
+  private static func values(inFile path: String) throws(Refusal) -> [String: SettingValue] {
+    guard let content = FileManager.default.contents(atPath: path) else {
+      throw Refusal(.usage, "--config: cannot read \(path)", hint: "name a readable file in JSON or YAML")
+    }
+    let isYAML = path.hasSuffix(".yaml") || path.hasSuffix(".yml")
+    let members =
+      isYAML
+      ? mapping(yaml: String(decoding: content, as: UTF8.self))
+      : (try? JSONDecoder().decode([String: Member].self, from: content))?.mapValues(\.value)
+    guard let members else {
+      throw isYAML
+        ? Refusal(.usage, "--config: \(path) is not a mapping in YAML", hint: "write it as data: /var/lib/handstamp")
+        : Refusal(
+          .usage, "--config: \(path) is not a JSON object", hint: #"write it as {"data": "/var/lib/handstamp"}"#)
+    }
+    let known = Group.all.filter { !$0.isSecret }
+    for name in members.keys.sorted() where !known.contains(where: { $0.name == name }) {
+      if Group.all.contains(where: { $0.name == name }) {
+        throw Refusal(.usage, "\(path): \(name) is a secret", hint: "use \(name)-file instead")
+      }
+      throw Refusal(
+        .usage, "\(path): unknown setting \(name)", hint: NearestName.hint(for: name, among: known.map(\.name)))
+    }
+    var values: [String: SettingValue] = [:]
+    for setting in known {
+      guard let member = members[setting.name], !(member is NSNull) else { continue }
+      guard let text = setting.shape.text(member) else {
+        throw Refusal(.usage, "\(path), \(setting.name) must be \(setting.shape.words)", hint: setting.hint)
+      }
+      values[setting.name] = SettingValue(text: text, place: "\(path), \(setting.name)")
+    }
+    return values
+  }
+}
+
+extension SettingShape {
+  private static let words = [
+    "true": "yes", "yes": "yes", "on": "yes", "1": "yes", "false": "no", "no": "no", "off": "no", "0": "no",
+  ]
+
+  /// Returns the value of a variable, or a member of a file, as it would be written in a flag; `nil` if it has another type.
+  fileprivate func text(_ member: Any) -> String? {
+    switch (self, member) {
+    case (.yesOrNo, is Bool), (.yesOrNo, is Int), (.yesOrNo, is String):
+      SettingShape.words["\(member)".lowercased()] ?? "\(member)"
+    case (_, let text as String): text
+    case (.number, let number as Int): "\(number)"
+    case (.list, let texts as [String]): texts.joined(separator: ",")
+    default: nil
+    }
+  }
+
+  fileprivate var words: String {
+    switch self {
+    case .text, .secret: "a string"
+    case .duration: "a string such as 10m"
+    case .number: "a number"
+    case .yesOrNo: "yes or no"
+    case .list: "a list of strings"
+    }
+  }
+}
+#endif
