@@ -58,51 +58,16 @@ public struct OAuthBackend: Backend {
     return abilities
   }
 
-  @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
-    do throws(RefreshProblem) {
-      let (answer, metadata) = try await refreshed(request)
-      // For a session that was taken over without a handle.
-      let handle = handle(of: answer, else: request.token.secret, metadata)
-      var response = TokenResponse(
-        tokens: answer.tokens, session: answer.session_id, revocation: handle,
-        acceptsRotationKey: answer.handstamp_rotation_key ?? false,
-        scopes: answer.scope?.split(separator: " ").map(String.init))
-      response.subject = try subject(of: answer, metadata)
-      return .granted(response)
-    } catch {
-      return error.result
-    }
-  }
-
-  @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
-    let response: TransportResponse
-    do throws(PostFailure) {
-      // A server without such an endpoint now had one when the handle was stored.
-      guard
-        let endpoint = try await prepared({ () async throws(SessionError) in try await metadata() }).revocationEndpoint
-      else { throw PostFailure(failure: .preparation(.unsupported("revocation"))) }
-      response = try await send([("token", handle.secret)], to: endpoint, timeout: .seconds(20))
-    } catch {
-      return .noDecision(error.failure)
-    }
-    return RevocationResult(response, error: response.decoded(TokenRefusal.self)?.error)
-  }
-
-  // MARK: The token endpoint
-
   /// Sends one refresh (RFC 6749 section 6). It is sent once, and the response is awaited until the task is cancelled.
-  private func refreshed(
-    _ request: RefreshRequest
-  ) async throws(RefreshProblem) -> (TokenAnswer, ServerMetadata) {
-    let token = request.token
-    var fields = [("grant_type", Secret("refresh_token")), ("refresh_token", token.secret)]
+  @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
+    var fields = [("grant_type", Secret("refresh_token")), ("refresh_token", request.token.secret)]
     if let target = request.target {
       if !target.scopes.isEmpty { fields.append(("scope", Secret(target.scopes.joined(separator: " ")))) }
       if let resource = target.resource { fields.append(("resource", Secret(resource))) }
     }
     let response: TransportResponse
     let metadata: ServerMetadata
-    do throws(PostFailure) {
+    do throws(RequestFailure) {
       metadata = try await prepared { () async throws(SessionError) in try await self.metadata() }
       let sendsKey =
         switch request.keyUse {
@@ -113,32 +78,59 @@ public struct OAuthBackend: Backend {
       if sendsKey { fields.append(("rotation_key", request.key.wireText)) }
       response = try await send(fields, to: metadata.tokenEndpoint, timeout: request.patience)
     } catch {
-      throw RefreshProblem(result: .noDecision(error.failure, retryAfter: error.retryAfter))
+      // The wait that was asked of a step before the request.
+      guard case .preparation(.requestFailed(_, let wait)) = error else { return .noDecision(error) }
+      return .noDecision(error, retryAfter: wait)
     }
     switch EndpointWord(response) {
-    case .tokens(let answer):
-      do throws(SessionError) { return (try checked(answer, of: metadata), metadata) } catch {
-        var reason = "not a token response"
-        if case .invalidResponse(let text) = error { reason = text }
-        throw RefreshProblem(unusable: reason, answer.refresh_token, sent: token)
-      }
+    case .tokens(let tokens): return refreshed(tokens, metadata, sent: request.token)
     case .refusal(let refusal):
-      throw RefreshProblem(refusal, response, isOwn: metadata.isHandstamp, at: time.now())
-    case .object, .other: throw RefreshProblem(other: response, sent: token)
+      return RefreshResult(refusal, response, isOwn: metadata.isHandstamp, at: time.now())
+    case .object, .other: return RefreshResult(other: response, sent: request.token)
     }
   }
 
-  /// Whom the answer to a refresh names (OpenID Connect Core 1.0 section 12.2); `nil` if it names no one.
-  ///
-  /// - Throws: for tokens of another issuer or client: nothing of that response is used, because its refresh token may belong to another
-  ///   person.
-  private func subject(of answer: TokenAnswer, _ metadata: ServerMetadata) throws(RefreshProblem) -> AccountID? {
-    guard let token = answer.id_token else { return nil }
-    do throws(SessionError) {
-      return try IdentityToken(refreshed: token, issuer: metadata.issuer, client: client.id)?.profile.id
+  @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
+    let response: TransportResponse
+    do throws(RequestFailure) {
+      // A server without such an endpoint now had one when the handle was stored.
+      guard
+        let endpoint = try await prepared({ () async throws(SessionError) in try await metadata() }).revocationEndpoint
+      else { throw .preparation(.unsupported("revocation")) }
+      response = try await send([("token", handle.secret)], to: endpoint, timeout: .seconds(20))
     } catch {
-      throw RefreshProblem(result: .noDecision(.unusableTokens("\(error)", successor: nil)))
+      return .noDecision(error)
     }
+    return RevocationResult(response, error: response.decoded(TokenRefusal.self)?.error)
+  }
+
+  // MARK: The token endpoint
+
+  /// Returns the tokens of a refresh, if they can be used.
+  private func refreshed(_ found: TokenAnswer, _ metadata: ServerMetadata, sent token: RefreshToken) -> RefreshResult {
+    let answer: TokenAnswer
+    do throws(SessionError) { answer = try checked(found, of: metadata) } catch {
+      var reason = "not a token response"
+      if case .invalidResponse(let text) = error { reason = text }
+      return RefreshResult(unusable: reason, found.refresh_token, sent: token)
+    }
+    var response = TokenResponse(
+      tokens: answer.tokens, session: answer.session_id,
+      // For a session that was taken over without a handle.
+      revocation: handle(of: answer, else: token.secret, metadata),
+      acceptsRotationKey: answer.handstamp_rotation_key ?? false,
+      scopes: answer.scope?.split(separator: " ").map(String.init))
+    if let token = answer.id_token {
+      // The user that the response names (OpenID Connect Core 1.0 section 12.2). With an ID token of another issuer or client
+      // nothing of it is used, because its refresh token may belong to another person.
+      do throws(SessionError) {
+        let identity = try IdentityToken(refreshed: token, issuer: metadata.issuer, client: client.id)
+        response.subject = identity?.profile.id
+      } catch {
+        return .noDecision(.unusableTokens("\(error)", successor: nil))
+      }
+    }
+    return .granted(response)
   }
 
   /// The handle that ends the session of a token response: its own one, or the refresh token (RFC 7009); `nil` if nothing does.
@@ -230,30 +222,23 @@ public struct OAuthBackend: Backend {
 
   /// Sends a form as this client; with a proof if tokens are bound, and again if the server requires its nonce in it.
   func post(_ fields: [(String, Secret)], to endpoint: String) async throws(SessionError) -> TransportResponse {
-    do throws(PostFailure) { return try await send(fields, to: endpoint, timeout: .seconds(20)) } catch {
-      throw SessionError(error.failure, retryAfter: error.retryAfter)
+    do throws(RequestFailure) { return try await send(fields, to: endpoint, timeout: .seconds(20)) } catch {
+      throw SessionError(error)
     }
   }
 
   /// A step before a request is sent.
   private func prepared<Success>(
     _ step: () async throws(SessionError) -> Success
-  ) async throws(PostFailure) -> Success {
+  ) async throws(RequestFailure) -> Success {
     do throws(SessionError) { return try await step() } catch {
-      var retryAfter: Duration?
-      if case .requestFailed(_, let wait) = error { retryAfter = wait }
-      throw PostFailure(failure: .preparation(error), retryAfter: retryAfter)
+      throw .preparation(error)
     }
-  }
-
-  private struct PostFailure: Error {
-    var failure: RequestFailure
-    var retryAfter: Duration?
   }
 
   private func send(
     _ fields: [(String, Secret)], to endpoint: String, timeout: Duration
-  ) async throws(PostFailure) -> TransportResponse {
+  ) async throws(RequestFailure) -> TransportResponse {
     var headers = [
       HeaderField("Accept", "application/json"), .uncompressed,
       HeaderField("Content-Type", "application/x-www-form-urlencoded"),
@@ -283,17 +268,17 @@ public struct OAuthBackend: Backend {
         maximumResponseSize: 32 << 20,
         mayReuseConnection: false)
       if SendingTime.isOver() {
-        throw PostFailure(failure: .network(.notConnected("the program was suspended before the request was sent")))
+        throw .network(.notConnected("the program was suspended before the request was sent"))
       }
       let response: TransportResponse
       do throws(TransportError) { response = try await transport.send(request) } catch {
-        throw PostFailure(failure: .network(error))
+        throw .network(error)
       }
       prover?.learn(from: response.headers, of: endpoint)
       if !isLast, prover != nil, DPoPProver.wantsNonce(response) { continue }
       return response
     }
-    throw PostFailure(failure: .network(.timedOut))
+    throw .network(.timedOut)
   }
 }
 

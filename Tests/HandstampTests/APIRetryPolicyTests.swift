@@ -243,7 +243,7 @@ private final class Script: Sendable {
         Issue.record("another caller leads")
         return
       }
-      memory.leave(name, generation: 0, .failed(.noAnswer(.timedOut), until: .seconds(number)))
+      memory.leave(name, generation: 0, .failed(.failure(.network(.timedOut)), until: .seconds(number)))
     }
     #expect(memory.count == FailureMemory.limit)
   }

@@ -1,22 +1,24 @@
+import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// Attaches the credential, and inspects responses for changes to the session.
 extension APIClient {
   /// Returns the request with `credential` attached by the backend. Ends the session if that has expired.
   func authorized(
     _ request: TransportRequest, by credential: Credential, in generation: UInt64
-  ) async throws(AttemptFailure) -> TransportRequest {
+  ) async throws(APIError) -> TransportRequest {
     if let ready = controller.abilities.authorize(request, with: credential, at: controller.clock.now().wall) {
       return ready
     }
     await end(.expired, in: generation)
-    throw .final(.session(.signedOut(.expired)))
+    throw .session(.signedOut(.expired))
   }
 
   /// Stores a credential that the server has replaced, and ends the session if the response says so.
   func inspect(
     _ response: TransportResponse, to request: TransportRequest, sent credential: Credential, in generation: UInt64
-  ) async throws(AttemptFailure) {
+  ) async throws(APIError) {
     let now = controller.clock.now().wall
     guard case .signedIn(let facts) = controller.state, controller.requests.generation == generation else { return }
     var credential = credential
@@ -26,7 +28,7 @@ extension APIClient {
       case .unchanged: return
       case .ended(let reason):
         await end(reason, in: generation)
-        throw .final(.session(.sessionEnded(reason)))
+        throw .session(.sessionEnded(reason))
       case .renewed(let new):
         guard let newer = await controller.renew(facts.session, from: credential, to: new) else { return }
         credential = newer
@@ -34,19 +36,27 @@ extension APIClient {
     }
   }
 
-  private func end(_ reason: EndReason, in generation: UInt64) async {
-    guard case .signedIn(let facts) = controller.state, controller.requests.generation == generation else { return }
-    await controller.endHere(facts.session, reason: reason)
+  /// Ends the session, and throws its reason, if the server that issues its tokens answers a 401 that says so. Such a response
+  /// of any other API is ignored.
+  func endIfToldSo(
+    by response: TransportResponse, to request: TransportRequest, in generation: UInt64
+  ) async throws(APIError) {
+    guard let authority = controller.abilities.sessionEndingOrigin.flatMap(Origin.init),
+      Origin(request.url) == authority,
+      let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body)), problem.code == "session_ended"
+    else { return }
+    let reason = problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
+    if await end(reason, in: generation) { throw .session(.sessionEnded(reason)) }
   }
-}
 
-extension SessionController {
-  /// Replaces `old` with `new`. Returns the credential in use instead if that was no longer `old`.
-  func renew(_ session: SessionID, from old: Credential, to new: Credential) async -> Credential? {
-    let waiter = nextWaiter()
-    guard case .success(.renewedElsewhere) = await command(waiter, .renewed(waiter, session, from: old, to: new)) else {
-      return nil
+  /// Ends the session that the request was sent for; `false` if that is no longer in use.
+  @discardableResult
+  private func end(_ reason: EndReason, in generation: UInt64) async -> Bool {
+    // The generation is read after the state, which might be that of a later session.
+    guard case .signedIn(let facts) = controller.state, controller.requests.generation == generation else {
+      return false
     }
-    return machine.access?.credential
+    await controller.endHere(facts.session, reason: reason)
+    return true
   }
 }

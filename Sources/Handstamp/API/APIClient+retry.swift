@@ -17,41 +17,37 @@ extension APIClient {
   }
 
   /// The result of an attempt.
-  private enum Step {
-    case answer(TransportResponse)
-    /// A transient failure; the wait until the next attempt, and whether the server requested it.
-    case failed(FailureMemory.Failure, wait: Duration, isServers: Bool)
+  private struct Attempt {
+    let result: Result<TransportResponse, APIError>
+    /// The wait until the next attempt, and the uptime until which the result is remembered. `nil` unless it is a transient
+    /// failure, as an error or a response.
+    var retry: (wait: Duration, until: Duration)?
   }
 
   func respond(
     to request: TransportRequest, requiresAuth: Bool, retryPolicy policy: APIRetryPolicy?, in generation: UInt64
   ) async throws(APIError) -> TransportResponse {
-    if requiresAuth, Origin(request.url) == nil || Origin(request.url) != Origin(baseURL.absoluteString) {
-      throw .invalidRequest("the URL is not of the account's own origin")
+    if requiresAuth {
+      guard let origin = Origin(request.url), origin == Origin(baseURL.absoluteString) else {
+        throw .invalidRequest("the URL is not of the account's own origin")
+      }
     }
     let policy = request.mayRepeat ? policy ?? request.retryPolicy(default: options.retryPolicy) : .once
     var call = Call(request: request, requiresAuth: requiresAuth, policy: policy, generation: generation)
-    guard policy.failureCacheLifetime > .zero else {
-      switch try await ask(&call, alone: false) {
-      case .answer(let response): return response
-      case .failed(let failure, _, _): return try failure.answer()
-      }
-    }
+    guard policy.failureCacheLifetime > .zero else { return try await ask(&call, alone: false).result.get() }
     let fingerprint = memory.fingerprint(of: request)
     while true {
       switch await memory.enter(fingerprint, generation: generation, now: controller.clock.uptime()) {
-      case .failed(let failure): return try failure.answer()
+      case .failed(let result): return try result.get()
       case .lead: return try await lead(&call, fingerprint)
       case .follow:
-        switch try await ask(&call, alone: true) {
-        case .answer(let response): return response
-        case .failed(let failure, let wait, let isServers):
-          guard call.continues(after: wait) else {
-            memory.note(failure, of: fingerprint, generation: generation, until: until(wait, isServers, policy))
-            return try failure.answer()
-          }
-          try await pause(wait, call)
+        let attempt = try await ask(&call, alone: true)
+        guard let retry = attempt.retry else { return try attempt.result.get() }
+        guard call.continues(after: retry.wait) else {
+          memory.note(attempt.result, of: fingerprint, generation: generation, until: retry.until)
+          return try attempt.result.get()
         }
+        try await pause(retry.wait, call)
       }
     }
   }
@@ -63,14 +59,13 @@ extension APIClient {
     var outcome = FailureMemory.Outcome.deserted
     defer { memory.leave(fingerprint, generation: call.generation, outcome) }
     do throws(APIError) {
-      switch try await ask(&call, alone: false) {
-      case .answer(let response):
+      let attempt = try await ask(&call, alone: false)
+      if let retry = attempt.retry {
+        outcome = .failed(attempt.result, until: retry.until)
+      } else {
         outcome = .answered
-        return response
-      case .failed(let failure, let wait, let isServers):
-        outcome = .failed(failure, until: until(wait, isServers, call.policy))
-        return try failure.answer()
       }
+      return try attempt.result.get()
     } catch {
       // A cancelled call decides nothing; any other error of this caller says nothing about the API.
       if case .deserted = outcome, error != .network(.cancelled) { outcome = .answered }
@@ -79,60 +74,42 @@ extension APIClient {
   }
 
   /// Makes one attempt and, unless it is `alone`, the remaining ones.
-  private func ask(_ call: inout Call, alone: Bool) async throws(APIError) -> Step {
+  private func ask(_ call: inout Call, alone: Bool) async throws(APIError) -> Attempt {
     while true {
       call.attempts += 1
-      let step = try await step(call)
-      guard case .failed(_, let wait, _) = step, !alone, call.continues(after: wait) else { return step }
-      try await pause(wait, call)
+      let attempt = try await step(call)
+      guard let retry = attempt.retry, !alone, call.continues(after: retry.wait) else { return attempt }
+      try await pause(retry.wait, call)
     }
   }
 
-  private func step(_ call: Call) async throws(APIError) -> Step {
-    let failure: FailureMemory.Failure
+  /// Makes one attempt, and throws a failure that is not transient.
+  private func step(_ call: Call) async throws(APIError) -> Attempt {
+    let result: Result<TransportResponse, APIError>
     var retryAfter: Duration?
-    do throws(AttemptFailure) {
+    do throws(APIError) {
       let response = try await attempt(call.request, requiresAuth: call.requiresAuth, in: call.generation)
-      guard response.failsInPassing else { return .answer(response) }
       // A request that is sent once returns the response as it is.
-      if call.policy == .once { return .answer(response) }
-      failure = FailureMemory.Failure(response)
+      guard response.failsInPassing, call.policy != .once else { return Attempt(result: .success(response)) }
+      result = .success(response.remembered)
       retryAfter = response.retryDelay(at: controller.clock.now().wall)
     } catch {
-      guard case .transport(let error) = error, error.isInPassing else { throw error.asAPIError }
-      failure = .noAnswer(error)
+      guard case .network(let cause) = error, cause.isInPassing else { throw error }
+      result = .failure(error)
     }
     let wait = call.policy.wait(
       afterAttempt: call.attempts, entropy: .random(in: .min ... .max), retryAfter: retryAfter)
-    return .failed(failure, wait: wait, isServers: retryAfter != nil)
-  }
-
-  private func until(_ wait: Duration, _ isServers: Bool, _ policy: APIRetryPolicy) -> Duration {
-    controller.clock.uptime() + policy.memory(of: wait, isServers: isServers)
+    let memory = call.policy.memory(of: wait, isServers: retryAfter != nil)
+    return Attempt(result: result, retry: (wait, controller.clock.uptime() + memory))
   }
 
   /// Waits; a sign-out ends the wait of a request that carries the session's token.
   private func pause(_ wait: Duration, _ call: Call) async throws(APIError) {
-    let clock = controller.clock
-    do throws(RequestFence.FenceFailure) {
-      let generation = call.requiresAuth ? call.generation : controller.requests.generation
-      try await controller.requests.run(in: generation) { () async throws(TransportError) in
-        do { try await clock.sleep(for: wait) } catch { throw .cancelled }
-      }
-    } catch {
-      switch error {
-      case .transport(let error): throw .network(error)
-      case .signedOut: if call.requiresAuth { throw signedOut }
-      }
+    let generation = call.requiresAuth ? call.generation : controller.requests.generation
+    let done: Void? = try await controller.requests.run(in: generation) {
+      [clock = controller.clock] () async throws(APIError) -> Void in
+      do { try await clock.sleep(for: wait) } catch { throw .network(.cancelled) }
     }
-  }
-}
-
-extension FailureMemory.Failure {
-  func answer() throws(APIError) -> TransportResponse {
-    switch self {
-    case .noAnswer(let error): throw .network(error)
-    case .status(let response): return response
-    }
+    if done == nil, call.requiresAuth { throw .session(controller.fenceError) }
   }
 }

@@ -59,7 +59,7 @@ public struct APIClient: Sendable {
   public func get<Response: Decodable & Sendable>(
     _ path: String, query: [URLQueryItem] = [], as type: Response.Type = Response.self
   ) async throws(APIError) -> Response {
-    try await send(Call<Response>(method: "GET", path: path, query: query, body: nil))
+    try await decoded(respond(to: request("GET", path, query: query)))
   }
 
   /// Sends a JSON body and decodes the response; use ``EmptyResponse`` to ignore it.
@@ -70,14 +70,7 @@ public struct APIClient: Sendable {
   ) async throws(APIError) -> Response {
     let data: Data
     do { data = try options.encoder.encode(body) } catch { throw .invalidRequest(describe(error)) }
-    return try await send(Call<Response>(method: method, path: path, body: data))
-  }
-
-  private struct Call<Response: Decodable & Sendable>: Endpoint {
-    var method: String
-    var path: String
-    var query: [URLQueryItem] = []
-    var body: Data?
+    return try await decoded(respond(to: request(method, path, body: data)))
   }
 
   /// Sends `endpoint` and decodes the response.
@@ -87,16 +80,9 @@ public struct APIClient: Sendable {
   ///
   /// - Throws: ``APIError``; ``APIError/status(_:_:)`` for a status other than 2xx.
   public func send<E: Endpoint>(_ endpoint: E) async throws(APIError) -> E.Response {
-    let request = try request(for: endpoint)
-    let response = try await respond(
-      to: request, requiresAuth: endpoint.requiresAuth, retryPolicy: endpoint.retryPolicy)
-    guard (200..<300).contains(response.status) else {
-      throw .status(response.status, try? JSONDecoder().decode(Problem.self, from: Data(response.body)))
-    }
-    if let empty = EmptyResponse() as? E.Response { return empty }
-    do { return try options.decoder.decode(E.Response.self, from: Data(response.body)) } catch {
-      throw .unreadable(describe(error))
-    }
+    try await decoded(
+      respond(
+        to: request(for: endpoint), requiresAuth: endpoint.requiresAuth, retryPolicy: endpoint.retryPolicy))
   }
 
   /// Sends a request unchanged, with the credential if `requiresAuth`, and returns the response, whatever its status.
@@ -113,20 +99,37 @@ public struct APIClient: Sendable {
   }
 
   func request(for endpoint: some Endpoint) throws(APIError) -> TransportRequest {
-    let url = try address(of: endpoint.path, query: endpoint.query)
+    let body: Data?
+    do { body = try endpoint.body } catch { throw .invalidRequest(describe(error)) }
+    var request = try request(
+      endpoint.method, endpoint.path, query: endpoint.query, headers: endpoint.headers, body: body)
+    if let key = endpoint.idempotencyKey { request.headers.append(HeaderField("Idempotency-Key", key)) }
+    return request
+  }
+
+  private func request(
+    _ method: String, _ path: String, query: [URLQueryItem] = [], headers own: [HeaderField] = [], body: Data? = nil
+  ) throws(APIError) -> TransportRequest {
+    let url = try address(of: path, query: query)
     var headers = [HeaderField("Accept", "application/json")]
-    for field in options.headers + endpoint.headers {
+    for field in options.headers + own {
       headers.removeAll { $0.name.lowercased() == field.name.lowercased() }
       headers.append(field)
     }
-    let body: Data?
-    do { body = try endpoint.body } catch { throw .invalidRequest(describe(error)) }
     if body != nil, headers.first(named: "Content-Type") == nil {
       headers.append(HeaderField("Content-Type", "application/json"))
     }
-    if let key = endpoint.idempotencyKey { headers.append(HeaderField("Idempotency-Key", key)) }
-    return TransportRequest(
-      method: endpoint.method, url: url, headers: headers, body: body.map { Array($0) } ?? [])
+    return TransportRequest(method: method, url: url, headers: headers, body: body.map { Array($0) } ?? [])
+  }
+
+  private func decoded<Response: Decodable>(_ response: TransportResponse) throws(APIError) -> Response {
+    guard (200..<300).contains(response.status) else {
+      throw .status(response.status, try? JSONDecoder().decode(Problem.self, from: Data(response.body)))
+    }
+    if let empty = EmptyResponse() as? Response { return empty }
+    do { return try options.decoder.decode(Response.self, from: Data(response.body)) } catch {
+      throw .unreadable(describe(error))
+    }
   }
 
   /// Returns the URL of `path` below the base URL.

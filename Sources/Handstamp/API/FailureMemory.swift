@@ -12,11 +12,8 @@ final class FailureMemory: Sendable {
     fileprivate let digest: [UInt8]
   }
 
-  /// A failure, as the next caller gets it.
-  enum Failure: Sendable, Hashable {
-    case noAnswer(TransportError)
-    case status(TransportResponse)
-  }
+  /// A failure, an error or a response, as the next caller gets it.
+  typealias Failure = Result<TransportResponse, APIError>
 
   /// The caller's next step.
   enum Turn: Sendable, Hashable {
@@ -152,13 +149,12 @@ extension FailureMemory.Content {
   }
 }
 
-extension FailureMemory.Failure {
-  /// Without content that may be long or private.
-  init(_ response: TransportResponse) {
+extension TransportResponse {
+  /// The response without content that may be long or private.
+  var remembered: TransportResponse {
     let kept = ["content-type", "retry-after"]
-    self = .status(
-      TransportResponse(
-        status: response.status, headers: response.headers.filter { kept.contains($0.name.lowercased()) },
-        body: response.body.count <= FailureMemory.bodyLimit ? response.body : []))
+    return TransportResponse(
+      status: status, headers: headers.filter { kept.contains($0.name.lowercased()) },
+      body: body.count <= FailureMemory.bodyLimit ? body : [])
   }
 }

@@ -2,13 +2,14 @@ import HandstampCore
 import HandstampSupport
 
 extension SessionController {
-  /// Returns a credential only after the user has confirmed their presence.
+  /// Returns a credential; with a ``PresenceLock``, only after the user has confirmed their presence.
   ///
   /// It is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
   /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
   nonisolated func guarded<Value: Sendable>(
-    by lock: PresenceLock, _ fetch: () async throws(SessionError) -> Value
+    _ fetch: () async throws(SessionError) -> Value
   ) async throws(SessionError) -> Value {
+    guard let lock = presence else { return try await fetch() }
     var pass = lock.pass
     while true {
       do throws(SessionError) {

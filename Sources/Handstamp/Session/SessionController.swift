@@ -156,8 +156,7 @@ public actor SessionController {
   ///   If a step before the refresh failed, such as fetching the server's metadata, its error. `unsupported` for a session that
   ///   uses cookies: ``credential(minimumValidity:)`` returns those.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
-    guard let presence else { return try await unguarded(validity).asToken() }
-    return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity).asToken() }
+    try await guarded { () async throws(SessionError) in try await unguarded(validity).asToken() }
   }
 
   /// Returns what authorizes requests: an access token, as ``token(minimumValidity:)`` does, or the account's cookies.
@@ -166,8 +165,7 @@ public actor SessionController {
   public nonisolated func credential(
     minimumValidity validity: Duration = .zero
   ) async throws(SessionError) -> Credential {
-    guard let presence else { return try await unguarded(validity) }
-    return try await guarded(by: presence) { () async throws(SessionError) in try await unguarded(validity) }
+    try await guarded { () async throws(SessionError) in try await unguarded(validity) }
   }
 
   /// Refreshes the access token if it is valid for less than `validity`, and returns when the refresh has ended. It does not
@@ -197,10 +195,7 @@ public actor SessionController {
   ) async throws(SessionError) -> AccessToken {
     guard abilities.supportsTargets else { throw .unsupported("tokens for other scopes or APIs") }
     let need = SessionMachine.Need(validity: validity, target: target)
-    guard let presence else { return try await demand(need).get().credential.asToken() }
-    return try await guarded(by: presence) { () async throws(SessionError) in
-      try await demand(need).get().credential.asToken()
-    }
+    return try await guarded { () async throws(SessionError) in try await demand(need).get().credential.asToken() }
   }
 
   private nonisolated func unguarded(_ validity: Duration) async throws(SessionError) -> Credential {
@@ -220,8 +215,7 @@ public actor SessionController {
 
   nonisolated func credential(replacing refused: Credential) async throws(SessionError) -> Credential {
     let need = SessionMachine.Need(refused: refused)
-    guard let presence else { return try await demand(need).get().credential }
-    return try await guarded(by: presence) { () async throws(SessionError) in try await demand(need).get().credential }
+    return try await guarded { () async throws(SessionError) in try await demand(need).get().credential }
   }
 
   /// The value `Bearer …` with the current access token, which may have expired: ``token(minimumValidity:)`` avoids that.

@@ -149,19 +149,11 @@ actor StreamDriver<Connector: StreamConnector> {
     _ connector: Connector, _ controller: SessionController, _ generation: UInt64, _ token: AccessToken,
     after id: String?
   ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
-    typealias Answer = Result<AsyncThrowingStream<StreamSignal<Connector.Message>, any Error>, StreamRefusal>
-    let answer: Answer
-    do throws(RequestFence.FenceFailure) {
-      answer = try await controller.requests.run(in: generation) { () async throws(TransportError) -> Answer in
-        do throws(StreamRefusal) { return .success(try await connector.connect(with: token, after: id)) } catch {
-          return .failure(error)
-        }
-      }
-    } catch {
-      if case .signedOut(let reason) = controller.state { throw StreamRefusal(SessionError.signedOut(reason)) }
-      throw StreamRefusal(SessionError.signedOut(.replaced))
+    let signals = try await controller.requests.run(in: generation) { () async throws(StreamRefusal) in
+      try await connector.connect(with: token, after: id)
     }
-    return try answer.get()
+    guard let signals else { throw StreamRefusal(controller.fenceError) }
+    return signals
   }
 }
 

@@ -20,15 +20,6 @@ package struct CleanupQueue: Sendable, Hashable {
     var names: [String] { running.union(failed).sorted() }
   }
 
-  /// What follows from the answer of a step.
-  enum Answer: Sendable, Hashable {
-    case ignored
-    /// To be recorded in the tombstone.
-    case succeeded
-    /// Another attempt follows after this time; `nil` after the last one, which waits for the network or the next launch.
-    case failed(retryAfter: Duration?)
-  }
-
   init(_ steps: [Cleanup]) { self.steps = steps }
 
   /// Whether a step is running.
@@ -50,8 +41,8 @@ package struct CleanupQueue: Sendable, Hashable {
   }
 
   /// Starts every pending step that has not been tried yet; with `again`, also those that failed.
-  mutating func start(again: Bool) -> [(ended: EndedSession, step: String)] {
-    var started: [(EndedSession, String)] = []
+  mutating func start(again: Bool) -> [SessionMachine.Effect] {
+    var effects: [SessionMachine.Effect] = []
     for session in pending.keys.sorted() {
       guard var entry = pending[session], again || entry.attempts == 0 else { continue }
       let names = steps.map(\.name).filter(entry.failed.contains)
@@ -60,26 +51,26 @@ package struct CleanupQueue: Sendable, Hashable {
       entry.failed = []
       entry.running.formUnion(names)
       pending[session] = entry
-      started += names.map { (entry.ended, $0) }
+      effects += names.map { .clean(entry.ended, step: $0) }
     }
-    return started
+    return effects
   }
 
-  mutating func answered(
-    _ session: SessionID, _ name: String, succeeded: Bool, entropy: UInt64, by policy: RetryPolicy
-  ) -> Answer {
-    guard var entry = pending[session], entry.running.remove(name) != nil else { return .ignored }
-    guard succeeded else {
-      entry.failed.insert(name)
-      pending[session] = entry
-      guard entry.attempts < policy.attempts else { return .failed(retryAfter: nil) }
-      let delay = policy.delay(afterAttempt: entry.attempts, entropy: entropy, retryAfter: nil)
-      return .failed(retryAfter: max(.seconds(1), delay))
-    }
+  /// A step ended; `false` unless it was running.
+  mutating func finish(_ session: SessionID, _ name: String, succeeded: Bool) -> Bool {
+    guard var entry = pending[session], entry.running.remove(name) != nil else { return false }
+    if !succeeded { entry.failed.insert(name) }
     pending[session] = entry.names.isEmpty ? nil : entry
+    guard succeeded else { return true }
     done[session, default: []].insert(name)
     if done.count > 32 { done = done.filter { pending[$0.key] != nil || $0.key == session } }
-    return .succeeded
+    return true
+  }
+
+  /// The delay of the next attempt; `nil` after the last one, which waits for the network or the next launch.
+  func delay(of session: SessionID, entropy: UInt64, by policy: RetryPolicy) -> Duration? {
+    guard let attempts = pending[session]?.attempts, attempts < policy.attempts else { return nil }
+    return max(.seconds(1), policy.delay(afterAttempt: attempts, entropy: entropy, retryAfter: nil))
   }
 
   /// The account's user is back: their data stays.

@@ -29,22 +29,7 @@ package struct RevocationQueue: Sendable, Hashable {
     var isTold = false
   }
 
-  /// What follows from a change, in this order.
-  enum Step: Sendable, Hashable {
-    case revoke(SessionID, RevocationHandle)
-    /// Looks again after this time.
-    case wait(Duration)
-    /// The server has the session's end.
-    case recordConfirmation(SessionID, RevocationHandle?)
-    case recordDelay(SessionID, RevocationHandle, DeliveryDelay)
-    /// The tombstone gets a newer handle.
-    case recordHandle(SessionID, RevocationHandle, insteadOf: RevocationHandle)
-    /// The server refused for good, with this code.
-    case refused(SessionID, String)
-    case ignored
-  }
-
-  // MARK: What is pending
+  // MARK: Pending revocations
 
   /// A session ended.
   mutating func add(_ session: SessionID, _ handle: RevocationHandle) { pending[session] = handle }
@@ -83,44 +68,55 @@ package struct RevocationQueue: Sendable, Hashable {
   mutating func resetFailures() { failures = 0 }
 
   /// Sends every pending revocation that is due.
-  mutating func send(at now: Moment) -> [Step] {
-    var steps: [Step] = []
+  mutating func send(at now: Moment) -> [SessionMachine.Effect] {
+    var effects: [SessionMachine.Effect] = []
     for session in pending.keys.sorted() where !inFlight.contains(session) {
       guard let handle = pending[session], delays[session]?.rest(at: now) ?? .zero <= .zero else { continue }
       inFlight.insert(session)
-      steps.append(.revoke(session, handle))
+      effects.append(.revoke(session, handle))
     }
-    // All others are being sent now.
-    let rests = pending.keys.filter { !inFlight.contains($0) }.compactMap { delays[$0]?.rest(at: now) }
-    if let first = rests.min() { steps.append(.wait(max(.seconds(1), first))) }
-    return steps
+    return effects
   }
 
-  mutating func answered(
-    _ session: SessionID, _ result: RevocationResult, entropy: UInt64, by policy: RetryPolicy, at now: Moment
-  ) -> [Step] {
-    guard inFlight.remove(session) != nil else { return [.ignored] }
-    if case .noDecision(let failure) = result {
-      if failure.isRefusalWithoutReason, !again.contains(session), let handle = pending[session] {
-        let delay = DeliveryDelay.next(after: delays[session], at: now)
-        delays[session] = delay
-        return [.recordDelay(session, handle, delay)] + send(at: now)
-      }
-      failures += 1
-      let delay = policy.delay(afterAttempt: failures, entropy: entropy, retryAfter: nil)
-      // No caller waits for it: never at once, whatever the policy's base.
-      return [.wait(max(.seconds(1), delay))]
-    }
+  /// The time until the next postponed revocation is due, at least 1 s; `nil` if none is postponed.
+  func rest(at now: Moment) -> Duration? {
+    let rests = pending.keys.filter { !inFlight.contains($0) }.compactMap { delays[$0]?.rest(at: now) }
+    return rests.min().map { max(.seconds(1), $0) }
+  }
+
+  /// A response arrived, or none; `false` unless one was awaited.
+  mutating func arrived(for session: SessionID) -> Bool { inFlight.remove(session) != nil }
+
+  /// The server refused without a reason: the next attempt is delayed, as the returned edit records. `nil` if the revocation is
+  /// to be sent again anyway.
+  mutating func postpone(_ session: SessionID, at now: Moment) -> VaultEdit? {
+    guard !again.contains(session), let handle = pending[session] else { return nil }
+    let delay = DeliveryDelay.next(after: delays[session], at: now)
+    delays[session] = delay
+    return .postpone(session, with: handle, delay)
+  }
+
+  /// There was no decision. Returns the delay of the next attempt.
+  mutating func fail(entropy: UInt64, by policy: RetryPolicy) -> Duration {
+    failures += 1
+    // No caller waits for it: never at once, whatever the policy's base.
+    return max(.seconds(1), policy.delay(afterAttempt: failures, entropy: entropy, retryAfter: nil))
+  }
+
+  /// The server decided, as the returned edit records. `nil` if a newer handle must be sent.
+  mutating func confirm(_ session: SessionID) -> VaultEdit? {
     failures = 0
     if successors[session]?.isTold == true, !again.contains(session) { successors[session] = nil }
-    if again.remove(session) != nil { return send(at: now) }
+    if again.remove(session) != nil { return nil }
     delays[session] = nil
     let handle = pending.removeValue(forKey: session)
     if let handle { confirmed = confirmed.suffix(31) + [Confirmed(session: session, handle: handle)] }
-    return [.recordConfirmation(session, handle)] + (result.refusalCode.map { [.refused(session, $0)] } ?? [])
+    return .delivered(session, with: handle)
   }
 
   // MARK: Successors
+
+  var hasSuccessors: Bool { !successors.isEmpty }
 
   /// The sessions whose newest refresh token is known only here.
   var sessionsWithSuccessors: [SessionID] { Array(successors.keys) }
@@ -130,15 +126,15 @@ package struct RevocationQueue: Sendable, Hashable {
     successors[session] = Successor(sent: sent, successor: successor)
   }
 
-  /// Revokes with late successors, but not before the end of their session is stored.
+  /// Adds revocations with late successors, but not before the end of their session is stored. The returned edits give the
+  /// tombstones the newer handles.
   ///
   /// - Parameters:
   ///   - session: the one in use, which needs none.
   ///   - ending: the one whose end is being stored.
-  mutating func tellOfSuccessors(inUse session: SessionID?, ending: SessionID?, at now: Moment) -> [Step] {
-    guard !successors.isEmpty else { return [] }
+  mutating func addSuccessors(inUse session: SessionID?, ending: SessionID?) -> [VaultEdit] {
     if let session { successors[session] = nil }
-    var steps: [Step] = []
+    var edits: [VaultEdit] = []
     for (session, late) in successors.sorted(by: { $0.key < $1.key }) where !late.isTold && session != ending {
       successors[session]?.isTold = true
       let handle = RevocationHandle(late.successor.secret)
@@ -146,9 +142,9 @@ package struct RevocationQueue: Sendable, Hashable {
       delays[session] = nil
       confirmed.removeAll { $0.session == session }
       if inFlight.contains(session) { again.insert(session) }
-      steps.append(.recordHandle(session, handle, insteadOf: RevocationHandle(late.sent.secret)))
+      edits.append(.tell(session, with: handle, insteadOf: RevocationHandle(late.sent.secret)))
     }
-    return steps + send(at: now)
+    return edits
   }
 
   /// Returns the newest handle of an ended session, if its tombstone contains an older one.

@@ -14,17 +14,16 @@ extension SessionMachine {
   mutating func clean(again: Bool = false) -> [Effect] {
     switch phase {
     case .dormant, .restoring, .live, .unavailable: []
-    case .signedOut, .ending: cleanups.start(again: again).map { .clean($0.ended, step: $0.step) }
+    case .signedOut, .ending: cleanups.start(again: again)
     }
   }
 
   mutating func cleaned(
     _ session: SessionID, _ step: String, succeeded: Bool, entropy: UInt64, at now: Moment
   ) -> [Effect] {
-    switch cleanups.answered(session, step, succeeded: succeeded, entropy: entropy, by: policy.retry) {
-    case .ignored: [.ignored]
-    case .succeeded: [edit(.cleaned(session, steps: [step]), for: .cleaned)] + proceed(at: now)
-    case .failed(let delay): (delay.map { [startTimer(.clean, after: $0)] } ?? []) + proceed(at: now)
-    }
+    guard cleanups.finish(session, step, succeeded: succeeded) else { return [.ignored] }
+    if succeeded { return [edit(.cleaned(session, steps: [step]), for: .cleaned)] + proceed(at: now) }
+    let delay = cleanups.delay(of: session, entropy: entropy, by: policy.retry)
+    return (delay.map { [startTimer(.clean, after: $0)] } ?? []) + proceed(at: now)
   }
 }

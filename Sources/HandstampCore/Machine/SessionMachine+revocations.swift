@@ -1,41 +1,39 @@
-/// Performs what ``RevocationQueue`` decides.
+/// Performs the decisions of ``RevocationQueue``.
 extension SessionMachine {
   /// Whether no revocation is in flight or due.
   package var isDeliveryOver: Bool { revocations.isIdle }
 
   /// Sends every pending revocation that is due.
-  mutating func deliver(at now: Moment) -> [Effect] { perform(revocations.send(at: now), at: now) }
+  mutating func deliver(at now: Moment) -> [Effect] {
+    let sent = revocations.send(at: now)
+    return sent + (revocations.rest(at: now).map { [startTimer(.deliver, after: $0)] } ?? [])
+  }
 
   /// Revokes with refresh tokens that arrived after the end of their session.
   mutating func tellOfSuccessors(at now: Moment) -> [Effect] {
+    guard revocations.hasSuccessors else { return [] }
     var ended: SessionID?
     if case .ending(let ending) = phase { ended = ending.session }
-    return perform(revocations.tellOfSuccessors(inUse: session, ending: ended, at: now), at: now)
+    let edits = revocations.addSuccessors(inUse: session, ending: ended)
+    return edits.map { edit($0, for: .tell) } + deliver(at: now)
   }
 
   mutating func revocationAnswered(
     _ session: SessionID, _ result: RevocationResult, entropy: UInt64, at now: Moment
   ) -> [Effect] {
-    perform(revocations.answered(session, result, entropy: entropy, by: policy.retry, at: now), at: now)
-  }
-
-  private mutating func perform(_ steps: [RevocationQueue.Step], at now: Moment) -> [Effect] {
-    steps.map { step in
-      switch step {
-      case .revoke(let session, let handle): .revoke(session, handle)
-      case .wait(let delay): startTimer(.deliver, after: delay)
-      case .recordConfirmation(let session, let handle): edit(.delivered(session, with: handle), for: .delivered)
-      case .recordDelay(let session, let handle, let delay):
-        edit(.postpone(session, with: handle, delay), for: .postpone)
-      case .recordHandle(let session, let handle, let former):
-        edit(.tell(session, with: handle, insteadOf: former), for: .tell)
-      case .refused(let session, let code):
-        .audit(
-          AuditEntry(
-            action: .end, session: session, account: nil, at: now.wall, outcome: "server_not_told_\(code)"))
-      case .ignored: .ignored
+    guard revocations.arrived(for: session) else { return [.ignored] }
+    if case .noDecision(let failure) = result {
+      if failure.isRefusalWithoutReason, let postponement = revocations.postpone(session, at: now) {
+        return [edit(postponement, for: .postpone)] + deliver(at: now)
       }
+      let delay = revocations.fail(entropy: entropy, by: policy.retry)
+      return [startTimer(.deliver, after: delay)]
     }
+    guard let confirmation = revocations.confirm(session) else { return deliver(at: now) }
+    let recorded = edit(confirmation, for: .delivered)
+    guard let code = result.refusalCode else { return [recorded] }
+    let outcome = "server_not_told_\(code)"
+    return [recorded, .audit(AuditEntry(action: .end, session: session, account: nil, at: now.wall, outcome: outcome))]
   }
 }
 

@@ -85,12 +85,11 @@ extension SessionError {
   }
 
   /// The error of a request without a decision.
-  package init(_ failure: RequestFailure, retryAfter: Duration? = nil) {
+  package init(_ failure: RequestFailure) {
     switch failure {
     case .preparation(let error): self = error
     case .network(.cancelled): self = .cancelled
-    case .network, .server, .configuration, .unusableTokens, .clock:
-      self = .requestFailed(failure, retryAfter: retryAfter)
+    case .network, .server, .configuration, .unusableTokens, .clock: self = .requestFailed(failure)
     }
   }
 

@@ -66,43 +66,37 @@ extension TokenAnswer {
   }
 }
 
-/// Why a refresh brought no tokens: any result but ``RefreshResult/granted(_:)``.
-struct RefreshProblem: Error {
-  var result: RefreshResult
-}
-
-extension RefreshProblem {
+/// The results of a refresh that brought no tokens.
+extension RefreshResult {
   /// Maps a refusal: only `invalid_grant` ends the session, with whatever status, except those that say of the server itself that it
   /// could not answer.
   ///
   /// - Parameter isOwn: whether the server speaks Handstamp's additions, `error_code` and `reason`.
   init(_ refusal: TokenRefusal, _ response: TransportResponse, isOwn: Bool, at now: UnixTime) {
     guard !RequestFailure.isPassing(status: response.status), refusal.error == "invalid_grant" else {
-      self.init(
-        result: .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryDelay()))
+      self = .noDecision(RequestFailure(response, refusal, at: now), retryAfter: response.retryDelay())
       return
     }
     guard isOwn else {
-      self.init(result: .rejected(.rejected))
+      self = .rejected(.rejected)
       return
     }
     if refusal.error_code == "superseded" {
-      self.init(result: .superseded)
+      self = .superseded
     } else {
-      self.init(result: .rejected(refusal.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected))
+      self = .rejected(refusal.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
     }
   }
 
   /// Maps a response that is neither tokens nor a refusal. A new refresh token in it may be the only valid one.
   init(other response: TransportResponse, sent: RefreshToken) {
     guard (200..<300).contains(response.status) else {
-      self.init(result: .noDecision(.server(.init(wordless: response)), retryAfter: response.retryDelay()))
+      self = .noDecision(.server(.init(wordless: response)), retryAfter: response.retryDelay())
       return
     }
     // An HTML page, such as a captive portal's.
     guard let object = response.object else {
-      self.init(
-        result: .noDecision(.server(.init(status: response.status, detail: "not a token response"))))
+      self = .noDecision(.server(.init(status: response.status, detail: "not a token response")))
       return
     }
     self.init(unusable: "not a token response", object["refresh_token"] as? String, sent: sent)
@@ -113,7 +107,7 @@ extension RefreshProblem {
     let successor = text.flatMap { text in
       TokenAnswer.isRefreshToken(text) && text != sent.secret.withExposed { $0 } ? RefreshToken(text) : nil
     }
-    self.init(result: .noDecision(.unusableTokens(reason, successor: successor)))
+    self = .noDecision(.unusableTokens(reason, successor: successor))
   }
 }
 

@@ -1,0 +1,26 @@
+import HandstampCore
+
+/// Changes of the session that the response to a request brings.
+extension SessionController {
+  /// Replaces `old` with `new`. Returns the credential in use instead if that was no longer `old`.
+  func renew(_ session: SessionID, from old: Credential, to new: Credential) async -> Credential? {
+    let waiter = nextWaiter()
+    guard case .success(.renewedElsewhere) = await command(waiter, .renewed(waiter, session, from: old, to: new)) else {
+      return nil
+    }
+    return machine.access?.credential
+  }
+
+  /// Ends a session that the server has ended, and waits until the end is stored and published.
+  nonisolated func endHere(_ session: SessionID, reason: EndReason) async {
+    await sessionDidEnd(session, reason: reason)
+    for await state in states {
+      guard case .signedIn(let now) = state, now.session == session else { break }
+    }
+  }
+
+  /// The error of a request that the fence stopped.
+  nonisolated var fenceError: SessionError {
+    if case .signedOut(let reason) = state { .signedOut(reason) } else { .signedOut(.replaced) }
+  }
+}
