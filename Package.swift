@@ -121,10 +121,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
-    .package(
-      url: "https://github.com/apple/swift-configuration", from: "1.4.0",
-      traits: [.defaults, .trait(name: "YAML", condition: .when(traits: ["Command"]))]),
-    .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
     .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
   ],
   targets: [
@@ -280,8 +276,6 @@ let package = Package(
         "HandstampAsyncHTTP", "HandstampLoopback", "HandstampVerifier", crypto,
       ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Command")
-        + products("Configuration", of: "swift-configuration", with: "Command")
-        + products("SystemPackage", of: "swift-system", with: "Command")
         + products("Yams", of: "Yams", with: "Command")
         + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Command"),
       swiftSettings: strict),

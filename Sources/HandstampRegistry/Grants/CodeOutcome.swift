@@ -2,6 +2,7 @@ import HandstampCore
 
 /// The result of redeeming an authorization code or a device code.
 public enum CodeOutcome: Sendable, Hashable {
+  /// The code is redeemed, and its session has begun.
   ///
   /// - Parameter nonce: that of the authorization request.
   case signedIn(NewSession, nonce: String?)

@@ -253,6 +253,25 @@ import Testing
     }
   }
 
+  /// Other settings are found by name.
+  @Test func `has every setting that the sources name`() throws {
+    let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("../../../Sources/HandstampCommand")
+    let known = Set(ServeSettings.all.map(\.name) + GateSettings.all.map(\.name))
+    let pattern = /(?:values|self)\["([a-z-]+)"\]|hint\(of: "([a-z-]+)"\)|values\.(?:refusal|secret)\("([a-z-]+)"/
+    var named: Set<String> = []
+    for folder in ["Serve", "Gate", "Settings"] {
+      let folder = sources.appendingPathComponent(folder)
+      for file in try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil) {
+        for match in try String(contentsOf: file, encoding: .utf8).matches(of: pattern) {
+          named.insert(String(match.1 ?? match.2 ?? match.3 ?? ""))
+        }
+      }
+    }
+    #expect(named.count > 10)
+    #expect(named.subtracting(known).isEmpty, "\(named.subtracting(known).sorted())")
+  }
+
   @Test func `is the one in the documentation`() throws {
     let text = try String(contentsOf: Self.file, encoding: .utf8)
     let head = "| setting | meaning | default | changes by |\n|---|---|---|---|\n"
