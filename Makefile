@@ -39,7 +39,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 # SwiftPM 6.3 passes a package's traits to the compiler in the order of a set, which changes with every build plan and causes a full
 # rebuild. Tests run with the usual random hashing.
 export SWIFT_DETERMINISTIC_HASHING = 1
-SOURCES := Package.swift Sources Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Tests)
+SOURCES := Package.swift Sources Programs Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Server Examples/*/Tests)
 
 .PHONY: help bench-peers bench-deps instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate guides server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 

@@ -289,7 +289,7 @@ let package = Package(
         "HandstampServer", "HandstampVaults",
       ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
         + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Command"),
-      path: "Tests/HandstampTour", swiftSettings: strict),
+      path: "Programs/HandstampTour", swiftSettings: strict),
     .executableTarget(
       name: "HandstampBench",
       dependencies: [
@@ -301,7 +301,7 @@ let package = Package(
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
         + nio("NIOHTTP1", with: "Programs"),
-      path: "Tests/HandstampBench", swiftSettings: strict),
+      path: "Programs/HandstampBench", swiftSettings: strict),
     // A forum to try Examples/ForumReader on.
     .executableTarget(
       name: "HandstampForumServer",

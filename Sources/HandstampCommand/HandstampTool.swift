@@ -1,7 +1,7 @@
 #if Command
 import ArgumentParser
 
-/// What the program's `main` calls.
+/// Runs the command that the program's arguments name.
 package func runHandstamp() async { await HandstampTool.main() }
 
 /// The `handstamp` program: signs the user in at a terminal and supplies valid access tokens.

@@ -31,6 +31,7 @@ private final class Crowd: Sendable {
   private let sums = Locked(Sums())
   /// Set once the server accepts connections; replaced when it is about to end.
   private let isUp = Locked(OneShot<Void>())
+  private let typing = Turn()
   private let moments: AsyncStream<Void>
   private let moment: AsyncStream<Void>.Continuation
 
@@ -120,21 +121,28 @@ private final class Crowd: Sendable {
     }
   }
 
-  /// Repeats what a person does until the server is there, and not too busy.
+  /// Repeats what a person does until the server is there. Passwords are typed one after another: a server that hashes too many at once
+  /// refuses some.
   private func insist(_ action: () async throws -> Void) async throws {
-    var failures = 0
-    while true {
+    for attempt in 1... {
       try await isUp.withLock { $0 }.value()
-      do { return try await action() } catch {
-        var isBusy = error is WebPerson.Busy
-        if case SessionError.requestFailed(.server, _) = error { isBusy = true }
-        guard !isBusy else {
-          try await SystemClock().sleep(for: .seconds(1))
-          continue
-        }
-        failures += 1
-        guard failures < 10 else { throw error }
+      do { return try await typing.during(action) } catch { if attempt == 10 { throw error } }
+    }
+  }
+
+  /// The turn of one person at a time.
+  private final class Turn: Sendable {
+    private let last = Locked<OneShot<Void>?>(nil)
+
+    func during(_ action: () async throws -> Void) async throws {
+      let own = OneShot<Void>()
+      let former = last.withLock { last in
+        defer { last = own }
+        return last
       }
+      defer { own.set(()) }
+      try await former?.value()
+      try await action()
     }
   }
 

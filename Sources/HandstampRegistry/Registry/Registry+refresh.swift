@@ -71,7 +71,7 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// What carries out a decision.
+  /// The writes that carry out a decision.
   private func writes(
     of outcome: RefreshOutcome, on row: SessionRow, now: UnixTime
   ) -> (changes: [RegistryChange], events: [RegistryEvent]) {

@@ -10,7 +10,7 @@ public struct MailSettings: Sendable, Hashable {
   public var link: String?
   /// Where users see their devices: an address of the operator's app or page. `nil` names the server's own page.
   public var devicesLink: String?
-  /// What accounts with an address are told of. Default: everything.
+  /// The events that accounts with an address are told of. Default: all.
   public var notices = Set(AccountNotice.allCases)
   /// The greatest random delay between a request and the work for its mail, so that other requests, delayed by that work, do not
   /// tell whether the address has an account. Default 2 s.
