@@ -9,13 +9,13 @@ public struct ListenerOptions: Sendable {
   /// terminates TLS. Default `false`: passwords and tokens would cross the network in clear.
   public var allowsCleartext = false
   /// Time from the first byte of a request to the end of its header fields. Default 10 s; then 408.
-  public var headLimit = Duration.seconds(10)
+  public var headLimit = Duration.seconds(10) { didSet { headLimit = max(.milliseconds(1), headLimit) } }
   /// Time that the body of a request may take in any case. Default 30 s; see ``bodyRate``. Then 408.
-  public var bodyLimit = Duration.seconds(30)
+  public var bodyLimit = Duration.seconds(30) { didSet { bodyLimit = max(.milliseconds(1), bodyLimit) } }
   /// Bytes per second at which a body must arrive: ``bodyLimit`` grows by a second for each of these. At least 1. Default 1024.
   public var bodyRate = 1024 { didSet { bodyRate = max(1, bodyRate) } }
   /// How long a client may accept nothing of an answer. Default 30 s; then the connection is closed.
-  public var writeLimit = Duration.seconds(30)
+  public var writeLimit = Duration.seconds(30) { didSet { writeLimit = max(.milliseconds(1), writeLimit) } }
   /// Maximum number of connections, at least 1. `nil` (the default) takes the process's limit of open files, less 96 for the store,
   /// logs and mails, and at most 32768. Beyond it the connection that has been idle for longest is closed; if none is idle, the new
   /// one is.
