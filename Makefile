@@ -41,7 +41,7 @@ export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH ?= 8
 export SWIFT_DETERMINISTIC_HASHING = 1
 SOURCES := Package.swift Sources Programs Tests $(wildcard Examples/*/Package.swift Examples/*/Sources Examples/*/Server Examples/*/Tests)
 
-.PHONY: help bench-peers bench-deps instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate guides server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
+.PHONY: help manual manual-check bench-peers bench-deps instructions schemathesis attack-short openid passkeys pages shots cluster cluster-short capacity deps test-deps build run test plain outside forum forum-tour forum-bench fuzz check check-deep release explore diagram simulate guides server examples lint format bench memory attack clean apple docs api api-breakage pictures dist dist-check install uninstall
 
 help: ## lists the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -131,6 +131,14 @@ schemathesis: test-deps ## sends generated requests to a server, and compares it
 	$(SWIFT) build $(BUILD) --product handstamp
 	@/usr/bin/python3 scripts/schemathesis $(DEBUG)/handstamp $(EXAMPLES)
 
+manual: deps ## prints the manual, docs/handstamp.1, from the help of the commands and a real run
+	@$(SWIFT) build $(BUILD) --product handstamp
+	@python3 scripts/manual $(DEBUG)/handstamp
+
+manual-check: test-deps ## compares it
+	@$(SWIFT) build $(BUILD) --product handstamp
+	@python3 scripts/manual $(DEBUG)/handstamp --check
+
 api: ## counts what `import Handstamp` shows, and compares it with docs/api.txt (UPDATE=1 writes it)
 	@$(SWIFT) build $(BUILD) --target HandstampUI
 	@python3 scripts/api $(DEBUG)/Modules $$($(SWIFT) -print-target-info | python3 -c 'import json, sys; print(json.load(sys.stdin)["target"]["unversionedTriple"])') $(if $(UPDATE),--update)
@@ -154,7 +162,7 @@ install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=
 uninstall: ## removes what `make install` installed, with the same PREFIX and DESTDIR
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" sh scripts/install --uninstall
 
-CHECKS := test-deps lint plain run test schemathesis attack-short instructions openid passkeys pages cluster-short api apple docs forum-tour examples outside
+CHECKS := test-deps lint plain run test schemathesis attack-short instructions openid passkeys pages manual-check cluster-short api apple docs forum-tour examples outside
 check: ## runs the same checks as CI, and shows the time of each step
 	@MAKE="$(MAKE)" sh scripts/check $(CHECKS)
 

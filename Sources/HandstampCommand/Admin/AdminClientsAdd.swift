@@ -10,8 +10,10 @@ extension AdminClients {
   struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "add", abstract: "add a client to the file, and show its secret once",
-      discussion:
-        "the file is created if it is missing; a running server reads it when it is reloaded (kill -HUP)")
+      discussion: """
+        the file is created if it is missing; a running server reads it when it is
+        reloaded (kill -HUP)
+        """)
 
     @Argument(help: "client ID") var id: String
     @OptionGroup var file: FileOptions

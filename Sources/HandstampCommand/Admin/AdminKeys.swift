@@ -10,10 +10,11 @@ struct AdminKeys: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keys", abstract: "list, rotate and retire the server's keys",
     discussion: """
-      signing keys sign access tokens, and their public halves are published; refresh keys authenticate refresh tokens
+      signing keys sign access tokens, and their public halves are published;
+      refresh keys authenticate refresh tokens
 
-      a server that runs does not notice these changes: after each, reload it (kill -HUP) for signing keys, and restart it for
-      refresh keys
+      a server that runs does not notice these changes: after each, reload it
+      (kill -HUP) for signing keys, and restart it for refresh keys
       """,
     subcommands: [List.self, Rotate.self, Retire.self], defaultSubcommand: List.self)
 
@@ -80,10 +81,12 @@ struct AdminKeys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "rotate", abstract: "replace the key that new tokens are made with; no session ends",
       discussion: """
-        signing: the first run adds keys that are only published; run it again after ten minutes, when every verifier knows
-        them, and they sign
-        refresh: adds a key and makes it the current one; several servers on one folder have to restart one after another, and
-        meanwhile answer 503 to some refreshes, which clients repeat
+        signing: the first run adds keys that are only published; run it again after
+        ten minutes, when every verifier knows them, and they sign
+
+        refresh: adds a key and makes it the current one; several servers on one
+        folder have to restart one after another, and meanwhile answer 503 to some
+        refreshes, which clients repeat
 
         the former keys stay accepted until they are retired
         """)
@@ -145,8 +148,9 @@ struct AdminKeys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retire", abstract: "remove a key, so that nothing made with it is accepted",
       discussion: """
-        refused while tokens in use need the key; with --force, clients that present such a token of a refresh key are signed
-        out, and the key is never accepted again: for one that has leaked
+        refused while tokens in use need the key; with --force, clients that present
+        such a token of a refresh key are signed out, and the key is never accepted
+        again: for one that has leaked
         """)
 
     @Argument(help: "ID of the key") var id: String

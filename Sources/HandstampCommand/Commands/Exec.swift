@@ -9,10 +9,13 @@ struct Exec: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "exec", abstract: "run a program with a valid token in its environment",
     discussion: """
-      replaces this process with the program, so that signals and the exit code pass straight through; exits 127 if the
-      program is not found, 126 if it cannot be run
-      the token is only in HANDSTAMP_TOKEN, or in the variable named by --env, and is not renewed there.
-      HANDSTAMP_ACCOUNT is set to the account, so that a nested handstamp uses the same one
+      replaces this process with the program, so that signals and the exit code
+      pass straight through; exits 127 if the program is not found, 126 if it
+      cannot be run
+
+      the token is only in HANDSTAMP_TOKEN, or in the variable named by --env, and
+      is not renewed there; HANDSTAMP_ACCOUNT is set to the account, so that a
+      nested handstamp uses the same one
       """)
 
   @Option(help: "environment variable for the token") var env = EnvironmentToken.name

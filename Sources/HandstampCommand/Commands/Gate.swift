@@ -16,15 +16,20 @@ struct Gate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gate", abstract: "let a proxy ask whether to admit a request",
     discussion: """
-      verifies access tokens for a service in any language: a proxy asks /verify before it passes a request on, and gets 200
-      with Handstamp-Subject, -Session, -Client and -Scope, or the answer for the client; /verify?scope=read asks for a scope
+      verifies access tokens for a service in any language: a proxy asks /verify
+      before it passes a request on, and gets 200 with Handstamp-Subject,
+      -Session, -Client and -Scope, or the answer for the client;
+      /verify?scope=read asks for a scope
 
-      prints its address on stdout once it accepts connections, and logs to stderr; on SIGTERM or SIGINT it stops
+      prints its address on stdout once it accepts connections, and logs to
+      stderr; on SIGTERM or SIGINT it stops
 
-      every setting can be given as a flag or as an environment variable (HANDSTAMP_GATE_PUBLIC_URL for --public-url)
+      every setting can be given as a flag or as an environment variable
+      (HANDSTAMP_GATE_PUBLIC_URL for --public-url)
 
-      it listens on this machine only, and believes what the proxy says of the request: the proxy has to set the header
-      fields named by --headers itself, so that no client can
+      it listens on this machine only, and believes what the proxy says of the
+      request: the proxy has to set the header fields named by --headers itself,
+      so that no client can
       """)
 
   @OptionGroup var flags: SettingFlags<GateSettings>

@@ -2,6 +2,7 @@
 import HandstampSupport
 import HTTPTypes
 import Hummingbird
+import NIOCore
 
 /// Answers requests for which the server has no route. The routes answer their own errors, see ``ErrorMiddleware``.
 struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
@@ -21,9 +22,9 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
       do { return try await next(request, context) } catch let error as HTTPError where error.status == .notFound {
         if let methods = allowed.methods(at: request.uri.path) {
           response = Problem.methodNotAllowed(methods).response
-        } else if request.isFromBrowser, request.uri.path == "/" {
+        } else if request.method == .get, request.uri.path == "/" {
           // Not a route, for routers take paths that are not valid for the root.
-          response = .seeOther(errors.pages.issuer + "/account")
+          response = request.isFromBrowser ? .seeOther(errors.pages.issuer + "/account") : welcome
         } else {
           response = errors.response(
             to: error, of: request, as: request.isFromBrowser ? .page : .problem, logger: context.logger)
@@ -32,6 +33,20 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
     }
     fields.add(to: &response.headers)
     return response
+  }
+
+  /// The front door, for a person with a program such as curl.
+  private var welcome: Response {
+    let issuer = errors.pages.issuer
+    return Response(
+      status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+      body: .init(
+        byteBuffer: ByteBuffer(
+          string: """
+            A Handstamp session server. In a browser: \(issuer)/account
+            For programs: \(issuer)/openapi.json and \(issuer)/.well-known/openid-configuration
+
+            """)))
   }
 }
 

@@ -1,13 +1,13 @@
 #if Command
 /// Which name was meant by one that is unknown.
 enum NearestName {
-  /// Names the nearest one, if it is near; otherwise where all are.
-  static func hint(for name: String, among known: [String]) -> String {
+  /// Names the nearest one, if it is near, and the command `list` that prints all.
+  static func hint(for name: String, among known: [String], in list: String) -> String {
     let ranked = known.map { (name: $0, distance: distance($0, name)) }
     guard let best = ranked.min(by: { $0.distance < $1.distance }), best.distance <= max(2, name.count / 4) else {
-      return "handstamp serve --help lists the settings, and docs/configuration.md says how each is written"
+      return "\(list) lists all"
     }
-    return "did you mean \(best.name)? handstamp serve --help lists all"
+    return "did you mean \(best.name)? \(list) lists all"
   }
 
   /// How many characters have to be added, removed or replaced (Levenshtein).
