@@ -165,7 +165,7 @@ extension SessionController {
   }
 
   static func randomSessionID() -> SessionID {
-    SessionID("local." + Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) }))
+    SessionID("local." + Base64URL.encode(randomBytes(16)))
   }
 }
 

@@ -57,9 +57,7 @@ extension AdminClients {
       let known = try program.map { name throws(Refusal) in try KnownClient.named(name) }
       let isPublic = self.isPublic || known?.isPublic == true
       let scopes = self.scopes + (known?.scopes ?? []).filter { !self.scopes.contains($0) }
-      var random = SystemRandomNumberGenerator()
-      let secret =
-        isPublic ? nil : Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+      let secret = isPublic ? nil : Base64URL.encode(randomBytes(32))
       let entry = try entry(secret: secret, scopes, known)
       // As the server will read it.
       try ClientFile.check(entry, of: path)

@@ -33,13 +33,12 @@ public final class DPoPProver: Sendable {
   public func proof(
     method: String, url: String, token: AccessToken? = nil
   ) throws(SessionError) -> String {
-    var random = SystemRandomNumberGenerator()
     let server = Origin(url).flatMap { origin in known.withLock { $0[origin] } } ?? Server()
     let target = String(url.prefix { $0 != "?" && $0 != "#" })
     var claims = [
       "\"htm\":\(JSONString.quoted(method))", "\"htu\":\(JSONString.quoted(target))",
       "\"iat\":\(now().advanced(by: server.lead).seconds)",
-      "\"jti\":\(JSONString.quoted(Base64URL.encode(CodeProof.bytes(16, from: &random))))",
+      "\"jti\":\(JSONString.quoted(Base64URL.encode(randomBytes(16))))",
     ]
     if let token {
       let hash = token.secret.withExposedBytes { bytes in

@@ -1,5 +1,6 @@
 import Crypto
 public import HandstampCore
+import HandstampSupport
 
 /// The ID of a master key. A token contains the ID of the key that made its MAC.
 public struct KeyID: Identifier {
