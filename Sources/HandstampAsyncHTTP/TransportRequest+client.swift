@@ -1,6 +1,7 @@
 #if AsyncHTTPClient
 import AsyncHTTPClient
 import HandstampCore
+import HandstampSupport
 import NIOCore
 import NIOHTTP1
 
@@ -12,23 +13,16 @@ extension HTTPClientRequest {
   init(_ request: TransportRequest) throws(TransportError) {
     let scheme = request.url.prefix { $0 != ":" }.lowercased()
     guard scheme == "http" || scheme == "https" else { throw .invalidRequest("not a valid URL: \(request)") }
-    guard !request.method.isEmpty, request.method.utf8.allSatisfy(isTokenCharacter) else {
+    // A token (RFC 9110 section 5.6.2).
+    guard !request.method.isEmpty,
+      request.method.utf8.allSatisfy({ $0.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains($0) })
+    else {
       throw .invalidRequest("not a valid method")
     }
     self.init(url: request.url)
     method = HTTPMethod(rawValue: request.method)
     headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
     if !request.body.isEmpty { body = .bytes(ByteBuffer(bytes: request.body)) }
-  }
-}
-
-/// Whether a byte is a token character (RFC 9110 section 5.6.2).
-private func isTokenCharacter(_ byte: UInt8) -> Bool {
-  switch byte {
-  case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-    UInt8(ascii: "0")...UInt8(ascii: "9"):
-    true
-  default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
   }
 }
 

@@ -176,7 +176,7 @@ final class Desk: Sendable {
     guard place == path || place == path + "/" else { return .elsewhere }
     let callback = Callback(target)
     if callback?["state"] == nil, let code = callback?["error"], !code.isEmpty, code.utf8.count <= 60,
-      code.utf8.allSatisfy({ (97...122).contains($0) || $0 == 95 })
+      code.utf8.allSatisfy({ $0.isLowercaseLetter || $0 == 95 })
     {
       return .error(code: code)
     }

@@ -1,15 +1,5 @@
 /// Percent-encoding of bytes (RFC 3986 section 2.1).
 package enum PercentEncoding {
-  /// Letters, digits, and `-._~` (RFC 3986 section 2.3): the bytes that are never escaped.
-  package static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
-      true
-    default: false
-    }
-  }
-
   /// Appends `byte` to `text`, escaped.
   package static func escape(_ byte: UInt8, into text: inout [UInt8]) {
     let digits = Array("0123456789ABCDEF".utf8)
@@ -20,7 +10,7 @@ package enum PercentEncoding {
   package static func encode(_ text: String) -> String {
     var encoded: [UInt8] = []
     for byte in text.utf8 {
-      if isUnreserved(byte) { encoded.append(byte) } else { escape(byte, into: &encoded) }
+      if byte.isUnreserved { encoded.append(byte) } else { escape(byte, into: &encoded) }
     }
     return String(decoding: encoded, as: UTF8.self)
   }
