@@ -139,8 +139,7 @@ private final class Client: Sendable {
 extension TimeAmount {
   /// Rounded down to nanoseconds; limited to a century.
   init(_ duration: Duration) {
-    let (seconds, attoseconds) = duration.components
-    self = .nanoseconds(min(max(seconds, 0), 3_200_000_000) * 1_000_000_000 + attoseconds / 1_000_000_000)
+    self = .nanoseconds(min(max(duration, .zero), .seconds(3_200_000_000)).wholeNanoseconds)
   }
 }
 

@@ -16,8 +16,7 @@ func withDeadline<Answer: Sendable>(
     DispatchQueue(label: "handstamp.secret-service", qos: .userInitiated).async {
       do throws(VaultError) { call.end(.success(try body(call.cancellable))) } catch { call.end(.failure(error)) }
     }
-    let (seconds, attoseconds) = max(limit, .zero).components
-    let nanoseconds = min(seconds, 86_400) * 1_000_000_000 + attoseconds / 1_000_000_000
+    let nanoseconds = min(max(limit, .zero), .seconds(86_400)).wholeNanoseconds
     DispatchQueue.global(qos: .userInitiated).asyncAfter(deadline: .now() + .nanoseconds(Int(nanoseconds))) {
       [weak call] in call?.giveUp()
     }

@@ -27,11 +27,11 @@ public struct WebSocketConnector: MessageConnector {
   @concurrent public func open(_ request: TransportRequest) async throws(MessageRefusal) -> any MessageConnection {
     let address = try WebSocketAddress(request.url)
     let group = MultiThreadedEventLoopGroup.singleton
-    let deadline = NIODeadline.now() + .nanoseconds(request.timeout.nanosecondsClamped)
+    let deadline = NIODeadline.now() + TimeAmount(request.timeout)
     do {
       let tls = address.isSecure ? try NIOSSLContext(configuration: WebSocketConnector.tls) : nil
       return try await ClientBootstrap(group: group)
-        .connectTimeout(.nanoseconds(request.timeout.nanosecondsClamped))
+        .connectTimeout(TimeAmount(request.timeout))
         .connect(host: address.host, port: address.port) { channel in
           Upgrade.future(on: channel, request, address, tls: tls, limits: self, by: deadline)
         }
@@ -88,11 +88,10 @@ struct WebSocketAddress {
   let authority: String
 }
 
-extension Duration {
-  /// The duration in nanoseconds, limited to a century.
-  var nanosecondsClamped: Int64 {
-    let (seconds, attoseconds) = components
-    return min(max(seconds, 0), 3_200_000_000) * 1_000_000_000 + attoseconds / 1_000_000_000
+extension TimeAmount {
+  /// Rounded down to nanoseconds; limited to a century.
+  init(_ duration: Duration) {
+    self = .nanoseconds(min(max(duration, .zero), .seconds(3_200_000_000)).wholeNanoseconds)
   }
 }
 #endif

@@ -76,8 +76,6 @@ public struct Wording: Sendable, Hashable {
 
   /// Whole seconds, rounded up, between one and a day.
   private static func seconds(_ delay: Duration) -> String {
-    let bounded = min(max(delay, .seconds(1)), .seconds(86_400))
-    let (whole, rest) = bounded.components
-    return String(whole + (rest > 0 ? 1 : 0))
+    String(min(max(delay, .seconds(1)), .seconds(86_400)).roundedUpSeconds)
   }
 }
