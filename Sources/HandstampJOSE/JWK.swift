@@ -1,5 +1,5 @@
 #if JOSE
-import HandstampSupport
+package import HandstampSupport
 
 /// A public key for signatures as a JSON Web Key (RFC 7517).
 package struct JWK: Sendable, Hashable {

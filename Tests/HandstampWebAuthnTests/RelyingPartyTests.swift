@@ -1,5 +1,6 @@
 #if JOSE
 import HandstampJOSE
+import HandstampSupport
 import Testing
 
 @testable import HandstampWebAuthn

@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 

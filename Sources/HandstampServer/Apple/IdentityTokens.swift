@@ -3,6 +3,7 @@ import Crypto
 import HandstampCore
 import HandstampJOSE
 import HandstampRegistry
+import HandstampSupport
 
 /// Verifies the identity tokens that Apple issues to apps (OpenID Connect Core section 3.1.3.7). Only RS256 is accepted.
 struct IdentityTokens: Sendable {

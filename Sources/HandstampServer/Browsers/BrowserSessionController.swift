@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 import HTTPTypes
+import HandstampSupport
 import Hummingbird
 
 /// `/v1/session`: a browser application signs in and out, and gets a cookie that its scripts cannot read, instead of tokens that they

@@ -1,6 +1,3 @@
-#if JOSE
-import HandstampSupport
-
 /// Reads one JSON text, byte by byte.
 struct JSONReader {
   private static let deepest = 16
@@ -188,4 +185,3 @@ struct JSONReader {
     return unit
   }
 }
-#endif

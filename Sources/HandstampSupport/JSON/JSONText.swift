@@ -1,40 +1,36 @@
-#if Server
-import HandstampSupport
-import NIOCore
-
 /// Writes one JSON object, field by field, without reflection or intermediate values: the token endpoint writes thousands of
 /// responses per second with it.
-struct JSONText {
-  private(set) var bytes: [UInt8] = [UInt8(ascii: "{")]
+package struct JSONText: Sendable {
+  private var bytes: [UInt8] = [UInt8(ascii: "{")]
 
-  init(reserving capacity: Int = 256) { bytes.reserveCapacity(capacity) }
+  package init(reserving capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
-  mutating func add(_ name: StaticString, _ value: String) {
+  package mutating func add(_ name: StaticString, _ value: String) {
     addName(name)
     JSONString.append(value, to: &bytes)
   }
 
   /// Adds a field, unless `value` is `nil`.
-  mutating func add(_ name: StaticString, ifPresent value: String?) {
+  package mutating func add(_ name: StaticString, ifPresent value: String?) {
     if let value { add(name, value) }
   }
 
-  mutating func add(_ name: StaticString, _ value: Int64) {
+  package mutating func add(_ name: StaticString, _ value: Int64) {
     addName(name)
     bytes.append(contentsOf: String(value).utf8)
   }
 
-  mutating func add(_ name: StaticString, _ value: Bool) {
+  package mutating func add(_ name: StaticString, _ value: Bool) {
     addName(name)
     bytes.append(contentsOf: (value ? "true" : "false").utf8)
   }
 
-  mutating func add(_ name: StaticString, _ value: JSONText) {
+  package mutating func add(_ name: StaticString, _ value: JSONText) {
     addName(name)
     bytes.append(contentsOf: value.finished)
   }
 
-  mutating func add(_ name: StaticString, _ values: [JSONText]) {
+  package mutating func add(_ name: StaticString, _ values: [JSONText]) {
     addName(name)
     bytes.append(UInt8(ascii: "["))
     for (index, value) in values.enumerated() {
@@ -44,7 +40,7 @@ struct JSONText {
     bytes.append(UInt8(ascii: "]"))
   }
 
-  mutating func add(_ name: StaticString, _ values: [String]) {
+  package mutating func add(_ name: StaticString, _ values: [String]) {
     addName(name)
     bytes.append(UInt8(ascii: "["))
     for (index, value) in values.enumerated() {
@@ -55,8 +51,7 @@ struct JSONText {
   }
 
   /// The whole object.
-  var finished: [UInt8] { bytes + [UInt8(ascii: "}")] }
-  var buffer: ByteBuffer { ByteBuffer(bytes: finished) }
+  package var finished: [UInt8] { bytes + [UInt8(ascii: "}")] }
 
   private mutating func addName(_ name: StaticString) {
     if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
@@ -66,4 +61,3 @@ struct JSONText {
     bytes.append(UInt8(ascii: ":"))
   }
 }
-#endif

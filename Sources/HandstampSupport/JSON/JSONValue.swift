@@ -1,6 +1,3 @@
-#if JOSE
-import HandstampSupport
-
 /// JSON text (RFC 8259), read strictly, because two parsers must never read a signed text differently: repeated names, other
 /// encodings than UTF-8, lone surrogates and text after the value are refused.
 package enum JSONValue: Sendable, Hashable {
@@ -49,4 +46,3 @@ package enum JSONValue: Sendable, Hashable {
     }
   }
 }
-#endif
