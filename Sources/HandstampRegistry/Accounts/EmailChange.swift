@@ -124,10 +124,9 @@ extension Registry {
   /// The entry of the audit log for another address of an account. It names both as ``TokenMint/mac(of:for:)`` does, so that who
   /// knows an address finds the account that it belonged to.
   func addressChanged(of account: AccountRecord, to email: EmailAddress?, at now: UnixTime) -> RegistryChange {
-    let hashes = [("former_email_hash", account.email), ("email_hash", email)].compactMap { name, email in
-      email.map { "\"\(name)\":\"\(mint.mac(of: $0.normalized, for: .logName))\"" }
-    }
-    return audited(
-      .emailChanged, account: account.id, details: "{" + hashes.joined(separator: ",") + "}", at: now)
+    var details = JSONText()
+    details.add("former_email_hash", ifPresent: account.email.map { mint.mac(of: $0.normalized, for: .logName) })
+    details.add("email_hash", ifPresent: email.map { mint.mac(of: $0.normalized, for: .logName) })
+    return audited(.emailChanged, account: account.id, details: details.text, at: now)
   }
 }

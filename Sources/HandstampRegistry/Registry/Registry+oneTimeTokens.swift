@@ -50,7 +50,7 @@ extension Registry {
           with: [
             .redeemOneTimeToken(stored.id), .replaceAccount(changed, expecting: record.revision),
             audited(
-              .passwordReset, account: id, details: #"{"taken_back":"\#(extent)"}"#, at: now),
+              .passwordReset, account: id, details: JSONText([("taken_back", "\(extent)")]).text, at: now),
           ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
           // After the ends, which remember devices.
           finally: extent.changes(of: id), events: [event]

@@ -107,7 +107,7 @@ struct JSONReader {
 
   private mutating func skipDigits() -> Int {
     let start = place
-    while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { place += 1 }
+    while let byte = next, byte.isDigit { place += 1 }
     return place - start
   }
 
@@ -174,12 +174,8 @@ struct JSONReader {
     guard bytes.count - place >= 4 else { return nil }
     var unit: UInt32 = 0
     for byte in bytes[place..<place + 4] {
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"): unit = unit << 4 | UInt32(byte - UInt8(ascii: "0"))
-      case UInt8(ascii: "a")...UInt8(ascii: "f"): unit = unit << 4 | UInt32(byte - UInt8(ascii: "a") + 10)
-      case UInt8(ascii: "A")...UInt8(ascii: "F"): unit = unit << 4 | UInt32(byte - UInt8(ascii: "A") + 10)
-      default: return nil
-      }
+      guard let digit = PercentEncoding.value(ofDigit: byte) else { return nil }
+      unit = unit << 4 | UInt32(digit)
     }
     place += 4
     return unit

@@ -1,9 +1,15 @@
-/// Writes one JSON object, field by field, without reflection or intermediate values: the token endpoint writes thousands of
-/// responses per second with it.
+/// Writes one JSON object (RFC 8259), field by field, without reflection or intermediate values: the token endpoint writes
+/// thousands of responses per second with it.
 package struct JSONText: Sendable {
-  private var bytes: [UInt8] = [UInt8(ascii: "{")]
+  /// The object so far, without its closing brace.
+  package private(set) var bytes: [UInt8] = [UInt8(ascii: "{")]
 
   package init(reserving capacity: Int = 256) { bytes.reserveCapacity(capacity) }
+
+  /// An object of strings.
+  package init(_ members: [(name: StaticString, value: String)]) {
+    for member in members { add(member.name, member.value) }
+  }
 
   package mutating func add(_ name: StaticString, _ value: String) {
     addName(name)
@@ -13,6 +19,23 @@ package struct JSONText: Sendable {
   /// Adds a field, unless `value` is `nil`.
   package mutating func add(_ name: StaticString, ifPresent value: String?) {
     if let value { add(name, value) }
+  }
+
+  /// Adds a string, cut to `limit` bytes, whose characters are also escaped if a terminal would not display them as they are.
+  package mutating func add(_ name: StaticString, shown value: String, upTo limit: Int) {
+    addName(name)
+    bytes.append(UInt8(ascii: "\""))
+    let end = bytes.count + limit
+    for scalar in value.unicodeScalars {
+      let escaped = JSONString.shown(scalar)
+      // Leaves room for the ellipsis.
+      if bytes.count + escaped.count > end - 3 {
+        bytes += "…".utf8
+        break
+      }
+      bytes += escaped
+    }
+    bytes.append(UInt8(ascii: "\""))
   }
 
   package mutating func add(_ name: StaticString, _ value: Int64) {
@@ -52,6 +75,8 @@ package struct JSONText: Sendable {
 
   /// The whole object.
   package var finished: [UInt8] { bytes + [UInt8(ascii: "}")] }
+  /// The same as text.
+  package var text: String { String(decoding: finished, as: UTF8.self) }
 
   private mutating func addName(_ name: StaticString) {
     if bytes.count > 1 { bytes.append(UInt8(ascii: ",")) }
