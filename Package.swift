@@ -28,15 +28,14 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let openCombine: Target.Dependency = .product(
   name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["OpenCombine"]))
 
-/// Products of another package, for one trait. A single use without a trait would make every app fetch that package; of
-/// several traits in one condition SwiftPM 6.2.0 demanded all, and later versions any.
-func products(_ names: String..., of package: String, with trait: String) -> [Target.Dependency] {
-  names.map { .product(name: $0, package: package, condition: .when(traits: [trait])) }
+/// Products of another package, for any of these traits. A single use without a trait would make every app fetch that package.
+func products(_ names: String..., of package: String, with traits: String...) -> [Target.Dependency] {
+  names.map { .product(name: $0, package: package, condition: .when(traits: Set(traits))) }
 }
 func grdb(_ trait: String) -> [Target.Dependency] { products("GRDB", of: "GRDB.swift", with: trait) }
 func sqlite(_ trait: String) -> [Target.Dependency] { products("GRDBSQLite", of: "GRDB.swift", with: trait) }
-func nio(_ names: String..., with trait: String) -> [Target.Dependency] {
-  names.map { .product(name: $0, package: "swift-nio", condition: .when(traits: [trait])) }
+func nio(_ names: String..., with traits: String...) -> [Target.Dependency] {
+  names.map { .product(name: $0, package: "swift-nio", condition: .when(traits: Set(traits))) }
 }
 func hummingbird(_ trait: String) -> [Target.Dependency] {
   products("Hummingbird", of: "hummingbird", with: trait) + products("HTTPTypes", of: "swift-http-types", with: trait)
@@ -62,9 +61,7 @@ let package = Package(
     .library(name: "HandstampServer", targets: ["HandstampServer"]),
     .library(name: "HandstampSQLite", targets: ["HandstampSQLite"]),
     .library(name: "HandstampPostgres", targets: ["HandstampPostgres"]),
-    .library(name: "HandstampAsyncHTTP", targets: ["HandstampAsyncHTTP"]),
-    .library(name: "HandstampWebSocket", targets: ["HandstampWebSocket"]),
-    .library(name: "HandstampLoopback", targets: ["HandstampLoopback"]),
+    .library(name: "HandstampTransports", targets: ["HandstampTransports"]),
     .library(name: "HandstampVerifier", targets: ["HandstampVerifier"]),
     .library(name: "HandstampHummingbird", targets: ["HandstampHummingbird"]),
     .executable(name: "handstamp", targets: ["HandstampProgram"]),
@@ -88,9 +85,10 @@ let package = Package(
     .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
     .trait(
       name: "PostgreSQL", description: "HandstampPostgres: the server's sessions in PostgreSQL (libpq at run time)"),
-    .trait(name: "AsyncHTTPClient", description: "HandstampAsyncHTTP: HTTP requests over AsyncHTTPClient"),
-    .trait(name: "WebSocket", description: "HandstampWebSocket: WebSocket streams over SwiftNIO"),
-    .trait(name: "LoopbackRedirect", description: "HandstampLoopback: OAuth redirects to a loopback port (SwiftNIO)"),
+    .trait(name: "AsyncHTTPClient", description: "HandstampTransports: HTTP requests over AsyncHTTPClient"),
+    .trait(name: "WebSocket", description: "HandstampTransports: WebSocket streams over SwiftNIO"),
+    .trait(
+      name: "LoopbackRedirect", description: "HandstampTransports: OAuth redirects to a loopback port (SwiftNIO)"),
     .trait(
       name: "Command", description: "the program handstamp without HTTPS at its server and without the gate",
       enabledTraits: ["Server", "SQLite", "PostgreSQL", "LoopbackRedirect"]),
@@ -165,23 +163,13 @@ let package = Package(
       dependencies: ["Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", openCombine],
       swiftSettings: strict),
     .target(
-      name: "HandstampAsyncHTTP",
+      name: "HandstampTransports",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
         + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
-        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient")
-        + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient")
+        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient", "LoopbackRedirect", "WebSocket")
+        + nio("NIOWebSocket", with: "WebSocket")
+        + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient", "WebSocket")
         + products("NIOHTTPCompression", of: "swift-nio-extras", with: "AsyncHTTPClient"),
-      swiftSettings: strict),
-    .target(
-      name: "HandstampLoopback",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
-        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "LoopbackRedirect"),
-      swiftSettings: strict),
-    .target(
-      name: "HandstampWebSocket",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp"]
-        + products("NIOSSL", of: "swift-nio-ssl", with: "WebSocket")
-        + nio("NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "WebSocket"),
       swiftSettings: strict),
     .target(
       name: "HandstampTesting",
@@ -212,7 +200,7 @@ let package = Package(
     .target(
       name: "HandstampVerifier",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampAsyncHTTP", crypto,
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampTransports", crypto,
       ]
         + products("Logging", of: "swift-log", with: "Verifier"),
       swiftSettings: strict),
@@ -273,7 +261,7 @@ let package = Package(
         "HandstampVaults",
         "HandstampRegistry",
         "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
-        "HandstampAsyncHTTP", "HandstampLoopback", "HandstampVerifier", crypto,
+        "HandstampTransports", "HandstampVerifier", crypto,
       ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Command")
         + products("Yams", of: "Yams", with: "Command")
@@ -296,7 +284,7 @@ let package = Package(
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry",
         "HandstampTesting",
         "HandstampJOSE", "HandstampServer", "HandstampVerifier",
-        "HandstampSQLite", "HandstampAsyncHTTP", crypto,
+        "HandstampSQLite", "HandstampTransports", crypto,
       ] + hummingbird("Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
@@ -354,7 +342,7 @@ let package = Package(
       name: "SessionProbe",
       dependencies: [
         "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampOAuth", "HandstampVaults",
-        "HandstampAsyncHTTP",
+        "HandstampTransports",
       ],
       path: "Tests/SessionProbe", swiftSettings: strict),
 
@@ -447,7 +435,7 @@ let package = Package(
       name: "HandstampServerTests",
       dependencies: [
         "HandstampVerifier", "HandstampHummingbird", "HandstampPages", "HandstampServer", "HandstampSQLite",
-        "HandstampAsyncHTTP",
+        "HandstampTransports",
         "HandstampCore", "HandstampJOSE", "HandstampModel",
         "HandstampSupport",
         "HandstampRegistry",
@@ -468,7 +456,7 @@ let package = Package(
     .testTarget(
       name: "ClientServerTests",
       dependencies: [
-        "HandstampServer", "HandstampAsyncHTTP", "HandstampWebSocket", "HandstampCore", "HandstampModel",
+        "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampModel",
         "HandstampSupport", "Handstamp",
         "HandstampVaults",
         "HandstampRegistry", "HandstampTesting", crypto,
@@ -479,8 +467,8 @@ let package = Package(
     .testTarget(
       name: "OpenStandardsTests",
       dependencies: [
-        "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampServer", "HandstampAsyncHTTP",
-        "HandstampLoopback", "HandstampCore",
+        "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampServer", "HandstampTransports",
+        "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
       ] + hummingbird("Programs") + nio("NIOPosix", with: "Programs"),
@@ -490,7 +478,7 @@ let package = Package(
       dependencies: [
         "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampJOSE", "HandstampServer", "HandstampSQLite",
         "HandstampPostgres",
-        "HandstampStorage", "HandstampAsyncHTTP", "HandstampCore",
+        "HandstampStorage", "HandstampTransports", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampPassphrase", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),

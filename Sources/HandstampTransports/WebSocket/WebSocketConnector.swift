@@ -1,6 +1,5 @@
 #if WebSocket
 import Foundation
-public import Handstamp
 public import HandstampCore
 import HandstampSupport
 import NIOCore
@@ -9,7 +8,7 @@ import NIOPosix
 import NIOSSL
 import NIOWebSocket
 
-/// Opens WebSockets (RFC 6455) with SwiftNIO, for a ``MessageStream``. Supports `ws:` and `wss:`, but neither proxies
+/// Opens WebSockets (RFC 6455) with SwiftNIO, for a ``/Handstamp/MessageStream``. Supports `ws:` and `wss:`, but neither proxies
 /// nor extensions.
 public struct WebSocketConnector: MessageConnector {
   /// The maximum size of a message in bytes; a longer one breaks the connection. Default 1 MiB.
@@ -86,12 +85,5 @@ struct WebSocketAddress {
 
   /// The value of the `Host` field.
   let authority: String
-}
-
-extension TimeAmount {
-  /// Rounded down to nanoseconds; limited to a century.
-  init(_ duration: Duration) {
-    self = .nanoseconds(min(max(duration, .zero), .seconds(3_200_000_000)).wholeNanoseconds)
-  }
 }
 #endif

@@ -1,5 +1,4 @@
 #if WebSocket
-import Handstamp
 import HandstampCore
 import NIOCore
 import NIOWebSocket

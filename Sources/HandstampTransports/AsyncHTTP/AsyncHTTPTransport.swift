@@ -136,13 +136,6 @@ private final class Client: Sendable {
   }
 }
 
-extension TimeAmount {
-  /// Rounded down to nanoseconds; limited to a century.
-  init(_ duration: Duration) {
-    self = .nanoseconds(min(max(duration, .zero), .seconds(3_200_000_000)).wholeNanoseconds)
-  }
-}
-
 /// The body of a response, for one reader at a time.
 // Unchecked: the iterator is used only while the flag is set.
 private final class Chunks: @unchecked Sendable {
