@@ -63,7 +63,6 @@ let package = Package(
     .library(name: "HandstampPostgres", targets: ["HandstampPostgres"]),
     .library(name: "HandstampTransports", targets: ["HandstampTransports"]),
     .library(name: "HandstampVerifier", targets: ["HandstampVerifier"]),
-    .library(name: "HandstampHummingbird", targets: ["HandstampHummingbird"]),
     .executable(name: "handstamp", targets: ["HandstampProgram"]),
   ],
   // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
@@ -79,7 +78,7 @@ let package = Package(
       name: "Verifier", description: "HandstampVerifier: verifies access tokens in other services (AsyncHTTPClient)",
       enabledTraits: ["JOSE", "AsyncHTTPClient"]),
     .trait(
-      name: "Middleware", description: "HandstampHummingbird: the verifier as a middleware (Hummingbird)",
+      name: "Middleware", description: "HandstampVerifier: the verifier as a middleware (Hummingbird)",
       enabledTraits: ["Verifier"]),
     .trait(name: "JOSE", description: "signed tokens and keys as JSON: enabled by the traits that need it"),
     .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
@@ -202,12 +201,11 @@ let package = Package(
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampTransports", crypto,
       ]
-        + products("Logging", of: "swift-log", with: "Verifier"),
-      swiftSettings: strict),
-    .target(
-      name: "HandstampHummingbird",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVerifier"]
-        + hummingbird("Middleware") + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Middleware"),
+        + products("Logging", of: "swift-log", with: "Verifier")
+        + products("Hummingbird", of: "hummingbird", with: "Middleware")
+        + products("HTTPTypes", of: "swift-http-types", with: "Middleware")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Middleware")
+        + nio("NIOCore", with: "Middleware"),
       swiftSettings: strict),
     // The pages for browsers: templates and texts, seen by no app.
     .target(
@@ -434,7 +432,7 @@ let package = Package(
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
-        "HandstampVerifier", "HandstampHummingbird", "HandstampPages", "HandstampServer", "HandstampSQLite",
+        "HandstampVerifier", "HandstampPages", "HandstampServer", "HandstampSQLite",
         "HandstampTransports",
         "HandstampCore", "HandstampJOSE", "HandstampModel",
         "HandstampSupport",

@@ -1,5 +1,4 @@
 #if Middleware
-public import HandstampVerifier
 public import ServiceLifecycle
 
 /// Runs a verifier's feed beside a Hummingbird application: `Application(router: router, services: [VerifierService(verifier)])`.

@@ -1,6 +1,5 @@
 #if Middleware
 import HandstampCore
-public import HandstampVerifier
 import HTTPTypes
 public import Hummingbird
 import Logging
