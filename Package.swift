@@ -51,9 +51,8 @@ let package = Package(
     .library(name: "HandstampOAuth", targets: ["HandstampOAuth"]),
     .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
-    .library(name: "HandstampPassphrase", targets: ["HandstampPassphrase"]),
+    .library(name: "HandstampKeys", targets: ["HandstampKeys"]),
     .library(name: "HandstampCookies", targets: ["HandstampCookies"]),
-    .library(name: "HandstampSecretService", targets: ["HandstampSecretService"]),
     .library(name: "HandstampUI", targets: ["HandstampUI"]),
     .library(name: "HandstampTesting", targets: ["HandstampTesting"]),
     // With a trait each, of the same line below.
@@ -137,14 +136,12 @@ let package = Package(
     .target(
       name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
       swiftSettings: strict),
-    .target(
-      name: "HandstampPassphrase",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", scrypt],
-      swiftSettings: strict),
     .target(name: "CHandstampSecret"),
     .target(
-      name: "HandstampSecretService",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "CHandstampSecret"],
+      name: "HandstampKeys",
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "CHandstampSecret", scrypt,
+      ],
       swiftSettings: strict),
     .target(
       name: "Handstamp",
@@ -255,10 +252,9 @@ let package = Package(
     .target(
       name: "HandstampCommand",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampPassphrase",
+        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampKeys",
         "HandstampVaults",
-        "HandstampRegistry",
-        "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
+        "HandstampRegistry", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
         "HandstampTransports", "HandstampVerifier", crypto,
       ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Command")
@@ -316,14 +312,14 @@ let package = Package(
     .executableTarget(
       name: "VaultProbe",
       dependencies: [
-        "HandstampPassphrase", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
         "HandstampTesting",
       ],
       path: "Tests/VaultProbe", swiftSettings: strict),
     .executableTarget(
       name: "SecretProbe",
       dependencies: [
-        "HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
         "HandstampTesting",
       ],
       path: "Tests/SecretProbe", swiftSettings: strict),
@@ -373,7 +369,7 @@ let package = Package(
     .testTarget(
       name: "HandstampVaultsTests",
       dependencies: [
-        "HandstampPassphrase", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
         "HandstampTesting", "VaultProbe",
       ],
       swiftSettings: strict),
@@ -478,7 +474,7 @@ let package = Package(
         "HandstampPostgres",
         "HandstampStorage", "HandstampTransports", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
-        "HandstampPassphrase", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
+        "HandstampKeys", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
       swiftSettings: strict),
   ]
