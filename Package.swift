@@ -136,11 +136,12 @@ let package = Package(
     .target(
       name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
       swiftSettings: strict),
-    .target(name: "CHandstampSecret"),
+    // Finds libsecret, libcurl and libpq at run time.
+    .target(name: "CHandstampLibraries"),
     .target(
       name: "HandstampKeys",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "CHandstampSecret", scrypt,
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "CHandstampLibraries", scrypt,
       ],
       swiftSettings: strict),
     .target(
@@ -177,8 +178,6 @@ let package = Package(
     // MARK: For servers
     .systemLibrary(
       name: "CHandstampArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"]), .brew(["argon2"])]),
-    // Finds libcurl at run time.
-    .target(name: "CHandstampCurl"),
     // Files that are part of the program.
     .target(name: "CHandstampFiles", exclude: ["common-passwords.txt"]),
     // Signed tokens and keys as JSON; seen by no app.
@@ -217,7 +216,7 @@ let package = Package(
         .target(name: "HandstampWebAuthn", condition: .when(traits: ["JOSE"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
-        .target(name: "CHandstampCurl", condition: .when(traits: ["Server"])),
+        .target(name: "CHandstampLibraries", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampFiles", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
@@ -238,13 +237,11 @@ let package = Package(
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
         + grdb("SQLite") + sqlite("SQLite"),
       swiftSettings: strict),
-    // Finds libpq at run time.
-    .target(name: "CHandstampPostgres"),
     .target(
       name: "HandstampPostgres",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage",
-        .target(name: "CHandstampPostgres", condition: .when(traits: ["PostgreSQL"])),
+        .target(name: "CHandstampLibraries", condition: .when(traits: ["PostgreSQL"])),
       ], swiftSettings: strict),
 
     // MARK: Programs
@@ -418,7 +415,7 @@ let package = Package(
       name: "HandstampPostgresTests",
       dependencies: [
         "HandstampPostgres", "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampModel",
-        "HandstampSupport", "HandstampRegistry", "HandstampTesting", "CHandstampPostgres",
+        "HandstampSupport", "HandstampRegistry", "HandstampTesting", "CHandstampLibraries",
       ], swiftSettings: strict),
     .testTarget(
       name: "HandstampWebAuthnTests",

@@ -1,5 +1,5 @@
 #if PostgreSQL
-import CHandstampPostgres
+import CHandstampLibraries
 import HandstampStorage
 
 /// A statement with its parameters, `$1` and so on.

@@ -1,4 +1,4 @@
-import CHandstampSecret
+import CHandstampLibraries
 import Dispatch
 import HandstampCore
 import HandstampSupport

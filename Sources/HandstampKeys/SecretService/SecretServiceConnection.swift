@@ -1,4 +1,4 @@
-import CHandstampSecret
+import CHandstampLibraries
 import HandstampCore
 
 /// libsecret, once found.

@@ -1,5 +1,5 @@
 #if Server
-import CHandstampCurl
+import CHandstampLibraries
 import Foundation
 public import HandstampCore
 import HandstampSupport
