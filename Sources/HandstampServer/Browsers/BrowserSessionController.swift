@@ -92,7 +92,6 @@ struct BrowserSessionController: Sendable {
 
 /// The body of `POST /v1/session`.
 struct BrowserSessionBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case email, password, passkey }
   enum Proof: Sendable {
     case password(EmailAddress, Secret)
     /// `AuthenticationResponseJSON`, as a text.
@@ -100,12 +99,11 @@ struct BrowserSessionBody: JSONBody {
   }
   var proof: Proof
 
-  init(from decoder: any Decoder) throws {
-    let fields = try BrowserSessionBody.fields(of: decoder)
+  init(_ fields: JSONFields) throws(Problem) {
     proof =
-      if let passkey = try fields.optionalText(.passkey) {
+      if let passkey = try fields.optionalText("passkey") {
         .passkey(passkey)
-      } else { .password(try fields.email(.email), try fields.secret(.password)) }
+      } else { .password(try fields.email(), try fields.secret("password")) }
   }
 }
 
