@@ -95,8 +95,7 @@ extension AdminClients {
       ]
       entry["name"] = name
       if let secret {
-        let hash = ConfiguredClient.hash(of: Secret(secret))
-        entry["secretSHA256"] = hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        entry["secretSHA256"] = Hexadecimal.text(ConfiguredClient.hash(of: Secret(secret)))
       }
       entry["backChannelLogoutURI"] = logoutURI
       if !postLogoutURIs.isEmpty { entry["postLogoutRedirectURIs"] = postLogoutURIs }

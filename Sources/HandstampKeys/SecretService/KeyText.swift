@@ -18,20 +18,8 @@ enum KeyText {
   static func bytes(_ text: some BidirectionalCollection<UInt8>) -> Secret? {
     var rest = text[...]
     while let last = rest.last, [9, 10, 13, 32].contains(last) { rest.removeLast() }
-    guard rest.count % 2 == 0, !rest.isEmpty else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(rest.count / 2)
+    guard !rest.isEmpty, var bytes = Hexadecimal.bytes(rest) else { return nil }
     defer { for index in bytes.indices { bytes[index] = 0 } }
-    var high: UInt8?
-    for letter in rest {
-      guard let digit = PercentEncoding.value(ofDigit: letter) else { return nil }
-      if let first = high {
-        bytes.append(first << 4 | digit)
-        high = nil
-      } else {
-        high = digit
-      }
-    }
     return Secret(bytes: bytes)
   }
 }

@@ -13,10 +13,6 @@ struct CodeProof: Sendable {
 
   /// `S256`: the verifier's SHA-256.
   var challenge: String {
-    verifier.withExposedBytes { bytes in
-      var hash = SHA256()
-      hash.update(bufferPointer: bytes)
-      return Base64URL.encode(Array(hash.finalize()))
-    }
+    verifier.withExposedBytes { Base64URL.encode(SHA256.hash(data: $0)) }
   }
 }

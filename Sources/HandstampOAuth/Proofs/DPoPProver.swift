@@ -39,12 +39,7 @@ public final class DPoPProver: Sendable {
     claims.add("iat", now().advanced(by: server.lead).seconds)
     claims.add("jti", Base64URL.encode(randomBytes(16)))
     if let token {
-      let hash = token.secret.withExposedBytes { bytes in
-        var hash = SHA256()
-        hash.update(bufferPointer: bytes)
-        return Array(hash.finalize())
-      }
-      claims.add("ath", Base64URL.encode(hash))
+      claims.add("ath", token.secret.withExposedBytes { Base64URL.encode(SHA256.hash(data: $0)) })
     }
     claims.add("nonce", ifPresent: server.nonce)
     let header = #"{"typ":"dpop+jwt","alg":"ES256","jwk":\#(key.jwk)}"#

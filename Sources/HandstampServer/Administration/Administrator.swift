@@ -38,11 +38,7 @@ public struct Administrator: Sendable, Hashable {
   }
 
   private static func hash(of token: Secret) -> [UInt8] {
-    token.withExposedBytes { bytes in
-      var hash = SHA256()
-      hash.update(bufferPointer: bytes)
-      return Array(hash.finalize())
-    }
+    token.withExposedBytes { Array(SHA256.hash(data: $0)) }
   }
 }
 

@@ -67,7 +67,23 @@ package enum Hexadecimal {
   package static func text(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var text: [UInt8] = []
-    for byte in bytes { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+    for byte in bytes {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
     return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Returns the bytes of `digits`, two for each, in either case; `nil` for anything else.
+  package static func bytes(_ digits: some Sequence<UInt8>) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var rest = digits.makeIterator()
+    while let first = rest.next() {
+      guard let high = PercentEncoding.value(ofDigit: first),
+        let low = rest.next().flatMap(PercentEncoding.value(ofDigit:))
+      else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
   }
 }
