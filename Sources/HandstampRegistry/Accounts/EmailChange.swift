@@ -24,18 +24,11 @@ extension Registry {
     var job = MailJob(kind: .emailChange, email: email)
     job.account = account.id
     let key = email.normalized + " " + String(random(), radix: 36)
-    do throws(RegistryStoreError) {
-      _ = try await store.write(
-        (session.map { [.expectSession($0)] } ?? []) + [
-          .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putFact(wish),
-          .putFact(job.fact(key: key, delay: .zero, now: now)),
-        ] + notice(.emailChange, of: account.id, device: email.typed, now: now), events: [])
-    } catch {
-      switch error {
-      case .conflict, .notFound: throw .accountChanged
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
-    }
+    try await writeIfUnchanged(
+      (session.map { [.expectSession($0)] } ?? []) + [
+        .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putFact(wish),
+        .putFact(job.fact(key: key, delay: .zero, now: now)),
+      ] + notice(.emailChange, of: account.id, device: email.typed, now: now))
   }
 
   /// Returns what ``beginEmailChange(of:to:by:now:)`` waits for; `nil` for nothing.

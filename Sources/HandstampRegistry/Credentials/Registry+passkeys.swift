@@ -140,10 +140,4 @@ extension Registry {
     [audited(kind, account: account, details: JSONText([("name", name)]).text, at: now)]
       + self.notice(notice, of: account, device: name, now: now)
   }
-
-  func write(_ changes: [RegistryChange]) async throws(RegistryError) {
-    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
-      throw RegistryError(error)
-    }
-  }
 }

@@ -230,13 +230,7 @@ extension Registry {
   }
 
   private func stored(_ token: OneTimeToken, _ changes: [RegistryChange]) async throws(RegistryError) -> OneTimeToken {
-    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
-      switch error {
-      // What the token depends on has changed.
-      case .conflict, .notFound: throw .accountChanged
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
-    }
+    try await writeIfUnchanged(changes)
     return token
   }
 

@@ -116,7 +116,7 @@ extension Registry {
   }
 
   /// Writes changes. Returns `nil` if something that they expect has changed or is missing, or what they create exists.
-  private func write(
+  func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
   ) async throws(RegistryError) -> [StoredEvent]? {
     try await unlessChanged { () throws(RegistryStoreError) in try await store.write(changes, events: events) }

@@ -27,9 +27,7 @@ extension Registry {
       payload: String(life.wholeMilliseconds), createdAt: now,
       // Until the last token of a server is over that dies right before the next call.
       expiresAt: now.advanced(by: interval + life + Registry.clockDifference))
-    do throws(RegistryStoreError) { _ = try await store.write([.putFact(fact)], events: []) } catch {
-      throw RegistryError(error)
-    }
+    try await write([.putFact(fact)])
   }
 
   /// Returns the longest life of an access token that may be valid still; zero if none was noted.
