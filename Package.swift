@@ -123,7 +123,7 @@ let package = Package(
     // MARK: For apps
     // Targets that depend on HandstampCore name HandstampModel, which it exports: SwiftPM 6.3 rebuilds a target for changes of the
     // modules that it names, and of no others.
-    // Shared by all modules, and seen by no app: dates, URLs, encodings, files, locks.
+    // Shared by all modules, and seen by no app: dates, URLs, JSON, encodings, files, locks.
     .target(name: "HandstampSupport", swiftSettings: explored),
     .target(name: "HandstampModel", dependencies: ["HandstampSupport"], swiftSettings: explored),
     .target(name: "HandstampCore", dependencies: ["HandstampModel", "HandstampSupport"], swiftSettings: explored),
