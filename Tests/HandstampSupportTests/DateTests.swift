@@ -68,6 +68,7 @@ import Testing
     #expect(Duration.milliseconds(-1500).wholeMilliseconds == -1500)
     #expect(Duration.seconds(1).wholeNanoseconds == 1_000_000_000)
     #expect((Duration.seconds(Int64.max) * 4).wholeNanoseconds == .max)
+    #expect((Duration.seconds(Int64.max) * 4).roundedUpSeconds == .max)
     #expect((Duration.zero - .seconds(Int64.max) * 4).wholeNanoseconds == .min)
   }
 

@@ -7,8 +7,8 @@ extension Duration {
 
   /// The duration in seconds, rounded up.
   package var roundedUpSeconds: Int64 {
-    let whole = whole(perSecond: 1)
-    return .seconds(whole) < self ? whole + 1 : whole
+    let seconds = whole(perSecond: 1)
+    return seconds < .max && .seconds(seconds) < self ? seconds + 1 : seconds
   }
 
   /// The duration as a floating-point number of seconds.

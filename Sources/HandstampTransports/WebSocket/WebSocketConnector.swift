@@ -8,7 +8,7 @@ import NIOPosix
 import NIOSSL
 import NIOWebSocket
 
-/// Opens WebSockets (RFC 6455) with SwiftNIO, for a ``/Handstamp/MessageStream``. Supports `ws:` and `wss:`, but neither proxies
+/// Opens WebSockets (RFC 6455) with SwiftNIO, for a ``MessageStream``. Supports `ws:` and `wss:`, but neither proxies
 /// nor extensions.
 public struct WebSocketConnector: MessageConnector {
   /// The maximum size of a message in bytes; a longer one breaks the connection. Default 1 MiB.
