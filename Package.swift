@@ -189,8 +189,7 @@ let package = Package(
     // Passkeys, as the server verifies them; seen by no app.
     .target(
       name: "HandstampWebAuthn",
-      dependencies: ["HandstampSupport", "HandstampJOSE", crypto]
-        + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
+      dependencies: ["HandstampSupport", crypto] + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
       swiftSettings: strict),
     .target(
       name: "HandstampVerifier",
@@ -419,7 +418,7 @@ let package = Package(
       ], swiftSettings: strict),
     .testTarget(
       name: "HandstampWebAuthnTests",
-      dependencies: ["HandstampWebAuthn", "HandstampSupport", "HandstampJOSE", crypto]
+      dependencies: ["HandstampWebAuthn", "HandstampSupport", crypto]
         + products("CryptoExtras", of: "swift-crypto", with: "JOSE"),
       exclude: ["Independent"], swiftSettings: strict),
     .testTarget(

@@ -1,5 +1,4 @@
 #if JOSE
-import HandstampJOSE
 import HandstampSupport
 import Testing
 

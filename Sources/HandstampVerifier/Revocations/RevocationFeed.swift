@@ -1,6 +1,5 @@
 #if Verifier
 import HandstampCore
-import HandstampJOSE
 import HandstampSupport
 
 /// Why the feed was lost.
