@@ -2,6 +2,7 @@
 public import CoreMetrics
 import Foundation
 public import HandstampCore
+import HandstampSupport
 public import Logging
 
 /// The configuration of a session server.
@@ -94,7 +95,7 @@ public struct ServerConfiguration: Sendable {
   func publicAddress() throws(MountPathFault) -> String {
     guard !mountPath.isEmpty else { return issuer }
     let parts = mountPath.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-    guard mountPath.hasPrefix("/"), parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(MountPathFault.isPlain) }),
+    guard mountPath.hasPrefix("/"), parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(\.isUnreserved) }),
       issuer.hasSuffix(mountPath)
     else { throw MountPathFault(issuer: issuer, mountPath: mountPath) }
     return String(issuer.dropLast(mountPath.count))
@@ -111,13 +112,5 @@ public struct MountPathFault: Error, Sendable, Hashable, CustomStringConvertible
   public let issuer: String
   public let mountPath: String
   public var description: String { "the issuer \(issuer) must end with the mount path, a plain path, not \(mountPath)" }
-
-  /// Returns whether a byte may be in a segment: an unreserved character (RFC 3986 section 2.3).
-  fileprivate static func isPlain(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 48...57, 65...90, 97...122: true
-    default: "-._~".utf8.contains(byte)
-    }
-  }
 }
 #endif

@@ -4,6 +4,7 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
+import HandstampSupport
 
 /// `handstamp admin keys`.
 struct AdminKeys: AsyncParsableCommand {
@@ -189,9 +190,9 @@ struct AdminKeys: AsyncParsableCommand {
 extension AdminStore {
   /// Logs a change of keys.
   func audit(_ kind: AuditedAction.Kind, key ids: [String]) async throws(Refusal) {
-    // IDs are base64url, or letters, digits, dashes and underscores.
-    let list = ids.map { "\"\($0)\"" }.joined(separator: ",")
-    do throws(AdministrationError) { try await administration().audit(kind, details: "{\"keys\":[\(list)]}") } catch {
+    var details = JSONText()
+    details.add("keys", ids)
+    do throws(AdministrationError) { try await administration().audit(kind, details: details.text) } catch {
       throw Refusal(error)
     }
   }

@@ -3,6 +3,7 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampSupport
 
 /// `handstamp exec`.
 struct Exec: AsyncParsableCommand {
@@ -27,8 +28,8 @@ struct Exec: AsyncParsableCommand {
     guard command.first?.isEmpty == false else {
       throw Refusal(.usage, "missing program", hint: "run: handstamp exec -- CMD ARGS")
     }
-    let isName = env.utf8.allSatisfy { $0 == 95 || (48...57).contains($0) || (65...90).contains($0 & 0xDF) }
-    guard isName, let first = env.utf8.first, !(48...57).contains(first) else {
+    let isName = env.utf8.allSatisfy { $0 == 95 || $0.isAlphanumeric }
+    guard isName, let first = env.utf8.first, !first.isDigit else {
       throw Refusal(.usage, "invalid variable name", hint: "use letters, digits and _, with a letter or _ first")
     }
   }

@@ -1,7 +1,7 @@
 #if Command
 import ArgumentParser
 import HandstampCore
-import HandstampSecretService
+import HandstampKeys
 import HandstampVaults
 
 /// `handstamp key`.

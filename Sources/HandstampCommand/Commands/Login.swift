@@ -3,7 +3,7 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
-import HandstampLoopback
+import HandstampTransports
 import HandstampVaults
 
 /// `handstamp login`.

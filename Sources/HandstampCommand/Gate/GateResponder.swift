@@ -79,15 +79,15 @@ struct GateResponder: HTTPResponder {
 
   private func health() -> Response {
     guard let status = verifier.feedStatus else {
-      return GateResponder.json(.ok, #"{"status":"ok","feed":"off"}"#)
+      return GateResponder.json(.ok, JSONText([("status", "ok"), ("feed", "off")]))
     }
-    let since = status.completeUntil.map { #","complete_until":"\#($0)""# } ?? ""
-    let fault = status.isLive ? nil : status.lastFault
-    let cause = fault.map { #","cause":"# + JSONString.quoted($0) } ?? ""
-    return GateResponder.json(
-      status.isLive ? .ok : .serviceUnavailable,
-      #"{"status":"\#(status.isLive ? "ok" : "feed_lost")","feed":"\#(status.isLive ? "live" : "lost")","sessions":\#(status.sessions)\#(since)\#(cause)}"#
-    )
+    var body = JSONText([
+      ("status", status.isLive ? "ok" : "feed_lost"), ("feed", status.isLive ? "live" : "lost"),
+    ])
+    body.add("sessions", Int64(status.sessions))
+    body.add("complete_until", ifPresent: status.completeUntil?.description)
+    if !status.isLive { body.add("cause", ifPresent: status.lastFault) }
+    return GateResponder.json(status.isLive ? .ok : .serviceUnavailable, body)
   }
 
   /// The value of a field that must be there once.
@@ -114,18 +114,19 @@ struct GateResponder: HTTPResponder {
   private static func problem(
     _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil
   ) -> Response {
-    let detail = detail.map { #","detail":"# + JSONString.quoted($0) } ?? ""
-    let body =
-      #"{"type":"urn:handstamp:problem:\#(code)","title":"\#(title)","status":\#(status.code)\#(detail),"code":"\#(code)"}"#
+    var body = JSONText([("type", "urn:handstamp:problem:\(code)"), ("title", title)])
+    body.add("status", Int64(status.code))
+    body.add("detail", ifPresent: detail)
+    body.add("code", code)
     var response = json(status, body)
     response.headers[.contentType] = "application/problem+json"
     return response
   }
 
-  private static func json(_ status: HTTPResponse.Status, _ text: String) -> Response {
+  private static func json(_ status: HTTPResponse.Status, _ json: JSONText) -> Response {
     Response(
       status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(string: text)))
+      body: .init(byteBuffer: ByteBuffer(bytes: json.finished)))
   }
 }
 

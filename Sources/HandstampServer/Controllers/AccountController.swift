@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// The signed-in account: its profile, its password, its deletion.

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// The devices that the account is signed in on, and sign-out.

@@ -1,4 +1,5 @@
 #if Server
+import HandstampSupport
 import NIOCore
 import NIOHTTP1
 
@@ -70,15 +71,12 @@ enum Host {
       rest = bytes.drop { isName($0) }
     }
     guard let colon = rest.first else { return true }
-    return colon == UInt8(ascii: ":") && rest.dropFirst().allSatisfy { (48...57).contains($0) }
+    return colon == UInt8(ascii: ":") && rest.dropFirst().allSatisfy(\.isDigit)
   }
 
   /// Returns whether a byte may occur in a name or an IPv4 address: unreserved, percent-encoded, sub-delims.
   private static func isName(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 48...57, 65...90, 97...122: true
-    default: "-._~%!$&'()*+,;=".utf8.contains(byte)
-    }
+    byte.isUnreserved || "%!$&'()*+,;=".utf8.contains(byte)
   }
 
   /// Returns whether a byte may occur in an IPv6 (or later) address literal.

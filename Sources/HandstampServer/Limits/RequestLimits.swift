@@ -49,20 +49,12 @@ struct RequestLimits: Sendable {
 extension Problem {
   /// 429 (RFC 6585 section 4) with the fields of draft-ietf-httpapi-ratelimit-headers.
   static func rateLimited(_ name: String, _ limit: RateLimit, wait: Duration) -> Problem {
-    let seconds = wait.roundedUpSeconds
+    let seconds = Int(clamping: max(1, wait.roundedUpSeconds))
     var problem = Problem(
       .tooManyRequests, "rate_limited", "Too many attempts", detail: "Try again later.", retryAfter: seconds)
-    problem.headers[.rateLimitPolicy] = "\"\(name)\";q=\(limit.burst);w=\(limit.window.roundedUpSeconds)"
+    problem.headers[.rateLimitPolicy] = "\"\(name)\";q=\(limit.burst);w=\(max(1, limit.window.roundedUpSeconds))"
     problem.headers[.rateLimit] = "\"\(name)\";r=0;t=\(seconds)"
     return problem
-  }
-}
-
-extension Duration {
-  /// The duration in seconds, rounded up to at least 1.
-  fileprivate var roundedUpSeconds: Int {
-    let (seconds, attoseconds) = components
-    return Int(clamping: max(1, attoseconds > 0 ? seconds + 1 : seconds))
   }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// `/oauth/revoke` (RFC 7009): ends the session of a genuine token or revocation handle, and with it all of the session's

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// `/oauth/userinfo`: claims about the account that a client's access token is for (OpenID Connect Core 1.0 section 5.3).

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// Writes the tokens of a session into responses.
 struct TokenResponses: Sendable {

@@ -1,11 +1,11 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampJOSE
 import HandstampSupport
 import Crypto
+import HandstampTransports
 import Testing
 
 @testable import HandstampCommand
