@@ -61,29 +61,18 @@ struct ClockCheck: Sendable, Hashable {
   /// - Parameters:
   ///   - note: the last note of an earlier run; `nil` on the first start.
   ///   - slack: how much later than the note the last writes of that run may be.
-  ///   - trusting: whether to use the wall clock whatever the note says, because an operator has checked it.
-  /// - Returns: the check, and a correction to make at once if a doubt of an earlier run has ended.
-  static func starting(
-    at instant: Instant, after note: ClockNote?, slack: Duration, trusting: Bool
-  ) -> (check: ClockCheck, correction: Correction?) {
-    var check = ClockCheck(anchor: instant)
-    guard let note else { return (check, nil) }
+  init(at instant: Instant, after note: ClockNote?, slack: Duration) {
+    anchor = instant
+    guard let note else { return }
     let ahead = instant.wall.since(note.at)
-    let isNear = ahead >= .zero - tolerance && ahead <= slack + tolerance
+    guard ahead < .zero - ClockCheck.tolerance || ahead > slack + ClockCheck.tolerance else { return }
     // The last run wrote no times later than this after its note, and those must not lie in the span that is moved. The start
     // of a doubt is noted, so there they may; and repeated restarts must not make time run faster.
     let last = note.at.advanced(by: note.doubtedSince == nil ? slack : .zero)
-    let distance = instant.wall.since(last)
-    if isNear || trusting {
-      guard let since = note.doubtedSince, !isNear else { return (check, nil) }
-      return (check, Correction(instant: instant, span: min(since, last)...last, distance: distance))
-    }
-    check.anchor = Instant(wall: last, uptime: instant.uptime)
-    check.doubt = Doubt(since: note.doubtedSince ?? last, distance: distance, steadySince: instant.uptime)
-    return (check, nil)
+    anchor.wall = last
+    doubt = Doubt(
+      since: note.doubtedSince ?? last, distance: instant.wall.since(last), steadySince: instant.uptime)
   }
-
-  private init(anchor: Instant) { self.anchor = anchor }
 
   /// Returns the server time at an instant, and the result of comparing the clocks.
   mutating func read(_ instant: Instant) -> (time: UnixTime, verdict: Verdict) {
@@ -127,7 +116,7 @@ struct ClockCheck: Sendable, Hashable {
   var isDoubted: Bool { doubt != nil }
 
   /// Ends the doubt and uses the wall clock as it was at `instant`.
-  mutating func settle(at instant: Instant) { self = ClockCheck(anchor: instant) }
+  mutating func settle(at instant: Instant) { (anchor, doubt) = (instant, nil) }
 
   /// Ends the doubt, if any, because another server has confirmed the clock. Returns the correction that may still be needed.
   mutating func adopt(at instant: Instant) -> Correction? {

@@ -42,28 +42,18 @@ final class ServerClock: Sendable {
   private let state: Locked<State>
 
   /// - Parameter note: the last note of an earlier run, or of another server on the store.
-  /// - Returns: the clock, and a correction to make before anything else.
-  static func starting(
-    after note: ClockNote?, _ configuration: ServerConfiguration
-  ) -> (clock: ServerClock, correction: ClockCheck.Correction?) {
-    let instant = ServerClock.instant(configuration.now, configuration.uptime)
-    var (check, correction) = ClockCheck.starting(
-      at: instant, after: note, slack: Sweeper.interval * 2,
-      trusting: configuration.trustsClock)
-    let verdict = check.read(instant).verdict
-    let clock = ServerClock(State(check: check, isDoubtNoted: note?.doubtedSince != nil), configuration)
-    if case .doubted(let distance, _) = verdict {
-      clock.logDoubt(
-        "The clock differs from the last run; ignoring it until it has run steadily for 10 minutes", by: distance)
-    }
-    return (clock, correction)
-  }
-
-  private init(_ state: State, _ configuration: ServerConfiguration) {
-    self.state = Locked(state)
+  init(after note: ClockNote?, _ configuration: ServerConfiguration) {
     wall = configuration.now
     uptime = configuration.uptime
     logger = configuration.logger
+    let instant = ServerClock.instant(wall, uptime)
+    var check = ClockCheck(at: instant, after: note, slack: Sweeper.interval * 2)
+    let verdict = check.read(instant).verdict
+    state = Locked(State(check: check, isDoubtNoted: note?.doubtedSince != nil))
+    if case .doubted(let distance, _) = verdict {
+      logDoubt(
+        "The clock differs from the last run; ignoring it until it has run steadily for 10 minutes", by: distance)
+    }
   }
 
   /// Reads both clocks, again if the thread was paused in between for too long.
@@ -155,7 +145,7 @@ final class ServerClock: Sendable {
       message,
       metadata: [
         "handstamp.seconds": "\(distance.components.seconds)",
-        "handstamp.hint": "if the clock is correct now, restart with --trust-clock to use it at once",
+        "handstamp.hint": "correct the clock if it is wrong; otherwise wait",
       ])
   }
 }

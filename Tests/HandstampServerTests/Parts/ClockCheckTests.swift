@@ -16,8 +16,8 @@ import Testing
     Instant(wall: start.advanced(by: .seconds(seconds) + ahead), uptime: .seconds(5 + seconds))
   }
 
-  func fresh(_ note: ClockNote? = nil, trusting: Bool = false, at first: Instant? = nil) -> ClockCheck {
-    ClockCheck.starting(at: first ?? instant(0), after: note, slack: slack, trusting: trusting).check
+  func fresh(_ note: ClockNote? = nil, at first: Instant? = nil) -> ClockCheck {
+    ClockCheck(at: first ?? instant(0), after: note, slack: slack)
   }
 
   @Test(arguments: [-10, -1, 0, 1, 10]) func `follows a clock that stays close`(seconds: Int64) {
@@ -105,20 +105,6 @@ import Testing
       correction.span.lowerBound.advanced(by: .seconds(600)).advanced(by: correction.distance) == instant(600).wall)
   }
 
-  @Test func `trusts a clock at start on an operator's word, and corrects times written in doubt`() throws {
-    let plain = ClockNote(at: start.advanced(by: .zero - day * 100))
-    let first = ClockCheck.starting(at: instant(0), after: plain, slack: slack, trusting: true)
-    #expect(first.correction == nil)
-    var check = first.check
-    #expect(check.read(instant(0)) == (start, .agreed))
-    let doubtful = ClockNote(at: plain.at, doubtedSince: plain.at.advanced(by: .seconds(-300)))
-    let second = ClockCheck.starting(at: instant(0), after: doubtful, slack: slack, trusting: true)
-    let correction = try #require(second.correction)
-    #expect(correction.span.lowerBound == doubtful.doubtedSince)
-    #expect(correction.span.upperBound >= plain.at)
-    #expect(correction.distance > day * 99)
-  }
-
   @Test func `does not run faster with repeated restarts`() {
     var note = ClockNote(at: start.advanced(by: .zero - day * 100))
     let first = fresh(note).note(at: instant(0)).at
@@ -148,9 +134,7 @@ import Testing
 
   @Test func `corrects nothing if the clock came back while the server was down`() {
     let note = ClockNote(at: start.advanced(by: .seconds(-30)), doubtedSince: start.advanced(by: .seconds(-300)))
-    let begun = ClockCheck.starting(at: instant(0), after: note, slack: slack, trusting: false)
-    #expect(begun.correction == nil)
-    var check = begun.check
+    var check = fresh(note)
     #expect(check.read(instant(0)).verdict == .agreed)
   }
 }
