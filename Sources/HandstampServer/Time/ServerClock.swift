@@ -172,10 +172,10 @@ extension SessionServer {
         try await correctRest()
         return true
       }
-      let (note, correction) = clock.next()
-      guard
-        try await registry.note(note, after: former, moving: correction?.span, by: correction?.distance ?? .zero)
-      else { continue }
+      var (note, correction) = clock.next()
+      note.revision = ClockNote.revision(after: former)
+      let shift = correction.map { TimeShift(span: $0.span, distance: $0.distance) }
+      guard try await registry.note(note, moving: shift) else { continue }
       clock.noted(note, correction)
       try await correctRest()
       return correction != nil
@@ -186,7 +186,7 @@ extension SessionServer {
   /// Corrects times that were written while the others were being moved.
   private func correctRest() async throws(RegistryError) {
     guard let correction = clock.rest else { return }
-    if let span = correction.rest { try await registry.moveTimes(span, by: correction.distance) }
+    if let span = correction.rest { try await registry.moveTimes(TimeShift(span: span, distance: correction.distance)) }
     clock.restIsCorrected()
   }
 }

@@ -169,7 +169,7 @@ import Testing
     let mint = try freshMint()
     let registry = Registry(store: store, mint: mint)
     let past = ClockNote(at: clock.now.advanced(by: .zero - day))
-    #expect(try await registry.note(past, after: nil))
+    #expect(try await registry.note(past))
     let first = try await server(on: store, mint, clock)
     #expect(try await !first.checkClock())
     clock.advance(by: .seconds(47))
