@@ -79,7 +79,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
     let id = Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
     guard
       let token = try? tokens.logout(
-        of: job.session, job.account, for: client, id: id, at: clock.read().forTokens)
+        of: job.session, job.account, for: client, id: id, at: clock.read().issueTime)
     else { return Failure(words: "the logout token cannot be signed") }
     let request = TransportRequest(
       method: "POST", url: uri, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],

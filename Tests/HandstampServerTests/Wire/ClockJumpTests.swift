@@ -150,7 +150,8 @@ import Testing
   }
 
   @Test func `does not adopt its own clock until another server has confirmed it`() async throws {
-    let (store, first, second) = (FaultyStore(), TestClock(), TestClock())
+    let (store, first) = (FaultyStore(), TestClock())
+    let second = TestClock(first.now)
     let mint = try freshMint()
     // Two machines: one machine's clock jumps.
     let (one, other) = (try await server(on: store, mint, first), try await server(on: store, mint, second))
@@ -162,6 +163,38 @@ import Testing
     #expect(try await store.clockNote()?.doubtedSince == nil)
     #expect(try await !one.followClock())
     #expect(one.now() == second.now)
+    for _ in 0..<20 {
+      for clock in [first, second] { clock.advance(by: .seconds(60)) }
+      #expect(try await !other.checkClock())
+      #expect(try await !one.followClock())
+      #expect(try await !one.checkClock())
+    }
+    #expect(one.now() == second.now)
+    second.jump(by: day * 100)
+    #expect(try await !other.checkClock())
+    for clock in [first, second] { clock.advance(by: .seconds(600)) }
+    #expect(try await other.checkClock())
+    #expect(try await one.followClock())
+    #expect(one.now() == first.now)
+  }
+
+  @Test func `corrects what it wrote after a pause, during which another server went on`() async throws {
+    let (store, first) = (FaultyStore(), TestClock())
+    let second = TestClock(first.now)
+    let mint = try freshMint()
+    let (one, other) = (try await server(on: store, mint, first), try await server(on: store, mint, second))
+    for server in [one, other] { _ = try await server.checkClock() }
+    let account = try await one.registry.openAccount(email: nil, username: "Ada", passwordHash: nil, now: one.now())
+    second.advance(by: day * 2)
+    _ = try await other.checkClock()
+    // As a virtual machine that was paused: its wall clock is right again, its monotonic clock stood still.
+    first.jump(by: day * 2)
+    let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "d")
+    let session = try await one.registry.createSession(for: account, device: device, now: one.now())
+    #expect(try await one.followClock())
+    #expect(one.now() == second.now)
+    let row = try #require(try await store.session(session.row.id))
+    #expect(row.lastSeenAt == second.now)
   }
 
   @Test func `shares one time with other servers in doubt`() async throws {
