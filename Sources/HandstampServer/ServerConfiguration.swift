@@ -80,8 +80,6 @@ public struct ServerConfiguration: Sendable {
   /// A monotonic clock with an arbitrary start, to compare the wall clock with. When the wall clock jumps by more than 10 s,
   /// the previous time is continued by this clock, until both have agreed for 10 min.
   public var uptime: @Sendable () -> Duration = { Uptime.current }
-  /// Whether to use the wall clock at start even if the last time in the registry makes it look wrong.
-  public var trustsClock = false
 
   /// Makes a configuration with the defaults, and passes it to `configure`.
   public init(issuer: String = "http://localhost", _ configure: (inout ServerConfiguration) -> Void = { _ in }) {

@@ -106,7 +106,7 @@ public struct SessionServer: Sendable {
     if let former {
       clock = former.clock
     } else {
-      clock = try await SessionServer.startedClock(of: registry, configuration)
+      clock = ServerClock(after: try await registry.clockNote(), configuration)
     }
     self.clock = clock
     limits = RequestLimits(
@@ -147,22 +147,6 @@ public struct SessionServer: Sendable {
   func noteTokenLife() async throws(RegistryError) {
     try await registry.noteTokenLife(
       configuration.accessTokenLife, every: Sweeper.interval * 2, now: clock.now)
-  }
-
-  /// Returns the clock of a starting server, after correcting what a wrong clock has written to the registry.
-  private static func startedClock(
-    of registry: Registry, _ configuration: ServerConfiguration
-  ) async throws -> ServerClock {
-    let note = try await registry.clockNote()
-    let (clock, correction) = ServerClock.starting(after: note, configuration)
-    var former = note
-    while let correction, former?.doubtedSince != nil {
-      let right = ClockNote(at: correction.instant.wall)
-      if try await registry.note(right, after: former, moving: correction.span, by: correction.distance) { break }
-      // Another server has written a note in the meantime, perhaps that the doubt has ended.
-      former = try await registry.clockNote()
-    }
-    return clock
   }
 
   /// Responds to requests without a socket, for measurements and for tests with many requests.

@@ -44,8 +44,6 @@ struct Serve: AsyncParsableCommand {
   @OptionGroup var flags: SettingFlags<ServeSettings>
   @Flag(help: "check the settings and the files that they name, print the settings without secrets, and exit")
   var check = false
-  @Flag(help: "trust the system clock even though it differs from the expected time")
-  var trustClock = false
   @Flag(help: "create the database for the keys in HANDSTAMP_SERVE_KEYS, then exit") var newDatabase = false
   @Flag(help: .hidden) var untilStdinEnds = false
 
@@ -60,7 +58,7 @@ struct Serve: AsyncParsableCommand {
     defer { close(store, logger) }
     let prometheus = PrometheusMetrics()
     let server = try await settings.server(
-      store: store, keys: keys, logger: logger, metrics: prometheus, trustingClock: trustClock)
+      store: store, keys: keys, logger: logger, metrics: prometheus)
     if !store.reapplied.isEmpty {
       logger.warning(
         "Took away again what a restored database still had",

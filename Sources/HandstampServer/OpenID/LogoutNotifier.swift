@@ -78,7 +78,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
     let id = Base64URL.encode(randomBytes(16))
     guard
       let token = try? tokens.logout(
-        of: job.session, job.account, for: client, id: id, at: clock.read().forTokens)
+        of: job.session, job.account, for: client, id: id, at: clock.read().issueTime)
     else { return Failure(words: "the logout token cannot be signed") }
     let request = TransportRequest(
       method: "POST", url: uri, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],

@@ -76,7 +76,7 @@ struct TokenResponses: Sendable {
   ) throws(RegistryError) -> JSONText {
     let access: AccessTokens.Minted
     var identity: String?
-    let now = clock.read().forTokens
+    let now = clock.read().issueTime
     do {
       access = try tokens.mint(
         account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
