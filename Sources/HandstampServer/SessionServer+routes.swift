@@ -149,7 +149,7 @@ extension SessionServer {
   // The services that controllers share.
 
   func answers<Context: RequestContext>(as format: ErrorMapper.Format) -> ErrorMiddleware<Context> {
-    ErrorMiddleware(errors: errors, format: format, fields: AnswerFields(configuration))
+    ErrorMiddleware(errors: errors, format: format, fields: ResponseFields(configuration))
   }
 
   var errors: ErrorMapper { ErrorMapper(metrics: metrics, pages: pages) }

@@ -124,7 +124,7 @@ extension SessionServer {
       respond: { [reloaded] request, context in
         try await (reloaded.responder ?? responder).respond(to: request, context: context)
       }, table: table, tasks: RequestTasks(on: Listener.group, prompt: prompt),
-      metrics: metrics, log: log, logger: logger, fields: AnswerFields(configuration), date: { date.text })
+      metrics: metrics, log: log, logger: logger, fields: ResponseFields(configuration), date: { date.text })
     return Listener(
       addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,
       onReady: onReady)

@@ -188,7 +188,7 @@ public struct SessionServer: Sendable {
     for middleware in middlewares { router.add(middleware: middleware) }
     router.add(
       middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
-    router.add(middleware: UnknownPaths(errors: errors, fields: AnswerFields(configuration), allowed: allowed))
+    router.add(middleware: UnknownPaths(errors: errors, fields: ResponseFields(configuration), allowed: allowed))
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {

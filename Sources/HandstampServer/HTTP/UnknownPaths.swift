@@ -6,7 +6,7 @@ import Hummingbird
 /// Answers requests for which the server has no route. The routes answer their own errors, see ``ErrorMiddleware``.
 struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
   let errors: ErrorMapper
-  let fields: AnswerFields
+  let fields: ResponseFields
   /// The methods of the paths, to answer 405 instead of 404.
   let allowed: AllowedMethods
 

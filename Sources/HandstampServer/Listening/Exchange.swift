@@ -17,7 +17,7 @@ struct ExchangeHost: Sendable {
   let metrics: ServerMetrics
   let log: SeldomLog
   let logger: Logger
-  let fields: AnswerFields
+  let fields: ResponseFields
   let date: @Sendable () -> String
 }
 
