@@ -118,12 +118,11 @@ extension SessionServer {
     let table = ConnectionTable(limits: limits, metrics: metrics, log: log)
     let responder: any HTTPResponder<ServerContext> = responder
     let date = DateField()
-    let prompt = SessionServer.promptPaths.map { configuration.mountPath + $0 }
     let host = ExchangeHost(
       options: options, bodyLimit: configuration.bodyLimit,
       respond: { [reloaded] request, context in
         try await (reloaded.responder ?? responder).respond(to: request, context: context)
-      }, table: table, tasks: RequestTasks(on: Listener.group, prompt: prompt),
+      }, table: table, tasks: RequestTasks(on: Listener.group, prompt: routes.promptPaths),
       metrics: metrics, log: log, logger: logger, fields: ResponseFields(configuration), date: { date.text })
     return Listener(
       addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,

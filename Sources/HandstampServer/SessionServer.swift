@@ -182,13 +182,11 @@ public struct SessionServer: Sendable {
   }
 
   private var router: Router<ServerContext> {
-    let allowed = AllowedMethods()
-    addRoutes(to: allowed)
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     for middleware in middlewares { router.add(middleware: middleware) }
     router.add(
       middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
-    router.add(middleware: UnknownPaths(errors: errors, fields: ResponseFields(configuration), allowed: allowed))
+    router.add(middleware: UnknownPaths(errors: errors, fields: ResponseFields(configuration), routes: routes))
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {
