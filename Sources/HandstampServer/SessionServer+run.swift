@@ -117,13 +117,13 @@ extension SessionServer {
     let log = SeldomLog(logger)
     let table = ConnectionTable(limits: limits, metrics: metrics, log: log)
     let responder: any HTTPResponder<ServerContext> = responder
-    let date = DateField()
     let host = ExchangeHost(
       options: options, bodyLimit: configuration.bodyLimit,
-      respond: { [reloaded] request, context in
-        try await (reloaded.responder ?? responder).respond(to: request, context: context)
+      respond: { [reloaded] request, channel in
+        let context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+        return try await (reloaded.responder ?? responder).respond(to: request, context: context)
       }, table: table, tasks: RequestTasks(on: Listener.group, prompt: routes.promptPaths),
-      metrics: metrics, log: log, logger: logger, fields: ResponseFields(configuration), date: { date.text })
+      metrics: metrics, log: log, logger: logger, fields: ResponseFields(configuration))
     return Listener(
       addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,
       onReady: onReady)

@@ -10,7 +10,7 @@ import NIOHTTPTypes
 ///
 /// The responder gets a request when its body is complete: a client that sends slowly costs a buffer, and no task. Bodies are
 /// small, see ``ServerConfiguration/bodyLimit``; of one that is larger, the responder sees that it is.
-// Everything is touched on the event loop of the channel alone; ``Exchange`` gets there by itself.
+// Everything but `host` is touched on the event loop of the channel alone; ``transmit(_:_:isLast:on:)`` gets there by itself.
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
   typealias InboundIn = HTTPRequestPart
   typealias OutboundIn = Never
@@ -189,14 +189,13 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     isKept = (isComplete || isRestDue) && request.headerFields[.connection] != "close" && request.method != .connect
     state = .answering
     let content = failure.map { RequestBody(asyncSequence: BrokenBody(error: $0)) } ?? RequestBody(buffer: body)
-    let exchange = Exchange(
-      request: Request(head: request, body: content), channel: context.channel, handler: self, host: host)
+    let (channel, whole) = (context.channel, Request(head: request, body: content))
     host.table.startsWork()
     number += 1
     let number = number
-    task = host.tasks.start(request.path, of: context.channel) { [self] in
-      await exchange.run()
-      let loop = exchange.channel.eventLoop
+    task = host.tasks.start(request.path, of: channel) { [self] in
+      await respond(to: whole, on: channel)
+      let loop = channel.eventLoop
       if loop.inEventLoop { taskEnded(number) } else { loop.execute { self.taskEnded(number) } }
     }
   }
@@ -266,7 +265,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     state = .answering
     var response = problem.response
     host.fields.add(to: &response.headers)
-    response.headers[.date] = host.date()
+    response.headers[.date] = host.date.text
     send(response.head, problem.content, isLast: true)
   }
 }
