@@ -91,42 +91,25 @@ extension SessionServer {
     throw .cleartext(open)
   }
 
+  /// - Throws: ``ListenFault/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
   private func listener(
     on addresses: [ListeningAddress], notifier: ServiceNotifier, onReady: @escaping @Sendable (Int) async -> Void
   ) throws(ListenFault) -> Listener {
-    let options = configuration.listener
-    for case .descriptor(let descriptor) in addresses where BoundSocket(descriptor) == nil {
-      throw .notListening(.descriptor(descriptor))
+    var options = configuration.listener
+    options.idleLimit = configuration.idleConnectionLimit
+    options.bodySize = configuration.bodyLimit
+    options.proxies = configuration.trustedProxies
+    options.fields = ResponseFields(configuration)
+    let (logger, first) = (configuration.logger, responder as any HTTPResponder<ServerContext>)
+    let listener = try Listener(
+      on: addresses, options: options, promptPaths: routes.promptPaths, metrics: metrics, logger: logger,
+      notifier: notifier, onReady: onReady
+    ) { [reloaded] request, channel in
+      let context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+      return try await (reloaded.responder ?? first).respond(to: request, context: context)
     }
     try requireEncryption(on: addresses)
-    let logger = configuration.logger
-    let identity: TLSIdentity?
-    do throws(TLSFault) {
-      identity = try options.tls.map { files throws(TLSFault) in
-        try TLSIdentity(files, metrics: metrics, logger: logger)
-      }
-    } catch { throw .tls(error) }
-    let descriptors = DescriptorLimit.raise()
-    let limits = options.connectionLimits(descriptors: descriptors)
-    logger.info(
-      "Connection limits",
-      metadata: [
-        "handstamp.descriptors": "\(descriptors)", "handstamp.connections": "\(limits.all)",
-        "handstamp.per_address": "\(limits.perAddress)",
-      ])
-    let log = SeldomLog(logger)
-    let table = ConnectionTable(limits: limits, metrics: metrics, log: log)
-    let responder: any HTTPResponder<ServerContext> = responder
-    let host = ExchangeHost(
-      options: options, bodyLimit: configuration.bodyLimit,
-      respond: { [reloaded] request, channel in
-        let context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-        return try await (reloaded.responder ?? responder).respond(to: request, context: context)
-      }, table: table, tasks: RequestTasks(on: Listener.group, prompt: routes.promptPaths),
-      metrics: metrics, log: log, logger: logger, fields: ResponseFields(configuration))
-    return Listener(
-      addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,
-      onReady: onReady)
+    return listener
   }
 }
 

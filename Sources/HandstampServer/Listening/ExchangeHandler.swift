@@ -9,7 +9,7 @@ import NIOHTTPTypes
 /// Serves the requests of one HTTP/1.1 connection one after another, or the one request of an HTTP/2 stream.
 ///
 /// The responder gets a request when its body is complete: a client that sends slowly costs a buffer, and no task. Bodies are
-/// small, see ``ServerConfiguration/bodyLimit``; of one that is larger, the responder sees that it is.
+/// small, see ``ListenerOptions/bodySize``; of one that is larger, the responder sees that it is.
 // Everything but `host` is touched on the event loop of the channel alone; ``transmit(_:_:isLast:on:)`` gets there by itself.
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
   typealias InboundIn = HTTPRequestPart
@@ -132,14 +132,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     case (.body(let bytes), .receiving(let request, var body)):
       // The state lets go of the buffer, which would be copied otherwise.
       state = .waiting
-      let room = host.bodyLimit + 1 - body.readableBytes
+      let room = host.options.bodySize + 1 - body.readableBytes
       if body.readableBytes == 0, bytes.readableBytes <= room {
         body = bytes
       } else {
         body.writeImmutableBuffer(
           bytes.getSlice(at: bytes.readerIndex, length: min(room, bytes.readableBytes)) ?? bytes)
       }
-      if body.readableBytes > host.bodyLimit {
+      if body.readableBytes > host.options.bodySize {
         answer(request, body, isComplete: false)
       } else {
         state = .receiving(request, body)
@@ -161,10 +161,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
       if let cookies = request.headerFields[.cookie] { request.headerFields[values: .cookie] = [cookies] }
     }
     // HTTP/1.1 is limited while it is parsed.
-    guard request.headerFields.count <= ListenerOptions.headFields else { return refuse(.headTooLarge) }
+    guard request.headerFields.count <= host.options.headFields else { return refuse(.headTooLarge) }
     guard !isStream || ExchangeHandler.isWellFormed(request) else { return refuse(.notHTTP) }
     let length = request.headerFields[.contentLength].flatMap { Int($0) } ?? 0
-    guard length <= host.bodyLimit else { return answer(request, ByteBuffer(), isComplete: false) }
+    guard length <= host.options.bodySize else { return answer(request, ByteBuffer(), isComplete: false) }
     state = .receiving(request, ByteBuffer())
   }
 
@@ -264,7 +264,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     isRequestOpen = false
     state = .answering
     var response = problem.response
-    host.fields.add(to: &response.headers)
+    host.options.fields.add(to: &response.headers)
     response.headers[.date] = host.date.text
     send(response.head, problem.content, isLast: true)
   }

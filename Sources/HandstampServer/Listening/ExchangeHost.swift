@@ -9,8 +9,6 @@ import NIOCore
 /// What all exchanges of a listener share.
 struct ExchangeHost: Sendable {
   let options: ListenerOptions
-  /// Maximum size of a body.
-  let bodyLimit: Int
   /// Is asked when a request is complete.
   let respond: @Sendable (Request, any Channel) async throws -> Response
   let table: ConnectionTable
@@ -18,7 +16,6 @@ struct ExchangeHost: Sendable {
   let metrics: ServerMetrics
   let log: SeldomLog
   let logger: Logger
-  let fields: ResponseFields
   let date = DateField()
 }
 
