@@ -9,7 +9,7 @@ import NIOHTTPTypes
 /// Serves the requests of one HTTP/1.1 connection one after another, or the one request of an HTTP/2 stream.
 ///
 /// The responder gets a request when its body is complete: a client that sends slowly costs a buffer, and no task. Bodies are
-/// small, see ``ListenerOptions/bodySize``; of one that is larger, the responder sees that it is.
+/// small, see ``ListenerOptions/bodySize``; reading one that is larger throws.
 // Everything but `host` is touched on the event loop of the channel alone; ``transmit(_:_:isLast:on:)`` gets there by itself.
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
   typealias InboundIn = HTTPRequestPart
@@ -188,7 +188,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     // What follows CONNECT is no request (RFC 9110 section 9.3.6).
     isKept = (isComplete || isRestDue) && request.headerFields[.connection] != "close" && request.method != .connect
     state = .answering
-    let content = failure.map { RequestBody(asyncSequence: BrokenBody(error: $0)) } ?? RequestBody(buffer: body)
+    let broken: (any Error)? =
+      isComplete ? nil : failure ?? NIOTooManyBytesError(maxBytes: host.options.bodySize)
+    let content = broken.map { RequestBody(asyncSequence: BrokenBody(error: $0)) } ?? RequestBody(buffer: body)
     let (channel, whole) = (context.channel, Request(head: request, body: content))
     host.table.startsWork()
     number += 1
@@ -270,7 +272,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   }
 }
 
-/// The body of a request that is not valid HTTP.
+/// The body of a request that is not valid HTTP, or too large: reading it throws.
 private struct BrokenBody: AsyncSequence, Sendable {
   let error: any Error
 

@@ -30,7 +30,7 @@ public struct ListenerOptions: Sendable {
   // What the one who listens adds to the settings above.
   /// Time without a request after which a connection is closed.
   package var idleLimit = Duration.seconds(120)
-  /// Maximum size of a body, in bytes. Of a larger one the responder gets what arrived, and decides.
+  /// Maximum size of a body, in bytes. Reading a larger one throws.
   package var bodySize = 64 * 1024
   /// Maximum size of the request line and the header fields, in bytes; then 431.
   package var headSize = 16 * 1024
