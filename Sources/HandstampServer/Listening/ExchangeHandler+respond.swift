@@ -4,8 +4,8 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// How the responder is asked, and its response sent: the part of an exchange that may run beside the event loop.
 extension ExchangeHandler {
+  /// Asks the responder, and sends its response: the part of an exchange that may run beside the event loop.
   @concurrent func respond(to request: Request, on channel: any Channel) async {
     var response: Response
     do {

@@ -18,7 +18,7 @@ package struct Listener: Service, CustomStringConvertible {
 
   /// - Parameters:
   ///   - promptPaths: the paths whose requests compute little: they run on the event loop of their connection.
-  ///   - metrics: counts connections and what is wrong with them; by default for no one to see.
+  ///   - metrics: counts connections and their failures; by default they are not published.
   ///   - notifier: tells the service manager when the listener accepts connections, and when it stops.
   ///   - onReady: called once, with the port of the first address (0 for a Unix domain socket), when it accepts connections.
   ///   - respond: called for each request, when its body is complete or will not be, with its connection or stream. Errors are answered
