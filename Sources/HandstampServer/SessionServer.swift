@@ -4,7 +4,6 @@ public import HandstampRegistry
 import HandstampSupport
 public import Hummingbird
 import Logging
-public import NIOCore
 
 /// The session server: sign-up, sign-in, refresh, sessions and events over HTTP, on top of a ``Registry``.
 ///
@@ -149,36 +148,19 @@ public struct SessionServer: Sendable {
       configuration.accessTokenLife, every: Sweeper.interval * 2, now: clock.now)
   }
 
-  /// Responds to requests without a socket, for measurements and for tests with many requests.
-  public var responder: some HTTPResponder<ServerContext> { router.buildResponder() }
-
-  /// The server as a Hummingbird application. Prefer ``run(host:port:stoppingOnSignals:onReady:)``, which also ends event
-  /// streams on shutdown, looks for expired sessions, and accepts a clock that jumped once it runs steadily.
-  public func application(
-    address: BindAddress, onReady: @escaping @Sendable (any Channel) async -> Void = { _ in }
-  ) -> some ApplicationProtocol {
-    Application(
-      router: router,
-      server: .sturdyHTTP1(
-        configuration: .init(idleTimeout: .milliseconds(configuration.idleConnectionLimit.wholeMilliseconds))),
-      configuration: ApplicationConfiguration(address: address), onServerRunning: onReady,
-      logger: configuration.logger)
-  }
-
-  private var router: Router<ServerContext> {
-    let allowed = AllowedMethods()
-    addRoutes(to: allowed)
+  /// Responds to requests with these settings.
+  var responder: RouterResponder<ServerContext> {
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     for middleware in middlewares { router.add(middleware: middleware) }
     router.add(
       middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
-    router.add(middleware: UnknownPaths(errors: errors, fields: AnswerFields(configuration), allowed: allowed))
+    router.add(middleware: UnknownPaths(errors: errors, fields: ResponseFields(configuration), routes: routes))
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {
       readiness.addRoutes(to: router.group().add(middleware: answers(as: .problem)))
     }
-    return router
+    return router.buildResponder()
   }
 }
 

@@ -13,7 +13,7 @@ import NIOCore
 /// `/verify` is answered 200 with the identity in header fields, or with what the client shall get: 401, 403 or 503 with
 /// problem+json. `?scope=` names the scopes that are needed, and may be repeated: it is in the proxy's configuration, out of the
 /// client's reach. `/health` tells the state of the feed.
-struct GateResponder: HTTPResponder {
+struct GateResponder: Sendable {
   /// The longest original URI, in bytes.
   private static let longest = 16 << 10
 
@@ -22,9 +22,9 @@ struct GateResponder: HTTPResponder {
   let headers: GateSettings.Headers
   let passesPreflights: Bool
 
-  @concurrent func respond(to request: Hummingbird.Request, context: BasicRequestContext) async throws -> Response {
+  @concurrent func respond(to request: Hummingbird.Request, _ logger: Logger) async -> Response {
     switch request.uri.path {
-    case "/verify": await verify(request, context.logger)
+    case "/verify": await verify(request, logger)
     case "/health": health()
     default: GateResponder.problem(.notFound, "not_found", "Not found")
     }

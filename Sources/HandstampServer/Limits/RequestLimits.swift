@@ -14,28 +14,12 @@ struct RequestLimits: Sendable {
     ClientAddress(of: request.headers, peer: context.channel.remoteAddress, behind: proxies)
   }
 
-  /// Takes one from all buckets of an operation, or none if one is empty.
+  /// Takes one from all these buckets of an operation, or none if one is empty.
   ///
   /// - Throws: ``Problem`` `rate_limited` with the time until the same request may succeed.
   func take(
-    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil
-  ) throws(Problem) {
-    try take(operation, client, subject, [.own, .shared])
-  }
-
-  /// Takes one from the buckets of the client and the subject, for a request that may turn out to be worthless: it must use up
-  /// nothing that others need. If it is worth its work, ``takeShared(_:)`` follows.
-  func takeOwn(
-    _ operation: ServerLimits.Operation, from client: ClientAddress, about subject: String? = nil
-  ) throws(Problem) {
-    try take(operation, client, subject, .own)
-  }
-
-  /// Takes one from the bucket of all clients together.
-  func takeShared(_ operation: ServerLimits.Operation) throws(Problem) { try take(operation, nil, nil, .shared) }
-
-  private func take(
-    _ operation: ServerLimits.Operation, _ client: ClientAddress?, _ subject: String?, _ buckets: RateLimiter.Buckets
+    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil,
+    _ buckets: RateLimiter.Buckets = [.own, .shared]
   ) throws(Problem) {
     do throws(RateLimiter.Refusal) {
       try limiter.take(operation, from: client, about: subject, buckets)
@@ -44,6 +28,17 @@ struct RequestLimits: Sendable {
       throw .rateLimited(operation.rawValue, error.limit, wait: error.wait)
     }
   }
+
+  /// Takes one from the buckets of the client and the subject, for a request that may turn out to be worthless: it must use up
+  /// nothing that others need. If it is worth its work, ``takeShared(_:)`` follows.
+  func takeOwn(
+    _ operation: ServerLimits.Operation, from client: ClientAddress, about subject: String? = nil
+  ) throws(Problem) {
+    try take(operation, from: client, about: subject, .own)
+  }
+
+  /// Takes one from the bucket of all clients together.
+  func takeShared(_ operation: ServerLimits.Operation) throws(Problem) { try take(operation, from: nil, .shared) }
 }
 
 extension Problem {

@@ -15,7 +15,7 @@ struct RevocationController: Sendable {
   let journal: SessionJournal
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.post("/oauth/revoke", use: revoke)
+    routes.prompt { $0.post("/oauth/revoke", use: revoke) }
   }
 
   @concurrent func revoke(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {

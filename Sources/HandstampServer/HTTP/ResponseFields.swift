@@ -1,15 +1,10 @@
 #if Server
 import HTTPTypes
 
-/// Fields of every answer, whatever it says.
-struct AnswerFields: Sendable {
+/// Header fields of every response.
+struct ResponseFields: Sendable {
   /// `Strict-Transport-Security` (RFC 6797); `nil` for a server without a public `https` address.
-  let transportSecurity: String?
-
-  init(_ configuration: ServerConfiguration) {
-    let isPublic = configuration.issuer.hasPrefix("https:")
-    transportSecurity = isPublic ? configuration.transportSecurity?.field : nil
-  }
+  var transportSecurity: String?
 
   private static let policy = HTTPField(
     name: .contentSecurityPolicy,
@@ -18,8 +13,14 @@ struct AnswerFields: Sendable {
   func add(to headers: inout HTTPFields) {
     headers[.xContentTypeOptions] = "nosniff"
     // JSON and redirects: nothing of them may be shown as a page, nor in one. Pages have their own.
-    if !headers.contains(.contentSecurityPolicy) { headers.append(AnswerFields.policy) }
+    if !headers.contains(.contentSecurityPolicy) { headers.append(ResponseFields.policy) }
     if let transportSecurity { headers[.strictTransportSecurity] = transportSecurity }
+  }
+}
+
+extension ResponseFields {
+  init(_ configuration: ServerConfiguration) {
+    if configuration.issuer.hasPrefix("https:") { transportSecurity = configuration.transportSecurity?.field }
   }
 }
 
