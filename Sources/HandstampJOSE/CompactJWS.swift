@@ -75,10 +75,9 @@ package struct CompactJWS: Sendable {
 
   /// Returns the encoded header of tokens that are signed with `key`: its algorithm, its thumbprint as `kid`, and the type.
   package static func header(for key: JWSPublicKey, type: String) -> [UInt8] {
-    var json: [UInt8] = []
-    JWK.append([("alg", key.algorithm.rawValue), ("kid", key.thumbprint), ("typ", type)], to: &json)
+    let json = JSONText([("alg", key.algorithm.rawValue), ("kid", key.thumbprint), ("typ", type)])
     var header: [UInt8] = []
-    Base64URL.append(json, to: &header)
+    Base64URL.append(json.finished, to: &header)
     return header
   }
 

@@ -1,4 +1,4 @@
-public import HandstampCore
+import HandstampCore
 
 extension Registry {
   /// The last clock reading that any server on this store recorded, or `nil` if there is none.

@@ -4,7 +4,7 @@ package import Hummingbird
 package import Logging
 package import NIOCore
 import NIOPosix
-package import ServiceLifecycle
+import ServiceLifecycle
 
 /// The one HTTP server of this package, for the session server, the page of its metrics and the gate: accepts connections, and serves them
 /// until it shuts down. Everything else in its folder is reached through it, and knows nothing of sessions.

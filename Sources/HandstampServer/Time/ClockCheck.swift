@@ -1,5 +1,6 @@
 #if Server
 import HandstampCore
+import HandstampSupport
 import HandstampRegistry
 
 /// Detects jumps of the wall clock by comparing it with a monotonic clock, and with the other servers on the store.
