@@ -212,9 +212,9 @@ pages: test-deps ## looks at every page in Chromium: axe-core, accessibility tre
 	@$(SWIFT) build $(BUILD) --product handstamp
 	@/usr/bin/python3 scripts/pages $(DEBUG)/handstamp check $(if $(UPDATE),--update) $(if $(DEEP),--deep)
 
-shots: test-deps ## pictures of every page, light and dark, phone and desktop, in all languages: .build/shots/index.html
+shots: test-deps ## pictures of every page, light and dark, phone and desktop, in all languages: .build/shots/index.html (FRONT=1: those of README.md)
 	$(SWIFT) build $(BUILD) --product handstamp
-	@/usr/bin/python3 scripts/pages $(DEBUG)/handstamp shots .build/shots
+	@/usr/bin/python3 scripts/pages $(DEBUG)/handstamp $(if $(FRONT),front docs/images,shots .build/shots)
 
 cluster: test-deps ## three nodes on PostgreSQL with a standby, behind a proxy: breaks one thing after another (NAMES="primary_killed" for some)
 	@$(SWIFT) build $(BUILD) --product handstamp

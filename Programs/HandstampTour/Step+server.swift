@@ -100,14 +100,14 @@ extension Step {
       try expect(error == .sessionEnded(.tokenReuseDetected), "the device failed with \(error)")
     }
     let answer = try await stage.status(of: "/v1/me", with: stolen)
-    try expect(answer.status == 401 && answer.reason == "misused", "the thief still gets in")
+    try expect(answer.status == 401 && answer.reason == "token_reuse", "the thief still gets in")
     let event = try await feed.next("session-revoked")
-    try expect(event.session == session.rawValue && event.reason == "misused", "the event does not match")
-    stage.saw("the device's own refresh exposes the theft: the session ends for both, reason misused")
+    try expect(event.session == session.rawValue && event.reason == "token_reuse", "the event does not match")
+    stage.saw("the device's own refresh exposes the theft: the session ends for both, reason token_reuse")
     let status = try await stage.run(["token"], on: stage.first, expecting: .signInNeeded)
     stage.saw("the device says: \(status.words.split(separator: "\n").first ?? "")")
-    stage.saw("the account's other device sees in its feed: session-revoked, misused")
-    return "both out, reason misused"
+    stage.saw("the account's other device sees in its feed: session-revoked, token_reuse")
+    return "both out, reason token_reuse"
   }
 
   /// Waits for a condition that has no event.

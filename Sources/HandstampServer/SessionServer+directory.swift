@@ -39,8 +39,10 @@ extension SessionServer {
   ///
   /// - Parameter actor: who is named in the audit log.
   public func administration(by actor: AuditActor) -> Administration {
-    Administration(
-      registry.acting(as: actor), configuration: configuration, passwords: passwords, hasDirectory: directory != nil,
+    var known = configuration
+    known.mail.link = known.mail.link ?? MailSettings.ownLink(at: known.issuer)
+    return Administration(
+      registry.acting(as: actor), configuration: known, passwords: passwords, hasDirectory: directory != nil,
       now: { [clock] in clock.now },
       announce: { [journal, configuration] account, outcome in
         journal.changed(account)

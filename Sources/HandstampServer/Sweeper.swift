@@ -58,6 +58,8 @@ struct Sweeper: Service, CustomStringConvertible {
         guard !Task.isCancelled else { return }
       }
     } catch {
+      // The server stops, or has not started: its listener's error is the one to read.
+      guard !Task.isCancelled else { return }
       server.configuration.logger.error("Sweeping sessions failed", metadata: ["handstamp.cause": "\(error)"])
     }
   }

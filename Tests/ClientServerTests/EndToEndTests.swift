@@ -150,6 +150,7 @@ import Testing
   func `invalid_grant is a rejection, with the server's reason`(_ status: Int) async throws {
     let bodies: [(String, RefreshResult)] = [
       (#"{"error":"invalid_grant"}"#, .rejected(.rejected)),
+      (#"{"error":"invalid_grant","reason":"token_reuse"}"#, .rejected(.tokenReuseDetected)),
       (#"{"error":"invalid_grant","reason":"misused"}"#, .rejected(.tokenReuseDetected)),
       (#"{"error":"invalid_grant","reason":"of tomorrow"}"#, .rejected(.rejected)),
       (#"{"error":"invalid_grant","error_code":"superseded"}"#, .superseded),

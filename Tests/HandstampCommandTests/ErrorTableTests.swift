@@ -5,12 +5,13 @@ import Testing
 
 @testable import HandstampCommand
 
-/// `docs/errors.md`, as the types say it. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of errors'` writes it.
+/// The codes in `docs/troubleshooting.md`, as the types say them. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of errors'` writes
+/// them, and keeps the causes and the ways out.
 @Suite(.timeLimit(.minutes(10))) struct `The table of errors` {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
   private let server: ServerAddress
-  private var file: URL { Self.root.appendingPathComponent("docs/errors.md") }
+  private var file: URL { Self.root.appendingPathComponent("docs/troubleshooting.md") }
 
   init() throws { server = try ServerAddress(parsing: "https://id.example.org") }
 
@@ -94,45 +95,37 @@ import Testing
     }
   }
 
-  private func table() throws -> String {
-    var rows: [(code: String, row: String)] = []
+  /// The rows of a table, up to the cause and the way out, by the head of the table.
+  private func tables() throws -> [Substring: [String]] {
+    var rows: Set<String> = []
     for error in Self.samples {
       let refusal = Refusal(error, server: server)
       let shown = error.code == "wrong_credentials" ? "the server's" : "`\(error.code)`"
-      rows.append(
-        (error.code, "| \(shown) | `\(name(error))` | \(recovery(error.recovery)) | \(refusal.exit.rawValue) |"))
+      rows.insert("| \(shown) | `\(name(error))` | \(recovery(error.recovery)) | \(refusal.exit.rawValue) |")
     }
-    let lines = Set(rows.map(\.row)).sorted()
-    return """
-      # Errors
+    return [
+      "| code | Swift | recovery | exit status | cause | way out |": rows.sorted(),
+      "| code of a problem document | exit status | cause | way out |": try problems().map {
+        "| `\($0)` | \(exit(of: $0)) |"
+      },
+    ]
+  }
 
-      Every error has a code that does not change between releases: `error.code` in Swift, `error.code` of the line that the command
-      prints on stderr with `--json`, and `code` of the server's problem documents (RFC 9457). `recovery` is the step that can help.
-      This file is generated from the types: `HANDSTAMP_UPDATE=1 swift test --filter 'The table of errors'`.
-
-      | code | Swift | recovery | exit status |
-      |---|---|---|---|
-      \(lines.joined(separator: "\n"))
-
-      A configuration error has the code of RFC 6749 or RFC 9449, such as `invalid_client`. A refusal has the server's code:
-
-      | code of a problem document | exit status |
-      |---|---|
-      \(try problems().map { "| `\($0)` | \(exit(of: $0)) |" }.joined(separator: "\n"))
-
-      | exit status | meaning |
-      |---|---|
-      | 0 | done |
-      | 1 | failed |
-      | 2 | cancelled |
-      | 4 | sign-in needed |
-      | 5 | vault locked or unavailable |
-      | 6 | no answer from the server; try again later |
-      | 7 | the client or the server is not set up correctly |
-      | 64 | usage error |
-      | 126, 127 | the program given to `exec` cannot be run, or was not found |
-
-      """
+  /// The page with the rows that the types give, each with the cause and the way out that the page has for its code.
+  private func page(_ text: String) throws -> String {
+    var lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    for (head, rows) in try tables() {
+      let first = try #require(lines.firstIndex(of: head)) + 2
+      let known = lines[first...].prefix { $0.hasPrefix("|") }
+      let cells = known.map { $0.split(separator: " | ", omittingEmptySubsequences: false) }
+      let made = rows.map { row in
+        let code = row.split(separator: " | ")[0]
+        let words = cells.first { $0[0] == code }?.suffix(2).joined(separator: " | ") ?? " |  |"
+        return Substring("\(row) \(words)")
+      }
+      lines.replaceSubrange(known.indices, with: made)
+    }
+    return lines.joined(separator: "\n")
   }
 
   /// The codes that the server's sources name.
@@ -159,12 +152,14 @@ import Testing
     }
   }
 
-  @Test func `is the one in the documentation`() throws {
-    let table = try table()
+  @Test func `is the one in the documentation, which has a way out for each code`() throws {
+    let text = try String(contentsOf: file, encoding: .utf8)
+    let page = try page(text)
     if ProcessInfo.processInfo.environment["HANDSTAMP_UPDATE"] == "1" {
-      try table.write(to: file, atomically: true, encoding: .utf8)
+      try page.write(to: file, atomically: true, encoding: .utf8)
     }
-    #expect(try String(contentsOf: file, encoding: .utf8) == table)
+    #expect(try String(contentsOf: file, encoding: .utf8) == page)
+    #expect(!page.contains(" |  |\n"), "a code without a way out")
   }
 
   @Test(arguments: samples) func `has the code that the command prints`(_ error: SessionError) throws {

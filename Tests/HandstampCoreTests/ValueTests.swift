@@ -148,6 +148,15 @@ import Testing
   }
 }
 
+@Suite(.timeLimit(.minutes(10))) struct `The reason of an end` {
+  @Test func `has one spelling that is written, and two for token reuse that are read`() {
+    for reason in EndReason.allCases { #expect(EndReason(rawValue: reason.rawValue) == reason) }
+    #expect(EndReason.tokenReuseDetected.rawValue == "token_reuse")
+    #expect(EndReason(rawValue: "misused") == .tokenReuseDetected)
+    #expect(EndReason(rawValue: "Misused") == nil)
+  }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `Errors` {
   @Test func `know their recovery`() {
     #expect(SessionError.sessionEnded(.tokenReuseDetected).recovery == .signIn)

@@ -311,7 +311,7 @@ func token(_ counter: UInt64, mark number: UInt64? = nil) -> RefreshClaims {
     #expect(decide(row, token(0), key: 1, now: after(.seconds(100))) == .ended(.expired))
   }
 
-  @Test func `ends a stolen session as misused, with that time`() throws {
+  @Test func `ends a stolen session for token reuse, with that time`() throws {
     let outcome = decide(row(rotations: 5), token(4), key: 99, now: after(.seconds(7)))
     guard case .theft(let ended, .twoKeys) = outcome else { throw Unexpected(outcome) }
     var expected = row(rotations: 5)

@@ -161,11 +161,13 @@ import Testing
         [.endSession(session(4).id, SessionEnd(at: start, reason: .replaced))], events: [])
     }
     #expect(try text().split(separator: "\n").first == whole.first)
-    // Without its first line, and with a reason from a later version.
-    try setText("\(session(1).id) 1800000010000 - signed_out\n\(session(2).id) 1800000010000 - abducted\n")
+    // Without its first line, with a reason of an earlier version, and with one of a later.
+    try setText("\(session(1).id) 1800000010000 - misused\n\(session(2).id) 1800000010000 - abducted\n")
     try restore(files)
     try await withStore { store in
       #expect(store.reapplied.sessions == 2)
+      let former = try #require(try await store.session(session(1).id))
+      #expect(former.end?.reason == .tokenReuseDetected)
       let row = try #require(try await store.session(session(2).id))
       #expect(row.end?.reason == .rejected)
     }

@@ -47,6 +47,17 @@ import Testing
     #expect(last.headers.first(named: "X-App") == "forum")
   }
 
+  @Test func `send no path with a query or with parent folders`() async throws {
+    let transport = StubTransport { _ in .init(status: 200, body: Array("{}".utf8)) }
+    let api = try await client(transport, .init())
+    for path in ["/v1/posts?page=2", "/v1/posts/../accounts"] {
+      await #expect(throws: APIError.self) { let _: EmptyResponse = try await api.get(path) }
+    }
+    #expect(await transport.requests().isEmpty)
+    let _: EmptyResponse = try await api.get("/v1/a b..c", query: [URLQueryItem(name: "page", value: "2")])
+    #expect(await transport.requests().map(\.url) == ["https://api.example.org/base/v1/a%20b..c?page=2"])
+  }
+
   @Test func `remember no failure unless asked to`() async throws {
     let transport = StubTransport { _ in .init(status: 503, headers: [HeaderField("Retry-After", "60")]) }
     let api = try await client(transport, .init())

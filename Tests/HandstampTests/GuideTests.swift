@@ -134,17 +134,17 @@ private final class JSONAPI: Transport {
       let known = content.sessions.first { $0.value.refresh == fields["refresh"] }?.key
       switch (path, known) {
       case ("/sign-in", _):
-        guard fields["password"] == "correct horse" else { return json(401, #"{"error":"wrong_credentials"}"#) }
+        guard fields["password"] == "correct horse" else { return json(401, #"{"code":"wrong_credentials"}"#) }
         return tokens(&content, session: "s\(content.count)")
       case ("/refresh", let id?): return tokens(&content, session: id)
       case ("/sign-out", let id?):
         content.sessions[id] = nil
         return json(200, #"{"ok":true}"#)
-      case ("/refresh", nil), ("/sign-out", nil): return json(401, #"{"error":"session_ended"}"#)
+      case ("/refresh", nil), ("/sign-out", nil): return json(401, #"{"code":"session_ended"}"#)
       default:
         let bearer = request.headers.first(named: "Authorization")
         guard content.sessions.values.contains(where: { bearer == "Bearer \($0.access)" }) else {
-          return json(401, #"{"error":"token_expired"}"#)
+          return json(401, #"{"code":"token_expired"}"#)
         }
         return json(200, #"{"name":"ada@example.org"}"#)
       }

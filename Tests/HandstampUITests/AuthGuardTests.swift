@@ -51,7 +51,7 @@ import Testing
 
   @Test(arguments: [
     (EndReason.signedOut, Word?.none), (.revoked, .reasonRevoked), (.replaced, .reasonReplaced),
-    (.tokenReuseDetected, .reasonMisused), (.expired, .reasonExpired), (.idle, .reasonIdle),
+    (.tokenReuseDetected, .reasonTokenReuse), (.expired, .reasonExpired), (.idle, .reasonIdle),
     (.accountClosed, .reasonAccountClosed), (.rejected, .reasonRejected), (.erased, .reasonRejected),
   ])
   func `says why a session ended, unless the user ended it`(reason: EndReason, word: Word?) async throws {

@@ -61,6 +61,9 @@ import Testing
     let place = try #require(bytes.indices.first { bytes[$0...].starts(with: reason) })
     bytes[place] = UInt8(ascii: "x")
     #expect(decoded(bytes, revision: 0)?.tombstones.first?.reason == .rejected)
+    // The spelling of earlier versions, which has as many letters.
+    bytes.replaceSubrange(place..<place + reason.count, with: Array("misused".utf8))
+    #expect(decoded(bytes, revision: 0)?.tombstones.first?.reason == .tokenReuseDetected)
   }
 
   @Test func `that are cut other than between two fields are invalid`() throws {

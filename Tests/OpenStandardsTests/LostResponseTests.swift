@@ -67,7 +67,7 @@ private final class Patience: Transport {
     }
 
     /// The number of sessions that the server ended because of a second use.
-    func misused() async throws -> Int {
+    func tokenReuses() async throws -> Int {
       try await server.server.registry.events(after: .zero).count { $0.event.reason == .tokenReuseDetected }
     }
   }
@@ -90,7 +90,7 @@ private final class Patience: Transport {
         seen.insert(try await controller.token())
       }
       #expect(seen.count == 17)
-      #expect(try await rig.misused() == 0)
+      #expect(try await rig.tokenReuses() == 0)
     }
   }
 
@@ -110,7 +110,7 @@ private final class Patience: Transport {
         if round == 0 { rig.clock.advance(by: .seconds(61)) }
         _ = try await rig.controller().token()
       }
-      #expect(try await rig.misused() == 0)
+      #expect(try await rig.tokenReuses() == 0)
     }
   }
 
@@ -143,7 +143,7 @@ private final class Patience: Transport {
       #expect(entry.session?.rotationKeys == .accepted && entry.session?.attempt == nil)
       rig.network.expect(.answerLost)
       _ = try await controller.token(for: TokenTarget(resource: "https://api.example.org"))
-      #expect(try await rig.misused() == 0)
+      #expect(try await rig.tokenReuses() == 0)
     }
   }
 }

@@ -103,7 +103,7 @@ def copied_token():
         require(holders[first].refresh().status == 200, "the first holder cannot refresh")
         answer = holders[second].refresh()
         require(answer.status == 400 and "access_token" not in answer.json, f"{second}: {answer.text}")
-        require(answer.json.get("reason") == "misused", f"{second} is not told why: {answer.text}")
+        require(answer.json.get("reason") == "token_reuse", f"{second} is not told why: {answer.text}")
         require(holders[first].refresh().status == 400, f"the session goes on for the {first}")
         require(client.get("/v1/me", Authorization=bearer(session)).status == 401, "an access token still works")
         outcomes.append(second)

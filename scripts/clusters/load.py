@@ -257,7 +257,7 @@ class Load:
         answers = [clients[0].refresh(copied, key()), clients[1].refresh(owner.token, owner.pending or key())]
         if answers[0] and answers[0][0] == 200:
             answers.append(clients[2].refresh(json.loads(answers[0][1])["refresh_token"], key()))
-        is_found = any(answer and answer[0] == 400 and b"misused" in answer[1] for answer in answers)
+        is_found = any(answer and answer[0] == 400 and b"token_reuse" in answer[1] for answer in answers)
         if answers[-1 if len(answers) == 3 else 0][0] != 400 or not is_found and answers[1][0] != 200:
             self.wrong(f"a thief goes on after the restore, or its victim does not: {[answer and answer[0] for answer in answers]}")
         return is_found
@@ -271,7 +271,7 @@ class Load:
         self.refresh(clients[1 % len(clients)], owner)
         answer = clients[2 % len(clients)].refresh(copied, key())
         owner.is_ending = True
-        if answer == None or answer[0] != 400 or b"misused" not in answer[1]:
+        if answer == None or answer[0] != 400 or b"token_reuse" not in answer[1]:
             return self.wrong(f"a theft is not found: {answer}")
         answer = clients[0].refresh(owner.token, key())
         if answer == None or answer[0] != 400:

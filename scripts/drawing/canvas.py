@@ -16,6 +16,13 @@ DARK = {
 }
 
 
+def rules(colors):
+    return "".join(f".f-{name}{{fill:{value}}}.s-{name}{{stroke:{value}}}" for name, value in colors.items())
+
+
+COLORS = f"{rules(LIGHT)}@media(prefers-color-scheme:dark){{{rules(DARK)}}}"
+
+
 class Canvas:
     """Collects shapes. Every color is the name of one in LIGHT and DARK."""
 
@@ -39,13 +46,9 @@ class Canvas:
         self.add("rect", x=x, y=y, width=width, height=height, rx=radius, class_=name, **attributes)
 
     def document(self, width, height):
-        def rules(colors):
-            return "".join(f".f-{name}{{fill:{value}}}.s-{name}{{stroke:{value}}}" for name, value in colors.items())
-
         style = (
             f"text{{white-space:pre}}.sans{{font:13px {SANS}}}.small{{font:12px {SANS}}}.bold{{font:600 13px {SANS}}}"
-            f".mono{{font:13px {MONO}}}.strong{{font:600 13px {MONO}}}{rules(LIGHT)}"
-            f"@media(prefers-color-scheme:dark){{{rules(DARK)}}}")
+            f".mono{{font:13px {MONO}}}.strong{{font:600 13px {MONO}}}{COLORS}")
         shapes = "\n".join(self.shapes)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'

@@ -1,15 +1,13 @@
-"""Draws docs/refresh.svg: a refresh whose response is lost with its client, and a thief, as recorded from a real run."""
+"""Draws docs/refresh.svg: a refresh whose response is lost with its client, and a thief, as recorded from a real run. With
+--retry, draws docs/refresh-retry.svg, which ends before the thief."""
 
 import sys
 
 import canvas
 import recording
 
-LANES = {
-    "vault": (106, "vault on disk"), "client": (318, "handstamp token"), "server": (606, "handstamp serve"),
-    "thief": (786, "a thief"),
-}
-WIDTH, STEP, TOP = 880, 34, 92
+LANES = {"vault": (96, "client's disk"), "client": (290, "client"), "server": (546, "server"), "thief": (786, "a thief")}
+WIDTH, STEP, TOP = 880, 30, 112
 
 
 class Names:
@@ -24,17 +22,22 @@ class Names:
 
 
 class Sequence:
-    def __init__(self):
-        self.canvas = canvas.Canvas(
-            "A refresh whose response is lost",
+    def __init__(self, with_thief):
+        told = (
             "The client stores a rotation key before it sends it. It is killed before the response arrives, sends the same token "
-            "and key again, and gets the same successor. A thief with the old token and another key ends the session.")
+            "and key again, and gets the same successor.")
+        self.lanes = {name: lane for name, lane in LANES.items() if with_thief or name != "thief"}
+        self.legend = "T: refresh token    K: rotation key    A: access token"
+        if with_thief:
+            told += " A thief with the old token and another key ends the session."
+            self.legend += "    K′: the thief's own key"
+        self.canvas = canvas.Canvas("A refresh whose response is lost", told)
         self.y = TOP
         self.parts = []
 
     def part(self, words, color):
         self.parts.append((self.y - 18, words, color))
-        self.y += 36
+        self.y += 32
 
     def arrow(self, start, end, words, color="ink", lost=False):
         a, b = LANES[start][0], LANES[end][0]
@@ -50,33 +53,34 @@ class Sequence:
         self.canvas.text(middle, self.y - 7, words, color, "mono", text_anchor="middle")
         self.y += STEP
 
-    def note(self, lane, words, color="dim", side=0):
+    def note(self, lane, words, color="dim", beside=False, side=0):
+        """Over the lane, on a row of its own; or beside the lane, on the row of the last arrow."""
         width = len(words) * 6.6 + 22
-        x = LANES[lane][0] - width / 2 + side
-        self.canvas.box(x, self.y - 17, width, 24, f"{color}-wash" if color in ("red", "green", "blue") else "panel", color, 12)
-        self.canvas.text(x + width / 2, self.y - 1, words, color if color != "dim" else "ink", "small", text_anchor="middle")
-        self.y += STEP
+        x = LANES[lane][0] + (14 if beside else side - width / 2)
+        y = self.y - (STEP - 3 if beside else 0)
+        self.canvas.box(x, y - 17, width, 24, f"{color}-wash" if color in ("red", "green", "blue") else "panel", color, 12)
+        self.canvas.text(x + width / 2, y - 1, words, color if color != "dim" else "ink", "small", text_anchor="middle")
+        self.y += 0 if beside else STEP
 
     def document(self):
-        height = self.y + 34
+        height = self.y + 2
         back = canvas.Canvas(self.canvas.title, self.canvas.description)
         back.box(0.5, 0.5, WIDTH - 1, height - 1, "paper", "edge", 10)
-        for x, name in LANES.values():
-            back.line(x, 54, x, self.y - 8, "faint", stroke_dasharray="2 4")
-            back.box(x - 74, 20, 148, 34, "panel", "edge", 6)
-            back.text(x, 42, name, "ink", "strong" if name.startswith("handstamp") else "bold", text_anchor="middle")
+        back.text(24, 26, self.legend, "dim", "small")
+        for x, name in self.lanes.values():
+            back.line(x, 72, x, self.y - 12, "faint", stroke_dasharray="2 4")
+            back.box(x - 64, 40, 128, 32, "panel", "edge", 6)
+            back.text(x, 61, name, "ink", "bold", text_anchor="middle")
         ends = [part[0] for part in self.parts[1:]] + [self.y - 8]
         for (top, words, color), end in zip(self.parts, ends):
             back.box(14, top + 2, 4, end - top - 12, color, radius=2)
             back.box(24, top, len(words) * 7.4 + 12, 20, "paper", radius=4)
             back.text(30, top + 14, words, color, "bold")
-        legend = "T: refresh token · K: rotation key · A: access token · K′: a key of the thief's own"
-        back.text(WIDTH / 2, height - 18, legend, "dim", "small", text_anchor="middle")
         back.shapes += self.canvas.shapes
         return back.document(WIDTH, height)
 
 
-def draw(record):
+def draw(record, with_thief=True):
     name = Names()
     lost, again, stolen, last = record["exchanges"]
 
@@ -95,46 +99,51 @@ def draw(record):
 
     def row(exchange):
         before, after = exchange["before"], exchange["after"]
+        sent = name("T", exchange["form"]["refresh_token"])
         if after["ended"]:
-            return f"session ended: {after['ended']}", "red"
+            return f"{sent} again, another key: session ended", "red"
+        successor = name("T", exchange["answer"]["refresh_token"])
         if before["counter"] == after["counter"]:
-            return f"same key: counter stays {after['counter']}", "green"
-        return f"counter {before['counter']} → {after['counter']}, committed", "blue"
+            return f"the same key: {successor} again", "green"
+        return f"{successor} replaces {sent}, committed", "blue"
 
-    s = Sequence()
-    s.part("the client dies before the answer arrives", "blue")
+    s = Sequence(with_thief)
+    s.part("the client is killed before the response arrives", "blue")
     first = request(lost)
     key = first.split(", ")[1]
     if changed(record["calm"], lost["before"]):
         s.arrow("client", "vault", f"write {key}", "blue")
     s.arrow("client", "server", f"POST /oauth/token  {first}", "blue")
-    s.note("server", *row(lost))
+    s.note("server", *row(lost), beside=True)
     s.arrow("server", "client", response(lost), "red", lost=True)
-    s.note("client", "killed before it could store the answer", "red")
     if not changed(lost["before"], record["killed"]):
-        s.y -= STEP
         s.note("vault", f"still {first}", "dim")
+        s.y -= STEP
+    s.note("client", "killed", "red")
 
-    s.part("the next start: the same token and key", "green")
+    s.part("the next start sends the same token and key", "green")
     s.arrow("vault", "client", f"read {request(again)}", "green")
     s.arrow("client", "server", f"POST /oauth/token  {request(again)}", "green")
-    s.note("server", *row(again))
+    s.note("server", *row(again), beside=True)
     s.arrow("server", "client", response(again), "green")
     if changed(again["after"], record["settled"]):
         s.arrow("client", "vault", f"store {name('T', again['answer']['refresh_token'])}", "green")
     assert record["again"]["out"] == again["answer"]["access_token"], "another token was printed"
-    s.note("client", f"prints {name('A', record['again']['out'])}, exit {record['again']['status']}", "green")
+    assert record["again"]["status"] == 0, "it failed"
+    s.note("client", "still signed in", "green", beside=True)
+    if not with_thief:
+        return s.document()
 
-    s.part("a thief: a copied token, another key", "red")
+    s.part("a thief has a copied token, and another key", "red")
     s.arrow("thief", "server", request(stolen), "red")
     s.note("server", *row(stolen))
     s.arrow("server", "thief", response(stolen), "red")
     s.arrow("client", "server", f"POST /oauth/token  {request(last)}", "ink")
-    s.arrow("server", "client", f"{response(last)}, {last['answer'].get('reason')}", "red")
+    s.arrow("server", "client", response(last), "red")
     words = [line for line in record["last"]["words"].splitlines() if line.startswith("handstamp: ")][0]
     s.note("client", words.removeprefix("handstamp: "), "red", side=60)
     return s.document()
 
 
 if __name__ == "__main__":
-    sys.stdout.write(draw(recording.record(sys.argv[1])))
+    sys.stdout.write(draw(recording.record(sys.argv[1] + "/handstamp"), with_thief="--retry" not in sys.argv))

@@ -125,8 +125,9 @@ class Looker:
         self.command("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1,
                      mobile=size == PHONE)
 
-    def shot(self, path):
-        picture = self.command("Page.captureScreenshot", captureBeyondViewport=True, format="png")
+    def shot(self, path, format="png", whole=True):
+        """A picture of the whole page, or of what the window shows."""
+        picture = self.command("Page.captureScreenshot", captureBeyondViewport=whole, format=format)
         with open(path, "wb") as file:
             file.write(base64.b64decode(picture["data"]))
 

@@ -53,7 +53,8 @@ public struct APIClient: Sendable {
   /// ```
   ///
   /// - Parameters:
-  ///   - path: appended to ``baseURL``.
+  ///   - path: appended to ``baseURL``, and percent-encoded. It has no query, and no segment `..`; check an ID that comes from
+  ///     elsewhere for a slash.
   ///   - query: the URL's query; it is percent-encoded.
   /// - Throws: ``APIError``, as ``send(_:)`` does.
   public func get<Response: Decodable & Sendable>(
@@ -137,6 +138,8 @@ public struct APIClient: Sendable {
     guard var parts = URLComponents(url: baseURL, resolvingAgainstBaseURL: true) else {
       throw .invalidRequest("not a valid base URL")
     }
+    guard !path.contains("?") else { throw .invalidRequest("a path with a question mark: use query") }
+    guard !path.split(separator: "/").contains("..") else { throw .invalidRequest("a path with a segment ..") }
     let base = parts.path.hasSuffix("/") ? String(parts.path.dropLast()) : parts.path
     parts.path = base + (path.hasPrefix("/") ? "" : "/") + path
     if !query.isEmpty {

@@ -8,7 +8,8 @@ public protocol Endpoint: Sendable {
   associatedtype Response: Decodable & Sendable
   /// The HTTP method. Default `GET`.
   var method: String { get }
-  /// The path, appended to the client's base URL: `/v1/me`.
+  /// The path, appended to the client's base URL and percent-encoded: `/v1/me`. It has no query, and no segment `..`; check an ID
+  /// that comes from elsewhere for a slash.
   var path: String { get }
   var query: [URLQueryItem] { get }
   /// Header fields; they take precedence over the client's.

@@ -270,10 +270,13 @@ extension TransportError {
     switch code {
     case .timedOut?: self = .timedOut
     case .cancelled?: self = .cancelled
-    case .cannotFindHost?, .cannotConnectToHost?, .dnsLookupFailed?, .notConnectedToInternet?,
-      .serverCertificateUntrusted?, .serverCertificateHasBadDate?, .serverCertificateHasUnknownRoot?,
-      .serverCertificateNotYetValid?,
-      .appTransportSecurityRequiresSecureConnection?, .internationalRoamingOff?, .dataNotAllowed?:
+    case .cannotFindHost?, .dnsLookupFailed?: self = .notConnected("host not found")
+    case .cannotConnectToHost?: self = .notConnected("connection refused, or no route")
+    case .notConnectedToInternet?: self = .notConnected("no network")
+    case .serverCertificateUntrusted?, .serverCertificateHasBadDate?, .serverCertificateHasUnknownRoot?,
+      .serverCertificateNotYetValid?:
+      self = .notConnected("certificate not trusted, or not valid now")
+    case .appTransportSecurityRequiresSecureConnection?, .internationalRoamingOff?, .dataNotAllowed?:
       self = .notConnected("URL error \(code?.rawValue ?? 0)")
     case .some(let code): self = .connectionLost("URL error \(code.rawValue)")
     case nil: self = .connectionLost("\(type(of: error))")

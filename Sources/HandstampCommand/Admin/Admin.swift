@@ -50,7 +50,8 @@ struct AdminStats: AsyncParsableCommand {
     if output.json { return answer.writeLine() }
     let rows = [
       ("accounts", answer.accounts), ("of these guests", answer.guests), ("live sessions", answer.liveSessions),
-      ("ended sessions", answer.endedSessions), ("one-time tokens", answer.oneTimeTokens), ("facts", answer.facts),
+      ("ended sessions", answer.endedSessions), ("unused codes and links", answer.oneTimeTokens),
+      ("consents, passkeys and other records", answer.facts),
       ("events", answer.events), ("audited actions", answer.auditedActions),
     ]
     for line in Table(rows: rows.map { [$0.0, "\($0.1)"] }).lines { Terminal.out(line) }

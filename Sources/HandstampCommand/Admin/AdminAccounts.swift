@@ -230,7 +230,11 @@ extension Administration {
 
 /// `--mail-link`.
 struct LinkOptions: ParsableArguments {
-  @Option(help: "template for a link with the code, as for serve, with {token} and {action}") var mailLink: String?
+  @Option(
+    help: """
+      template for the link with the code, as for serve, with {token} and {action} (default: the server's own page, if
+      HANDSTAMP_SERVE_ISSUER is set)
+      """) var mailLink: String?
 }
 
 /// Returns a number of rows that can be listed at once.

@@ -92,7 +92,9 @@ extension ResetCode {
   /// For people.
   var rows: [[String]] {
     let item = CodeItem(self)
-    return [["code", item.code]] + (item.link.map { [["link", $0]] } ?? []) + [["expires", item.expiresAt]]
+    // Without its address, the page of the server.
+    let link = item.link ?? "the server's address and /reset-password?token=\(item.code)"
+    return [["code", item.code], ["link", link], ["expires", item.expiresAt]]
   }
 }
 

@@ -31,13 +31,17 @@ struct AdminOptions: ParsableArguments {
 
   /// Runs `body` with the operations of an administrator on the folder's database.
   ///
-  /// - Parameter link: the template for links with codes.
+  /// - Parameter link: the template for links with codes. `nil` uses the server's, as far as the environment has its settings.
   func administering<Value: Sendable>(
     link: String? = nil, _ body: (Administration) async throws(AdministrationError) -> Value
   ) async throws(Refusal) -> Value {
     let folder = try folder()
     // The server's, as far as the environment has its settings.
-    let policy = try ServeSettings.passwordPolicy(in: ProcessInfo.processInfo.environment)
+    let environment = ProcessInfo.processInfo.environment
+    let policy = try ServeSettings.passwordPolicy(in: environment)
+    let values = SettingValues<ServeSettings>(environment: environment)
+    let link =
+      link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
     return try await folder.open { store, _ throws(Refusal) in
       let administration = store.administration(link: link, passwords: policy)
       do throws(AdministrationError) { return try await body(administration) } catch { throw Refusal(error) }

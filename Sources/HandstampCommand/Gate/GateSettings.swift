@@ -97,8 +97,8 @@ struct GateSettings: Sendable {
     default: break
     }
     let parts = text.split(separator: ",", maxSplits: 1)
-    guard let first = parts.first, first.hasPrefix("go-on:"),
-      let time = Span(argument: String(first.dropFirst("go-on:".count)))
+    guard let first = parts.first, first.hasPrefix("allow:"),
+      let time = Span(argument: String(first.dropFirst("allow:".count)))
     else { return nil }
     switch parts.dropFirst().first {
     case nil, "refuse": return .goOn(for: time.duration)
@@ -182,8 +182,8 @@ extension GateSettings: SettingGroup {
     GateSetting(
       "client-secret-file", "file with its secret, readable by its owner only", hint: secretHint)
     GateSetting(
-      "when-lost", "while the feed is lost: refuse, introspect, or go-on:TIME, then refuse or introspect",
-      default: "go-on:60s,refuse", hint: "use refuse, introspect, go-on:5m or go-on:5m,introspect",
+      "when-lost", "while the feed is lost: refuse, introspect, or allow:TIME, then refuse or introspect",
+      default: "allow:60s,refuse", hint: "use refuse, introspect, allow:5m or allow:5m,introspect",
       .init("valid") { policy($0) }, to: \.whenLost)
     GateSetting(
       "algorithms", "accepted algorithms, separated by commas", default: "ES256,RS256",

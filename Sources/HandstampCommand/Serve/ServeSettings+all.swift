@@ -84,7 +84,7 @@ extension ServeSettings: SettingGroup {
       "browser-absolute-limit", "end a browser's session this long after sign-in", default: "90d", .duration(),
       to: \.limits.browserAbsoluteLimit)
     ServeSetting(
-      "max-sessions", "maximum sessions per account; beyond it, the least recently seen one ends", unset: "unlimited",
+      "max-sessions", "most sessions of an account; one more ends the session unused for longest", unset: "unlimited",
       hint: "use a number such as 20, or omit it for no limit", .number(in: 1...1_000_000), to: \.limits.maxSessions)
     ServeSetting(
       "reauthenticate-after", "how long after sign-in a session may end others without the password", default: "15m",
@@ -140,7 +140,7 @@ extension ServeSettings: SettingGroup {
       }, to: \.configuration.mail.link)
     ServeSetting(
       "notices",
-      "what accounts are told of by mail: \(AccountNotice.allCases.map(\.rawValue).joined(separator: ", ")), all or none",
+      "what accounts are notified of by mail: \(AccountNotice.allCases.map(\.rawValue).joined(separator: ", ")), all or none",
       default: "all", hint: "use all, none, or a list such as new-device,token-theft",
       .list("a list of notices") { names in
         if names == ["all"] { return Set(AccountNotice.allCases) }
@@ -170,8 +170,8 @@ extension ServeSettings: SettingGroup {
       hint: "use a file that ends in .svg, .png, .jpg or .webp, of at most 256 KiB", isPath: true, .image,
       to: \.configuration.pages.logo)
     ServeSetting(
-      "accent", "colour of buttons and links on the pages, such as #3355aa", unset: "#3451d1",
-      hint: "use a colour written as # and six hexadecimal digits", .text("a colour") { _ in true },
+      "accent", "color of buttons and links on the pages, such as #3355aa", unset: "#3451d1",
+      hint: "use a color written as # and six hexadecimal digits", .text("a color") { _ in true },
       to: \.configuration.pages.accent)
     ServeSetting(
       "pages", "folder with templates and texts that replace those of the pages",
@@ -237,7 +237,7 @@ extension ServeSettings: SettingGroup {
       needsRestart: true, .init("an address and a port") { ListeningAddress($0) }, to: \.metrics)
     ServeSetting(
       "shutdown-delay",
-      "how long to serve on when told to stop, while /ready says 503, so that a load balancer sends nothing more",
+      "how long to go on serving after the signal to stop; /ready says 503 meanwhile, for load balancers",
       unset: "0s", hint: "use a few times the interval at which the load balancer asks, such as 5s; at most 5m",
       needsRestart: true, .duration(upTo: .seconds(300)), to: \.configuration.shutdownDelay)
     ServeSetting(

@@ -13,7 +13,7 @@ public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   case replaced
   /// A refresh token was used twice (RFC 9700 section 4.14.2): it had been copied, or, where neither a key nor a proof tells them
   /// apart, a request was delivered late.
-  case tokenReuseDetected = "misused"
+  case tokenReuseDetected = "token_reuse"
   /// The session reached its maximum age.
   case expired
   /// The session was not used for too long.
@@ -27,4 +27,12 @@ public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   case rejected
   /// The stored session is missing, and so is the record of its end that would give the reason.
   case erased
+
+  /// Reads what this version writes, and `misused`, which vaults, databases, logs and servers of earlier versions have in place of
+  /// `token_reuse`.
+  public init?(rawValue: String) {
+    let current = rawValue == "misused" ? "token_reuse" : rawValue
+    guard let reason = Self.allCases.first(where: { $0.rawValue == current }) else { return nil }
+    self = reason
+  }
 }

@@ -11,7 +11,7 @@ public enum RefreshOutcome: Sendable, Hashable {
   case superseded
   /// `invalid_grant` with the reason: the session had ended before, or is unknown.
   case ended(EndReason)
-  /// `invalid_grant` with the reason `misused`: a token was used twice, which ends the session. The row has ended.
+  /// `invalid_grant` with the reason `token_reuse`: a token was used twice, which ends the session. The row has ended.
   case theft(SessionRow, TheftSign)
   /// `invalid_request`: the rotation key is malformed, or missing in a session of the server's own protocol. Nothing changed.
   case invalidRequest

@@ -5,7 +5,7 @@ public import HandstampRegistry
 /// A code with which the owner of an account sets a password, once.
 public struct ResetCode: Sendable, Hashable {
   public let code: Secret
-  /// The address with the code in it, if links are configured.
+  /// The address with the code in it. `nil` where the server's address is not known.
   public let link: Secret?
   /// The first instant at which the code is no longer valid.
   public let expiresAt: UnixTime

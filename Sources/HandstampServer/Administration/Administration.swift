@@ -16,7 +16,7 @@ public struct Administration: Sendable {
   let passwords: PasswordPool
   let policy: PasswordPolicy
   let hasDirectory: Bool
-  /// The operator's template for links.
+  /// The template for links.
   let link: String?
   let now: @Sendable () -> UnixTime
   /// Wakes the event streams of this process. Those of others read the store.

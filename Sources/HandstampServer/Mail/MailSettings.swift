@@ -19,5 +19,8 @@ public struct MailSettings: Sendable, Hashable {
   public var atOnce = 4 { didSet { atOnce = max(1, atOnce) } }
 
   public init() {}
+
+  /// The template for links that set a password, to the page of the server itself.
+  package static func ownLink(at issuer: String) -> String { issuer + "/reset-password?token={token}" }
 }
 #endif

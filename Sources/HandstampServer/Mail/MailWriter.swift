@@ -38,7 +38,7 @@ struct MailWriter: Sendable {
         "Your email address was changed",
         Secret(
           """
-          The address of your account at \(issuer) is now \(MailWriter.masked(email)), and no longer this one.
+          The address of your account at \(issuer) is now \(MailWriter.masked(email)) instead of this one.
 
           If this wasn't you, write to the people who run \(issuer).
           """)
@@ -66,10 +66,10 @@ struct MailWriter: Sendable {
         "New sign-in to your account",
         Secret(
           """
-          Your account at \(issuer) was signed in to on a device or by an app that is new to it, or that was signed out from \
-          elsewhere\(device.map { ". It calls itself \($0)" } ?? ""). This was on \(time).
+          There was a new sign-in to your account at \(issuer), on \(time). The device or app has not been used with your \
+          account lately, or was signed out from elsewhere.\(device.map { " It calls itself \($0)." } ?? "")
 
-          If this was you, there is nothing to do. If it wasn't, end that session and change your password:
+          If this was you, you don't need to do anything. If it wasn't, end that session and change your password:
           \(devicesLink)
           """)
       )
@@ -81,8 +81,8 @@ struct MailWriter: Sendable {
           The password of your account at \(issuer) was changed \
           \(device.map { "on the device that calls itself \($0)" } ?? "with a code from a mail or from an administrator"), on \(time).
 
-          If this was you, there is nothing to do. If it wasn't, request a new password in the app, which signs out every
-          device. These are signed in now:
+          If this was you, you don't need to do anything. If it wasn't, request a new password in the app, which signs out
+          every device. These are signed in now:
           \(devicesLink)
           """)
       )
@@ -96,7 +96,7 @@ struct MailWriter: Sendable {
     case .recoveryCodesMade:
       (
         "Your account has new recovery codes",
-        changed("New recovery codes were made for", "make others, which replace them", time)
+        changed("New recovery codes were made for", "make new ones, which replace them", time)
       )
     case .recoveryCodeUsed:
       (
@@ -105,13 +105,13 @@ struct MailWriter: Sendable {
       )
     case .emailChange:
       (
-        "Your email address is to be changed",
+        "A new email address was requested",
         Secret(
           """
-          Someone, probably you, asked \(issuer) on \(time) to change the address of your account. It changes when a link that was mailed to the new
-          address is followed.
+          Someone, probably you, asked \(issuer) on \(time) to change the address of your account. We sent a link to the new
+          address. Your address changes when that link is followed.
 
-          If this was you, there is nothing to do here. If it wasn't, sign in, keep your address, and change your password:
+          If this was you, follow that link. If it wasn't, sign in, keep your address, and change your password:
           \(devicesLink)
           """)
       )
@@ -121,11 +121,11 @@ struct MailWriter: Sendable {
         Secret(
           """
           A refresh token of your session at \(issuer) on \(device.map { "the device that calls itself \($0)" } ?? "one of your devices") \
-          was used twice. That session was ended on \(time). Sign in again on that device.
+          was used twice. We ended that session on \(time). Sign in again on that device.
 
-          A device that was restored from a backup, or a request that the network delivered twice, can be the reason. But a
-          program on the device may have copied the session: check the device, then change your password. These devices are
-          signed in now:
+          The reason can be a device that was restored from a backup, or a request that the network delivered twice. But a
+          program may have copied the session. Check the device for such programs, then change your password. These devices
+          are signed in now:
           \(devicesLink)
           """)
       )
@@ -140,7 +140,7 @@ struct MailWriter: Sendable {
       """
       \(what) your account at \(issuer), on \(time).
 
-      If this was you, there is nothing to do. If it wasn't, sign in and \(remedy):
+      If this was you, you don't need to do anything. If it wasn't, sign in and \(remedy):
       \(issuer)/account/security
 
       Then change your password, and sign out the devices that you don't know:

@@ -1,7 +1,7 @@
 #if Server
 import Foundation
 
-/// A colour in sRGB, and what goes with it.
+/// A color in sRGB, and what goes with it.
 struct AccentColor: Sendable, Hashable {
   /// Each from 0 to 1.
   private let red, green, blue: Double
@@ -42,7 +42,7 @@ struct AccentColor: Sendable, Hashable {
     contrast(to: .white) >= contrast(to: AccentColor.dark) ? .white : AccentColor.dark
   }
 
-  /// Returns the nearest colour that can be read on that background, and that has a readable text on it.
+  /// Returns the nearest color that can be read on that background, and that has a readable text on it.
   private func readable(on background: AccentColor) -> AccentColor {
     let target = background == .white ? AccentColor(0, 0, 0) : .white
     let steps = (0...50).map { mixed(with: target, Double($0) / 50) }

@@ -27,7 +27,7 @@ public struct PageSettings: Sendable, Hashable {
   /// The name of the service. `nil` uses the issuer's host.
   public var name: String?
   public var logo: Image?
-  /// The colour of buttons and links, as `#rrggbb`. Where it is hard to read, a darker or lighter one is used (WCAG 2.2 section
+  /// The color of buttons and links, as `#rrggbb`. Where it is hard to read, a darker or lighter one is used (WCAG 2.2 section
   /// 1.4.3). `nil` uses the pages' own.
   public var accent: String?
   public var links: [Link] = []
@@ -40,14 +40,14 @@ public struct PageSettings: Sendable, Hashable {
 
 /// A reason why pages cannot be shown as configured.
 public enum PageSettingsFault: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The colour is not written as `#rrggbb`.
+  /// The color is not written as `#rrggbb`.
   case accent(String)
   /// A file of the folder cannot be used.
   case file(String)
 
   public var description: String {
     switch self {
-    case .accent(let text): "the accent \(text) is not a colour such as #3355aa"
+    case .accent(let text): "the accent \(text) is not a color such as #3355aa"
     case .file(let words): "the pages cannot be used: \(words)"
     }
   }

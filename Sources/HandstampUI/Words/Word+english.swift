@@ -48,7 +48,7 @@ extension Word {
     case .codeExpired: "The code has expired."
     case .reasonRevoked: "You were signed out from another device."
     case .reasonReplaced: "A newer sign-in on this device replaced this session."
-    case .reasonMisused: "For your security, you were signed out: someone else may have used your session."
+    case .reasonTokenReuse: "For your security, you were signed out: someone else may have used your session."
     case .reasonExpired: "Your session has expired. Please sign in again."
     case .reasonIdle: "You were signed out due to inactivity."
     case .reasonAccountClosed: "This account has been closed."

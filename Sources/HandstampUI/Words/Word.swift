@@ -53,7 +53,7 @@ public enum Word: String, Sendable, CaseIterable {
 
   case reasonRevoked = "reason_revoked"
   case reasonReplaced = "reason_replaced"
-  case reasonMisused = "reason_misused"
+  case reasonTokenReuse = "reason_token_reuse"
   case reasonExpired = "reason_expired"
   case reasonIdle = "reason_idle"
   case reasonAccountClosed = "reason_account_closed"

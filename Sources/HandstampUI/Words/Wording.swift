@@ -49,7 +49,7 @@ public struct Wording: Sendable, Hashable {
     case .signedOut: return nil
     case .revoked: self.init(.reasonRevoked)
     case .replaced: self.init(.reasonReplaced)
-    case .tokenReuseDetected: self.init(.reasonMisused)
+    case .tokenReuseDetected: self.init(.reasonTokenReuse)
     case .expired: self.init(.reasonExpired)
     case .idle: self.init(.reasonIdle)
     case .accountClosed: self.init(.reasonAccountClosed)

@@ -174,8 +174,8 @@ extension Processes {
           try expectRefusal(try await run(changes), .usage, naming: message, hint: hint)
         }
         let lost = try await run(
-          ["--feed": "yes", "--client-id": "api", "--when-lost": "go-on"], ["HANDSTAMP_GATE_CLIENT_SECRET": "s"])
-        try expectRefusal(lost, .usage, naming: "--when-lost: \"go-on\"", hint: "go-on:5m")
+          ["--feed": "yes", "--client-id": "api", "--when-lost": "allow"], ["HANDSTAMP_GATE_CLIENT_SECRET": "s"])
+        try expectRefusal(lost, .usage, naming: "--when-lost: \"allow\"", hint: "allow:5m")
         let unknown = try await run([:], ["HANDSTAMP_GATE_ISUER": "x"])
         try expectRefusal(unknown, .usage, naming: "HANDSTAMP_GATE_ISUER", hint: "HANDSTAMP_GATE_ISSUER")
         let file = folder + "/no-socket"

@@ -240,17 +240,24 @@ import Testing
   }
 }
 
-/// `docs/configuration.md`, as the settings say it. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of settings'` writes it.
+/// `docs/configuration.md`, as the settings say it. `HANDSTAMP_UPDATE=1 swift test --filter 'The table of settings'` writes its rows. A
+/// new setting needs a row in a group, of which its name is enough.
 @Suite(.timeLimit(.minutes(10))) struct `The table of settings` {
   private static let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("docs/configuration.md")
 
-  private var rows: [String] {
-    ServeSettings.all.filter { !$0.isHidden }.map { setting in
+  private static let head = "| setting | meaning | default | changes by |"
+
+  /// The row of each setting, by how it begins.
+  private var rows: [Substring: String] {
+    var rows: [Substring: String] = [:]
+    for setting in ServeSettings.all where !setting.isHidden {
       let name = setting.isSecret ? setting.variable : setting.name
       let about = setting.about.replacing("|", with: "\\|")
-      return "| `\(name)` | \(about) | \(setting.fallback) | \(setting.needsRestart ? "restart" : "reload") |"
+      rows["| `\(name)` |"] =
+        "| `\(name)` | \(about) | \(setting.fallback) | \(setting.needsRestart ? "restart" : "reload") |"
     }
+    return rows
   }
 
   /// Other settings are found by name.
@@ -272,17 +279,30 @@ import Testing
     #expect(named.subtracting(known).isEmpty, "\(named.subtracting(known).sorted())")
   }
 
-  @Test func `is the one in the documentation`() throws {
+  @Test func `is the one in the documentation, with each setting in one group`() throws {
+    let rows = rows
+    var found: [Substring] = []
+    var isTable = false
     let text = try String(contentsOf: Self.file, encoding: .utf8)
-    let head = "| setting | meaning | default | changes by |\n|---|---|---|---|\n"
-    let parts = text.split(separator: head, maxSplits: 1, omittingEmptySubsequences: false)
-    try #require(parts.count == 2)
-    let rest = parts[1].split(separator: "\n", omittingEmptySubsequences: false).drop { $0.hasPrefix("|") }
-    let made = "\(parts[0])\(head)\(rows.joined(separator: "\n"))\n\(rest.joined(separator: "\n"))"
+    let made = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      isTable = line == Self.head || isTable && line.hasPrefix("|")
+      guard isTable, let name = line.firstMatch(of: #/^\| `[^`]+` \|/#)?.output else { return String(line) }
+      found.append(name)
+      return rows[name] ?? String(line)
+    }.joined(separator: "\n")
+    #expect(found.sorted() == rows.keys.sorted())
     if ProcessInfo.processInfo.environment["HANDSTAMP_UPDATE"] != nil {
       try made.write(to: Self.file, atomically: true, encoding: .utf8)
     }
     #expect(try String(contentsOf: Self.file, encoding: .utf8) == made)
+  }
+
+  @Test func `has an example with settings that exist`() throws {
+    let text = try String(contentsOf: Self.file, encoding: .utf8)
+    let example = try #require(text.split(separator: "```yaml\n").last?.split(separator: "\n```").first)
+    let names = example.split(separator: "\n").compactMap { $0.firstMatch(of: #/^([a-z-]+): /#)?.1 }
+    #expect(names.count > 10)
+    #expect(Set(names.map(String.init)).subtracting(ServeSettings.all.map(\.name)).isEmpty)
   }
 }
 #endif

@@ -132,6 +132,14 @@ struct AdministeredServer {
     }
   }
 
+  @Test func `leads to the server's own page where no other is configured`() async throws {
+    try await AdministeredServer.run { admin, _ in
+      let reset = try await admin.post("/accounts", json: #"{"email":"ada@example.org"}"#).json[object: "reset"]
+      let code: String = try #require(reset["code"])
+      #expect(reset["link"] == "https://id.example.org/reset-password?token=\(code)")
+    }
+  }
+
   @Test func `lists accounts in pages, and finds one by its address`() async throws {
     try await AdministeredServer.run { admin, test in
       var ids: [String] = []

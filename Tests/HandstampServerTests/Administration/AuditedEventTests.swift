@@ -74,7 +74,7 @@ import Testing
     try await TestServer.run { test in
       let ada = try await test.signUp()
       _ = try await test.refresh(ada.refresh, key: .fresh)
-      #expect(try await test.refresh(ada.refresh, key: .fresh).json["reason"] == "misused")
+      #expect(try await test.refresh(ada.refresh, key: .fresh).json["reason"] == "token_reuse")
       _ = try await test.refresh(ada.refresh, key: .fresh)
       let all = try await entries(test).filter { $0.session != nil && $0.action != "session.began" }
       #expect(all.map(\.action) == ["session.theft_detected"], "once")

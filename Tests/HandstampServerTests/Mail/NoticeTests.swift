@@ -71,7 +71,7 @@ import Testing
       let key = RotationKey.fresh
       for _ in 0..<2 { #expect(try await test.refresh(session.refresh, key: key).status == 200) }
       #expect(await subjects(post, test).isEmpty)
-      #expect(try await test.refresh(session.refresh, key: .fresh).json["reason"] == "misused")
+      #expect(try await test.refresh(session.refresh, key: .fresh).json["reason"] == "token_reuse")
       _ = try await test.refresh(session.refresh, key: .fresh)
       #expect(await subjects(post, test) == ["A session of your account was ended"])
       #expect(post.all.last?.text.contains("“phone”") == true)

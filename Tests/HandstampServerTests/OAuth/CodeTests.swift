@@ -136,7 +136,7 @@ import Testing
       let again = try await app.redeem(code, at: test)
       #expect(again.status == 400)
       #expect(again.json["error"] == "invalid_grant")
-      #expect(again.json["reason"] == "misused")
+      #expect(again.json["reason"] == "token_reuse")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
       #expect(try await app.refresh(session.refresh, at: test).json["error"] == "invalid_grant")
     }

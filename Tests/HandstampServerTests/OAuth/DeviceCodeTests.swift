@@ -81,7 +81,7 @@ import Testing
       // The same request, late.
       #expect(try await device.ask(key: key).json["error"] == "invalid_grant")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
-      #expect(try await device.ask(key: other).json["reason"] == "misused")
+      #expect(try await device.ask(key: other).json["reason"] == "token_reuse")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
     }
   }

@@ -57,7 +57,7 @@ import Testing
       _ = try await feed.next()
       _ = try await test.refresh(laptop.refresh, key: .fresh)
       _ = try await test.refresh(laptop.refresh, key: .fresh)
-      #expect(try await feed.next()?.json["reason"] == "misused")
+      #expect(try await feed.next()?.json["reason"] == "token_reuse")
       let second = try await test.signIn(device: "tablet")
       _ = try await feed.next()
       _ = try await test.client.post("/oauth/revoke", form: "token=\(second.handle)")

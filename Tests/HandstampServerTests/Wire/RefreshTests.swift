@@ -81,13 +81,13 @@ import Testing
       let thief = try await test.refresh(session.refresh, key: .fresh)
       #expect(thief.status == 400)
       #expect(thief.json["error"] == "invalid_grant")
-      #expect(thief.json["reason"] == "misused")
+      #expect(thief.json["reason"] == "token_reuse")
       #expect(thief.json["error_code"] as String? == nil)
       let successor: String = try #require(honest.json["refresh_token"])
       let victim = try await test.refresh(successor, key: .fresh)
-      #expect(victim.json["reason"] == "misused")
+      #expect(victim.json["reason"] == "token_reuse")
       let access: String = try #require(honest.json["access_token"])
-      #expect(try await test.client.get("/v1/me", token: access).json["reason"] == "misused")
+      #expect(try await test.client.get("/v1/me", token: access).json["reason"] == "token_reuse")
       #expect(test.metrics.thefts == 1)
     }
   }
@@ -99,7 +99,7 @@ import Testing
       _ = try await test.refresh(session.refresh, key: .fresh)
       let forked = test.mint.refreshToken(RefreshClaims(session: bytes, counter: 1, mark: KeyMark(of: .fresh)))
       let answer = try await test.refresh(forked.secret.withExposed { $0 }, key: .fresh)
-      #expect(answer.json["reason"] == "misused")
+      #expect(answer.json["reason"] == "token_reuse")
 
       let other = try await test.signUp("eve@example.org")
       var (token, key) = (other.refresh, RotationKey.fresh)
@@ -108,7 +108,7 @@ import Testing
         token = try #require(try await test.refresh(token, key: key).json["refresh_token"])
         key = .fresh
       }
-      #expect(try await test.refresh(other.refresh, key: firstKey).json["reason"] == "misused")
+      #expect(try await test.refresh(other.refresh, key: firstKey).json["reason"] == "token_reuse")
     }
   }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Handstamp
 
-/// `POST /sign-in`, `/refresh` and `/sign-out` answer with JSON: 200 and tokens, or 401 and an error code.
+/// `POST /sign-in`, `/refresh` and `/sign-out` answer with JSON: 200 and tokens, or 401 and `{"code": "…"}`.
 struct MyServer: Backend {
   let url: URL
   let transport: any Transport
@@ -16,18 +16,18 @@ struct MyServer: Backend {
     try await SignInTurn.take()  // one sign-in at a time, across all processes
     let (json, failure) = await post("sign-in", ["email": email, "password": password.withExposed { $0 }])
     if let tokens = tokens(json) { return tokens }
-    throw (json["error"] as? String).map { .refused(code: $0, detail: nil) } ?? .requestFailed(failure)
+    throw (json["code"] as? String).map { .refused(code: $0, detail: nil) } ?? .requestFailed(failure)
   }
 
   @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
     let (json, failure) = await post("refresh", ["refresh": request.token.secret.withExposed { $0 }])
     if let tokens = tokens(json) { return .granted(tokens) }
-    return json["error"] as? String == "session_ended" ? .rejected(.rejected) : .noDecision(failure)
+    return json["code"] as? String == "session_ended" ? .rejected(.rejected) : .noDecision(failure)
   }
 
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     let (json, failure) = await post("sign-out", ["refresh": handle.secret.withExposed { $0 }])
-    return json["ok"] as? Bool == true || json["error"] as? String == "session_ended" ? .ended : .noDecision(failure)
+    return json["ok"] as? Bool == true || json["code"] as? String == "session_ended" ? .ended : .noDecision(failure)
   }
 
   /// - Returns: The response's JSON, and the failure for the case that it decides nothing.
@@ -36,7 +36,7 @@ struct MyServer: Backend {
     let request = TransportRequest(
       method: "POST", url: url.appending(path: path).absoluteString,
       headers: [.init("Content-Type", "application/json")], body: Array((try? JSONEncoder().encode(fields)) ?? Data()),
-      timeout: .seconds(90), mayReuseConnection: false)
+      timeout: .seconds(path == "refresh" ? 90 : 20), mayReuseConnection: path != "refresh")
     do throws(TransportError) {
       let response = try await transport.send(request)
       let json = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any] ?? [:]
