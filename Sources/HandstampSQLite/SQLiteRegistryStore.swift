@@ -343,6 +343,8 @@ public final class SQLiteRegistryStore: ServerStore {
   }
 
   public var damage: String? { place.damage }
+  public func news() -> StoreNews? { nil }
+  public var replacements: Int { 0 }
 
   @concurrent public func lastEventID() async throws(RegistryStoreError) -> EventID {
     // The sequence table remembers the newest event even after it was deleted.

@@ -58,20 +58,18 @@ import HandstampVaults
 private struct KillingVault: Vault {
   let base: SealedFileVault
 
-  @concurrent func read() async -> VaultReading { await base.read() }
+  @concurrent func load() async -> VaultReading { await base.load() }
 
-  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    let outcome = await base.edit(edit)
-    if edit.endsSession, case .done = outcome { kill(getpid(), SIGKILL) }
-    return outcome
+  @concurrent func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    let result = try await base.replace(revision, with: entry, as: write)
+    if write.endsSession, result == .done { kill(getpid(), SIGKILL) }
+    return result
   }
 
-  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await base.lock(within: limit)
-  }
-
-  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await base.lockSignIn(within: limit)
+  @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await base.lock(kind, within: limit)
   }
 
   func changes() -> AsyncStream<Void> { base.changes() }

@@ -66,7 +66,6 @@ extension World {
     case .bury(let tombstone): "bury \(short(tombstone.session))"
     case .delivered(let session, _): "delivered \(short(session))"
     case .cleaned(let session, let steps): "cleaned \(short(session)): \(steps.joined(separator: " "))"
-    case .noting(_, let edit): short(edit)
     case .claim(let session, let issuer): "claim \(short(session)) for \(issuer)"
     case .receive: "receive"
     case .vacate: "vacate"

@@ -75,7 +75,7 @@ extension World {
     case .unavailable, .vanished: return .failed(.unavailable("out of order"))
     case .full:
       // Space is reserved for a tombstone.
-      guard asked.plain.endsSession, vault.session != nil else { return .failed(.unavailable("full")) }
+      guard asked.write.endsSession, vault.session != nil else { return .failed(.unavailable("full")) }
       if limits.faults.contains(.fullDiskForgetsEnds), case .write(let new) = asked.applied(to: vault) {
         bury(by: asked, of: index)
         vault.session = nil
@@ -83,7 +83,7 @@ extension World {
         return .done(new)
       }
     case .crammed:
-      if asked.plain.endsSession, vault.session != nil, case .write(let new) = asked.applied(to: vault) {
+      if asked.write.endsSession, vault.session != nil, case .write(let new) = asked.applied(to: vault) {
         bury(by: asked, of: index)
         // Tombstones of earlier sign-outs are lost with it.
         buried.subtract(vault.tombstones.map(\.session))
@@ -132,7 +132,7 @@ extension World {
     case .prepare: !limits.faults.contains(.keyIsNotDurable)
     case .begin: !limits.faults.contains(.signInIsNotDurable)
     case .prepareSignIn, .forgetSignIn, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury, .delivered, .tell,
-      .postpone, .cleaned, .touch, .claim, .receive, .vacate, .noting:
+      .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       true
     }
   }
@@ -161,7 +161,7 @@ extension World {
         }
       }
     case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered,
-      .tell, .postpone, .cleaned, .touch, .claim, .receive, .vacate, .noting:
+      .tell, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       break
     }
   }
@@ -227,7 +227,7 @@ extension World {
     case .touch(let session, _) where limits.faults.contains(.activityIsIgnored):
       .touch(session, at: vault.session?.startedAt ?? now)
     case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury,
-      .delivered, .tell, .postpone, .cleaned, .touch, .claim, .receive, .vacate, .noting:
+      .delivered, .tell, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       edit
     }
   }

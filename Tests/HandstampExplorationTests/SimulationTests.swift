@@ -33,7 +33,7 @@ import Testing
     await #expect(throws: BrokenPromise.self) {
       for seed in 0..<20 as Range<UInt64> {
         let vault = FaultyVault(MemoryVault())
-        await vault.set { $0.loses = { if case .advance = $0 { true } else { false } } }
+        await vault.set { $0.loses = { _, write in write != .begin } }
         try await Simulation(seed: seed, traced: true).check {
           vault
         } again: {

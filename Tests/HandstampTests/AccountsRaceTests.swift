@@ -170,6 +170,10 @@ private final class InterruptedIndex: AccountsIndex {
   }
 
   func changes() -> AsyncStream<Void> { base.changes() }
+
+  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> (any VaultLock)? {
+    try await base.lockSignIn(within: limit)
+  }
 }
 
 extension Locked<InterruptedIndex.Work?> {

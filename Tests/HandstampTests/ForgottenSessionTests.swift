@@ -7,18 +7,20 @@ import HandstampVaults
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A session in memory, in front of a vault` {
-  /// A vault that fails the edits that a test selects.
+  /// A vault that fails the writes that a test selects.
   private struct Picky: Vault {
     let base: any Vault
-    let fails = Locked<@Sendable (VaultEdit) -> Bool>({ _ in false })
+    let fails = Locked<@Sendable (VaultWrite) -> Bool>({ _ in false })
 
-    @concurrent func read() async -> VaultReading { await base.read() }
-    @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
-      if fails.withLock({ $0 })(edit.plain) { return .failed(.unavailable("full")) }
-      return await base.edit(edit)
+    @concurrent func load() async -> VaultReading { await base.load() }
+    @concurrent func replace(
+      _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+    ) async throws(VaultError) -> VaultReplacement {
+      if fails.withLock({ $0 })(write) { throw .unavailable("full") }
+      return try await base.replace(revision, with: entry, as: write)
     }
-    @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-      try await base.lock(within: limit)
+    @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
+      try await base.lock(kind, within: limit)
     }
     func changes() -> AsyncStream<Void> { base.changes() }
   }
@@ -76,14 +78,7 @@ import Testing
     let vault = vault
     let session = controller(vault)
     let facts = try await session.signIn(remember: false) { .sample(0) }
-    vault.fails.withLock {
-      $0 = { edit in
-        switch edit {
-        case .begin, .endWhatever: true
-        default: false
-        }
-      }
-    }
+    vault.fails.withLock { $0 = { $0 == .begin || $0 == .signOut } }
     await #expect(throws: SessionError.storage(.unavailable("full"))) {
       try await session.signIn(remember: remember) { .sample(0, session: "s2") }
     }
@@ -137,7 +132,7 @@ import Testing
     let vault = vault
     let session = controller(vault, rejecting)
     try await session.signIn(remember: false) { .sample(0) }
-    vault.fails.withLock { $0 = { edit in if case .bury = edit { true } else { false } } }
+    vault.fails.withLock { $0 = { $0 == .response } }
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.self) { try await session.token() }
     vault.fails.withLock { $0 = { _ in false } }

@@ -6,6 +6,19 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
+@Suite(.timeLimit(.minutes(10))) struct `A guide's vault` {
+  @Test func `keeps the promises of a vault`() async throws {
+    let root = FileManager.default.temporaryDirectory.appendingPathComponent("guide-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: root) }
+    try await checkVault(
+      {
+        let folder = root.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return FolderVault(folder: folder)
+      }, again: { FolderVault(folder: $0.folder) }, signalsChanges: false)
+  }
+}
+
 /// Runs the backends of the guides YourOwnServer and FromSupabase, whose text is that of the files in Guides.
 @Suite(.timeLimit(.minutes(10))) struct `A guide's backend` {
   /// Without timers, and without the least age of a token that is refreshed: the tests refresh at once.

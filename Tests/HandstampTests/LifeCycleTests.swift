@@ -18,19 +18,19 @@ import Testing
     let vault = MemoryVault()
     let keeper = RefreshLockManager()
     let app = keeper.guarding(vault)
-    let held = try? await app.lock(within: .zero)
+    let held = try? await app.lock(.refresh, within: .zero)
     #expect(held != nil && keeper.count == 1)
-    #expect((try? await vault.lock(within: .zero)) == nil)
+    #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
     keeper.suspend()
-    let widget = try? await vault.lock(within: .zero)
+    let widget = try? await vault.lock(.refresh, within: .zero)
     #expect(widget != nil && keeper.count == 0)
     // The app's own late unlock does not release the widget's lock.
     held?.unlock()
-    #expect((try? await vault.lock(within: .zero)) == nil)
+    #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
     widget?.unlock()
-    #expect((try? await app.lock(within: .zero)) == nil)
+    #expect((try? await app.lock(.refresh, within: .zero)) == nil)
     keeper.resume()
-    let again = try? await app.lock(within: .zero)
+    let again = try? await app.lock(.refresh, within: .zero)
     #expect(again != nil)
     again?.unlock()
     #expect(keeper.count == 0)
@@ -40,13 +40,13 @@ import Testing
     let vault = MemoryVault()
     let keeper = RefreshLockManager()
     let app = keeper.guarding(vault)
-    let first = try #require(try? await vault.lock(within: .zero))
-    let waiting = Task { try? await app.lock(within: .seconds(600)) }
+    let first = try #require(try? await vault.lock(.refresh, within: .zero))
+    let waiting = Task { try? await app.lock(.refresh, within: .seconds(600)) }
     await othersFirst()
     keeper.suspend()
     first.unlock()
     #expect(await waiting.value == nil)
-    let free = try? await vault.lock(within: .zero)
+    let free = try? await vault.lock(.refresh, within: .zero)
     #expect(free != nil)
     free?.unlock()
   }
@@ -54,10 +54,14 @@ import Testing
   private struct Guarded: Vault {
     let inner: MemoryVault
     let keeper: RefreshLockManager
-    @concurrent func read() async -> VaultReading { await keeper.guarding(inner).read() }
-    @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome { await keeper.guarding(inner).edit(edit) }
-    @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-      try await keeper.guarding(inner).lock(within: limit)
+    @concurrent func load() async -> VaultReading { await keeper.guarding(inner).load() }
+    @concurrent func replace(
+      _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+    ) async throws(VaultError) -> VaultReplacement {
+      try await keeper.guarding(inner).replace(revision, with: entry, as: write)
+    }
+    @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
+      try await keeper.guarding(inner).lock(kind, within: limit)
     }
     func changes() -> AsyncStream<Void> { keeper.guarding(inner).changes() }
   }
@@ -136,9 +140,9 @@ import Testing
     _ = try await refresh.value
     await given?.value
     #expect(!leave.isHeld && keeper.count == 0)
-    #expect((try? await keeper.guarding(vault).lock(within: .zero)) == nil)
+    #expect((try? await keeper.guarding(vault).lock(.refresh, within: .zero)) == nil)
     life.cameToFront()
-    #expect((try? await keeper.guarding(vault).lock(within: .zero)) != nil)
+    #expect((try? await keeper.guarding(vault).lock(.refresh, within: .zero)) != nil)
   }
 
   @Test func `releases locks when background time ends, and the refresh still finishes`() async throws {
@@ -152,19 +156,19 @@ import Testing
     let given = life.wentToBackground()
     leave.expire()
     #expect(keeper.count == 0)
-    let widget = try? await vault.lock(within: .zero)
+    let widget = try? await vault.lock(.refresh, within: .zero)
     #expect(widget != nil)
     await given?.value
     #expect(!leave.isHeld)
     gate.open()
     _ = try await refresh.value
-    #expect((try? await vault.lock(within: .zero)) == nil)
+    #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
     widget?.unlock()
   }
 
   @Test func `releases locks at once without background time`() async throws {
     let keeper = RefreshLockManager()
-    let held = try? await keeper.guarding(vault).lock(within: .zero)
+    let held = try? await keeper.guarding(vault).lock(.refresh, within: .zero)
     let leave = ScriptedLeave()
     leave.isOffered = false
     #expect(SessionLifeCycle(locks: keeper, backgroundTime: leave) { [] }.wentToBackground() == nil)

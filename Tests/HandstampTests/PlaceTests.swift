@@ -5,7 +5,7 @@ import HandstampTesting
 import HandstampVaults
 import Testing
 
-/// A vault that stops working after a number of edits, as when its program is killed there, the device is locked, or the disk is
+/// A vault that stops working after a number of writes, as when its program is killed there, the device is locked, or the disk is
 /// full.
 final class DyingVault: Vault {
   private let base: any Vault
@@ -20,19 +20,24 @@ final class DyingVault: Vault {
     if case .full = error { true } else { left.withLock { $0 > 0 } }
   }
 
-  @concurrent func read() async -> VaultReading { canRead ? await base.read() : .trouble(error) }
+  @concurrent func load() async -> VaultReading { canRead ? await base.load() : .trouble(error) }
 
-  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
+  @concurrent func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
     let isAlive = left.withLock { left in
       left -= 1
       return left >= 0
     }
-    return isAlive ? await base.edit(edit) : .failed(error)
+    guard isAlive else { throw error }
+    return try await base.replace(revision, with: entry, as: write)
   }
 
-  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await base.lock(within: limit)
+  @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await base.lock(kind, within: limit)
   }
+
+  func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `The place of a session` {
@@ -229,7 +234,7 @@ final class DyingVault: Vault {
     let rig = try Rig()
     let session = try await rig.signIn(rig.other)
     let stuck = FaultyVault(rig.other)
-    await stuck.set { $0.failing = { if case .vacate = $0.plain { .permissions("read-only") } else { nil } } }
+    await stuck.set { $0.failing = { $1 == .response && $0.isEmpty ? .permissions("read-only") : nil } }
     let app = rig.open(rig.vault, formerly: [.vault(stuck)])
     await #expect(throws: SessionError.storage(.permissions("read-only"))) { try await app.token() }
     // A sign-out ends it there, too.

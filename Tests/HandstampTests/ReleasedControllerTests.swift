@@ -32,9 +32,9 @@ import Testing
     }
     try await dropWhileAsking(backend)
     // Meanwhile, no other process could send the old token.
-    #expect((try? await vault.lock(within: .zero)) == nil)
+    #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
     gate.open()
-    let lock = try? await vault.lock(within: .seconds(60))
+    let lock = try? await vault.lock(.refresh, within: .seconds(60))
     #expect(lock != nil)
     #expect(await refreshToken() == RefreshToken("refresh-s1-1"))
     lock?.unlock()

@@ -34,7 +34,7 @@ import Testing
     let session = SessionController(backend: server, vault: vault, policy: quiet, clock: clock)
     try await session.signIn { try await server.signIn("ada") }
     clock.advance(by: .seconds(601))
-    await vault.set { $0.failing = { if case .advance = $0.plain { .unavailable("full") } else { nil } } }
+    await vault.set { $0.failing = { $1 == .response ? .unavailable("full") : nil } }
     let token = try await session.token()
     #expect(try await session.token() == token)
     // This program never manages to write it; the next one can.

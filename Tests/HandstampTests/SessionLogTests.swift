@@ -112,7 +112,7 @@ private struct Lines: LogHandler {
       backend: ScriptedBackend.rotating(), vault: vault, policy: quiet, clock: clock)
     try await session.signIn { .sample(0) }
     var events = session.refreshes().makeAsyncIterator()
-    await vault.set { $0.failing = { if case .advance = $0 { .full("disk full") } else { nil } } }
+    await vault.set { $0.failing = { $1 == .response ? .full("disk full") : nil } }
     clock.advance(by: .seconds(3600))
     _ = try? await session.token()
     guard case .storage(.full)? = await events.next()?.error else {

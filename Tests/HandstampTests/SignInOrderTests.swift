@@ -24,17 +24,21 @@ private struct TracedVault: Vault {
   let base = MemoryVault()
   let trace: Trace
 
-  @concurrent func read() async -> VaultReading { await base.read() }
+  @concurrent func load() async -> VaultReading { await base.load() }
 
-  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    let outcome = await base.edit(edit)
-    if case .done(let entry) = outcome, entry.session != nil { trace.note("stored") }
-    return outcome
+  @concurrent func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    let result = try await base.replace(revision, with: entry, as: write)
+    if result == .done, entry.session != nil { trace.note("stored") }
+    return result
   }
 
-  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await base.lock(within: limit)
+  @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await base.lock(kind, within: limit)
   }
+
+  func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 }
 
 private struct TracedAudit: AuditLog {

@@ -95,21 +95,19 @@ import Testing
     let isStuck = Locked(false)
 
     private func wait() async { if isStuck.withLock({ $0 }) { await gate.wait() } }
-    func read() async -> VaultReading {
+    func load() async -> VaultReading {
       await wait()
-      return await base.read()
+      return await base.load()
     }
-    func edit(_ edit: VaultEdit) async -> VaultOutcome {
+    func replace(
+      _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+    ) async throws(VaultError) -> VaultReplacement {
       await wait()
-      return await base.edit(edit)
+      return try await base.replace(revision, with: entry, as: write)
     }
-    func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
       await wait()
-      return try await base.lock(within: limit)
-    }
-    func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-      await wait()
-      return try await base.lockSignIn(within: limit)
+      return try await base.lock(kind, within: limit)
     }
     /// Blocks its caller, as a system call does.
     func changes() -> AsyncStream<Void> {

@@ -50,16 +50,24 @@ private struct TokenEndpoint: Transport {
 private struct Forgetful: Vault {
   private let base = MemoryVault()
 
-  @concurrent func read() async -> VaultReading { await base.read() }
+  @concurrent func load() async -> VaultReading { await base.load() }
 
-  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    if case .prepareSignIn = edit, case .value(let entry) = await base.read() { return .done(entry) }
-    return await base.edit(edit)
+  @concurrent func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    if let signIn = entry.signIn, case .value(let found) = await base.load(), found.revision == revision,
+      found.signIn != signIn
+    {
+      return .done
+    }
+    return try await base.replace(revision, with: entry, as: write)
   }
 
-  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await base.lock(within: limit)
+  @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await base.lock(kind, within: limit)
   }
+
+  func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
 }
 
 /// Treats every refusal as definitive, as many clients do.

@@ -128,7 +128,7 @@ struct `A vault and its system calls` {
     _ = try await Child(home.vaults, "prepare", "s1", "7").end()
     #expect(try await trace(["read"]) == ["fsync folder", "write 2"])
     let second = try await trace(["prepare", "s1", "8"])
-    #expect(second == ["flock store.lock", "fsync folder", "flock store.lock", "write done"])
+    #expect(second == ["fsync folder", "flock store.lock", "flock store.lock", "write done"])
   }
 
   @Test(arguments: [

@@ -136,7 +136,7 @@ import Testing
   @Test func `in a folder that others may write to is unavailable`() async throws {
     try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: home.vaults)
     try await expectFailure(VaultError.permissions, "mode")
-    #expect((try? await vault.lock(within: .zero)) == nil)
+    #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
   }
 
   @Test func `with a symbolic link, a folder or a pipe in its place is unavailable`() async throws {

@@ -31,7 +31,7 @@ import Testing
     let vault = FaultyVault(inside)
     _ = await vault.edit(.begin(session))
     let before = await vault.read()
-    await vault.set { $0.loses = { if case .prepare = $0 { true } else { false } } }
+    await vault.set { $0.loses = { entry, _ in entry.session?.pendingKey != nil } }
     let key = try #require(VaultSamples.key(7))
     let token = try #require(session.refresh)
     guard case .done(let entry) = await vault.edit(.prepare(session.id, holding: token, key: key)) else {
@@ -70,6 +70,6 @@ import Testing
   @Test func `withholds its refresh lock`() async {
     let vault = FaultyVault(inside)
     await vault.set { $0.holdsRefreshLock = true }
-    #expect((try? await vault.lock(within: .seconds(5))) == nil)
+    #expect((try? await vault.lock(.refresh, within: .seconds(5))) == nil)
   }
 }

@@ -10,11 +10,11 @@ import Testing
 
   @Test func `releases the refresh lock when its holder goes away`() async {
     let vault = MemoryVault()
-    var held = try? await vault.lock(within: .zero)
+    var held = try? await vault.lock(.refresh, within: .zero)
     #expect(held != nil)
-    #expect((try? await vault.lock(within: .zero)) == nil)
+    #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
     held = nil
-    #expect((try? await vault.lock(within: .zero)) != nil)
+    #expect((try? await vault.lock(.refresh, within: .zero)) != nil)
   }
 
   @Test func `can be rolled back, and notifies its observers`() async {
@@ -28,11 +28,11 @@ import Testing
 
   @Test func `releases a cancelled waiter`() async {
     let vault = MemoryVault()
-    let held = try? await vault.lock(within: .zero)
-    let waiter = Task { (try? await vault.lock(within: .seconds(3600))) == nil }
+    let held = try? await vault.lock(.refresh, within: .zero)
+    let waiter = Task { (try? await vault.lock(.refresh, within: .seconds(3600))) == nil }
     waiter.cancel()
     #expect(await waiter.value)
     held?.unlock()
-    #expect((try? await vault.lock(within: .zero)) != nil)
+    #expect((try? await vault.lock(.refresh, within: .zero)) != nil)
   }
 }

@@ -45,14 +45,14 @@ import Testing
     let vault = home.vault()
     let child = try Child(home.vaults, "hold")
     #expect(await child.wait(for: "held"))
-    #expect((try? await vault.lock(within: .milliseconds(50))) == nil)
+    #expect((try? await vault.lock(.refresh, within: .milliseconds(50))) == nil)
     do {
-      _ = try await vault.lock(within: .zero)
+      _ = try await vault.lock(.refresh, within: .zero)
       Issue.record("two processes hold the refresh lock")
     } catch {
       #expect(error == .unavailable("the refresh lock is held by process \(child.id) (VaultProbe)"))
     }
-    let waiter = Task { (try? await vault.lock(within: .seconds(60))) != nil }
+    let waiter = Task { (try? await vault.lock(.refresh, within: .seconds(60))) != nil }
     await child.kill()
     #expect(await waiter.value)
   }
@@ -60,7 +60,7 @@ import Testing
   @Test func `acquires the refresh lock when a process releases it`() async throws {
     let child = try Child(home.vaults, "hold")
     #expect(await child.wait(for: "held"))
-    let waiter = Task { (try? await home.vault().lock(within: .seconds(60))) != nil }
+    let waiter = Task { (try? await home.vault().lock(.refresh, within: .seconds(60))) != nil }
     #expect(try await child.end().contains("let go"))
     #expect(await waiter.value)
   }
@@ -107,7 +107,7 @@ import Testing
       #expect(await vault.edit(.touch(SessionID("s1"), at: VaultSamples.moment(1))) == .failed(Self.vanished))
       #expect(await vault.edit(.begin(VaultSamples.session("s2"))) == .failed(Self.vanished))
       #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
-      await #expect(throws: Self.vanished) { try await vault.lock(within: .zero) }
+      await #expect(throws: Self.vanished) { try await vault.lock(.refresh, within: .zero) }
       #expect(!FileManager.default.fileExists(atPath: from))
       try FileManager.default.moveItem(atPath: away, toPath: from)
       guard case .value(let entry) = await vault.read() else { throw Unexpected() }
@@ -141,7 +141,7 @@ import Testing
     try FileManager.default.moveItem(atPath: home.vaults, toPath: "\(home.path)/away")
     _ = await home.vault("bob").edit(.begin(VaultSamples.session("s2")))
     #expect(await vault.read() == .trouble(Self.vanished))
-    try? await vault.lock(within: .zero).unlock()
+    try? await vault.lock(.refresh, within: .zero).unlock()
     #expect(await vault.read() == .trouble(Self.vanished))
     // An ended session leaves a trace that identifies an empty vault as the right one.
     _ = await home.vault().edit(.begin(VaultSamples.session("s3")))

@@ -39,7 +39,7 @@ import Testing
   @Test func `is readable by its owner only, and excluded from backups`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(session))
-    _ = try? await vault.lock(within: .zero)
+    _ = try? await vault.lock(.refresh, within: .zero)
     #expect(try home.mode("") == 0o700)
     #expect(home.names().count == 7)
     for name in home.names() { #expect(try home.mode(name) == 0o600, "\(name)") }
@@ -90,7 +90,7 @@ import Testing
 
   @Test func `does not wait for itself while a task holds the refresh lock`() async throws {
     let vault = home.vault()
-    let lock = try? await vault.lock(within: .zero)
+    let lock = try? await vault.lock(.refresh, within: .zero)
     #expect(lock != nil)
     guard case .done = await vault.edit(.begin(session)) else { throw Unexpected() }
     lock?.unlock()

@@ -81,7 +81,7 @@ import Musl
       guard arguments.count == 2, let count = Int64(arguments[1]) else { return false }
       await touch(SessionID(arguments[0]), count)
     case "hold":
-      guard let lock = try? await vault.lock(within: .seconds(60)) else { return false }
+      guard let lock = try? await vault.lock(.refresh, within: .seconds(60)) else { return false }
       say("held")
       while readLine() != nil {}
       lock.unlock()

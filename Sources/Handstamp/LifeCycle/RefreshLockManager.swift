@@ -98,31 +98,27 @@ extension RefreshLockManager {
     let vault: any Vault
     let keeper: RefreshLockManager
 
-    @concurrent func read() async -> VaultReading { await vault.read() }
-    @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome { await vault.edit(edit) }
+    @concurrent func load() async -> VaultReading { await vault.load() }
+    @concurrent func replace(
+      _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+    ) async throws(VaultError) -> VaultReplacement {
+      try await vault.replace(revision, with: entry, as: write)
+    }
     func changes() -> AsyncStream<Void> { vault.changes() }
 
-    @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-      try await kept { () async throws(VaultError) in try await vault.lock(within: limit) }
-    }
-
-    @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    @concurrent func lock(
+      _ kind: VaultLockKind, within limit: Duration
+    ) async throws(VaultError) -> any VaultLock {
       // A sign-in by link may arrive before the system reports the foreground: it continues without a lock.
-      if keeper.isSuspended { return NoLock() }
-      return try await kept { () async throws(VaultError) in try await vault.lockSignIn(within: limit) }
+      if kind == .signIn, keeper.isSuspended { return NoLock() }
+      guard !keeper.isSuspended, let lock = keeper.keep(try await vault.lock(kind, within: limit)) else {
+        throw .unavailable("the program is being suspended")
+      }
+      return lock
     }
 
     private struct NoLock: VaultLock {
       func unlock() {}
-    }
-
-    private func kept(
-      _ lock: () async throws(VaultError) -> any VaultLock
-    ) async throws(VaultError) -> any VaultLock {
-      guard !keeper.isSuspended, let lock = keeper.keep(try await lock()) else {
-        throw .unavailable("the program is being suspended")
-      }
-      return lock
     }
   }
 }

@@ -8,7 +8,7 @@ public import HandstampVaults
 public enum QueueStorage: Sendable {
   /// In memory: the requests are lost when the program exits.
   case memory
-  /// In a file beside a vault, readable by its owner only, sealed with AES-GCM under a key derived from the vault's. With
+  /// In a file beside a vault, readable by its owner only, sealed as the vault is, under a key derived from the vault's. With
   /// ``VaultKey/fileInVaultFolder`` it is protected by file mode only, like the vault: any process that can read the folder can
   /// read the bodies.
   case sealed(beside: SealedFileVault)

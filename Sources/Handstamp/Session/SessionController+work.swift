@@ -110,7 +110,9 @@ extension SessionController {
   private func takeLock(_ operation: SessionMachine.Operation, within limit: Duration) {
     Task.detached(priority: .userInitiated) { [weak self, vault] in
       let lock: Result<any VaultLock, VaultError>
-      do throws(VaultError) { lock = .success(try await vault.lock(within: limit)) } catch { lock = .failure(error) }
+      do throws(VaultError) { lock = .success(try await vault.lock(.refresh, within: limit)) } catch {
+        lock = .failure(error)
+      }
       var random = SystemRandomNumberGenerator()
       guard let self else {
         if case .success(let lock) = lock { lock.unlock() }
@@ -178,7 +180,7 @@ enum VaultWork: Sendable {
   /// The last item: releases the locks of a deallocated controller, after its edits.
   case unlock([any VaultLock])
 
-  func done(on vault: any Vault, clock: any SessionClock) async -> SessionMachine.Event? {
+  func done(on vault: SessionVault, clock: any SessionClock) async -> SessionMachine.Event? {
     switch self {
     case .read(let operation): return .read(operation, await vault.read())
     case .edit(let operation, let edit):

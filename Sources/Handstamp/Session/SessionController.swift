@@ -8,10 +8,9 @@ public import HandstampCore
 public actor SessionController {
   /// The states, for any number of observers; each starts with the current one.
   public nonisolated let states: SessionStates
-  let vault: any Vault
-  private let placed: PlacedVault
+  let vault: SessionVault
   /// Whether the vault holds work for another server, which waits for a program of that server.
-  nonisolated var hasOthersWork: Bool { placed.hasOthers }
+  nonisolated var hasOthersWork: Bool { vault.hasOthers.withLock { $0 } }
   /// Whether tokens are of the person whose place the vault is; `nil` if it may be any person's.
   nonisolated let owner = Locked<(@Sendable (TokenResponse) async -> Bool)?>(nil)
   let backend: any Backend
@@ -87,10 +86,8 @@ public actor SessionController {
     cleanups: [CleanupStep] = [], logger: Logger? = nil
   ) {
     let abilities = backend.abilities
-    let audited: any Vault = audit.map { AuditedVault(vault, $0) } ?? vault
-    let placed = PlacedVault(audited, of: abilities, formerly: formerly, clock: clock)
-    let vault = ProcessVault(placed)
-    (self.placed, self.vault) = (placed, vault)
+    let vault = SessionVault(vault, of: abilities, formerly: formerly, audit: audit, clock: clock)
+    self.vault = vault
     let cleanups = cleanups.withUniqueNames
     self.cleanups = Dictionary(uniqueKeysWithValues: cleanups.map { ($0.cleanup.name, $0) })
     self.backend = backend

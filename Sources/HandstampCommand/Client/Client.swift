@@ -44,7 +44,8 @@ struct Client: Sendable {
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge, reuse: record?.reuse),
       retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
-    let shared: any Vault = isShortLived ? UnwatchedVault(base: vault) : vault
+    var shared = vault
+    shared.isWatched = !isShortLived
     let log = CommandLog(base: FileAuditLog(vault, program: "handstamp"))
     session = SessionManager(
       backend: watch, vault: shared, baseURL: base, transport: CommandTransport.shared, policy: policy, clock: clock,

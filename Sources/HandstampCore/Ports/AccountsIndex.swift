@@ -47,7 +47,8 @@ extension AccountsList {
 
 /// A change of the list, as a value: every index applies the same rules, inside its own lock.
 public enum AccountsEdit: Sendable, Hashable {
-  /// As ``VaultEdit/prepareSignIn(_:insteadOf:)``, for a sign-in whose account is unknown until the exchange.
+  /// The write-ahead of a sign-in whose account is unknown until the exchange: stores its key, unless one for the same purpose is
+  /// stored that is not `insteadOf`.
   case prepareSignIn(PendingSignIn, insteadOf: RotationKey? = nil)
   /// The session of this key is stored, or the server has refused the request.
   case forgetSignIn(RotationKey)
@@ -74,11 +75,7 @@ public protocol AccountsIndex: Sendable {
   /// Yields after another process may have changed the list; may yield too often.
   func changes() -> AsyncStream<Void>
 
-  /// Like ``Vault/lockSignIn(within:)``, for a sign-in whose account is unknown until the exchange; `nil` if the list has no
+  /// Like ``Vault/lock(_:within:)``, for a sign-in whose account is unknown until the exchange; `nil` if the list has no
   /// such lock.
   @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> (any VaultLock)?
-}
-
-extension AccountsIndex {
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> (any VaultLock)? { nil }
 }

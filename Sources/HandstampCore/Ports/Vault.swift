@@ -1,37 +1,42 @@
-/// Stores one account's secrets. Only three functions are required; ``changes()`` and ``lockSignIn(within:)`` have defaults.
+/// Stores the entry of one account: a small store with compare-and-swap. The rules of sessions are elsewhere; a vault knows none.
 ///
-/// A vault may be shared by several processes, so every edit is applied to the entry as stored at that instant, under the
-/// vault's own lock, and is durable (file and folder synced) before it is reported as done.
+/// Several processes may share a vault. Each reads the entry, decides, and replaces it; of two that do so at once, the second one
+/// loses and decides again.
 public protocol Vault: Sendable {
-  /// Returns the stored entry.
-  @concurrent func read() async -> VaultReading
+  /// Returns the stored entry. One without content is ``VaultReading/absent``, or an empty entry with its revision: the revisions
+  /// of a vault never begin again.
+  @concurrent func load() async -> VaultReading
 
-  /// Applies `edit` to the stored entry, in one atomic and durable step.
-  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome
+  /// Replaces the stored entry with `entry` if its revision is still `revision`, which is zero where nothing was ever stored. On
+  /// return the entry is durable, file and folder synced. An entry of that same revision changes nothing: what is stored becomes
+  /// durable.
+  ///
+  /// Where the content is corrupt, a write that ``VaultWrite/replacesCorruptContent`` expects revision zero first.
+  ///
+  /// - Returns: ``VaultReplacement/lost(_:)`` if another revision is stored; then nothing was written.
+  /// - Throws: ``VaultError`` if nothing was written, or if the write may be lost in a power cut.
+  @concurrent func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement
 
-  /// Acquires the refresh lock of this account, which is held by the one process that refreshes. Waits at most `limit`. The
-  /// kernel releases it when the process dies.
+  /// Acquires one of the account's two locks, which are independent of each other and of ``replace(_:with:as:)``. Waits at most
+  /// `limit`; cancelling the task ends the wait. The kernel releases a lock when its process dies.
   ///
   /// - Throws: ``VaultError/unavailable(_:)`` if the lock could not be acquired in time; the text names the holder, if the
   ///   system reports it, or says why there is no lock at all.
-  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock
+  @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock
 
-  /// Acquires the sign-in lock of this account, which is held by the one process that exchanges the user's input for tokens,
-  /// until they are stored. Otherwise like ``lock(within:)``, which is the default unless a vault has two locks: then a sign-in
-  /// waits for a refresh in flight.
-  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock
-
-  /// Yields after another process may have changed the vault; may yield too often. Ends with its task.
+  /// Yields after another process may have changed the vault; may yield too often. Ends with its task. A vault that only this
+  /// process writes to returns a stream that has finished.
   func changes() -> AsyncStream<Void>
 }
 
-extension Vault {
-  /// For a vault that only this process writes to.
-  public func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
-
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await lock(within: limit)
-  }
+/// The two locks of an account.
+public enum VaultLockKind: String, Sendable, Hashable, CaseIterable {
+  /// Held by the one process that refreshes.
+  case refresh
+  /// Held by the one process that exchanges the user's input for tokens, until they are stored.
+  case signIn = "sign-in"
 }
 
 /// A lock that is held while a refresh, or the exchange of a sign-in, is in flight.
@@ -50,12 +55,31 @@ public enum VaultReading: Sendable, Hashable {
   case trouble(VaultError)
 }
 
-/// The result of an edit.
-public enum VaultOutcome: Sendable, Hashable {
-  /// The edit is durable; the new entry.
-  case done(VaultEntry)
-  /// The edit's condition was not met, and nothing was written; the stored entry.
-  case conflict(VaultEntry)
-  /// Nothing was written, or the edit may be lost in a power cut.
-  case failed(VaultError)
+/// The purpose of a write, for vaults that keep room for some of them, set corrupt content aside, or protect items by level. Other
+/// vaults ignore it.
+public enum VaultWrite: Sendable, Hashable, CaseIterable {
+  case ordinary
+  /// A session begins, at the vault's own level of protection.
+  case begin
+  /// A request follows that must not be repeated: its response needs room, or it is not sent.
+  case attempt
+  /// The entry cannot be had again, such as the response to an attempt: the write may use the room.
+  case response
+  /// The session ends: its secrets must go even if the new entry cannot be written. May use the room, too.
+  case end
+  /// As ``end``, by the user: what was set aside is erased as well.
+  case signOut
+
+  /// Whether corrupt content, which is no entry, may be set aside for this write.
+  public var replacesCorruptContent: Bool { self == .begin || self == .signOut }
+  /// Whether the session's secrets must go in any case.
+  public var endsSession: Bool { self == .end || self == .signOut }
+}
+
+/// The result of replacing an entry.
+public enum VaultReplacement: Sendable, Hashable {
+  /// The new entry is stored, durably.
+  case done
+  /// Another revision is stored; the entry of that revision, or `nil` to have it loaded.
+  case lost(VaultEntry?)
 }

@@ -1,5 +1,5 @@
-/// A change of a vault, as a value: every vault applies the same rules, inside its own lock.
-public enum VaultEdit: Sendable, Hashable {
+/// A change of a vault's entry, as a value, with the rules of when it applies. ``Vault/edit(_:noting:)`` applies it.
+package enum VaultEdit: Sendable, Hashable {
   /// The write-ahead of a sign-in: stores its key, unless one for the same purpose is stored that is not `insteadOf`. Never a conflict.
   case prepareSignIn(PendingSignIn, insteadOf: RotationKey? = nil)
   /// The server has refused the request with this key.
@@ -54,15 +54,14 @@ public enum VaultEdit: Sendable, Hashable {
   case receive(VaultEntry)
   /// The content is in another place: nothing stays. Only if it is still the one of this revision.
   case vacate(revision: UInt64)
-  /// Another edit, together with the audit log's progress, which never goes back. If that edit writes nothing, neither does
-  /// this.
-  indirect case noting(AuditHead, VaultEdit)
 
   /// The most tombstones kept; the oldest are dropped first. They exist only while the server cannot be reached.
-  public static let tombstoneLimit = 32
+  package static let tombstoneLimit = 32
+  /// How often an edit is tried while others are faster. Each time one of them has written.
+  package static let patience = 100
 
   /// The result of applying an edit to an entry.
-  public enum Result: Sendable, Hashable {
+  package enum Result: Sendable, Hashable {
     /// Write this; its revision is one higher.
     case write(VaultEntry)
     /// The edit already holds: nothing to write.
@@ -71,24 +70,23 @@ public enum VaultEdit: Sendable, Hashable {
     case conflict
   }
 
-  /// Whether the edit may be applied to a vault whose content is corrupt and has been set aside.
-  public var replacesCorruptContent: Bool {
+  /// The purpose of its write, for the vault.
+  package var write: VaultWrite {
     switch self {
-    case .begin, .endWhatever: true
-    case .prepareSignIn, .forgetSignIn, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered, .tell,
-      .postpone, .cleaned, .touch, .claim, .receive, .vacate:
-      false
-    case .noting(_, let edit): edit.replacesCorruptContent
+    case .begin: .begin
+    case .prepare(_, _, _, _, .some, _): .attempt
+    case .advance, .bury, .vacate: .response
+    case .end: .end
+    case .endWhatever: .signOut
+    case .prepareSignIn, .forgetSignIn, .prepare, .note, .renew, .putBack, .delivered, .tell, .postpone, .cleaned,
+      .touch,
+      .claim, .receive:
+      .ordinary
     }
   }
 
-  /// The edit without the audit head.
-  public var plain: VaultEdit {
-    if case .noting(_, let edit) = self { edit.plain } else { self }
-  }
-
-  /// Applies the edit to `entry`. Pure: the vault calls it between its read and its write.
-  public func applied(to entry: VaultEntry) -> Result {
+  /// Applies the edit to `entry`. Pure.
+  package func applied(to entry: VaultEntry) -> Result {
     var new = entry
     new.revision += 1
     switch self {
@@ -217,10 +215,6 @@ public enum VaultEdit: Sendable, Hashable {
       guard entry.revision == revision else { return .conflict }
       guard !entry.isEmpty else { return .unchanged }
       new = VaultEntry(revision: new.revision)
-    case .noting(let head, let edit):
-      guard case .write(let written) = edit.applied(to: entry) else { return edit.applied(to: entry) }
-      new = written
-      if head.sequence > entry.auditHead?.sequence ?? 0 { new.auditHead = head }
     }
     return .write(new)
   }

@@ -19,6 +19,18 @@ public actor MemoryRegistryStore: RegistryStore {
     return contents.append(events)
   }
 
+  public func change<Value: Sendable>(
+    _ id: SessionID,
+    _ decide:
+      @escaping @Sendable (SessionRow?, UnixTime?) -> (
+        value: Value, changes: [RegistryChange], events: [RegistryEvent]
+      )
+  ) throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+    let (value, changes, events) = decide(contents.sessions[id], nil)
+    guard !changes.isEmpty || !events.isEmpty else { return (value, []) }
+    return (value, try write(changes, events: events))
+  }
+
   public func session(_ id: SessionID) -> SessionRow? { contents.sessions[id] }
 
   public func sessions(of account: AccountID) -> [SessionRow] {
@@ -89,6 +101,8 @@ public actor MemoryRegistryStore: RegistryStore {
   public func clockNote() -> ClockNote? { contents.clock }
 
   public nonisolated var damage: String? { nil }
+  public nonisolated func news() -> StoreNews? { nil }
+  public nonisolated var replacements: Int { 0 }
 
   public func lastEventID() -> EventID { contents.lastEventID }
 }

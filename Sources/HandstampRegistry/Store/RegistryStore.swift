@@ -12,7 +12,7 @@ public protocol RegistryStore: Sendable {
   /// Reads a session, asks `decide` what to write, and writes that like ``write(_:events:)``. Returns what `decide` returned, and
   /// the stored events.
   ///
-  /// A store that can do this in one step does, so that nothing changes the session in between. By default, it reads and then
+  /// A store that can do this in one step does, so that nothing changes the session in between. Another one reads and then
   /// writes: state the revisions that the changes expect, and call again after ``RegistryStoreError/conflict``.
   ///
   /// - Parameter decide: called with the session, or with `nil` if there is none; and with the time of the store's own clock, which
@@ -99,30 +99,13 @@ public protocol RegistryStore: Sendable {
   /// The damage that a read or write has met since the opening; `nil` if none has. Other calls may still succeed.
   var damage: String? { get }
 
-  /// Begins to listen for events that other servers store. `nil` if the store does not tell of them, as by default: then servers
-  /// look for new events twice a second.
+  /// Begins to listen for events that other servers store. `nil` if the store does not tell of them: then servers look for new
+  /// events twice a second.
   func news() -> StoreNews?
 
   /// How often another copy of the contents has taken their place since the store was opened, as a restored one does: the IDs of
-  /// events then belong to others. Default: never.
+  /// events then belong to others.
   var replacements: Int { get }
-}
-
-extension RegistryStore {
-  public func news() -> StoreNews? { nil }
-  public var replacements: Int { 0 }
-
-  @concurrent public func change<Value: Sendable>(
-    _ id: SessionID,
-    _ decide:
-      @escaping @Sendable (SessionRow?, UnixTime?) -> (
-        value: Value, changes: [RegistryChange], events: [RegistryEvent]
-      )
-  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
-    let (value, changes, events) = decide(try await session(id), nil)
-    guard !changes.isEmpty || !events.isEmpty else { return (value, []) }
-    return (value, try await write(changes, events: events))
-  }
 }
 
 /// One part of a write. The stored revision is the one that the case specifies, not the one in the row or record.

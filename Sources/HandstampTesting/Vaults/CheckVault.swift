@@ -26,6 +26,7 @@ public func checkVault<V: Vault>(
   try await check.carriedSecretsAreReplaced()
   try await check.endsLeaveTombstones()
   try await check.revisionsRise()
+  try await check.staleRevisionsLose()
   try await check.randomEditsFollowTheRules()
   try await check.concurrentEditsLoseNothing()
   try await check.flightLockExcludes()

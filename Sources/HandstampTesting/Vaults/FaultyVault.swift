@@ -8,7 +8,7 @@ public import HandstampCore
 /// await vault.set { $0 = .full }                         // readable, but not writable
 /// await vault.set { $0.delay = .seconds(3) }             // slow, by the clock given at initialization
 /// await vault.tear()                                     // a write was cut off: the vault is corrupt
-/// await vault.set { $0.loses = { if case .prepare = $0 { true } else { false } } }
+/// await vault.set { $0.loses = { entry, _ in entry.session?.pendingKey != nil } }
 /// await vault.cutPower()                                 // loses the rotation key
 /// await vault.set { $0 = .init() }                       // back to normal
 /// ```
@@ -18,20 +18,20 @@ public actor FaultyVault: Vault {
     /// Returned instead of the stored entry: ``VaultReading/trouble(_:)``, ``VaultReading/accessOnly(_:)``, or a
     /// false reading.
     public var reading: VaultReading?
-    /// Every edit fails with this error, and nothing is written.
+    /// Every write fails with this error, and nothing is written.
     public var editing: VaultError?
-    /// Edits for which this returns an error fail with it, and are not written.
-    public var failing: (@Sendable (VaultEdit) -> VaultError?)?
-    /// Every edit is written but fails with this error, as if the response were lost or the folder could not be synced.
+    /// Writes for which this returns an error fail with it, and are not made.
+    public var failing: (@Sendable (VaultEntry, VaultWrite) -> VaultError?)?
+    /// Every write is made but fails with this error, as if the response were lost or the folder could not be synced.
     public var unconfirmed: VaultError?
-    /// Edits that are reported as done, and can be read back, but are lost at the next ``FaultyVault/cutPower()``,
-    /// unless a later edit was really written.
-    public var loses: (@Sendable (VaultEdit) -> Bool)?
+    /// Writes that are reported as done, and can be read back, but are lost at the next ``FaultyVault/cutPower()``,
+    /// unless a later one was really made.
+    public var loses: (@Sendable (VaultEntry, VaultWrite) -> Bool)?
     /// The refresh lock is never available.
     public var holdsRefreshLock = false
-    /// Every read and edit first waits at this gate.
+    /// Every read first waits at this gate, and so does every change, which begins with one.
     public var gate: Gate?
-    /// Every read and edit takes this long.
+    /// Every read takes this long, and so does every change, which begins with one.
     public var delay = Duration.zero
 
     public init() {}
@@ -71,77 +71,72 @@ public actor FaultyVault: Vault {
   /// Changes the faults, for later calls and for those waiting at a gate.
   public func set(_ change: @Sendable (inout Faults) -> Void) { change(&faults) }
 
-  /// Discards the edits that were reported as written but were not. The entry of the inner vault remains.
+  /// Discards the writes that were reported as written but were not. The entry of the inner vault remains.
   public func cutPower() { volatile = nil }
 
   /// Leaves the vault as an interrupted write would in a vault that is not atomic: unreadable, and replaced only by a
   /// sign-in or a sign-out.
   public func tear() { isTorn = true }
 
-  private func wait() async {
+  public func load() async -> VaultReading {
     await faults.gate?.wait()
     // The wait at a vault cannot be cancelled.
     if faults.delay > .zero { try? await clock.sleep(for: faults.delay) }
-  }
-
-  public func read() async -> VaultReading {
-    await wait()
     if isTorn { return .trouble(.corrupt) }
     if let reading = faults.reading { return reading }
-    if let volatile { return volatile.isEmpty ? .absent : .value(volatile) }
-    return await base.read()
+    if let volatile { return .value(volatile) }
+    return await base.load()
   }
 
-  public func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    await wait()
-    if let trouble = faults.editing ?? faults.failing?(edit) { return .failed(trouble) }
+  public func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    if let trouble = faults.editing ?? faults.failing?(entry, write) { throw trouble }
     if isTorn {
-      guard edit.replacesCorruptContent else { return .failed(.corrupt) }
+      guard write.replacesCorruptContent else { throw .corrupt }
       // An unreadable entry does not count as a previous session.
       _ = await base.edit(.endWhatever(.erased, at: clock.now()))
       isTorn = false
+      return .lost(nil)
     }
-    let outcome = faults.loses?(edit) == true ? await pretend(edit) : await write(edit)
-    if let trouble = faults.unconfirmed { return .failed(trouble) }
-    return outcome
+    let result =
+      faults.loses?(entry, write) == true ? try await pretend(revision, entry) : try await make(revision, entry, write)
+    if let trouble = faults.unconfirmed { throw trouble }
+    return result
   }
 
-  public func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    if faults.holdsRefreshLock { throw .unavailable("the refresh lock is held elsewhere") }
-    return try await base.lock(within: limit)
-  }
-
-  public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await base.lockSignIn(within: limit)
+  public func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
+    if kind == .refresh, faults.holdsRefreshLock { throw .unavailable("the refresh lock is held elsewhere") }
+    return try await base.lock(kind, within: limit)
   }
 
   /// The signals of the inner vault; faults are not signalled.
   public nonisolated func changes() -> AsyncStream<Void> { base.changes() }
 
-  private func write(_ edit: VaultEdit) async -> VaultOutcome {
-    let outcome = await base.edit(edit)
-    if case .done = outcome { volatile = nil }
-    return outcome
+  private func make(
+    _ revision: UInt64, _ entry: VaultEntry, _ write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    guard let volatile else { return try await base.replace(revision, with: entry, as: write) }
+    guard volatile.revision == revision else { return .lost(volatile) }
+    let result = try await base.replace(try await stored().revision, with: entry, as: write)
+    if result == .done { self.volatile = nil }
+    return result
   }
 
-  private func pretend(_ edit: VaultEdit) async -> VaultOutcome {
-    var entry = VaultEntry()
-    if let volatile {
-      entry = volatile
-    } else {
-      switch await base.read() {
-      case .value(let stored): entry = stored
-      case .absent: break
-      case .accessOnly: return .failed(.locked)
-      case .trouble(let trouble): return .failed(trouble)
-      }
-    }
-    switch edit.applied(to: entry) {
-    case .write(let new):
-      volatile = new
-      return .done(new)
-    case .unchanged: return .done(entry)
-    case .conflict: return .conflict(entry)
+  private func pretend(_ revision: UInt64, _ entry: VaultEntry) async throws(VaultError) -> VaultReplacement {
+    let found = if let volatile { volatile } else { try await stored() }
+    guard found.revision == revision else { return .lost(found) }
+    volatile = entry
+    return .done
+  }
+
+  /// The entry of the inner vault.
+  private func stored() async throws(VaultError) -> VaultEntry {
+    switch await base.load() {
+    case .value(let entry): return entry
+    case .absent: return VaultEntry()
+    case .accessOnly: throw .locked
+    case .trouble(let trouble): throw trouble
     }
   }
 }

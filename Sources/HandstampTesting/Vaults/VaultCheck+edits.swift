@@ -171,6 +171,29 @@ extension VaultCheck {
     try expect(seen.revision == last, "the revision is stored", found: seen.revision)
   }
 
+  /// The swap itself, and what remains of an entry without content.
+  func staleRevisionsLose() async throws {
+    let (vault, other) = try await pair()
+    let entry = try await done(vault, .begin(VaultSamples.session()), "a sign-in is stored")
+    var late = entry
+    late.revision += 1
+    for stale in [0, entry.revision - 1, entry.revision + 1] {
+      let result = try await other.replace(stale, with: late, as: .ordinary)
+      guard case .lost(let found) = result, found == nil || found == entry else {
+        throw BrokenPromise(
+          "a replacement of another revision is lost, and tells the stored entry or none", found: "\(result)")
+      }
+    }
+    let same = try await other.replace(entry.revision, with: entry, as: .ordinary)
+    let seen = try await stored(vault, "the session is stored")
+    try expect(same == .done && seen == entry, "an entry of the same revision changes nothing", found: seen)
+    let empty = VaultEntry(revision: entry.revision + 1)
+    guard try await vault.replace(entry.revision, with: empty, as: .response) == .done, await other.read() == .absent
+    else { throw BrokenPromise("an entry without content leaves the vault absent", found: "\(await other.read())") }
+    let next = try await done(other, .begin(VaultSamples.session("s2")), "a sign-in is stored")
+    try expect(next.revision > empty.revision, "revisions do not begin again", found: next.revision)
+  }
+
   func key(_ byte: UInt8) throws -> RotationKey {
     guard let key = VaultSamples.key(byte) else { throw BrokenPromise("a key has 16 bytes", found: "none") }
     return key

@@ -33,21 +33,29 @@ extension VaultCheck {
 
   func flightLockExcludes() async throws {
     let (vault, other) = try await pair()
-    guard let held = try? await vault.lock(within: .seconds(5)) else {
+    guard let held = try? await vault.lock(.refresh, within: .seconds(5)) else {
       throw BrokenPromise("a free refresh lock can be taken", found: "nothing")
     }
     for contender in [vault, other] {
-      for limit in [Duration.zero, .milliseconds(30)] where (try? await contender.lock(within: limit)) != nil {
+      for limit in [Duration.zero, .milliseconds(30)] where (try? await contender.lock(.refresh, within: limit)) != nil
+      {
         throw BrokenPromise("a held refresh lock cannot be taken", found: "a second one")
       }
     }
     _ = try await done(other, .begin(VaultSamples.session()), "a sign-in does not wait for the refresh lock")
+    guard let signIn = try? await other.lock(.signIn, within: .seconds(5)) else {
+      throw BrokenPromise("a sign-in does not wait for the refresh lock", found: "no sign-in lock")
+    }
+    if (try? await vault.lock(.signIn, within: .zero)) != nil {
+      throw BrokenPromise("a held sign-in lock cannot be taken", found: "a second one")
+    }
+    signIn.unlock()
     held.unlock()
-    guard let next = try? await other.lock(within: .seconds(5)) else {
+    guard let next = try? await other.lock(.refresh, within: .seconds(5)) else {
       throw BrokenPromise("a released refresh lock can be taken", found: "nothing")
     }
     held.unlock()
-    if (try? await vault.lock(within: .zero)) != nil {
+    if (try? await vault.lock(.refresh, within: .zero)) != nil {
       throw BrokenPromise("unlocking twice does not affect the next holder", found: "the lock was taken again")
     }
     next.unlock()
@@ -57,13 +65,14 @@ extension VaultCheck {
   func flightLockIsHandedOn() async throws {
     let (vault, other) = try await pair()
     let holders = Holders()
-    guard let held = try? await vault.lock(within: .seconds(5)) else {
+    guard let held = try? await vault.lock(.refresh, within: .seconds(5)) else {
       throw BrokenPromise("a free refresh lock can be taken", found: "nothing")
     }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<10 {
         group.addTask {
-          guard let lock = try? await (number.isMultiple(of: 2) ? vault : other).lock(within: .seconds(20)) else {
+          guard let lock = try? await (number.isMultiple(of: 2) ? vault : other).lock(.refresh, within: .seconds(20))
+          else {
             throw BrokenPromise("every waiter gets the refresh lock in turn", found: "nothing within 20 s")
           }
           await holders.enter()
@@ -78,7 +87,7 @@ extension VaultCheck {
     }
     let most = await holders.most
     try expect(most == 1, "the refresh lock has one holder at a time", found: most)
-    let waiter = Task { try? await other.lock(within: .seconds(600)) }
+    let waiter = Task { try? await other.lock(.refresh, within: .seconds(600)) }
     waiter.cancel()
     await waiter.value?.unlock()
   }

@@ -21,4 +21,6 @@ public final class MemoryAccountsIndex: AccountsIndex {
   }
 
   public func changes() -> AsyncStream<Void> { listeners.stream() }
+
+  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> (any VaultLock)? { nil }
 }

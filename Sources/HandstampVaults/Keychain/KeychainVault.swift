@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// Keeps an account's secrets in the keychain of Apple platforms: the data-protection keychain, never the file-based
 /// one of macOS, and never synchronized to other devices.
@@ -34,6 +35,8 @@ public struct KeychainVault: Vault {
   let inBackground: Bool
   let keychain: any Keychain
   let files: VaultFiles
+  /// As ``SealedFileVault/hasLost``.
+  let hasLost = Locked(false)
 
   package init(
     _ keychain: any Keychain, service: String, account: AccountID, folder: String, accessGroup: String? = nil,
@@ -49,7 +52,7 @@ public struct KeychainVault: Vault {
   }
 
   /// Reads the entry without taking a lock.
-  @concurrent public func read() async -> VaultReading {
+  @concurrent public func load() async -> VaultReading {
     do throws(VaultError) {
       var found = try find()
       // Programs that have only the group must find it there. If that fails now, it may succeed at the next read.
@@ -58,33 +61,30 @@ public struct KeychainVault: Vault {
       {
         found = moved
       }
-      return found.entry.isEmpty ? .absent : .value(found.entry)
+      if found.items.isEmpty, let folder = try? PosixFile.folder(folder) {
+        found.entry.revision = notedRevision(in: folder)
+      }
+      return .value(found.entry)
     } catch {
       return (error == .locked ? readAccess() : nil) ?? .trouble(error)
     }
   }
 
-  /// Applies an edit, waiting at most ten seconds for other writers.
-  @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    do throws(VaultError) {
-      let folder = try openFolder()
-      let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
-      defer { lock.unlock() }
-      return try apply(edit, in: folder)
-    } catch {
-      return .failed(error)
-    }
+  /// Replaces the entry, waiting at most ten seconds for other writers.
+  @concurrent public func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    let folder = try openFolder()
+    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10), isFirst: hasLost.take())
+    defer { lock.unlock() }
+    return try replace(revision, with: entry, as: write, in: folder)
   }
 
-  /// Takes the refresh lock, which excludes other processes as well as other vaults of this process; see
-  /// ``SealedFileVault/lock(within:)``.
-  @concurrent public func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await LockFile.flight(files.flightLock, in: openFolder(), at: folder, within: limit)
-  }
-
-  /// Takes the sign-in lock. Like ``lock(within:)``, and independent of it.
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await LockFile.flight(files.signInLock, in: openFolder(), at: folder, within: limit)
+  /// Takes one of the account's locks; see ``SealedFileVault/lock(_:within:)``.
+  @concurrent public func lock(
+    _ kind: VaultLockKind, within limit: Duration
+  ) async throws(VaultError) -> any VaultLock {
+    try await LockFile.flight(files.lock(kind), in: openFolder(), at: folder, within: limit)
   }
 
   /// Opens the folder. It holds no stored data, so a missing one, emptied by the system perhaps, is created again.

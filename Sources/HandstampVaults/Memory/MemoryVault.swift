@@ -3,52 +3,40 @@ import HandstampSupport
 
 /// A vault in memory, for tests, previews and sessions that must not outlive their process.
 ///
-/// Share it between controllers to simulate processes that share one store: edits are applied one at a time, there is
+/// Share it between controllers to simulate processes that share one store: one write at a time succeeds, there is
 /// one refresh lock, and every write signals all listeners. The contents are lost with the last reference.
 public final class MemoryVault: Vault {
   private let entry: Locked<VaultEntry>
   private let listeners = ChangeListeners()
-  private let flight: MemoryFlight
-  private let signIns: MemoryFlight
+  private let locks: [VaultLockKind: MemoryFlight]
 
-  /// Creates a vault that holds `entry`. `clock` measures the wait in ``lock(within:)``; tests may pass their own.
+  /// Creates a vault that holds `entry`. `clock` measures the wait in ``lock(_:within:)``; tests may pass their own.
   public init(_ entry: VaultEntry = VaultEntry(), clock: any Clock<Duration> = ContinuousClock()) {
     self.entry = Locked(entry)
-    flight = MemoryFlight(clock: clock)
-    signIns = MemoryFlight(clock: clock)
+    locks = Dictionary(uniqueKeysWithValues: VaultLockKind.allCases.map { ($0, MemoryFlight(clock: clock)) })
   }
 
-  @concurrent public func read() async -> VaultReading {
-    let entry = entry.withLock { $0 }
-    return entry.isEmpty ? .absent : .value(entry)
-  }
+  @concurrent public func load() async -> VaultReading { .value(entry.withLock { $0 }) }
 
-  /// Applies the edit. Never fails. "Durable" here means for the lifetime of this object.
-  @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    let (outcome, wrote) = entry.withLock { entry -> (VaultOutcome, Bool) in
-      switch edit.applied(to: entry) {
-      case .write(let new):
-        entry = new
-        return (.done(new), true)
-      case .unchanged: return (.done(entry), false)
-      case .conflict: return (.conflict(entry), false)
-      }
+  /// Replaces the entry. Never fails. "Durable" here means for the lifetime of this object.
+  @concurrent public func replace(
+    _ revision: UInt64, with new: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    let found = entry.withLock { entry in
+      defer { if entry.revision == revision { entry = new } }
+      return entry
     }
-    if wrote { listeners.signal() }
-    return outcome
+    guard found.revision == revision else { return .lost(found) }
+    if new.revision != revision { listeners.signal() }
+    return .done
   }
 
   /// Takes the lock in order of arrival. It is released if its handle is deallocated.
-  @concurrent public func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    guard let lock = await flight.lock(within: limit) else {
-      throw .unavailable("the refresh lock is held by another task of this program")
-    }
-    return lock
-  }
-
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    guard let lock = await signIns.lock(within: limit) else {
-      throw .unavailable("the sign-in lock is held by another task of this program")
+  @concurrent public func lock(
+    _ kind: VaultLockKind, within limit: Duration
+  ) async throws(VaultError) -> any VaultLock {
+    guard let lock = await locks[kind]?.lock(within: limit) else {
+      throw .unavailable("the \(kind.rawValue) lock is held by another task of this program")
     }
     return lock
   }

@@ -9,19 +9,9 @@ import Foundation
 
 import HandstampSupport
 
-/// An account's file beside its vault, sealed with AES-GCM (NIST SP 800-38D) under a key derived from the vault's. It
-/// is accessible by its owner only and replaced atomically, and writes are durable on return.
-///
-/// | bytes | content |
-/// |---|---|
-/// | 8 | `HSTSEAL1` |
-/// | 8 | the key's ID |
-/// | 16 | the salt of HKDF-SHA-256 (RFC 5869), newly generated for every write |
-/// | 12 + n + 16 | nonce, content, tag; the header, the purpose and the account are authenticated |
+/// An account's file beside its vault, in the vault's format. It is accessible by its owner only and replaced atomically, and
+/// writes are durable on return.
 package struct SealedFile: Sendable {
-  private static let magic = Array("HSTSEAL1".utf8)
-  private static let headerCount = 32
-
   private let vault: SealedFileVault
   private let purpose: String
   private let name: String
@@ -45,22 +35,15 @@ package struct SealedFile: Sendable {
   package func read() throws(VaultError) -> [UInt8]? {
     guard let folder = try vault.place.open(), let file = try folder.open(name, flags: O_RDONLY) else { return nil }
     let bytes = try file.readAll(limit: limit)
-    guard bytes.count <= limit, bytes.count > SealedFile.headerCount, bytes.starts(with: SealedFile.magic) else {
-      throw .corrupt
-    }
+    guard bytes.count <= limit else { throw .corrupt }
+    let isFormer = bytes.starts(with: FormerFormat.magic)
+    if !isFormer { _ = try SealedFormat.Header(bytes) }
     guard let key = try vault.key.load(for: folder) else { throw VaultKey.missing }
-    guard bytes[8..<16].elementsEqual(key.id) else { throw .wrongKey("the key belongs to another file") }
-    let header = Array(bytes[..<SealedFile.headerCount])
-    do {
-      let box = try AES.GCM.SealedBox(combined: bytes[SealedFile.headerCount...])
-      return Array(
-        try AES.GCM.open(
-          box, using: key.derived(salt: Array(header[16...]), for: "handstamp sealed file " + purpose),
-          authenticating: authenticated(header)))
-    } catch {
-      throw .corrupt
-    }
+    if isFormer { return try FormerFormat.open(bytes, purpose, vault.account, key: key) }
+    return try SealedFormat.open(bytes, of: content, key: key) { Array($1) }
   }
+
+  private var content: SealedFormat.Content { .file(purpose: purpose, vault.account) }
 
   /// Returns the content, first asking for the key if need be: a passphrase, or a desktop's secret store.
   @concurrent package func readAsking() async throws(VaultError) -> [UInt8]? {
@@ -84,18 +67,7 @@ package struct SealedFile: Sendable {
     let names = try folder.names()
     vault.place.excludeFromBackups(folder, names: names)
     let key = try vault.key.settle(for: folder, isNeeded: names.contains(name) || VaultFiles.needKey(names))
-    var random = SystemRandomNumberGenerator()
-    let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-    let header = SealedFile.magic + key.id + salt
-    let sealed: [UInt8]
-    do {
-      let box = try AES.GCM.seal(
-        content, using: key.derived(salt: salt, for: "handstamp sealed file " + purpose),
-        authenticating: authenticated(header))
-      sealed = header + Array(box.nonce) + box.ciphertext + box.tag
-    } catch {
-      throw .unavailable("sealing failed")
-    }
+    let sealed = try SealedFormat.seal(content, of: self.content, key: key)
     // A fixed partial name: there is only one writer.
     try folder.replace(name, with: sealed, partial: name + "-new", content: purpose)
     try folder.sync(attempt: "syncing the folder of \(purpose)")
@@ -126,8 +98,27 @@ package struct SealedFile: Sendable {
     let lock = try LockFile(name + ".lock", in: folder)
     return try await lock.take(until: .now, pauses: .inFlight) ? lock : nil
   }
+}
 
-  private func authenticated(_ header: [UInt8]) -> [UInt8] {
-    header + Array(purpose.utf8) + [0] + Array(vault.account.rawValue.utf8)
+/// The format of sealed files of earlier versions, which are read: `HSTSEAL1`, the key's ID (8 bytes), a salt (16), and a box of
+/// AES-GCM (NIST SP 800-38D). The first 32 bytes, the purpose and the account are authenticated.
+private enum FormerFormat {
+  static let magic = Array("HSTSEAL1".utf8)
+
+  static func open(
+    _ bytes: [UInt8], _ purpose: String, _ account: AccountID, key: SealingKey
+  ) throws(VaultError) -> [UInt8] {
+    let content = SealedFormat.Content.file(purpose: purpose, account)
+    guard bytes.count > 32 else { throw .corrupt }
+    guard bytes[8..<16].elementsEqual(key.id) else { throw .wrongKey("the key belongs to another file") }
+    do {
+      return Array(
+        try AES.GCM.open(
+          AES.GCM.SealedBox(combined: bytes[32...]),
+          using: key.derived(salt: Array(bytes[16..<32]), for: content.info),
+          authenticating: Array(bytes[..<32]) + content.name))
+    } catch {
+      throw .corrupt
+    }
   }
 }

@@ -25,11 +25,6 @@ extension SealedFileVault {
     guard let key else { throw VaultKey.missing }
     return try SealedFormat.open(file, account: account, key: key)
   }
-
-  /// Makes the names in the folder durable.
-  func sync(_ folder: PosixFile) throws(VaultError) {
-    try folder.sync(attempt: "syncing the vault's folder")
-  }
 }
 
 extension VaultFolder {

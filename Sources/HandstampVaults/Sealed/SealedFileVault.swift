@@ -1,10 +1,11 @@
 public import HandstampCore
+import HandstampSupport
 
 /// One sealed file per account, in a folder used for vaults only. Several processes may share it.
 ///
-/// - Every edit replaces the file atomically and returns once file and folder are on disk. A crash or a power cut at
+/// - Every write replaces the file atomically and returns once file and folder are on disk. A crash or a power cut at
 ///   any instant leaves the file as it was before or after.
-/// - Edits are applied under one lock per folder, held for milliseconds; reads take no lock.
+/// - Writes compare the revision under one lock per folder, held for milliseconds; reads take no lock.
 /// - A broken file is ``VaultError/corrupt`` and stays in place. The next sign-in renames it (`….corrupt-1`, `-2` …)
 ///   before writing a new one; only a sign-out removes it and earlier ones set aside.
 /// - A file in a newer format is ``VaultError/newerFormat(_:)``; one that was sealed with another key, or whose key is
@@ -14,7 +15,7 @@ public import HandstampCore
 ///   disk: the response to a refresh that cannot be repeated, and the end of a session. Without the reserve such a
 ///   refresh is not started. File systems that copy on write may refuse nevertheless.
 /// - If not even the reserve can be used, the file of a session that ends is removed, so that no secret remains, and
-///   the end is written into the freed space. If that fails too, the edit fails, although neither the session nor the
+///   the end is written into the freed space. If that fails too, the write fails, although neither the session nor the
 ///   pending revocations of earlier ones are stored any more.
 /// - A folder in which this program has seen data and that is missing now is ``VaultError/unavailable(_:)``, and is
 ///   not created again: its disk may have been unmounted. Reading never creates a folder. For a folder in the platform's
@@ -32,8 +33,14 @@ public struct SealedFileVault: Vault {
   public let account: AccountID
   let key: VaultKey
   let files: VaultFiles
-  /// How long an edit waits for other writers.
+  /// How long a write waits for other writers.
   let patience: Duration
+  /// Whether ``changes()`` watches the file. A short-lived program saves the milliseconds that ending a watch costs.
+  package var isWatched = true
+  /// The revision that this program has made durable last.
+  private let durable = Locked<UInt64?>(nil)
+  /// Whether a write of this program has lost: the next one goes before others that wait, or it would lose to each of them.
+  let hasLost = Locked(false)
   /// The steps of a write.
   package enum WriteStep: String, Sendable, CaseIterable {
     case locked, written, synced, replaced, durable
@@ -65,55 +72,62 @@ public struct SealedFileVault: Vault {
   }
 
   /// Reads the entry without taking a lock, in some tens of microseconds.
-  @concurrent public func read() async -> VaultReading {
+  @concurrent public func load() async -> VaultReading {
     do throws(VaultError) {
-      guard let folder = try place.open(), let file = try load(in: folder) else { return .absent }
+      guard let folder = try place.open() else { return .absent }
+      guard let file = try load(in: folder) else { return .value(VaultEntry(revision: notedRevision(in: folder))) }
       try await key.find()
       let entry = try open(file, key: try key.load(for: folder))
-      // A writer may have died between replacing the file and syncing the folder. The reader of a pending key sends it
-      // next, so from now on it must not be lost.
-      if entry.session?.pendingKey != nil || entry.session?.attempt != nil { try sync(folder) }
-      return entry.isEmpty ? .absent : .value(entry)
+      // The reader of a pending key sends it next, so from now on it must not be lost.
+      if entry.session?.pendingKey != nil || entry.session?.attempt != nil { try confirm(entry.revision, in: folder) }
+      return .value(entry)
     } catch {
       return .trouble(error)
     }
   }
 
-  /// Applies an edit, waiting at most ten seconds for other writers.
-  @concurrent public func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    do throws(VaultError) {
-      guard let folder = try place.open(making: edit.writesIntoNothing) else { return edit.outcomeOfNothing }
-      // Before the lock, so that a slow key store does not hold up other writers.
-      try await key.find()
-      let lock = try await VaultFolder.lock(in: folder, within: patience)
-      defer { lock.unlock() }
-      reached(.locked)
-      if edit.writesIntoNothing { try await key.make(for: folder) }
-      return try apply(edit, in: folder)
-    } catch {
-      return .failed(error)
-    }
+  /// Replaces the file, waiting at most ten seconds for other writers.
+  @concurrent public func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    guard let folder = try place.open(making: !entry.isEmpty) else { return .done }
+    // Before the lock, so that a slow key store does not hold up other writers.
+    try await key.find()
+    let lock = try await VaultFolder.lock(in: folder, within: patience, isFirst: hasLost.take())
+    defer { lock.unlock() }
+    reached(.locked)
+    if !entry.isEmpty { try await key.make(for: folder) }
+    return try replace(revision, with: entry, as: write, in: folder)
   }
 
-  /// Takes the refresh lock, which excludes other processes as well as other vaults of this process. Throws immediately
-  /// if locking is impossible, as on a read-only disk. Cancelling the task ends the wait.
-  @concurrent public func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await LockFile.flight(files.flightLock, in: place.openOrMake(), at: folder, within: limit)
-  }
-
-  /// Takes the sign-in lock. Like ``lock(within:)``, and independent of it.
-  @concurrent public func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await LockFile.flight(files.signInLock, in: place.openOrMake(), at: folder, within: limit)
+  /// Takes one of the account's locks, which exclude other processes as well as other vaults of this process. Throws
+  /// immediately if locking is impossible, as on a read-only disk. Cancelling the task ends the wait.
+  @concurrent public func lock(
+    _ kind: VaultLockKind, within limit: Duration
+  ) async throws(VaultError) -> any VaultLock {
+    try await LockFile.flight(files.lock(kind), in: place.openOrMake(), at: folder, within: limit)
   }
 
   /// Yields after every write to this account, including this process's own, and when the passphrase was entered or the
   /// key was found.
   public func changes() -> AsyncStream<Void> {
+    guard isWatched else { return AsyncStream { $0.finish() } }
     let changes = FileWatch.changes(of: files.vault, in: folder)
     return switch key {
     case .passphrase(let passphrase): passphrase.changes.merged(with: changes)
     case .managed(let kept): kept.changes.merged(with: changes)
     case .fileInVaultFolder, .file, .raw: changes
     }
+  }
+
+  /// Makes a stored revision durable, whose writer may have died between replacing the file and syncing the folder.
+  func confirm(_ revision: UInt64, in folder: PosixFile) throws(VaultError) {
+    if durable.withLock({ $0 }) != revision { try sync(folder, at: revision) }
+  }
+
+  /// Makes the names in the folder durable, with the vault in this revision.
+  func sync(_ folder: PosixFile, at revision: UInt64? = nil) throws(VaultError) {
+    try folder.sync(attempt: "syncing the vault's folder")
+    if let revision { durable.withLock { $0 = revision } }
   }
 }

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A vault file, byte by byte; numbers are big-endian.
+/// A vault file, or another sealed file beside it, byte by byte; numbers are big-endian.
 ///
 /// | bytes | content |
 /// |---|---|
@@ -16,12 +16,12 @@ import Foundation
 /// | 1 | the derivation of the sealing key: 1 is HKDF-SHA-256 (RFC 5869) of the vault's key |
 /// | 8 | the key's ID, a value derived from the key, to distinguish another key from broken bytes |
 /// | 16 | the salt of HKDF |
-/// | 8 | the revision |
+/// | 8 | the revision; 0 in other files |
 /// | 12 | the nonce |
 /// | 4 | the first bytes of the SHA-256 of everything before, to distinguish a damaged header from another key |
-/// | n + 16 | the fields of the entry, sealed with ChaCha20-Poly1305 (RFC 8439) |
+/// | n + 16 | the fields of the entry, or the content, sealed with ChaCha20-Poly1305 (RFC 8439) |
 ///
-/// The whole header and the account ID are authenticated. Future versions keep the first twelve bytes.
+/// The whole header and the account ID are authenticated, and the purpose of other files. Future versions keep the first twelve bytes.
 enum SealedFormat {
   static let version: UInt16 = 1
   static let headerCount = 61
@@ -56,49 +56,75 @@ enum SealedFormat {
     }
   }
 
+  /// The file that is sealed, which decides its key.
+  enum Content {
+    case vault(AccountID)
+    case file(purpose: String, AccountID)
+
+    var info: String {
+      switch self {
+      case .vault: "handstamp vault file"
+      case .file(let purpose, _): "handstamp sealed file " + purpose
+      }
+    }
+
+    /// Authenticated after the header.
+    var name: [UInt8] {
+      switch self {
+      case .vault(let account): Array(account.rawValue.utf8)
+      case .file(let purpose, let account): Array(purpose.utf8) + [0] + Array(account.rawValue.utf8)
+      }
+    }
+  }
+
   /// Seals `entry` with a new salt and a new nonce.
   static func seal(_ entry: VaultEntry, account: AccountID, key: SealingKey) throws(VaultError) -> [UInt8] {
+    try FieldWriter.withBytes(capacity: entry.fieldCapacity, write: entry.write) { fields throws(VaultError) in
+      try seal(copy fields, revision: entry.revision, of: .vault(account), key: key)
+    }
+  }
+
+  static func seal(
+    _ bytes: [UInt8], revision: UInt64 = 0, of content: Content, key: SealingKey
+  ) throws(VaultError) -> [UInt8] {
     var random = SystemRandomNumberGenerator()
     let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
     let nonce = (0..<12).map { _ in UInt8.random(in: .min ... .max, using: &random) }
     var file = magic
     for number in [version, ~version] { file += [UInt8(number >> 8), UInt8(number & 255)] }
     file.append(derivation)
-    file += key.id + salt
-    for shift in stride(from: 56, through: 0, by: -8) {
-      file.append(UInt8(truncatingIfNeeded: entry.revision >> shift))
-    }
-    file += nonce
+    file += key.id + salt + revision.octets + nonce
     file += check(file[...])
-    let header = file
     do {
-      try FieldWriter.withBytes(capacity: entry.fieldCapacity, write: entry.write) { fields throws in
-        let box = try ChaChaPoly.seal(
-          copy fields, using: key.derived(salt: salt), nonce: ChaChaPoly.Nonce(data: nonce),
-          authenticating: header + Array(account.rawValue.utf8))
-        file += box.ciphertext
-        file += box.tag
-      }
+      let box = try ChaChaPoly.seal(
+        bytes, using: key.derived(salt: salt, for: content.info), nonce: ChaChaPoly.Nonce(data: nonce),
+        authenticating: file + content.name)
+      return file + box.ciphertext + box.tag
     } catch {
       throw .unavailable("sealing failed")
     }
-    return file
   }
 
   /// Opens a file written by ``seal(_:account:key:)``. Throws ``VaultError/corrupt`` if any byte was changed.
   static func open(_ file: [UInt8], account: AccountID, key: SealingKey) throws(VaultError) -> VaultEntry {
+    try open(file, of: .vault(account), key: key) { VaultEntry(revision: $0, fields: $1) }
+  }
+
+  /// - Parameter read: Returns `nil` if the bytes, which are wiped afterwards, are not what is expected.
+  static func open<Value>(
+    _ file: [UInt8], of content: Content, key: SealingKey, _ read: (UInt64, UnsafeRawBufferPointer) -> Value?
+  ) throws(VaultError) -> Value {
     let header = try Header(file)
     guard header.keyID == key.id else { throw .wrongKey("the key belongs to another vault") }
     let body = file[headerCount...]
     do {
       let box = try ChaChaPoly.SealedBox(
         nonce: ChaChaPoly.Nonce(data: header.nonce), ciphertext: body.dropLast(16), tag: body.suffix(16))
-      var fields = try ChaChaPoly.open(
-        box, using: key.derived(salt: header.salt),
-        authenticating: Array(file[..<headerCount]) + Array(account.rawValue.utf8))
-      defer { fields.withUnsafeMutableBytes { wipe($0) } }
-      let entry = fields.withUnsafeBytes { VaultEntry(revision: header.revision, fields: $0) }
-      if let entry { return entry }
+      var bytes = try ChaChaPoly.open(
+        box, using: key.derived(salt: header.salt, for: content.info),
+        authenticating: Array(file[..<headerCount]) + content.name)
+      defer { bytes.withUnsafeMutableBytes { wipe($0) } }
+      if let value = bytes.withUnsafeBytes({ read(header.revision, $0) }) { return value }
     } catch {
       throw .corrupt
     }
@@ -133,7 +159,7 @@ struct SealingKey {
       outputByteCount: 32)
   }
 
-  func derived(salt: [UInt8], for purpose: String = "handstamp vault file") -> SymmetricKey {
+  func derived(salt: [UInt8], for purpose: String) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(inputKeyMaterial: key, salt: salt, info: Array(purpose.utf8), outputByteCount: 32)
   }
 }

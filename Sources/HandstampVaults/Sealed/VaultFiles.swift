@@ -44,6 +44,9 @@ struct VaultFiles {
     aside = name + ".corrupt-"
   }
 
+  /// The file of a lock of the account.
+  func lock(_ kind: VaultLockKind) -> String { kind == .refresh ? flightLock : signInLock }
+
   /// Whether any of these files needs the folder's key: a vault, or an audit log. While there is one, no other key is created.
   static func needKey(_ names: [String]) -> Bool { names.contains(where: needsKey) }
 
@@ -77,45 +80,5 @@ struct VaultFiles {
     var number = 1
     while names.contains(aside + String(number)) { number += 1 }
     return aside + String(number)
-  }
-}
-
-extension VaultEdit {
-  /// Whether the edit creates an entry where there is none.
-  var writesIntoNothing: Bool {
-    if case .write = applied(to: VaultEntry()) { true } else { false }
-  }
-
-  /// The outcome where there is no vault, for an edit that creates none.
-  var outcomeOfNothing: VaultOutcome {
-    switch applied(to: VaultEntry()) {
-    case .write: .failed(.unavailable("the vault folder is missing"))
-    case .unchanged: .done(VaultEntry())
-    case .conflict: .conflict(VaultEntry())
-    }
-  }
-
-  /// Whether a request follows that must not be repeated: its answer needs space.
-  var announcesAttempt: Bool {
-    if case .prepare(_, _, _, _, .some, _) = plain { true } else { false }
-  }
-
-  /// Whether the edit writes something irreplaceable and may therefore use the reserve.
-  var mayUseRoom: Bool {
-    switch plain {
-    case .advance, .bury, .vacate: true
-    default: endsSession
-    }
-  }
-
-  /// Whether the edit ends a session, so that its secrets must go even if the tombstone cannot be written.
-  package var endsSession: Bool {
-    switch self {
-    case .end, .endWhatever: true
-    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .bury, .delivered, .tell,
-      .postpone, .cleaned, .touch, .claim, .receive, .vacate:
-      false
-    case .noting(_, let edit): edit.endsSession
-    }
   }
 }

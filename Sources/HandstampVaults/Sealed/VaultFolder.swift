@@ -81,13 +81,28 @@ struct VaultFolder: Sendable {
 extension VaultFolder {
   /// Takes the lock that protects all writes in the folder. The next in line waits for it while holding another lock,
   /// the turn, so that a process that has just released the lock cannot take it again before the others.
-  static func lock(in folder: PosixFile, within patience: Duration) async throws(VaultError) -> LockFile {
+  ///
+  /// - Parameter isFirst: Whether it may do so.
+  static func lock(
+    in folder: PosixFile, within patience: Duration, isFirst: Bool = false
+  ) async throws(VaultError) -> LockFile {
     let deadline = ContinuousClock.now + patience
     let turn = try LockFile(VaultFiles.turnLock, in: folder)
     let lock = try LockFile(VaultFiles.storeLock, in: folder)
+    if isFirst, try await lock.take(until: .now, pauses: .asNext) { return lock }
     guard try await turn.take(until: deadline, pauses: .inQueue), try await lock.take(until: deadline, pauses: .asNext)
     else { throw .unavailable("another process keeps the vault locked") }
     turn.unlock()
     return lock
+  }
+}
+
+extension Locked<Bool> {
+  /// Returns the value, which is `false` from then on.
+  func take() -> Bool {
+    withLock { value in
+      defer { value = false }
+      return value
+    }
   }
 }

@@ -34,8 +34,10 @@ import Testing
     let (vault, log) = open(kind)
     for number in numbers { await log.record(.sample(number)) }
     #expect(log.trouble == nil)
-    let edit = VaultEdit.noting(try #require(log.head), .begin(VaultSamples.session()))
-    guard case .done = await vault.edit(edit) else { throw VaultError.unavailable("the head was not stored") }
+    let head = try #require(log.head)
+    guard case .done = await vault.edit(.begin(VaultSamples.session()), noting: head) else {
+      throw VaultError.unavailable("the head was not stored")
+    }
   }
 
   @Test(arguments: Kind.allCases)

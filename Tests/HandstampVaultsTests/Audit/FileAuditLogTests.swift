@@ -205,7 +205,7 @@ import Testing
     let vault: any Vault = kind.1 == 0 ? MemoryVault() : home.vault()
     let session = VaultSamples.session()
     func noted(_ edit: VaultEdit, _ sequence: UInt64) async -> UInt64? {
-      switch await vault.edit(.noting(AuditHead(sequence: sequence, code: .none), edit)) {
+      switch await vault.edit(edit, noting: AuditHead(sequence: sequence, code: .none)) {
       case .done(let entry), .conflict(let entry): entry.auditHead?.sequence
       case .failed: nil
       }
@@ -245,7 +245,7 @@ extension NewFolder {
   /// Stores the log's head in the vault, with some edit.
   func note(_ log: FileAuditLog) async throws {
     guard let head = log.head else { return }
-    let outcome = await vault().edit(.noting(head, .begin(VaultSamples.session())))
+    let outcome = await vault().edit(.begin(VaultSamples.session()), noting: head)
     guard case .done = outcome else { throw VaultError.unavailable("\(outcome)") }
   }
 }

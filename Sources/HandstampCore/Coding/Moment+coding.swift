@@ -1,14 +1,12 @@
-import HandstampCore
-
 extension Moment {
-  func write(to writer: inout FieldWriter) {
+  package func write(to writer: inout FieldWriter) {
     writer.number(boot)
     writer.number(wall.milliseconds)
     uptime.write(to: &writer)
   }
 
   /// Returns `nil` unless there are exactly 32 bytes.
-  init?(fields: UnsafeRawBufferPointer) {
+  package init?(fields: UnsafeRawBufferPointer) {
     var reader = FieldReader(fields)
     guard let boot = reader.number(UInt64.self), let wall = reader.number(Int64.self),
       let uptime = Duration(reader: &reader), reader.isAtEnd

@@ -1,30 +1,82 @@
 import HandstampCore
 import HandstampSupport
 
-/// A vault as one program uses it: a session that is not remembered lives in memory, in front of the vault, and leaves only its
-/// tombstone there.
+/// The vault as the session of one program uses it: applies edits to the store, each with the audit log's progress. A session that
+/// is not remembered lives here in memory, in front of the store, and leaves only its tombstone there.
 ///
-/// Edits come one at a time: the controller queues them.
-final class ProcessVault: Vault {
-  private let vault: any Vault
+/// Between the two lie the rules of places: see `SessionVault+place.swift`. Edits come one at a time: the controller queues them.
+final class SessionVault: Sendable {
+  let store: any Vault
+  private let audit: (any AuditLog)?
+  let abilities: BackendAbilities
+  let former: [FormerPlace]
+  let clock: any SessionClock
+  let moves: Moves
+  /// Whether work for another server was found here, which waits for a program of that server.
+  let hasOthers = Locked(false)
+  /// The session that is not remembered.
   private let session = Locked<StoredSession?>(nil)
 
-  init(_ vault: any Vault) { self.vault = vault }
+  init(
+    _ store: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], audit: (any AuditLog)?,
+    clock: any SessionClock
+  ) {
+    self.store = store
+    self.audit = audit
+    self.abilities = abilities
+    self.former = former
+    self.clock = clock
+    moves = Moves(isDone: former.allSatisfy { $0.serverName != nil })
+  }
+
+  func changes() -> AsyncStream<Void> { store.changes() }
+
+  /// Acquires a lock of the store. That of sign-ins is refused before the user's input is sent if no session could be stored.
+  @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
+    let lock = try await store.lock(kind, within: limit)
+    if kind == .signIn, case .trouble(.otherServer(let server)) = await readPlace() {
+      lock.unlock()
+      throw .otherServer(server)
+    }
+    return lock
+  }
+
+  // MARK: The store
+
+  /// The stored progress is passed to the audit log, which can detect by it that records were cut off.
+  func readStore() async -> VaultReading {
+    let reading = await store.read()
+    if case .value(let entry) = reading { tell(entry) }
+    return reading
+  }
+
+  func editStore(_ edit: VaultEdit) async -> VaultOutcome {
+    let outcome = await store.edit(edit, noting: audit?.head)
+    switch outcome {
+    case .done(let entry), .conflict(let entry): tell(entry)
+    case .failed: break
+    }
+    return outcome
+  }
+
+  private func tell(_ entry: VaultEntry) {
+    if let head = entry.auditHead { audit?.found(head) }
+  }
+
+  // MARK: The session in memory
 
   @concurrent func read() async -> VaultReading {
-    guard let session = session.withLock({ $0 }) else { return await vault.read() }
+    guard let session = session.withLock({ $0 }) else { return await readPlace() }
     return .value(await entry(of: session))
   }
 
   @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    // The audit head is added behind this vault.
-    let edit = edit.plain
     if case .begin(let new, let steps) = edit { return await begin(new, steps: steps) }
-    guard let held = session.withLock({ $0 }) else { return await vault.edit(edit) }
+    guard let held = session.withLock({ $0 }) else { return await editPlace(edit) }
     switch edit {
-    case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .tell, .postpone, .cleaned, .noting:
-      return combined(await vault.edit(edit))
-    case .claim, .receive, .vacate: return await vault.edit(edit)
+    case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .tell, .postpone, .cleaned:
+      return combined(await editPlace(edit))
+    case .claim, .receive, .vacate: return await editPlace(edit)
     case .prepare, .note, .advance, .renew, .putBack, .touch, .end, .endWhatever: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {
@@ -37,7 +89,7 @@ final class ProcessVault: Vault {
       }
       guard let tombstone = new.tombstones.last else { return .done(await entry(of: held)) }
       // The session stays until its end is stored; otherwise the reason would be lost, and the server never notified.
-      let buried = await vault.edit(.bury(tombstone))
+      let buried = await editPlace(.bury(tombstone))
       guard case .done = buried else { return buried }
       session.withLock { $0 = nil }
       guard case .endWhatever(let reason, let time, let steps, let isLate) = edit else { return buried }
@@ -47,7 +99,7 @@ final class ProcessVault: Vault {
         !stored.isOfAnotherAccount(than: held, ifUnknown: false),
         !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
       else { return buried }
-      switch await vault.edit(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps)) {
+      switch await editPlace(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps)) {
       case .done(let entry), .conflict(let entry): return .done(entry)
       case .failed(let trouble): return .failed(trouble)
       }
@@ -59,7 +111,7 @@ final class ProcessVault: Vault {
     // The stored session ends; otherwise the next launch would restore it.
     let edit: VaultEdit =
       new.isRemembered ? .begin(new, steps: steps) : .endWhatever(.replaced, at: new.startedAt, steps: steps)
-    let outcome = await vault.edit(edit)
+    let outcome = await editPlace(edit)
     guard case .done(var entry) = outcome else { return outcome }
     let former = session.withLock { session in
       defer { session = new.isRemembered ? nil : new }
@@ -69,7 +121,7 @@ final class ProcessVault: Vault {
       let tombstone = Tombstone(
         session: former.id, reason: .replaced, endedAt: new.startedAt, revocation: former.revocation,
         account: former.profile?.id, issuer: former.issuer, steps: new.isOfAnotherAccount(than: former) ? steps : [])
-      if case .done(let later) = await vault.edit(.bury(tombstone)) {
+      if case .done(let later) = await editPlace(.bury(tombstone)) {
         entry = later
       } else {
         // The revocation is pending nevertheless, for as long as the program runs.
@@ -86,10 +138,10 @@ final class ProcessVault: Vault {
   private func spare(_ new: StoredSession, among tombstones: [Tombstone]) async {
     for tombstone in tombstones {
       if tombstone.session == new.id, let handle = new.revocation {
-        _ = await vault.edit(.delivered(new.id, with: handle))
+        _ = await editPlace(.delivered(new.id, with: handle))
       }
       if let account = new.profile?.id, tombstone.account == account, !tombstone.steps.isEmpty {
-        _ = await vault.edit(.cleaned(tombstone.session, steps: tombstone.steps))
+        _ = await editPlace(.cleaned(tombstone.session, steps: tombstone.steps))
       }
     }
   }
@@ -104,7 +156,7 @@ final class ProcessVault: Vault {
   }
 
   private func entry(of session: StoredSession) async -> VaultEntry {
-    if case .value(let entry) = await vault.read() { return shown(entry, with: session) }
+    if case .value(let entry) = await readPlace() { return shown(entry, with: session) }
     return VaultEntry(session: session)
   }
 
@@ -112,14 +164,4 @@ final class ProcessVault: Vault {
     VaultEntry(
       revision: entry.revision, session: session, tombstones: entry.tombstones.filter { $0.session != session.id })
   }
-
-  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await vault.lock(within: limit)
-  }
-
-  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await vault.lockSignIn(within: limit)
-  }
-
-  func changes() -> AsyncStream<Void> { vault.changes() }
 }

@@ -2,54 +2,60 @@ import HandstampCore
 
 import HandstampSupport
 
-/// Edits, applied while holding the store lock.
+/// Writes, while holding the store lock.
 extension SealedFileVault {
-  /// The stored entry, as found while holding the lock.
+  /// What is stored, as found while holding the lock.
   private struct Found {
-    var entry: VaultEntry
+    var revision: UInt64
+    /// `nil` if there is no file.
+    var file: [UInt8]?
     var key: SealingKey?
     /// Whether there is a file that is not a valid vault.
     var isBroken = false
   }
 
-  func apply(_ edit: VaultEdit, in folder: PosixFile) throws(VaultError) -> VaultOutcome {
-    let found = try find(for: edit, in: folder)
-    switch edit.applied(to: found.entry) {
-    case .conflict: return .conflict(found.entry)
-    case .unchanged:
-      if case .endWhatever = edit.plain {
-        try erase(alsoVault: found.isBroken, in: folder)
-      } else {
-        // The stored entry may come from a process that died before it could sync.
-        try sync(folder)
-      }
-      return .done(found.entry)
-    case .write(let new):
-      try write(new, over: found, by: edit, in: folder)
-      if !new.isEmpty { try place.confirm(folder) }
-      if case .endWhatever = edit.plain { try erase(in: folder) }
-      return .done(new)
+  func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite, in folder: PosixFile
+  ) throws(VaultError) -> VaultReplacement {
+    let found = try find(for: write, in: folder)
+    guard found.revision == revision else {
+      hasLost.withLock { $0 = true }
+      guard let file = found.file, !found.isBroken else { return .lost(VaultEntry(revision: found.revision)) }
+      return .lost(try open(file, key: found.key))
     }
+    if entry.revision != revision {
+      try self.write(entry, over: found, as: write, in: folder)
+      if !entry.isEmpty { try place.confirm(folder) }
+      if write == .signOut { try erase(in: folder) }
+    } else if write == .signOut {
+      try erase(alsoVault: found.isBroken, in: folder)
+    } else {
+      try confirm(revision, in: folder)
+    }
+    return .done
   }
 
-  private func find(for edit: VaultEdit, in folder: PosixFile) throws(VaultError) -> Found {
-    guard let file = try load(in: folder) else {
-      return Found(entry: VaultEntry(revision: notedRevision(in: folder)))
-    }
+  /// Looks at the header alone, which was authenticated when its entry was loaded, unless a broken file may be replaced.
+  private func find(for write: VaultWrite, in folder: PosixFile) throws(VaultError) -> Found {
+    guard let file = try load(in: folder) else { return Found(revision: notedRevision(in: folder)) }
     let key = try key.load(for: folder)
     do throws(VaultError) {
-      return Found(entry: try open(file, key: key), key: key)
+      if write.replacesCorruptContent { _ = try open(file, key: key) }
+      let header = try SealedFormat.Header(file)
+      guard let key else { throw VaultKey.missing }
+      guard header.keyID == key.id else { throw .wrongKey("the key belongs to another vault") }
+      return Found(revision: header.revision, file: file, key: key)
     } catch {
-      guard error == .corrupt, edit.replacesCorruptContent else { throw error }
+      guard error == .corrupt, write.replacesCorruptContent else { throw error }
       let stated = (try? SealedFormat.Header(file).revision) ?? 0
       let revision = max(notedRevision(in: folder), SealedFileVault.isPlausible(stated) ? stated : 0)
-      return Found(entry: VaultEntry(revision: revision), key: key, isBroken: true)
+      return Found(revision: revision, file: file, key: key, isBroken: true)
     }
   }
 
   /// Replaces the file atomically and durably.
   private func write(
-    _ new: VaultEntry, over found: Found, by edit: VaultEdit, in folder: PosixFile
+    _ new: VaultEntry, over found: Found, as write: VaultWrite, in folder: PosixFile
   ) throws(VaultError) {
     let names = try folder.names()
     // Such files are created only under the lock held here, so these were left behind by processes that died.
@@ -59,13 +65,13 @@ extension SealedFileVault {
     let key =
       if let key = found.key { key } else { try key.settle(for: folder, isNeeded: VaultFiles.needKey(names)) }
     let sealed = try SealedFormat.seal(new, account: account, key: key)
-    if edit.announcesAttempt { try keepRoom(beside: sealed.count, in: folder) }
+    if write == .attempt { try keepRoom(beside: sealed.count, in: folder) }
     do throws(VaultError) {
       // A second name for the broken file rather than a rename: there is no instant without a vault file.
       let aside = found.isBroken ? files.freeAside(among: names) : nil
-      try put(sealed, aside: aside, mayUseRoom: edit.mayUseRoom, in: folder)
+      try put(sealed, aside: aside, mayUseRoom: write == .response || write.endsSession, in: folder)
     } catch {
-      guard edit.endsSession else { throw error }
+      guard write.endsSession else { throw error }
       // The secrets must go in any case. That frees space for the tombstone.
       try removeVault(noting: new.revision, in: folder)
       do throws(VaultError) {
@@ -77,10 +83,10 @@ extension SealedFileVault {
     reached(.replaced)
     if new.session == nil {
       try? folder.remove(files.room)
-    } else if !edit.announcesAttempt {
+    } else if write != .attempt {
       try? keepRoom(beside: sealed.count, in: folder)
     }
-    try sync(folder)
+    try sync(folder, at: new.revision)
     reached(.durable)
   }
 
@@ -157,10 +163,9 @@ extension SealedFileVault {
 /// The last revision of an account without a file, so that its next one is higher. Failures are ignored.
 extension SealedFileVault {
   private func note(_ revision: UInt64, in folder: PosixFile) -> Bool {
-    let bytes = stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: revision >> $0) }
     do throws(VaultError) {
       let file = try folder.openOrCreate(files.flightLock)
-      try file.write(bytes, attempt: "noting a revision")
+      try file.write(revision.octets, attempt: "noting a revision")
       try file.sync(attempt: "noting a revision")
       return true
     } catch {
@@ -168,11 +173,9 @@ extension SealedFileVault {
     }
   }
 
-  private func notedRevision(in folder: PosixFile) -> UInt64 {
-    guard let bytes = try? folder.open(files.flightLock, flags: O_RDONLY)?.readAll(limit: 8), bytes.count == 8 else {
-      return 0
-    }
-    let revision = bytes.reduce(0) { $0 << 8 | UInt64($1) }
+  func notedRevision(in folder: PosixFile) -> UInt64 {
+    let bytes = try? folder.open(files.flightLock, flags: O_RDONLY)?.readAll(limit: 8)
+    let revision = bytes.flatMap { UInt64(octets: $0) } ?? 0
     return SealedFileVault.isPlausible(revision) ? revision : 0
   }
 

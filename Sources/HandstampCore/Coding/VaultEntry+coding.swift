@@ -1,11 +1,20 @@
-import HandstampCore
-
 // The content of a vault as fields. Field numbers are never reused. The revision is not among them: it is in the file's
 // header.
 
 extension VaultEntry {
+  /// The entry as bytes, without its revision, for a vault to store. They contain the tokens.
+  public var encoded: Secret {
+    FieldWriter.withBytes(capacity: fieldCapacity, write: write) { fields in Secret(bytes: fields[...]) }
+  }
+
+  /// - Throws: ``VaultError/corrupt`` unless `encoded` was ``encoded`` by this version or an earlier one.
+  public init(revision: UInt64, encoded: Secret) throws(VaultError) {
+    guard let entry = encoded.withExposedBytes({ VaultEntry(revision: revision, fields: $0) }) else { throw .corrupt }
+    self = entry
+  }
+
   /// A capacity sufficient for the fields.
-  var fieldCapacity: Int {
+  package var fieldCapacity: Int {
     let session = session.map { session in
       let secrets = [session.refresh?.secret, session.revocation?.secret, session.access?.credential.secret]
       return secrets.reduce(1024) { $0 + ($1?.count ?? 0) }
@@ -19,7 +28,7 @@ extension VaultEntry {
     }
   }
 
-  func write(to writer: inout FieldWriter) {
+  package func write(to writer: inout FieldWriter) {
     if let session { writer.field(1) { session.write(to: &$0) } }
     for tombstone in tombstones { writer.field(2) { tombstone.write(to: &$0) } }
     if let auditHead {
@@ -38,7 +47,7 @@ extension VaultEntry {
   }
 
   /// Returns `nil` unless `fields` are the fields of an entry.
-  init?(revision: UInt64, fields: UnsafeRawBufferPointer) {
+  package init?(revision: UInt64, fields: UnsafeRawBufferPointer) {
     self.init(revision: revision)
     let isEntry = FieldReader.fields(fields) { tag, value in
       switch tag {

@@ -1,130 +1,10 @@
 import HandstampCore
 import HandstampSupport
 
-/// A vault as one server's program may use it: what lies there is that server's, and what lies in former places has moved there.
-///
-/// A session of another server is neither shown nor sent nor erased, except by a sign-out; nor is what is pending for one.
-final class PlacedVault: Vault {
-  private let vault: any Vault
-  private let abilities: BackendAbilities
-  private let former: [FormerPlace]
-  private let clock: any SessionClock
-  private let moves: Moves
-  /// Whether work for another server was found here, which waits for a program of that server.
-  private let foundOthers = Locked(false)
-  var hasOthers: Bool { foundOthers.withLock { $0 } }
-
-  init(_ vault: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], clock: any SessionClock) {
-    self.vault = vault
-    self.abilities = abilities
-    self.former = former
-    self.clock = clock
-    moves = Moves(isDone: former.allSatisfy { $0.serverName != nil })
-  }
-
-  // MARK: Vault
-
-  @concurrent func read() async -> VaultReading {
-    let trouble = await settle()
-    switch await vault.read() {
-    case .value(let entry):
-      // The former place may hold the only session, or still the same one, with which an earlier version may go on.
-      if let trouble, entry.session == nil || entry.session?.id == moves.copied { return .trouble(trouble) }
-      switch await claimed(entry) {
-      case .success(let entry): return entry.isEmpty ? .absent : .value(entry)
-      case .failure(let trouble): return .trouble(trouble)
-      }
-    case .accessOnly(let session):
-      if let other = stranger(session) { return .trouble(.otherServer(other)) }
-      return .accessOnly(session)
-    case .absent: return trouble.map { .trouble($0) } ?? .absent
-    case .trouble(let trouble): return .trouble(trouble)
-    }
-  }
-
-  @concurrent func edit(_ edit: VaultEdit) async -> VaultOutcome {
-    // Edits of a session in use belong to what is here already, and may hold its refresh lock.
-    var trouble: VaultError?
-    switch edit.plain {
-    case .begin: _ = await settle()
-    case .endWhatever(let reason, _, _, _):
-      trouble = await settle()
-      // A sign-in that is not remembered ends what it finds; a sign-out ends anything.
-      if reason == .replaced, case .trouble(.otherServer(let server)) = await read() {
-        return .failed(.otherServer(server))
-      }
-      if trouble != nil { trouble = await end(by: edit) }
-    default: break
-    }
-    var outcome = await vault.edit(edit)
-    if case .begin = edit.plain, case .conflict(let entry) = outcome, case .success(let own) = await claimed(entry),
-      own.session?.issuer != entry.session?.issuer
-    {
-      outcome = await vault.edit(edit)
-    }
-    if let trouble { return .failed(trouble) }
-    do throws(VaultError) {
-      switch outcome {
-      case .done(let entry): return .done(try await claimed(entry).get())
-      case .conflict(let entry): return .conflict(try await claimed(entry).get())
-      case .failed: return outcome
-      }
-    } catch {
-      return .failed(error)
-    }
-  }
-
-  @concurrent func lock(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    try await vault.lock(within: limit)
-  }
-
-  /// Refused before the user's input is sent if no session could be stored.
-  @concurrent func lockSignIn(within limit: Duration) async throws(VaultError) -> any VaultLock {
-    let lock = try await vault.lockSignIn(within: limit)
-    if case .trouble(.otherServer(let server)) = await read() {
-      lock.unlock()
-      throw .otherServer(server)
-    }
-    return lock
-  }
-
-  func changes() -> AsyncStream<Void> { vault.changes() }
-
-  // MARK: Whose it is
-
-  /// The server of a session that is not this one's; `nil` if it is, or may be.
-  private func stranger(_ session: StoredSession) -> String? {
-    former.mayBelong(session.issuer, to: abilities) ? nil : session.issuer
-  }
-
-  /// The entry as this server's program sees it. A session without a server, or with a former name of it, gets the present one.
-  private func claimed(_ entry: VaultEntry) async -> Result<VaultEntry, VaultError> {
-    guard let own = abilities.issuer else { return .success(entry) }
-    var entry = entry
-    if let session = entry.session, session.issuer != own {
-      if let other = stranger(session) { return .failure(.otherServer(other)) }
-      // Once, because a program that knows the server by the other name may do the same. If it cannot be written now, the next one
-      // does.
-      if session.issuer.map({ !$0.isSameServer(as: own) }) ?? true, moves.claimsNow(),
-        case .done(let written) = await vault.edit(.claim(session.id, issuer: own))
-      {
-        entry = written
-      }
-      entry.session?.issuer = own
-    }
-    for index in entry.tombstones.indices {
-      guard !former.mayBelong(entry.tombstones[index].issuer, to: abilities) else { continue }
-      if entry.tombstones[index].revocation != nil { foundOthers.withLock { $0 = true } }
-      entry.tombstones[index].revocation = nil
-      entry.tombstones[index].delay = nil
-    }
-    return .success(entry)
-  }
-
-  // MARK: Moves
-
+/// The moves from former places.
+extension SessionVault {
   /// Moves what is in former places, one place after the other. Returns the trouble that keeps it from being complete.
-  private func settle() async -> VaultError? {
+  func settle() async -> VaultError? {
     if moves.isDone { return nil }
     return await moves.run { [self] () async throws(VaultError) in
       for place in former {
@@ -139,7 +19,7 @@ final class PlacedVault: Vault {
   }
 
   /// Ends what lies in former places and cannot move. Returns the trouble of the last one that cannot be written either.
-  private func end(by edit: VaultEdit) async -> VaultError? {
+  func end(by edit: VaultEdit) async -> VaultError? {
     var trouble: VaultError?
     for place in former {
       switch place.kind {
@@ -186,7 +66,7 @@ final class PlacedVault: Vault {
       if let session = entry.session, stranger(session) != nil { return }
     }
     // No program refreshes with what is about to move.
-    let lock = try await former.lock(within: .seconds(2))
+    let lock = try await former.lock(.refresh, within: .seconds(2))
     defer { lock.unlock() }
     for _ in 0..<8 {
       switch await former.read() {
@@ -225,7 +105,7 @@ final class PlacedVault: Vault {
       throw .unavailable("the app's former tokens cannot be used: no request can carry them")
     }
     var entry = VaultEntry()
-    if case .value(let found) = await vault.read() { entry = found }
+    if case .value(let found) = await readStore() { entry = found }
     if let own = entry.session, let other = stranger(own) { throw .otherServer(other) }
     switch entry.session {
     case let own? where own.id == session.id || own.refresh != nil && own.refresh == session.refresh: break
@@ -250,10 +130,10 @@ final class PlacedVault: Vault {
   }
 
   private func write(_ edit: VaultEdit) async throws(VaultError) {
-    var outcome = await vault.edit(edit)
+    var outcome = await editStore(edit)
     if case .conflict(let found) = outcome {
       _ = try await claimed(found).get()
-      outcome = await vault.edit(edit)
+      outcome = await editStore(edit)
     }
     switch outcome {
     case .done: return
@@ -264,7 +144,7 @@ final class PlacedVault: Vault {
 }
 
 /// The moves of one vault: one run at a time, until one is complete.
-private final class Moves: Sendable {
+final class Moves: Sendable {
   private struct State {
     var isDone: Bool
     var hasClaimed = false

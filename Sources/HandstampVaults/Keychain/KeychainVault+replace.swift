@@ -2,31 +2,34 @@ import HandstampCore
 
 import HandstampSupport
 
-/// Edits, applied while holding the store lock.
+/// Writes, while holding the store lock.
 extension KeychainVault {
-  func apply(_ edit: VaultEdit, in folder: PosixFile) throws(VaultError) -> VaultOutcome {
+  func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite, in folder: PosixFile
+  ) throws(VaultError) -> VaultReplacement {
     var isBroken = false
     var found: Found
     do throws(VaultError) {
       found = try find()
     } catch {
-      guard error == .corrupt, edit.replacesCorruptContent else { throw error }
+      guard error == .corrupt, write.replacesCorruptContent else { throw error }
       isBroken = true
       found = Found(entry: VaultEntry())
     }
     if found.items.isEmpty { found.entry.revision = notedRevision(in: folder) }
-    switch edit.applied(to: found.entry) {
-    case .conflict: return .conflict(found.entry)
-    case .unchanged:
-      if case .endWhatever = edit.plain { try erase(alsoVault: isBroken) }
-      return .done(found.entry)
-    case .write(let new):
-      if isBroken { try setAside() }
-      try write(new, over: found, edit)
-      if case .endWhatever = edit.plain { try erase(alsoVault: false) }
-      signal(new.revision, in: folder)
-      return .done(new)
+    guard found.entry.revision == revision else {
+      hasLost.withLock { $0 = true }
+      return .lost(found.entry)
     }
+    if entry.revision != revision {
+      if isBroken { try setAside() }
+      try self.write(entry, over: found, as: write)
+      if write == .signOut { try erase(alsoVault: false) }
+      signal(entry.revision, in: folder)
+    } else if write == .signOut {
+      try erase(alsoVault: isBroken)
+    }
+    return .done
   }
 
   /// Moves the items to the vault's group, without a change of their content.
@@ -44,7 +47,7 @@ extension KeychainVault {
       return found
     }
     entry.revision += 1
-    try write(entry, over: found, .receive(entry))
+    try write(entry, over: found, as: .ordinary)
     signal(entry.revision, in: folder)
     found.entry = entry
     return found
@@ -52,21 +55,20 @@ extension KeychainVault {
 
   /// Writes the items in an order that guarantees two things: the access item never shows a session that is not in the
   /// refresh item, and there is a refresh item at every instant.
-  private func write(_ new: VaultEntry, over found: Found, _ edit: VaultEdit) throws(VaultError) {
+  private func write(_ new: VaultEntry, over found: Found, as write: VaultWrite) throws(VaultError) {
     if new.isEmpty {
       try remove(accessKey)
       return try remove(refreshKey)
     }
     if found.entry.session?.id != new.session?.id || new.session?.access == nil { try remove(accessKey) }
     do throws(VaultError) {
-      let isBeginning = if case .begin = edit.plain { true } else { false }
       let here = found.items.filter { accessGroup == nil || $0.group == accessGroup }
-      try write(new, to: refreshKey, class: refreshClass, former: here, begins: isBeginning)
+      try self.write(new, to: refreshKey, class: refreshClass, former: here, begins: write == .begin)
     } catch {
       // The tombstone needs space. If there is none, the secrets are removed anyway, which may free enough.
-      guard edit.endsSession, error != .locked, (try? remove(refreshKey)) != nil else { throw error }
+      guard write.endsSession, error != .locked, (try? remove(refreshKey)) != nil else { throw error }
       do throws(VaultError) {
-        try write(new, to: refreshKey, class: refreshClass, former: [], begins: true)
+        try self.write(new, to: refreshKey, class: refreshClass, former: [], begins: true)
       } catch {
         throw error.adding("nothing is stored any more, not even the session's end")
       }
@@ -75,7 +77,7 @@ extension KeychainVault {
     guard let session = new.session, session.access != nil else { return }
     if session.access == found.entry.session?.access, former.isEmpty { return }
     // Failures are ignored: the copy may lag, and the authoritative item is stored.
-    try? write(
+    try? self.write(
       VaultEntry(revision: new.revision, session: session.withAccessOnly), to: accessKey, class: .accessToken,
       former: [], begins: true)
   }
@@ -136,7 +138,7 @@ extension KeychainVault {
     }
   }
 
-  private func notedRevision(in folder: PosixFile) -> UInt64 {
+  func notedRevision(in folder: PosixFile) -> UInt64 {
     let bytes = try? folder.open(files.signal, flags: O_RDONLY)?.readAll(limit: 8)
     return bytes.flatMap { UInt64(octets: $0) } ?? 0
   }
