@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-/// What every target of this package is compiled with. Warnings are errors with the trait `Strict` alone: Xcode, and SwiftPM's
+/// The compiler settings of every target of this package. Warnings are errors with the trait `Strict` alone: Xcode, and SwiftPM's
 /// build system of that name, suppress the warnings of dependencies, and the compiler refuses both at once.
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),

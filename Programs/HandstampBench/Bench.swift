@@ -75,7 +75,7 @@ struct TemporaryFolder {
 }
 
 /// A failed measurement: the measured operation did not return the expected result.
-struct BenchFault: Error, CustomStringConvertible {
+struct BenchError: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
 }

@@ -22,7 +22,7 @@ final class LiveFeed: Sendable {
   private let events: AsyncStream<Event>
 
   /// Starts listening, and returns once the feed is open.
-  init(_ client: Client) async throws {
+  init(_ client: AccountClient) async throws {
     let token = try await client.controller.token()
     let feed = try await client.identity.events(token: token)
     let (events, continuation) = AsyncStream.makeStream(of: Event.self)

@@ -19,16 +19,16 @@ final class Load: Sendable {
   }
 
   private struct Device: Sendable {
-    var client: Client
+    var client: AccountClient
     var clock: ShiftedClock
   }
 
-  private let stage: Stage
+  private let stage: TourFixture
   private let devices: [Device]
   private let counts = Locked(Counts())
   private let isOver = Locked(false)
 
-  init(_ stage: Stage, devices count: Int) async throws {
+  init(_ stage: TourFixture, devices count: Int) async throws {
     self.stage = stage
     var devices: [Device] = []
     for number in 0..<count {
@@ -78,7 +78,7 @@ final class Load: Sendable {
       number += 1
       let device = ServerBackend.Device(id: DeviceID("load-\(number)"), name: "load \(number)")
       guard let url = URL(string: stage.address.text) else { return }
-      let identity = ServerBackend(baseURL: url, device: device, transport: stage.wire.transport)
+      let identity = ServerBackend(baseURL: url, device: device, transport: stage.proxy.transport)
       do throws(SessionError) {
         let grant = try await identity.signIn(email: stage.email, password: password)
         guard let handle = grant.revocation, let token = grant.tokens.access else {

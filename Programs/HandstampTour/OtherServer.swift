@@ -17,7 +17,7 @@ final class OtherServer: HTTPResponder {
   private struct State {
     var refreshes = 0
     var tokens = 0
-    var fate: Wire.Fate = .arrives
+    var fate: Proxy.Fate = .arrives
   }
 
   private let state = Locked(State())
@@ -38,7 +38,7 @@ final class OtherServer: HTTPResponder {
   var refreshes: Int { state.withLock { $0.refreshes } }
 
   /// Sets the fate of the next refresh response.
-  func nextAnswer(_ fate: Wire.Fate) { state.withLock { $0.fate = fate } }
+  func nextAnswer(_ fate: Proxy.Fate) { state.withLock { $0.fate = fate } }
 
   @concurrent func respond(to request: Hummingbird.Request, context: WireContext) async throws -> Response {
     let body = String(buffer: try await request.body.collect(upTo: 1 << 20))

@@ -8,7 +8,7 @@ import HandstampVaults
 
 extension Step {
   /// Uses a server without rotation keys, where sending a refresh token twice may end the session.
-  static func serverOfOthers(_ stage: Stage) async throws -> String {
+  static func serverOfOthers(_ stage: TourFixture) async throws -> String {
     try await OtherServer.run { server, issuer in
       let home = Home(path: stage.folder + "/third")
       try await stage.run(["login", "--issuer", issuer, "--device", "--client-id", "tour"], on: home)
@@ -20,7 +20,7 @@ extension Step {
     }
   }
 
-  private static func oneRefresh(_ stage: Stage, _ home: Home, _ server: OtherServer) async throws {
+  private static func oneRefresh(_ stage: TourFixture, _ home: Home, _ server: OtherServer) async throws {
     try await stage.expireNow(home)
     let tokens = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<5 { group.addTask { try await stage.run(["token"], on: home).out } }
@@ -30,7 +30,7 @@ extension Step {
     stage.saw("its refresh token does not rotate: at expiry, 5 processes refresh once and print the same token")
   }
 
-  private static func suspension(_ stage: Stage, _ home: Home, _ server: OtherServer) async throws {
+  private static func suspension(_ stage: TourFixture, _ home: Home, _ server: OtherServer) async throws {
     try await stage.expireNow(home)
     let before = server.refreshes
     let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
@@ -47,7 +47,7 @@ extension Step {
     stage.saw("suspended while the response arrived: it is read afterwards, and the token is not sent again")
   }
 
-  private static func unmount(_ stage: Stage, _ home: Home) async throws {
+  private static func unmount(_ stage: TourFixture, _ home: Home) async throws {
     let client = try await stage.client(home)
     let token = try await client.controller.token()
     let away = home.vaultFolder + "-away"
@@ -65,7 +65,7 @@ extension Step {
   }
 }
 
-extension Stage {
+extension TourFixture {
   /// Expires the access token in the vault of `home`.
   func expireNow(_ home: Home) async throws {
     let session = try await session(of: home)

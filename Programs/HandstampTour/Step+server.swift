@@ -6,20 +6,20 @@ import HandstampCore
 @testable import HandstampCommand
 
 extension Step {
-  static func killedServer(_ stage: Stage) async throws -> String {
+  static func killedServer(_ stage: TourFixture) async throws -> String {
     let load = try await Load(stage, devices: 8)
     let running = Task { try await load.run() }
     defer { running.cancel() }
     try await until("two hundred refreshes, and one in flight") {
-      load.current.refreshes >= 200 && stage.wire.inTheAir > 0
+      load.current.refreshes >= 200 && stage.proxy.inTheAir > 0
     }
-    let inTheAir = stage.wire.inTheAir
+    let inTheAir = stage.proxy.inTheAir
     try await stage.server.kill()
     let atTheKill = load.current
     stage.saw("killed after \(atTheKill.refreshes) refreshes, with \(inTheAir) in flight")
     try await until("a device that cannot reach the server") { load.current.unreachable > atTheKill.unreachable }
     let start = ContinuousClock.now
-    stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+    stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
     let down = ContinuousClock.now - start
     try await until("two hundred more refreshes") { load.current.refreshes >= atTheKill.refreshes + 200 }
     load.stop()
@@ -37,7 +37,7 @@ extension Step {
     return "0 of 8 signed out, 0 changes lost"
   }
 
-  static func secondDevice(_ stage: Stage) async throws -> String {
+  static func secondDevice(_ stage: TourFixture) async throws -> String {
     let firstFeed = try await LiveFeed(try await stage.client(stage.first))
     try await stage.login(stage.second, deviceName: "second device")
     let appeared = try await firstFeed.next("session-established")
@@ -56,7 +56,7 @@ extension Step {
       throw TourFailure("the second device's states ended")
     }
     let start = ContinuousClock.now
-    let caller = Caller.session(try await stage.client(stage.first))
+    let caller = AuthorizedCaller.session(try await stage.client(stage.first))
     _ = try await caller.call("DELETE", "/v1/sessions/\(session.id)", as: [String: Int].self, for: "listing sessions")
     let refused = try await stage.status(of: "/v1/me", with: token)
     let refusal = ContinuousClock.now - start
@@ -70,7 +70,7 @@ extension Step {
     return "out after \(told.inMilliseconds)"
   }
 
-  static func thief(_ stage: Stage) async throws -> String {
+  static func thief(_ stage: TourFixture) async throws -> String {
     try await stage.login(stage.second, deviceName: "second device")
     let feed = try await LiveFeed(try await stage.client(stage.second))
     guard let copied = try await stage.session(of: stage.first).refresh else {

@@ -7,21 +7,21 @@ import HandstampSupport
 @testable import HandstampCommand
 
 extension Step {
-  static func signOut(_ stage: Stage) async throws -> String {
+  static func signOut(_ stage: TourFixture) async throws -> String {
     try await refreshInFlight(stage)
     let told = try await withoutServer(stage)
     let count = try await scan(stage)
     return "0 of \(count) secrets leaked, revoked after \(told.inMilliseconds)"
   }
 
-  private static func refreshInFlight(_ stage: Stage) async throws {
+  private static func refreshInFlight(_ stage: TourFixture) async throws {
     try await stage.login(stage.first, deviceName: "first device")
     let clock = ShiftedClock()
     let client = try await stage.client(stage.first, clock: clock)
     _ = try await client.controller.token()
     clock.advance(by: .seconds(3600))
     let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
-    stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn))
+    stage.proxy.nextAnswer(.waits(isHere: isHere, goOn: goOn))
     let caller = Task { try await client.controller.token() }
     try await within(.seconds(10), "a refresh in flight") { try await isHere.value() }
     let report = await client.controller.signOut()
@@ -38,7 +38,7 @@ extension Step {
     stage.saw("a refresh was in flight at sign-out: its response arrived, and did not restore the session")
   }
 
-  private static func withoutServer(_ stage: Stage) async throws -> Duration {
+  private static func withoutServer(_ stage: TourFixture) async throws -> Duration {
     try await stage.login(stage.first, deviceName: "first device")
     guard let token = try await stage.session(of: stage.first).access?.token else { throw TourFailure("no token") }
     try await stage.server.stop()
@@ -47,7 +47,7 @@ extension Step {
     let entry = try await stage.entry(of: stage.first)
     try expect(entry.session == nil && entry.tombstones.contains { $0.revocation != nil }, "the tombstone is missing")
     stage.saw("signed out while the server was down: exit 0, a tombstone remains")
-    stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+    stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
     try expect(try await stage.status(of: "/v1/me", with: token).status == 200, "the session ended too early")
     let start = ContinuousClock.now
     try await stage.run(["status"], on: stage.first)
@@ -62,10 +62,10 @@ extension Step {
   }
 
   /// Searches all remaining files and all messages for every secret seen on the wire.
-  private static func scan(_ stage: Stage) async throws -> Int {
+  private static func scan(_ stage: TourFixture) async throws -> Int {
     try await stage.run(["logout"], on: stage.second)
     try await stage.server.stop()
-    let secrets = stage.wire.secrets.union([stage.password])
+    let secrets = stage.proxy.secrets.union([stage.password])
     let scan = SecretScan(secrets)
     try expect(
       secrets.allSatisfy { scan.finds(in: Array("before \($0) after".utf8)) },
@@ -80,7 +80,7 @@ extension Step {
     try expect(!scan.finds(in: Array(words.utf8)), "a command printed a secret")
     stage.saw(
       "\(secrets.count) passwords, tokens and keys were used: none is in any of \(files) files, nor in any message")
-    stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+    stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
     return secrets.count
   }
 }

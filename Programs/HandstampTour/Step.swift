@@ -5,7 +5,7 @@
 struct Step: Sendable {
   var title: String
   /// Runs the step, and returns the result for the table.
-  var run: @Sendable (Stage) async throws -> String
+  var run: @Sendable (TourFixture) async throws -> String
 
   static let all: [Step] = [
     Step(title: "sign up, sign in, a request", run: signUp),

@@ -19,25 +19,25 @@ struct TourGuide: Sendable {
       server.abandon()
       try? FileManager.default.removeItem(atPath: folder)
     }
-    let wire = Wire()
+    let proxy = Proxy()
     return try await withThrowingTaskGroup(of: Bool?.self) { group in
       group.addTask {
-        try await wire.run()
+        try await proxy.run()
         return nil
       }
-      group.addTask { try await lead(in: folder, server, wire) }
+      group.addTask { try await lead(in: folder, server, proxy) }
       defer { group.cancelAll() }
       for try await result in group { if let result { return result } }
       throw CancellationError()
     }
   }
 
-  private func lead(in folder: String, _ server: ServerProcess, _ wire: Wire) async throws -> Bool {
+  private func lead(in folder: String, _ server: ServerProcess, _ proxy: Proxy) async throws -> Bool {
     let start = ContinuousClock.now
-    let address = try await within(.seconds(10), "the wire") { try await wire.address.value() }
-    wire.lead(to: try await server.start(accessTokenLife: "2s"))
-    let stage = Stage(
-      folder: folder, server: server, wire: wire, address: try ServerAddress(parsing: address))
+    let address = try await within(.seconds(10), "the wire") { try await proxy.address.value() }
+    proxy.lead(to: try await server.start(accessTokenLife: "2s"))
+    let stage = TourFixture(
+      folder: folder, server: server, proxy: proxy, address: try ServerAddress(parsing: address))
     Terminal.out("server in process \(server.id ?? 0) with a fresh database; all traffic goes through \(address)")
     var rows = [["", "STEP", "RESULT", "TIME"]]
     var failed = false
@@ -53,7 +53,7 @@ struct TourGuide: Sendable {
         rows.append(["\(index + 1)", step.title, result, (ContinuousClock.now - begin).inMilliseconds])
       } catch let error where !Task.isCancelled {
         failed = true
-        let why = (error as? SessionError).map { Refusal($0, server: stage.address).message } ?? "\(error)"
+        let why = (error as? SessionError).map { CommandError($0, server: stage.address).message } ?? "\(error)"
         Terminal.out("     FAILED: \(why)")
         for line in server.log().split(separator: "\n").suffix(8) { Terminal.out("     server: \(line)") }
         rows.append(["\(index + 1)", step.title, "FAILED", (ContinuousClock.now - begin).inMilliseconds])
@@ -70,7 +70,7 @@ struct TourGuide: Sendable {
   }
 
   /// Keeps everything running until the program is interrupted.
-  private func stay(_ stage: Stage) async throws {
+  private func stay(_ stage: TourFixture) async throws {
     guard let address = stage.server.address else { return }
     let home = Home(path: stage.folder + "/kept")
     let child = try Child(

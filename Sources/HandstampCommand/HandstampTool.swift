@@ -43,7 +43,7 @@ struct HandstampTool: AsyncParsableCommand {
       """,
     version: version,
     subcommands: [
-      Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
+      Signup.self, Login.self, AccountsCommand.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, Watch.self,
       Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Completion.self,
       Serve.self,
@@ -52,7 +52,7 @@ struct HandstampTool: AsyncParsableCommand {
   /// The commands of the trait `Verifier`.
   private static var gate: [any ParsableCommand.Type] {
     #if Verifier
-    [Gate.self]
+    [GateCommand.self]
     #else
     []
     #endif
@@ -82,14 +82,14 @@ struct HandstampTool: AsyncParsableCommand {
 
   /// Prints the error and its hint, then exits with the matching code.
   private static func leave(_ error: any Error, _ arguments: [String]) async -> Never {
-    var refusal: Refusal
+    var refusal: CommandError
     switch error {
-    case let error as Refusal: refusal = error
-    case is CancellationError: refusal = Refusal(.cancelled, "cancelled", hint: "run the same command again")
+    case let error as CommandError: refusal = error
+    case is CancellationError: refusal = CommandError(.cancelled, "cancelled", hint: "run the same command again")
     default:
       let code = exitCode(for: error)
       if code == .success || code != .validationFailure { exit(withError: error) }
-      refusal = Refusal(.usage, plain(message(for: error)), hint: "see: \(NamedCommand(in: arguments).help)")
+      refusal = CommandError(.usage, plain(message(for: error)), hint: "see: \(NamedCommand(in: arguments).help)")
     }
     if let home = try? Home.current() { refusal = await refusal.explained(in: home) }
     if CommandLine.arguments.contains("--json") {

@@ -86,7 +86,7 @@ package struct CompactJWS: Sendable {
   /// - Parameter header: from ``header(for:type:)`` of the same key.
   package static func signed(
     _ payload: [UInt8], under header: [UInt8], by key: JWSPrivateKey
-  ) throws(JWSPrivateKey.Fault) -> [UInt8] {
+  ) throws(JWSPrivateKey.SigningError) -> [UInt8] {
     var text = header
     text.reserveCapacity(header.count + payload.count * 4 / 3 + (key.algorithm == .es256 ? 96 : 1400))
     text.append(UInt8(ascii: "."))

@@ -16,7 +16,7 @@ package struct JWSPrivateKey: Sendable {
   }
 
   /// The key cannot be generated, or cannot sign.
-  package struct Fault: Error {
+  package struct SigningError: Error {
     package init() {}
   }
 
@@ -40,10 +40,10 @@ package struct JWSPrivateKey: Sendable {
   package static func es256() -> JWSPrivateKey { JWSPrivateKey(P256.Signing.PrivateKey()) }
 
   /// Generates an RSA key, which takes some tenths of a second.
-  package static func rs256(bits: Int) throws(Fault) -> JWSPrivateKey {
+  package static func rs256(bits: Int) throws(SigningError) -> JWSPrivateKey {
     guard let key = try? _RSA.Signing.PrivateKey(keySize: _RSA.Signing.KeySize(bitCount: bits)),
       let made = JWSPrivateKey(key)
-    else { throw Fault() }
+    else { throw SigningError() }
     return made
   }
 
@@ -76,14 +76,14 @@ package struct JWSPrivateKey: Sendable {
   }
 
   /// Returns the signature of `message`: 64 bytes, or as long as the modulus.
-  package func signature(of message: [UInt8]) throws(Fault) -> [UInt8] {
+  package func signature(of message: [UInt8]) throws(SigningError) -> [UInt8] {
     do {
       switch key {
       case .p256(let key): return Array(try key.signature(for: message).rawRepresentation)
       case .rsa(let key):
         return Array(try key.signature(for: message, padding: .insecurePKCS1v1_5).rawRepresentation)
       }
-    } catch { throw Fault() }
+    } catch { throw SigningError() }
   }
 }
 

@@ -67,7 +67,7 @@ public struct OAuthBackend: Backend {
     }
     let response: TransportResponse
     let metadata: ServerMetadata
-    do throws(RequestFailure) {
+    do throws(RequestError) {
       metadata = try await prepared { () async throws(SessionError) in try await self.metadata() }
       let sendsKey =
         switch request.keyUse {
@@ -92,7 +92,7 @@ public struct OAuthBackend: Backend {
 
   @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     let response: TransportResponse
-    do throws(RequestFailure) {
+    do throws(RequestError) {
       // A server without such an endpoint now had one when the handle was stored.
       guard
         let endpoint = try await prepared({ () async throws(SessionError) in try await metadata() }).revocationEndpoint
@@ -107,8 +107,10 @@ public struct OAuthBackend: Backend {
   // MARK: The token endpoint
 
   /// Returns the tokens of a refresh, if they can be used.
-  private func refreshed(_ found: TokenAnswer, _ metadata: ServerMetadata, sent token: RefreshToken) -> RefreshResult {
-    let answer: TokenAnswer
+  private func refreshed(_ found: TokenResponseBody, _ metadata: ServerMetadata, sent token: RefreshToken)
+    -> RefreshResult
+  {
+    let answer: TokenResponseBody
     do throws(SessionError) { answer = try checked(found, of: metadata) } catch {
       var reason = "not a token response"
       if case .invalidResponse(let text) = error { reason = text }
@@ -134,7 +136,8 @@ public struct OAuthBackend: Backend {
   }
 
   /// The handle that ends the session of a token response: its own one, or the refresh token (RFC 7009); `nil` if nothing does.
-  private func handle(of answer: TokenAnswer, else sent: Secret?, _ metadata: ServerMetadata) -> RevocationHandle? {
+  private func handle(of answer: TokenResponseBody, else sent: Secret?, _ metadata: ServerMetadata) -> RevocationHandle?
+  {
     if let handle = answer.revocation_handle { return RevocationHandle(handle) }
     guard metadata.revocationEndpoint != nil else { return nil }
     return (answer.tokens.refresh?.secret ?? sent).map { RevocationHandle($0) }
@@ -142,7 +145,9 @@ public struct OAuthBackend: Backend {
 
   /// Checks a token response. Handstamp's additions count only at a server whose metadata names them: others may use the same
   /// names in their own way.
-  private func checked(_ answer: TokenAnswer, of metadata: ServerMetadata) throws(SessionError) -> TokenAnswer {
+  private func checked(_ answer: TokenResponseBody, of metadata: ServerMetadata) throws(SessionError)
+    -> TokenResponseBody
+  {
     let answer = metadata.isHandstamp ? answer : answer.withoutAdditions
     try answer.check(isBound: prover != nil, assumesBearer: client.assumesBearerTokens)
     return answer
@@ -194,7 +199,7 @@ public struct OAuthBackend: Backend {
   /// Returns the signed-in user: from the response, its ID token, or the userinfo endpoint. A server that offers none of these
   /// has a single account as far as this device can tell, which is named after the issuer.
   private func profile(
-    _ answer: TokenAnswer, _ metadata: ServerMetadata, nonce: String?, served: UnixTime?
+    _ answer: TokenResponseBody, _ metadata: ServerMetadata, nonce: String?, served: UnixTime?
   ) async throws(SessionError) -> Profile {
     if let token = answer.id_token {
       let identity = try IdentityToken(
@@ -222,7 +227,7 @@ public struct OAuthBackend: Backend {
 
   /// Sends a form as this client; with a proof if tokens are bound, and again if the server requires its nonce in it.
   func post(_ fields: [(String, Secret)], to endpoint: String) async throws(SessionError) -> TransportResponse {
-    do throws(RequestFailure) { return try await send(fields, to: endpoint, timeout: .seconds(20)) } catch {
+    do throws(RequestError) { return try await send(fields, to: endpoint, timeout: .seconds(20)) } catch {
       throw SessionError(error)
     }
   }
@@ -230,7 +235,7 @@ public struct OAuthBackend: Backend {
   /// A step before a request is sent.
   private func prepared<Success>(
     _ step: () async throws(SessionError) -> Success
-  ) async throws(RequestFailure) -> Success {
+  ) async throws(RequestError) -> Success {
     do throws(SessionError) { return try await step() } catch {
       throw .preparation(error)
     }
@@ -238,7 +243,7 @@ public struct OAuthBackend: Backend {
 
   private func send(
     _ fields: [(String, Secret)], to endpoint: String, timeout: Duration
-  ) async throws(RequestFailure) -> TransportResponse {
+  ) async throws(RequestError) -> TransportResponse {
     var headers = [
       HeaderField("Accept", "application/json"), .uncompressed,
       HeaderField("Content-Type", "application/x-www-form-urlencoded"),

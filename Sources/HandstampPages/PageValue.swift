@@ -1,5 +1,5 @@
 #if Server
-/// What a template shows under a name.
+/// The value of a name in a template.
 package enum PageValue: Sendable, Hashable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
   /// Escaped by the template. An empty text counts as present; leave its name out instead.
   case text(String)
@@ -21,7 +21,7 @@ package enum PageValue: Sendable, Hashable, ExpressibleByStringLiteral, Expressi
   }
 }
 
-/// What a page shows, by name.
+/// The values on a page, by name.
 package struct PageContext: Sendable, Hashable, ExpressibleByDictionaryLiteral {
   private var values: [String: PageValue]
 

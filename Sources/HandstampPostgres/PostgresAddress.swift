@@ -104,7 +104,7 @@ public struct PostgresAddress: Sendable, CustomStringConvertible {
 
 extension PostgresAddress {
   /// Why no connection can be made, with advice.
-  func refusal(_ fault: PostgresFault) -> RegistryOpenError {
+  func refusal(_ fault: PostgresError) -> RegistryOpenError {
     guard case .unconnected(let text) = fault else { return .unavailable("\(RegistryStoreError(fault))") }
     let why = PostgresAddress.plain(text)
     let has = { (part: String) in text.contains(part) }

@@ -6,9 +6,9 @@ import HandstampSupport
 
 /// One change of a write as a statement, and what its answer means.
 struct PostgresStep {
-  /// What it means if the statement changes or returns no row.
+  /// The meaning of a statement that changes or returns no row.
   enum Expectation {
-    /// Nothing.
+    /// No meaning.
     case anything
     /// That the row is missing.
     case present
@@ -53,14 +53,14 @@ extension PostgresStep {
         } else {
           steps += try change.steps()
         }
-      case .removeFact(let removed):
+      case .removeItem(let removed):
         let id = removed.id
-        let index = rest.firstIndex { if case .createFact(let fact) = $0 { fact.id == id } else { false } }
-        if let index, case .createFact(var fact) = rest.remove(at: index) {
-          fact.revision = 0
+        let index = rest.firstIndex { if case .createItem(let item) = $0 { item.id == id } else { false } }
+        if let index, case .createItem(var item) = rest.remove(at: index) {
+          item.revision = 0
           steps.append(
             PostgresStep(
-              statement: try .overwriting(fact, in: "fact", expecting: removed.revision),
+              statement: try .overwriting(item, in: "fact", expecting: removed.revision),
               expectation: .current(.finding(id))))
         } else {
           steps += try change.steps()
@@ -128,7 +128,7 @@ extension RegistryChange {
             "DELETE FROM handstamp.ticket WHERE purpose = $1 AND subject = $2",
             [.text(purpose.rawValue), .text(subject)]))
       ]
-    case .createFact, .replaceFact, .putFact, .removeFact, .removeFacts: return try factSteps()
+    case .createItem, .replaceItem, .putItem, .removeItem, .removeItems: return try itemSteps()
     case .eraseDevices(let account):
       return [
         PostgresStep(
@@ -148,12 +148,12 @@ extension RegistryChange {
     }
   }
 
-  private func factSteps() throws(RegistryStoreError) -> [PostgresStep] {
+  private func itemSteps() throws(RegistryStoreError) -> [PostgresStep] {
     switch self {
-    case .createFact(var fact):
-      fact.revision = 0
-      return [try .inserting(fact, into: "fact")]
-    case .replaceFact(let fact, let expecting):
+    case .createItem(var item):
+      item.revision = 0
+      return [try .inserting(item, into: "fact")]
+    case .replaceItem(let item, let expecting):
       return [
         PostgresStep(
           statement: PostgresStatement(
@@ -162,28 +162,28 @@ extension RegistryChange {
             WHERE id = $4 AND revision = $5
             """,
             [
-              .text(fact.payload), .integer(fact.dueAt?.milliseconds), .integer(fact.expiresAt.milliseconds),
-              .bytes(fact.id.bytes), .integer(expecting),
+              .text(item.payload), .integer(item.dueAt?.milliseconds), .integer(item.expiresAt.milliseconds),
+              .bytes(item.id.bytes), .integer(expecting),
             ]),
-          expectation: .current(.finding(fact.id)))
+          expectation: .current(.finding(item.id)))
       ]
-    case .putFact(var fact):
-      fact.revision = 0
-      var step = try PostgresStep.inserting(fact, into: "fact")
+    case .putItem(var item):
+      item.revision = 0
+      var step = try PostgresStep.inserting(item, into: "fact")
       step.statement.sql += """
          ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, due_at = excluded.due_at,
           expires_at = excluded.expires_at, revision = handstamp.fact.revision + 1
         """
       return [step]
-    case .removeFact(let fact):
+    case .removeItem(let item):
       return [
         PostgresStep(
           statement: PostgresStatement(
             "DELETE FROM handstamp.fact WHERE id = $1 AND revision = $2",
-            [.bytes(fact.id.bytes), .integer(fact.revision)]),
-          expectation: .current(.finding(fact.id)))
+            [.bytes(item.id.bytes), .integer(item.revision)]),
+          expectation: .current(.finding(item.id)))
       ]
-    case .removeFacts(let kind, let subject):
+    case .removeItems(let kind, let subject):
       return [
         PostgresStep(
           statement: PostgresStatement(
@@ -287,8 +287,8 @@ extension PostgresStatement {
   static func finding(_ session: SessionBytes) -> PostgresStatement {
     PostgresStatement("SELECT 1::bigint FROM handstamp.session WHERE id = $1", [.bytes(session.bytes)])
   }
-  static func finding(_ fact: FactID) -> PostgresStatement {
-    PostgresStatement("SELECT 1::bigint FROM handstamp.fact WHERE id = $1", [.bytes(fact.bytes)])
+  static func finding(_ item: StoredItemID) -> PostgresStatement {
+    PostgresStatement("SELECT 1::bigint FROM handstamp.fact WHERE id = $1", [.bytes(item.bytes)])
   }
   static func finding(_ account: AccountID) -> PostgresStatement {
     PostgresStatement("SELECT 1::bigint FROM handstamp.account WHERE id = $1", [.text(account.rawValue)])

@@ -27,10 +27,10 @@ final class PostgresConnection {
   init(
     _ address: PostgresAddress, lockLimit: String = PostgresConnection.lockLimit,
     until deadline: ContinuousClock.Instant
-  ) throws(PostgresFault) {
+  ) throws(PostgresError) {
     guard let pq = Libpq.library else { throw .unconnected("libpq is missing") }
     let wire = try PostgresWire.connected(address, pq, until: deadline)
-    do throws(PostgresFault) {
+    do throws(PostgresError) {
       _ = pq.setnonblocking(wire.connection, 1)
       guard pq.enterPipelineMode(wire.connection) == 1 else { throw wire.lost }
       // A pooler invents the process that it tells its clients.
@@ -69,7 +69,7 @@ final class PostgresConnection {
 
   private static func only(
     _ statement: PostgresStatement, _ wire: PostgresWire, until deadline: ContinuousClock.Instant
-  ) throws(PostgresFault) -> PostgresResult {
+  ) throws(PostgresError) -> PostgresResult {
     try wire.send(statement, named: nil)
     try wire.sync()
     let answer = try wire.answer(until: deadline)
@@ -80,12 +80,12 @@ final class PostgresConnection {
   /// Sends statements in one pipeline and waits for the answers. Outside of a transaction they are one, which is committed
   /// at the end.
   ///
-  /// - Returns: an answer for each. If one was refused, those after it were ``PostgresFault/aborted``; outside of a
+  /// - Returns: an answer for each. If one was refused, those after it were ``PostgresError/aborted``; outside of a
   ///   transaction, those before it had no effect either.
-  /// - Throws: ``PostgresFault/lost(_:)``: they, and the commit, may or may not have taken place. The connection is of no use.
+  /// - Throws: ``PostgresError/lost(_:)``: they, and the commit, may or may not have taken place. The connection is of no use.
   func run(
     _ statements: [PostgresStatement], until deadline: ContinuousClock.Instant
-  ) throws(PostgresFault) -> [Result<PostgresResult, PostgresFault>] {
+  ) throws(PostgresError) -> [Result<PostgresResult, PostgresError>] {
     warnings.isDoubtful = false
     /// The SQL of statements that are prepared, before the statements that use them.
     var preparations: [Int: String] = [:]
@@ -106,7 +106,7 @@ final class PostgresConnection {
       }
     }
     try wire.sync()
-    var answers: [Result<PostgresResult, PostgresFault>] = []
+    var answers: [Result<PostgresResult, PostgresError>] = []
     for index in statements.indices {
       var isPrepared = true
       if let sql = preparations[index], case .failure(let fault) = try wire.answer(until: deadline) {
@@ -126,13 +126,13 @@ final class PostgresConnection {
   /// Sends one statement.
   func run(
     _ statement: PostgresStatement, until deadline: ContinuousClock.Instant
-  ) throws(PostgresFault) -> PostgresResult {
+  ) throws(PostgresError) -> PostgresResult {
     guard let answer = try run([statement], until: deadline).first else { throw .lost("an answer is missing") }
     return try answer.get()
   }
 
   /// Waits for a notification, at most until `deadline`. Returns whether there was one.
-  func waitForNotification(until deadline: ContinuousClock.Instant) throws(PostgresFault) -> Bool {
+  func waitForNotification(until deadline: ContinuousClock.Instant) throws(PostgresError) -> Bool {
     let pq = wire.pq
     while true {
       var isNotified = false

@@ -60,7 +60,7 @@ final class PostgresContents: Sendable {
     """, isFrequent: false)
 
   /// Refuses a connection to another database, or another timeline of it, than the former ones.
-  func check(_ connection: PostgresConnection) throws(PostgresFault) {
+  func check(_ connection: PostgresConnection) throws(PostgresError) {
     let identity = try connection.run(PostgresContents.identity, until: .now + .seconds(3)).text
     guard let identity, saw(identity) else { throw .unconnected(PostgresContents.replaced) }
   }

@@ -21,7 +21,7 @@ package struct PostgresCopy: CopiedStore {
       var values: [ColumnValue] = []
       for column in 0..<row.count {
         guard let value = row.value(at: column) else {
-          throw .unavailable("\(UnreadableRow(column: row.name(at: column)))")
+          throw .unavailable("\(UnreadableRowError(column: row.name(at: column)))")
         }
         values.append(value)
       }
@@ -52,8 +52,8 @@ package struct PostgresCopy: CopiedStore {
   }
 
   private func run(_ statements: [PostgresStatement]) throws(RegistryOpenError) -> [PostgresResult] {
-    do throws(PostgresFault) {
-      return try lane.connected(until: .now + .seconds(60)) { connection throws(PostgresFault) in
+    do throws(PostgresError) {
+      return try lane.connected(until: .now + .seconds(60)) { connection throws(PostgresError) in
         var results: [PostgresResult] = []
         for answer in try connection.run(statements, until: .now + .seconds(600)) { results.append(try answer.get()) }
         return results

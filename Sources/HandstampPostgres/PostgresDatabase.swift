@@ -122,7 +122,7 @@ public struct PostgresDatabase: Sendable {
     _ = contents.saw(identity)
     let pool = PostgresPool(
       address, connections: connections, limit: limit,
-      check: { connection throws(PostgresFault) in try contents.check(connection) })
+      check: { connection throws(PostgresError) in try contents.check(connection) })
     return PostgresRegistryStore(
       pool: pool, contents: contents, ends: ends, clock: clock, isPooled: isPooled,
       unreadableEnds: logged.unreadable.count)

@@ -11,13 +11,13 @@ final class PostgresLane: @unchecked Sendable {
   private let outage: PostgresOutage
   private let lockLimit: String
   /// Checks a new connection before it is used.
-  private let check: @Sendable (PostgresConnection) throws(PostgresFault) -> Void
+  private let check: @Sendable (PostgresConnection) throws(PostgresError) -> Void
   private var connection: PostgresConnection?
 
   init(
     _ address: PostgresAddress, _ outage: PostgresOutage, named name: String,
     lockLimit: String = PostgresConnection.lockLimit,
-    check: @escaping @Sendable (PostgresConnection) throws(PostgresFault) -> Void = { _ throws(PostgresFault) in }
+    check: @escaping @Sendable (PostgresConnection) throws(PostgresError) -> Void = { _ throws(PostgresError) in }
   ) {
     self.address = address
     self.outage = outage
@@ -28,9 +28,9 @@ final class PostgresLane: @unchecked Sendable {
 
   /// Runs `body` with the connection. Forgets one that was lost, or that is to a server that may no longer be written.
   func connected<Value>(
-    until deadline: ContinuousClock.Instant, _ body: (PostgresConnection) throws(PostgresFault) -> Value
-  ) throws(PostgresFault) -> Value {
-    do throws(PostgresFault) {
+    until deadline: ContinuousClock.Instant, _ body: (PostgresConnection) throws(PostgresError) -> Value
+  ) throws(PostgresError) -> Value {
+    do throws(PostgresError) {
       let connection = try current(until: deadline)
       return try body(connection)
     } catch {
@@ -43,11 +43,11 @@ final class PostgresLane: @unchecked Sendable {
 
   var isConnected: Bool { connection != nil }
 
-  private func current(until deadline: ContinuousClock.Instant) throws(PostgresFault) -> PostgresConnection {
+  private func current(until deadline: ContinuousClock.Instant) throws(PostgresError) -> PostgresConnection {
     guard deadline > .now else { throw .late }
     if let connection { return connection }
     if let fault = outage.fault { throw fault }
-    do throws(PostgresFault) {
+    do throws(PostgresError) {
       let new = try PostgresConnection(address, lockLimit: lockLimit, until: deadline)
       try check(new)
       connection = new
@@ -64,16 +64,16 @@ final class PostgresOutage: Sendable {
   /// How long nothing else is tried.
   private static let pause = Duration.milliseconds(250)
 
-  private let last = Locked<(fault: PostgresFault, end: ContinuousClock.Instant)?>(nil)
+  private let last = Locked<(fault: PostgresError, end: ContinuousClock.Instant)?>(nil)
 
-  var fault: PostgresFault? {
+  var fault: PostgresError? {
     last.withLock { last in
       guard let known = last, known.end > .now else { return nil }
       return known.fault
     }
   }
 
-  func began(_ fault: PostgresFault) {
+  func began(_ fault: PostgresError) {
     last.withLock { $0 = (fault, .now + PostgresOutage.pause) }
   }
 }

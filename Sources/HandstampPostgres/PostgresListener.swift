@@ -53,7 +53,7 @@ final class PostgresListener: Sendable {
 
   /// Listens until the connection is lost. Returns whether there is a pooler, through which one cannot listen.
   private func listen(_ continuation: AsyncStream<Void>.Continuation) -> Bool {
-    do throws(PostgresFault) {
+    do throws(PostgresError) {
       let connection = try PostgresConnection(address, until: .now + .seconds(10))
       if connection.isPooled { return true }
       let deadline = { ContinuousClock.now + .seconds(5) }

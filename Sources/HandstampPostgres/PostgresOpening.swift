@@ -13,7 +13,7 @@ struct PostgresOpening {
   /// How long other nodes may take to migrate the tables.
   static let patience = Duration.seconds(600)
 
-  /// What a database is.
+  /// The kind of a database.
   enum Found {
     /// It has none of the server's tables, or empty ones.
     case empty
@@ -39,10 +39,10 @@ struct PostgresOpening {
     }
   }
 
-  private func check(_ facts: PostgresResult) throws(RegistryOpenError) {
-    var columns = StoredColumns(facts[0])
+  private func check(_ items: PostgresResult) throws(RegistryOpenError) {
+    var columns = StoredColumns(items[0])
     let (number, encoding, isReadOnly, commit, sync, version): (Int64, String, Int64, String, String, String)
-    do throws(UnreadableRow) {
+    do throws(UnreadableRowError) {
       (number, encoding) = (try columns.integer(), try columns.text())
       (isReadOnly, commit) = (try columns.integer(), try columns.text())
       (sync, version) = (try columns.text(), try columns.text())
@@ -73,7 +73,7 @@ struct PostgresOpening {
   /// Returns the identity of the database, see ``PostgresContents``.
   func identity() throws(RegistryOpenError) -> String {
     try running { connection throws(RegistryOpenError) in
-      do throws(PostgresFault) {
+      do throws(PostgresError) {
         return try connection.run(PostgresContents.identity, until: deadline).text ?? ""
       } catch {
         throw .unavailable("\(RegistryStoreError(error))")
@@ -397,8 +397,8 @@ struct PostgresOpening {
     _ body: (PostgresConnection) throws(RegistryOpenError) -> Value
   ) throws(RegistryOpenError) -> Value {
     let result: Result<Value, RegistryOpenError>
-    do throws(PostgresFault) {
-      result = try lane.connected(until: .now + .seconds(10)) { connection throws(PostgresFault) in
+    do throws(PostgresError) {
+      result = try lane.connected(until: .now + .seconds(10)) { connection throws(PostgresError) in
         Result { () throws(RegistryOpenError) in try body(connection) }
       }
     } catch { throw address.refusal(error) }
@@ -412,7 +412,7 @@ struct PostgresOpening {
   private func result(
     _ sql: String, _ values: [PostgresValue], _ connection: PostgresConnection
   ) throws(RegistryOpenError) -> PostgresResult {
-    do throws(PostgresFault) {
+    do throws(PostgresError) {
       return try connection.run(PostgresStatement(sql, values, isFrequent: false), until: deadline)
     } catch {
       lane.disconnect()

@@ -8,7 +8,7 @@ import HandstampSupport
 final class PostgresPool: Sendable {
   typealias Instant = ContinuousClock.Instant
 
-  /// What a connection is for. Each use has connections of its own, so that none has to wait for another.
+  /// The use of a connection. Each one has connections of its own, so that none has to wait for another.
   enum Use: Int, Sendable, CaseIterable {
     /// Reads of a few rows.
     case reading
@@ -16,7 +16,7 @@ final class PostgresPool: Sendable {
     case updating
     /// Writes of several, each in a transaction of its own.
     case writing
-    /// What may take long.
+    /// Work that may take long.
     case maintenance
 
     /// How many connections of `all` it has.
@@ -36,7 +36,7 @@ final class PostgresPool: Sendable {
   struct Shared: Sendable {
     var statement: PostgresStatement
     /// Called with the answer, and whether an earlier attempt may have taken place.
-    var done: @Sendable (Result<PostgresResult, PostgresFault>, _ isRepeated: Bool) -> Void
+    var done: @Sendable (Result<PostgresResult, PostgresError>, _ isRepeated: Bool) -> Void
     var isRepeated = false
   }
 
@@ -75,14 +75,14 @@ final class PostgresPool: Sendable {
   /// How long an operation may take.
   let limit: Duration
   private let connections: Int
-  private let check: @Sendable (PostgresConnection) throws(PostgresFault) -> Void
+  private let check: @Sendable (PostgresConnection) throws(PostgresError) -> Void
   private let outage = PostgresOutage()
   private let content = Locked(Content())
 
   /// - Parameter check: checks a new connection before it is used.
   init(
     _ address: PostgresAddress, connections: Int, limit: Duration,
-    check: @escaping @Sendable (PostgresConnection) throws(PostgresFault) -> Void
+    check: @escaping @Sendable (PostgresConnection) throws(PostgresError) -> Void
   ) {
     self.address = address
     self.connections = max(connections, PostgresPool.fewest)
@@ -169,8 +169,8 @@ final class PostgresPool: Sendable {
       waiting = []
       attempts += 1
       let end = group.map(\.deadline).max() ?? .now
-      do throws(PostgresFault) {
-        let answers = try lane.connected(until: end) { connection throws(PostgresFault) in
+      do throws(PostgresError) {
+        let answers = try lane.connected(until: end) { connection throws(PostgresError) in
           try connection.run(group.map(\.job.statement), until: min(end, .now + patience))
         }
         let isRolledBack = answers.contains { if case .failure = $0 { true } else { false } }
@@ -180,7 +180,7 @@ final class PostgresPool: Sendable {
             continue
           }
           // Answers before the one that was refused have no effect either.
-          let fault: PostgresFault
+          let fault: PostgresError
           if case .failure(let refusal) = answer { fault = refusal } else { fault = .aborted }
           if fault.isReadOnly { lane.disconnect() }
           switch true {

@@ -9,9 +9,9 @@ struct PostgresPruning {
   let deadline: ContinuousClock.Instant
 
   /// Returns how many were deleted; 0 also while another node deletes.
-  func prune(_ retention: Retention, limit: Int) throws(PostgresFault) -> Int {
-    try lane.connected(until: deadline) { connection throws(PostgresFault) in
-      do throws(PostgresFault) {
+  func prune(_ retention: Retention, limit: Int) throws(PostgresError) -> Int {
+    try lane.connected(until: deadline) { connection throws(PostgresError) in
+      do throws(PostgresError) {
         return try prune(retention, Int64(max(limit, 0)), connection)
       } catch {
         if !error.endsConnection { _ = try connection.run(PostgresStatement("ROLLBACK"), until: deadline) }
@@ -22,7 +22,7 @@ struct PostgresPruning {
 
   private func prune(
     _ retention: Retention, _ limit: Int64, _ connection: PostgresConnection
-  ) throws(PostgresFault) -> Int {
+  ) throws(PostgresError) -> Int {
     let opening = try results(
       [
         PostgresStatement("BEGIN ISOLATION LEVEL READ COMMITTED"),
@@ -76,14 +76,14 @@ struct PostgresPruning {
   /// Reduces old addresses of the audit log to networks.
   private func coarsen(
     _ retention: Retention, _ limit: Int64, _ connection: PostgresConnection
-  ) throws(PostgresFault) {
+  ) throws(PostgresError) {
     let find = PostgresStatement(
       """
       SELECT \(StoredAuditedAction.columns) FROM handstamp.audit
       WHERE at < $1 AND address IS NOT NULL AND position('/' in address) = 0 ORDER BY at LIMIT $2
       """, [.integer(retention.addressesBefore.milliseconds), .integer(limit)], isFrequent: false)
     let old: [StoredAuditedAction]
-    do { old = try results([find], connection)[0].records(StoredAuditedAction.self) } catch let fault as PostgresFault {
+    do { old = try results([find], connection)[0].records(StoredAuditedAction.self) } catch let fault as PostgresError {
       throw fault
     } catch { throw .refused(state: "XX000", message: "\(error)") }
     _ = try results(
@@ -109,7 +109,7 @@ struct PostgresPruning {
 
   private func results(
     _ statements: [PostgresStatement], _ connection: PostgresConnection
-  ) throws(PostgresFault) -> [PostgresResult] {
+  ) throws(PostgresError) -> [PostgresResult] {
     guard !statements.isEmpty else { return [] }
     var results: [PostgresResult] = []
     for answer in try connection.run(statements, until: deadline) { results.append(try answer.get()) }

@@ -25,7 +25,7 @@ extension PostgresRegistryStore {
         SELECT \(SessionRow.columns), (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM handstamp.session
         WHERE id = $1
         """, [.bytes(session.bytes)])
-      found = try await read(statement) { result throws(UnreadableRow) in
+      found = try await read(statement) { result throws(UnreadableRowError) in
         guard result.count > 0 else { return nil }
         var columns = StoredColumns(result[0])
         return (try SessionRow(from: &columns), try columns.time())
@@ -76,24 +76,24 @@ extension PostgresRegistryStore {
     try await records(OneTimeTokenRecord.self, "ticket", "WHERE id = $1", [.bytes(id.bytes)]).first
   }
 
-  @concurrent public func fact(_ id: FactID) async throws(RegistryStoreError) -> RegistryFact? {
-    try await records(RegistryFact.self, "fact", "WHERE id = $1", [.bytes(id.bytes)]).first
+  @concurrent public func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem? {
+    try await records(StoredItem.self, "fact", "WHERE id = $1", [.bytes(id.bytes)]).first
   }
 
-  @concurrent public func facts(
-    _ kind: RegistryFact.Kind, subject: String
-  ) async throws(RegistryStoreError) -> [RegistryFact] {
+  @concurrent public func items(
+    _ kind: StoredItem.Kind, subject: String
+  ) async throws(RegistryStoreError) -> [StoredItem] {
     guard !subject.utf8.contains(0) else { return [] }
     return try await records(
-      RegistryFact.self, "fact", "WHERE kind = $1 AND subject = $2 ORDER BY created_at, id",
+      StoredItem.self, "fact", "WHERE kind = $1 AND subject = $2 ORDER BY created_at, id",
       [.text(kind.rawValue), .text(subject)])
   }
 
-  @concurrent public func dueFacts(
-    _ kind: RegistryFact.Kind, at now: UnixTime, limit: Int
-  ) async throws(RegistryStoreError) -> [RegistryFact] {
+  @concurrent public func dueItems(
+    _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem] {
     try await records(
-      RegistryFact.self, "fact", "WHERE kind = $1 AND due_at IS NOT NULL AND due_at <= $2 ORDER BY due_at, id LIMIT $3",
+      StoredItem.self, "fact", "WHERE kind = $1 AND due_at IS NOT NULL AND due_at <= $2 ORDER BY due_at, id LIMIT $3",
       [.text(kind.rawValue), .integer(now.milliseconds), .integer(Int64(max(limit, 0)))])
   }
 
@@ -159,13 +159,13 @@ extension PostgresRegistryStore {
         (SELECT count(*) FROM handstamp.fact WHERE kind <> 'removal'), (SELECT count(*) FROM handstamp.event),
         (SELECT count(*) FROM handstamp.audit)
       """, isFrequent: false)
-    return try await slowly(statement) { result throws(UnreadableRow) in
-      guard result.count == 1 else { throw UnreadableRow(column: nil) }
+    return try await slowly(statement) { result throws(UnreadableRowError) in
+      guard result.count == 1 else { throw UnreadableRowError(column: nil) }
       var columns = StoredColumns(result[0])
       return RegistryCounts(
         accounts: Int(try columns.integer()), guests: Int(try columns.integer()),
         liveSessions: Int(try columns.integer()), endedSessions: Int(try columns.integer()),
-        oneTimeTokens: Int(try columns.integer()), facts: Int(try columns.integer()),
+        oneTimeTokens: Int(try columns.integer()), items: Int(try columns.integer()),
         events: Int(try columns.integer()), auditedActions: Int(try columns.integer()))
     }
   }
@@ -199,11 +199,11 @@ extension PostgresRegistryStore {
     _ type: Record.Type, _ table: String, _ condition: String, _ values: [PostgresValue]
   ) async throws(RegistryStoreError) -> [Record] {
     let statement = PostgresStatement("SELECT \(Record.columns) FROM handstamp.\(table) \(condition)", values)
-    return try await read(statement) { result throws(UnreadableRow) in try result.records(Record.self) }
+    return try await read(statement) { result throws(UnreadableRowError) in try result.records(Record.self) }
   }
 
   private func read<Value: Sendable>(
-    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRow) -> Value
+    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRowError) -> Value
   ) async throws(RegistryStoreError) -> Value {
     try contents.requireSound()
     return try await answer(to: statement, for: .reading, body).0
@@ -211,15 +211,15 @@ extension PostgresRegistryStore {
 
   /// Runs a statement that may take long.
   func slowly<Value: Sendable>(
-    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRow) -> Value
+    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRowError) -> Value
   ) async throws(RegistryStoreError) -> Value {
     try await exclusively(.maintenance) { lane, deadline throws(RegistryStoreError) in
       do {
-        let result = try lane.connected(until: deadline) { connection throws(PostgresFault) in
+        let result = try lane.connected(until: deadline) { connection throws(PostgresError) in
           try connection.run(statement, until: deadline)
         }
         return try body(result)
-      } catch let fault as PostgresFault {
+      } catch let fault as PostgresError {
         throw RegistryStoreError(fault)
       } catch {
         throw RegistryStoreError.unavailable("\(error)")

@@ -58,13 +58,13 @@ public final class PostgresRegistryStore: ServerStore {
       return []
     }
     var removals: [Removal] = []
-    for removal in Removal.all(in: changes) { removals.append(removal.after(try await fact(removal.key))) }
+    for removal in Removal.all(in: changes) { removals.append(removal.after(try await item(removal.key))) }
     let isLong = changes.contains { if case .moveTimes = $0 { true } else { false } }
     let outcome = try await exclusively(isLong ? .maintenance : .writing) {
       [self, removals] lane, deadline throws(RegistryStoreError) in
       let transaction = PostgresTransaction(
         lane: lane, writer: writer(of: lane), deadline: deadline, patience: isLong ? pool.limit * 60 : pool.patience)
-      let outcome = try transaction.perform(changes + removals.map { .putFact($0.fact) }, events)
+      let outcome = try transaction.perform(changes + removals.map { .putItem($0.item) }, events)
       try log(outcome.ends, removals, changes)
       return outcome.events
     }
@@ -82,7 +82,7 @@ public final class PostgresRegistryStore: ServerStore {
     // attempt may not have done.
     let settling = PostgresStatement(
       "SELECT \(SessionRow.columns) FROM handstamp.session WHERE id = $1 FOR UPDATE", [.bytes(row.session.bytes)])
-    let found = try await answer(to: settling, for: .updating) { result throws(UnreadableRow) in
+    let found = try await answer(to: settling, for: .updating) { result throws(UnreadableRowError) in
       try result.records(SessionRow.self).first
     }.0
     var wanted = row
@@ -117,7 +117,7 @@ public final class PostgresRegistryStore: ServerStore {
   @concurrent public func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int {
     try contents.requireSound()
     let count = try await exclusively(.maintenance) { lane, deadline throws(RegistryStoreError) in
-      do throws(PostgresFault) {
+      do throws(PostgresError) {
         return try PostgresPruning(lane: lane, deadline: deadline).prune(retention, limit: limit)
       } catch { throw RegistryStoreError(error) }
     }
@@ -150,7 +150,7 @@ public final class PostgresRegistryStore: ServerStore {
   /// Sends a statement that may be repeated, together with others that wait.
   func answer<Value: Sendable>(
     to statement: PostgresStatement, for use: PostgresPool.Use,
-    _ read: @escaping @Sendable (PostgresResult) throws(UnreadableRow) -> Value
+    _ read: @escaping @Sendable (PostgresResult) throws(UnreadableRowError) -> Value
   ) async throws(RegistryStoreError) -> (Value, isRepeated: Bool) {
     try await withCheckedContinuation {
       (done: CheckedContinuation<Result<(Value, isRepeated: Bool), RegistryStoreError>, Never>) in
@@ -158,7 +158,7 @@ public final class PostgresRegistryStore: ServerStore {
         PostgresPool.Shared(statement: statement) { answer, isRepeated in
           do {
             done.resume(returning: .success((try read(try answer.get()), isRepeated)))
-          } catch let fault as PostgresFault {
+          } catch let fault as PostgresError {
             done.resume(returning: .failure(RegistryStoreError(fault)))
           } catch {
             done.resume(returning: .failure(.unavailable("\(error)")))

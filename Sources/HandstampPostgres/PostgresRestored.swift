@@ -17,15 +17,15 @@ struct PostgresRestored: RestoredDatabase {
     ).records(AccountRecord.self).first
   }
 
-  func fact(_ id: FactID) throws -> RegistryFact? { try facts("id = $1", [.bytes(id.bytes)]).first }
+  func item(_ id: StoredItemID) throws -> StoredItem? { try items("id = $1", [.bytes(id.bytes)]).first }
 
-  func facts(_ kind: RegistryFact.Kind, subject: String) throws -> [RegistryFact] {
-    try facts("kind = $1 AND subject = $2", [.text(kind.rawValue), .text(subject)])
+  func items(_ kind: StoredItem.Kind, subject: String) throws -> [StoredItem] {
+    try items("kind = $1 AND subject = $2", [.text(kind.rawValue), .text(subject)])
   }
 
-  private func facts(_ condition: String, _ values: [PostgresValue]) throws -> [RegistryFact] {
-    try opening.rows("SELECT \(RegistryFact.columns) FROM handstamp.fact WHERE \(condition)", values)
-      .records(RegistryFact.self)
+  private func items(_ condition: String, _ values: [PostgresValue]) throws -> [StoredItem] {
+    try opening.rows("SELECT \(StoredItem.columns) FROM handstamp.fact WHERE \(condition)", values)
+      .records(StoredItem.self)
   }
 
   func make(_ changes: [RegistryChange]) throws {
@@ -34,12 +34,12 @@ struct PostgresRestored: RestoredDatabase {
     _ = try transaction.perform(changes, [])
   }
 
-  func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [RegistryFact.Kind]) throws -> Int {
+  func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [StoredItem.Kind]) throws -> Int {
     func list(_ words: [String]) -> String { words.map { "'\($0)'" }.joined(separator: ", ") }
     let tokens = try opening.rows(
       "DELETE FROM handstamp.ticket WHERE purpose IN (\(list(purposes.map(\.rawValue))))", [])
-    let facts = try opening.rows("DELETE FROM handstamp.fact WHERE kind IN (\(list(kinds.map(\.rawValue))))", [])
-    return tokens.changes + facts.changes
+    let items = try opening.rows("DELETE FROM handstamp.fact WHERE kind IN (\(list(kinds.map(\.rawValue))))", [])
+    return tokens.changes + items.changes
   }
 
   /// Returns the entries of a log that the database does not know.

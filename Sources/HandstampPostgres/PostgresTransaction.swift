@@ -21,7 +21,7 @@ struct PostgresTransaction {
   /// When the present attempt must have an answer.
   private var end: ContinuousClock.Instant { min(deadline, .now + patience) }
 
-  /// What a write has done.
+  /// The outcome of a write.
   struct Outcome {
     var events: [StoredEvent] = []
     var ends: [LoggedEnd] = []
@@ -33,12 +33,12 @@ struct PostgresTransaction {
   func perform(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws(RegistryStoreError) -> Outcome {
     let steps = try PostgresStep.steps(of: changes)
     let actions = changes.compactMap(\.loggedAction)
-    var last = PostgresFault.aborted
+    var last = PostgresError.aborted
     var attempts = 0
     while deadline > .now, attempts < PostgresTransaction.attempts || last.isLocked {
       attempts += 1
       let result: Result<Outcome, RegistryStoreError>
-      do throws(PostgresFault) { result = try attempt(steps, actions, events) } catch {
+      do throws(PostgresError) { result = try attempt(steps, actions, events) } catch {
         last = error
         guard error.isTransient || error.isReadOnly || error.isWorthAnotherTry else { break }
         continue
@@ -51,13 +51,13 @@ struct PostgresTransaction {
   /// - Throws: a fault if nothing took place, so that it may be tried again.
   private func attempt(
     _ steps: [PostgresStep], _ actions: [AuditedAction], _ events: [RegistryEvent]
-  ) throws(PostgresFault) -> Result<Outcome, RegistryStoreError> {
+  ) throws(PostgresError) -> Result<Outcome, RegistryStoreError> {
     let mark = writer.next()
     let commit = commit(actions, events)
     var ends: [LoggedEnd] = []
     var isCommitting = false
-    do throws(PostgresFault) {
-      return try lane.connected(until: deadline) { connection throws(PostgresFault) in
+    do throws(PostgresError) {
+      return try lane.connected(until: deadline) { connection throws(PostgresError) in
         try writer.begin(on: connection, until: end)
         let opening = writer.opening(mark, on: connection)
         let answers = try connection.run(opening + steps.map(\.statement), until: end)
@@ -75,10 +75,10 @@ struct PostgresTransaction {
         let last = try connection.run(commit, until: end)
         isCommitting = false
         for answer in last { _ = try rolledBack(answer.mapError(\.ofLog), connection) }
-        guard case .success(let answer)? = last.last, answer.command == "COMMIT" else { throw PostgresFault.aborted }
+        guard case .success(let answer)? = last.last, answer.command == "COMMIT" else { throw PostgresError.aborted }
         var stored: [StoredEvent] = []
         for (event, answer) in zip(events, last.dropFirst(actions.count)) {
-          guard let id = try answer.get().integer else { throw PostgresFault.lost("an event has no number") }
+          guard let id = try answer.get().integer else { throw PostgresError.lost("an event has no number") }
           stored.append(StoredEvent(id: EventID(rawValue: id), event: event))
         }
         return .success(Outcome(events: stored, ends: ends))
@@ -91,8 +91,8 @@ struct PostgresTransaction {
 
   /// Returns why the first change that is not possible is not.
   private func refusal(
-    _ steps: [PostgresStep], _ answers: [Result<PostgresResult, PostgresFault>], _ connection: PostgresConnection
-  ) throws(PostgresFault) -> RegistryStoreError? {
+    _ steps: [PostgresStep], _ answers: [Result<PostgresResult, PostgresError>], _ connection: PostgresConnection
+  ) throws(PostgresError) -> RegistryStoreError? {
     for (step, answer) in zip(steps, answers) {
       let result = try rolledBack(answer, connection) { fault in
         let error = RegistryStoreError(fault)
@@ -120,12 +120,12 @@ struct PostgresTransaction {
 
   /// The ends that a restored copy of the database would have as live sessions.
   private func ends(
-    _ steps: [PostgresStep], _ answers: [Result<PostgresResult, PostgresFault>], _ connection: PostgresConnection
-  ) throws(PostgresFault) -> [LoggedEnd] {
+    _ steps: [PostgresStep], _ answers: [Result<PostgresResult, PostgresError>], _ connection: PostgresConnection
+  ) throws(PostgresError) -> [LoggedEnd] {
     var ends: [LoggedEnd] = []
     for (step, answer) in zip(steps, answers) where step.endsSession {
       guard case .success(let result) = answer, result.count > 0 else { continue }
-      do throws(UnreadableRow) {
+      do throws(UnreadableRowError) {
         let end = try LoggedEnd(source: result[0])
         if end.isNeeded { ends.append(end) }
       } catch {
@@ -147,9 +147,9 @@ struct PostgresTransaction {
 
   /// Returns the result of a statement. If it was refused, rolls back and throws, or returns what `meaning` makes of it.
   private func rolledBack(
-    _ answer: Result<PostgresResult, PostgresFault>, _ connection: PostgresConnection,
-    _ meaning: (PostgresFault) -> RegistryStoreError?
-  ) throws(PostgresFault) -> Result<PostgresResult, RegistryStoreError> {
+    _ answer: Result<PostgresResult, PostgresError>, _ connection: PostgresConnection,
+    _ meaning: (PostgresError) -> RegistryStoreError?
+  ) throws(PostgresError) -> Result<PostgresResult, RegistryStoreError> {
     switch answer {
     case .success(let result): return .success(result)
     case .failure(let fault):
@@ -160,15 +160,15 @@ struct PostgresTransaction {
   }
 
   private func rolledBack(
-    _ answer: Result<PostgresResult, PostgresFault>, _ connection: PostgresConnection
-  ) throws(PostgresFault) -> PostgresResult {
-    do throws(PostgresFault) { return try answer.get() } catch {
+    _ answer: Result<PostgresResult, PostgresError>, _ connection: PostgresConnection
+  ) throws(PostgresError) -> PostgresResult {
+    do throws(PostgresError) { return try answer.get() } catch {
       try rollBack(connection)
       throw error
     }
   }
 
-  private func rollBack(_ connection: PostgresConnection) throws(PostgresFault) {
+  private func rollBack(_ connection: PostgresConnection) throws(PostgresError) {
     _ = try connection.run(PostgresStatement("ROLLBACK"), until: end)
   }
 
@@ -177,17 +177,17 @@ struct PostgresTransaction {
   /// - Throws: a fault if it was not.
   private func settle(
     _ mark: Int64, _ events: [RegistryEvent], _ ends: [LoggedEnd]
-  ) throws(PostgresFault) -> Result<Outcome, RegistryStoreError> {
+  ) throws(PostgresError) -> Result<Outcome, RegistryStoreError> {
     lane.disconnect()
     var why = "no server could be asked"
     repeat {
-      do throws(PostgresFault) {
-        let last = try lane.connected(until: deadline) { connection throws(PostgresFault) in
+      do throws(PostgresError) {
+        let last = try lane.connected(until: deadline) { connection throws(PostgresError) in
           try connection.run(writer.last, until: end).integer
         }
         guard let last else { return .failure(.unavailable("PostgreSQL: the outcome of a commit is unknown")) }
         // The number is there only if the transaction is.
-        guard last == mark else { throw PostgresFault.aborted }
+        guard last == mark else { throw PostgresError.aborted }
         return .success(Outcome(events: try committed(events), ends: ends))
       } catch {
         if error == .aborted { throw error }
@@ -200,7 +200,7 @@ struct PostgresTransaction {
   }
 
   /// Returns events that were stored, with their numbers.
-  private func committed(_ events: [RegistryEvent]) throws(PostgresFault) -> [StoredEvent] {
+  private func committed(_ events: [RegistryEvent]) throws(PostgresError) -> [StoredEvent] {
     var stored: [StoredEvent] = []
     for event in events {
       let find = PostgresStatement(
@@ -208,7 +208,7 @@ struct PostgresTransaction {
         SELECT id FROM handstamp.event WHERE account = $2 AND kind = $1 AND session IS NOT DISTINCT FROM $3
           AND reason IS NOT DISTINCT FROM $4 AND at = $5 ORDER BY id DESC LIMIT 1
         """, event.storedValues.map { PostgresValue($0) }, isFrequent: false)
-      let id = try lane.connected(until: deadline) { connection throws(PostgresFault) in
+      let id = try lane.connected(until: deadline) { connection throws(PostgresError) in
         try connection.run(find, until: end).integer
       }
       if let id { stored.append(StoredEvent(id: EventID(rawValue: id), event: event)) }
@@ -219,9 +219,9 @@ struct PostgresTransaction {
   private static func pause() { usleep(20_000) }
 }
 
-extension PostgresFault {
+extension PostgresError {
   /// The fault of a statement that appends to a log: none of them is about what the caller wants to change.
-  fileprivate var ofLog: PostgresFault {
+  fileprivate var ofLog: PostgresError {
     switch self {
     case .refused(let state, let message) where state.hasPrefix("23"): .refused(state: "XX001", message: message)
     case .refused, .aborted, .lost, .unconnected, .late: self
@@ -242,7 +242,7 @@ final class PostgresWriter: Sendable {
   }
 
   /// Makes the row, before the first transaction of a connection: one that is not committed could not be seen.
-  func begin(on connection: PostgresConnection, until deadline: ContinuousClock.Instant) throws(PostgresFault) {
+  func begin(on connection: PostgresConnection, until deadline: ContinuousClock.Instant) throws(PostgresError) {
     guard !connection.hasWriter else { return }
     _ = try connection.run(
       PostgresStatement(

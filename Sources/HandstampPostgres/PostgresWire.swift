@@ -10,17 +10,17 @@ struct PostgresWire {
 
   typealias Instant = ContinuousClock.Instant
 
-  /// What libpq says of the last failure.
-  var lost: PostgresFault { .lost(message) }
+  /// The message of libpq about the last failure.
+  var lost: PostgresError { .lost(message) }
   private var message: String { String(cString: pq.errorMessage(connection)).onOneLine }
 
-  func prepare(_ statement: PostgresStatement, named name: String) throws(PostgresFault) {
+  func prepare(_ statement: PostgresStatement, named name: String) throws(PostgresError) {
     let types = statement.values.map(\.type)
     guard pq.sendPrepare(connection, name, statement.sql, Int32(types.count), types) == 1 else { throw lost }
   }
 
   /// - Parameter name: of the statement if it was prepared.
-  func send(_ statement: PostgresStatement, named name: String?) throws(PostgresFault) {
+  func send(_ statement: PostgresStatement, named name: String?) throws(PostgresError) {
     let values = statement.values
     let count = Int32(values.count)
     // All values in one piece of memory, each followed by a null.
@@ -45,12 +45,12 @@ struct PostgresWire {
     guard sent == 1 else { throw lost }
   }
 
-  func sync() throws(PostgresFault) {
+  func sync() throws(PostgresError) {
     guard pq.pipelineSync(connection) == 1 else { throw lost }
   }
 
   /// Returns the answer to the next statement.
-  func answer(until deadline: Instant) throws(PostgresFault) -> Result<PostgresResult, PostgresFault> {
+  func answer(until deadline: Instant) throws(PostgresError) -> Result<PostgresResult, PostgresError> {
     guard let result = try result(until: deadline) else { throw .lost("an answer is missing") }
     // Each answer ends with a null.
     while let more = try self.result(until: deadline) { pq.clear(more) }
@@ -58,8 +58,8 @@ struct PostgresWire {
   }
 
   /// Reads the end of a pipeline. Returns the fault if the commit was refused.
-  func end(until deadline: Instant) throws(PostgresFault) -> PostgresFault? {
-    var fault: PostgresFault?
+  func end(until deadline: Instant) throws(PostgresError) -> PostgresError? {
+    var fault: PostgresError?
     // Only a broken connection answers with nothing but nulls.
     for _ in 0..<4 {
       guard let result = try result(until: deadline) else { continue }
@@ -72,7 +72,7 @@ struct PostgresWire {
     throw .lost("the end of an answer is missing")
   }
 
-  private func parsed(_ result: OpaquePointer) throws(PostgresFault) -> Result<PostgresResult, PostgresFault> {
+  private func parsed(_ result: OpaquePointer) throws(PostgresError) -> Result<PostgresResult, PostgresError> {
     switch pq.resultStatus(result) {
     case HSCommandOK, HSTuplesOK, HSEmptyQuery: return .success(PostgresResult(result, pq))
     case HSPipelineAborted:
@@ -93,7 +93,7 @@ struct PostgresWire {
   }
 
   /// Waits for the next result, which the caller has to clear.
-  private func result(until deadline: Instant) throws(PostgresFault) -> OpaquePointer? {
+  private func result(until deadline: Instant) throws(PostgresError) -> OpaquePointer? {
     while true {
       let unsent = pq.flush(connection)
       guard unsent >= 0 else { throw lost }
@@ -126,10 +126,10 @@ extension PostgresWire {
   /// Connects to the first server that can be written.
   static func connected(
     _ address: PostgresAddress, _ pq: HSPostgres, until deadline: Instant
-  ) throws(PostgresFault) -> PostgresWire {
+  ) throws(PostgresError) -> PostgresWire {
     var reasons: [String] = []
     for place in address.places {
-      do throws(PostgresFault) {
+      do throws(PostgresError) {
         return try connected(address.parameters(of: place), pq, until: min(deadline, .now + patience))
       } catch {
         guard case .unconnected(let why) = error else { throw error }
@@ -142,7 +142,7 @@ extension PostgresWire {
 
   private static func connected(
     _ parameters: [(String, String)], _ pq: HSPostgres, until deadline: Instant
-  ) throws(PostgresFault) -> PostgresWire {
+  ) throws(PostgresError) -> PostgresWire {
     let keywords: [UnsafeMutablePointer<CChar>?] = parameters.map { strdup($0.0) } + [nil]
     let values: [UnsafeMutablePointer<CChar>?] = parameters.map { strdup($0.1) } + [nil]
     defer { for text in keywords + values { free(text) } }

@@ -1,7 +1,7 @@
 #if SQLite
 public import HandstampStorage
 
-/// Why a backup was not made or not restored. Nothing was changed, unless the text says so.
+/// A reason for which a backup was not made or not restored. Nothing was changed, unless the text says so.
 public enum BackupError: Error, Sendable, Hashable {
   /// The folder for the backup has something in it.
   case notEmpty(path: String)

@@ -41,19 +41,19 @@ struct ChangeWriter {
       if db.changesCount == 0 { throw RegistryStoreError.notFound }
     case .voidOneTimeTokens(let purpose, let subject):
       try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
-    case .createFact(let fact): try insert(fact)
-    case .replaceFact(let fact, let expecting):
+    case .createItem(let item): try insert(item)
+    case .replaceItem(let item, let expecting):
       try run(
         "UPDATE fact SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
         [
-          fact.payload, fact.dueAt?.milliseconds, fact.expiresAt.milliseconds, Data(fact.id.bytes), expecting,
+          item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting,
         ])
-      if db.changesCount == 0 { throw try refusal(fact.id) }
-    case .putFact(let fact): try put(fact)
-    case .removeFact(let fact):
-      try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(fact.id.bytes), fact.revision])
-      if db.changesCount == 0 { throw try refusal(fact.id) }
-    case .removeFacts(let kind, let subject):
+      if db.changesCount == 0 { throw try refusal(item.id) }
+    case .putItem(let item): try put(item)
+    case .removeItem(let item):
+      try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(item.id.bytes), item.revision])
+      if db.changesCount == 0 { throw try refusal(item.id) }
+    case .removeItems(let kind, let subject):
       try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
     case .eraseDevices(let account):
       try run(
@@ -176,29 +176,29 @@ struct ChangeWriter {
     return known == nil ? .notFound : .conflict
   }
 
-  /// Returns why a fact could not be changed.
-  private func refusal(_ fact: FactID) throws -> RegistryStoreError {
+  /// Returns why an item could not be changed.
+  private func refusal(_ item: StoredItemID) throws -> RegistryStoreError {
     let known = try Int64.fetchOne(
-      try db.cachedStatement(sql: "SELECT 1 FROM fact WHERE id = ?"), arguments: [Data(fact.bytes)])
+      try db.cachedStatement(sql: "SELECT 1 FROM fact WHERE id = ?"), arguments: [Data(item.bytes)])
     return known == nil ? .notFound : .conflict
   }
 
-  private func insert(_ fact: RegistryFact) throws {
-    var fact = fact
-    fact.revision = 0
-    try insert(fact, into: "fact")
+  private func insert(_ item: StoredItem) throws {
+    var item = item
+    item.revision = 0
+    try insert(item, into: "fact")
   }
 
-  private func put(_ fact: RegistryFact) throws {
+  private func put(_ item: StoredItem) throws {
     try run(
       """
-      INSERT INTO fact (\(RegistryFact.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)
+      INSERT INTO fact (\(StoredItem.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, 0)
       ON CONFLICT (id) DO UPDATE SET payload = excluded.payload, due_at = excluded.due_at,
         expires_at = excluded.expires_at, revision = revision + 1
       """,
       [
-        Data(fact.id.bytes), fact.kind.rawValue, fact.subject, fact.payload, fact.createdAt.milliseconds,
-        fact.dueAt?.milliseconds, fact.expiresAt.milliseconds,
+        Data(item.id.bytes), item.kind.rawValue, item.subject, item.payload, item.createdAt.milliseconds,
+        item.dueAt?.milliseconds, item.expiresAt.milliseconds,
       ])
   }
 

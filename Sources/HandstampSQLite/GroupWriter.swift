@@ -157,9 +157,9 @@ final class GroupWriter: Sendable {
     }
     if ends != nil {
       let rows = RestoredRows(db: db)
-      job.removals = try Removal.all(in: job.changes).map { removal in removal.after(try rows.fact(removal.key)) }
+      job.removals = try Removal.all(in: job.changes).map { removal in removal.after(try rows.item(removal.key)) }
     }
-    let changes = job.changes + job.removals.map { .putFact($0.fact) }
+    let changes = job.changes + job.removals.map { .putItem($0.item) }
     let writer = ChangeWriter(db: db)
     // A single statement is atomic by itself.
     if changes.count + job.events.count <= 1 {
@@ -189,7 +189,7 @@ extension RegistryChange {
     case .replaceSession(let row, _): row.end == nil ? nil : row.session
     case .createSession, .createAccount, .replaceAccount, .expectAccount, .expectSession, .createOneTimeToken,
       .redeemOneTimeToken,
-      .voidOneTimeTokens, .createFact, .replaceFact, .putFact, .removeFact, .removeFacts, .eraseDevices, .audit,
+      .voidOneTimeTokens, .createItem, .replaceItem, .putItem, .removeItem, .removeItems, .eraseDevices, .audit,
       .noteClock, .moveTimes:
       nil
     }
@@ -203,7 +203,7 @@ extension RegistryStoreError {
     case let error as RegistryStoreError: error
     case let error as DatabaseError:
       .unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
-    case let unreadable as UnreadableRow: .unavailable("\(unreadable)")
+    case let unreadable as UnreadableRowError: .unavailable("\(unreadable)")
     case is CancellationError: .unavailable("cancelled")
     default: .unavailable("the database is not usable")
     }

@@ -36,14 +36,14 @@ struct Pruning {
     let oneTimeTokens = try delete(
       "DELETE FROM ticket WHERE id IN (SELECT id FROM ticket WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
       [retention.now.milliseconds, limit])
-    let facts = try delete(
+    let items = try delete(
       "DELETE FROM fact WHERE id IN (SELECT id FROM fact WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)",
       [retention.now.milliseconds, limit])
     let audit = try delete(
       "DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT ?) AND at < ?",
       [limit, retention.auditBefore.milliseconds])
     try coarsen(retention, limit)
-    return events + owners.count + guests + oneTimeTokens + facts + audit
+    return events + owners.count + guests + oneTimeTokens + items + audit
   }
 
   /// Reduces old addresses of the audit log to networks.

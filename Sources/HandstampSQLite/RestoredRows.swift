@@ -18,21 +18,21 @@ struct RestoredRows: RestoredDatabase {
     ).map(AccountRecord.init(row:))
   }
 
-  func fact(_ id: FactID) throws -> RegistryFact? { try facts("id = ?", [Data(id.bytes)]).first }
+  func item(_ id: StoredItemID) throws -> StoredItem? { try items("id = ?", [Data(id.bytes)]).first }
 
-  func facts(_ kind: RegistryFact.Kind, subject: String) throws -> [RegistryFact] {
-    try facts("kind = ? AND subject = ?", [kind.rawValue, subject])
+  func items(_ kind: StoredItem.Kind, subject: String) throws -> [StoredItem] {
+    try items("kind = ? AND subject = ?", [kind.rawValue, subject])
   }
 
-  private func facts(_ condition: String, _ arguments: StatementArguments) throws -> [RegistryFact] {
+  private func items(_ condition: String, _ arguments: StatementArguments) throws -> [StoredItem] {
     try Row.fetchAll(
-      db, sql: "SELECT \(RegistryFact.columns) FROM fact WHERE \(condition)", arguments: arguments
-    ).map(RegistryFact.init(row:))
+      db, sql: "SELECT \(StoredItem.columns) FROM fact WHERE \(condition)", arguments: arguments
+    ).map(StoredItem.init(row:))
   }
 
   func make(_ changes: [RegistryChange]) throws { _ = try ChangeWriter(db: db).write(changes, []) }
 
-  func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [RegistryFact.Kind]) throws -> Int {
+  func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [StoredItem.Kind]) throws -> Int {
     var count = 0
     for (table, column, words) in [
       ("ticket", "purpose", purposes.map(\.rawValue)), ("fact", "kind", kinds.map(\.rawValue)),
@@ -48,9 +48,9 @@ struct RestoredRows: RestoredDatabase {
 
 extension Removal {
   /// The removals of the database, by their keys.
-  static func all(in db: Database) throws -> [FactID: Removal] {
+  static func all(in db: Database) throws -> [StoredItemID: Removal] {
     let texts = try String.fetchAll(
-      db, sql: "SELECT payload FROM fact WHERE kind = ?", arguments: [RegistryFact.Kind.removal.rawValue])
+      db, sql: "SELECT payload FROM fact WHERE kind = ?", arguments: [StoredItem.Kind.removal.rawValue])
     let all = texts.compactMap { PayloadCoding.value(Removal.self, $0) }
     return Dictionary(all.map { ($0.key, $0) }, uniquingKeysWith: { $1 })
   }

@@ -53,7 +53,7 @@ public final class SQLiteRegistryStore: ServerStore {
     ends = endLog.map { EndLog(path: $0, instance: keys.instance) }
     let clock = clockFile.map { ClockFile(path: $0, instance: keys.instance) }
     let (logged, known): (EndLog.Contents, [LoggedEnd])
-    let removals: [FactID: Removal]
+    let removals: [StoredItemID: Removal]
     do {
       if !creating { try SQLiteRegistryStore.requireBound(path, within: patience) }
       pool = try DatabasePool(path: path, configuration: SQLiteRegistryStore.configuration(patience))
@@ -230,21 +230,21 @@ public final class SQLiteRegistryStore: ServerStore {
     }
   }
 
-  @concurrent public func fact(_ id: FactID) async throws(RegistryStoreError) -> RegistryFact? {
-    try await facts("WHERE id = ?", [Data(id.bytes)]).first
+  @concurrent public func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem? {
+    try await items("WHERE id = ?", [Data(id.bytes)]).first
   }
 
-  @concurrent public func facts(
-    _ kind: RegistryFact.Kind, subject: String
-  ) async throws(RegistryStoreError) -> [RegistryFact] {
+  @concurrent public func items(
+    _ kind: StoredItem.Kind, subject: String
+  ) async throws(RegistryStoreError) -> [StoredItem] {
     guard !subject.utf8.contains(0) else { return [] }
-    return try await facts("WHERE kind = ? AND subject = ? ORDER BY created_at, id", [kind.rawValue, subject])
+    return try await items("WHERE kind = ? AND subject = ? ORDER BY created_at, id", [kind.rawValue, subject])
   }
 
-  @concurrent public func dueFacts(
-    _ kind: RegistryFact.Kind, at now: UnixTime, limit: Int
-  ) async throws(RegistryStoreError) -> [RegistryFact] {
-    try await facts(
+  @concurrent public func dueItems(
+    _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem] {
+    try await items(
       "WHERE kind = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, id LIMIT ?",
       [kind.rawValue, now.milliseconds, max(limit, 0)])
   }
@@ -293,7 +293,7 @@ public final class SQLiteRegistryStore: ServerStore {
         guests: try count("account WHERE closed_at IS NULL AND email IS NULL AND identity IS NULL"),
         liveSessions: try count("session WHERE ended_at IS NULL"),
         endedSessions: try count("session WHERE ended_at IS NOT NULL"), oneTimeTokens: try count("ticket"),
-        facts: try count("fact WHERE kind <> 'removal'"), events: try count("event"), auditedActions: try count("audit")
+        items: try count("fact WHERE kind <> 'removal'"), events: try count("event"), auditedActions: try count("audit")
       )
     }
   }
@@ -364,12 +364,12 @@ public final class SQLiteRegistryStore: ServerStore {
     }
   }
 
-  private func facts(
+  private func items(
     _ condition: String, _ arguments: StatementArguments
-  ) async throws(RegistryStoreError) -> [RegistryFact] {
+  ) async throws(RegistryStoreError) -> [StoredItem] {
     try await read { db in
-      let statement = try db.cachedStatement(sql: "SELECT \(RegistryFact.columns) FROM fact \(condition)")
-      return try Row.fetchAll(statement, arguments: arguments).map(RegistryFact.init(row:))
+      let statement = try db.cachedStatement(sql: "SELECT \(StoredItem.columns) FROM fact \(condition)")
+      return try Row.fetchAll(statement, arguments: arguments).map(StoredItem.init(row:))
     }
   }
 

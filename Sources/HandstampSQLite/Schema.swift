@@ -149,7 +149,7 @@ enum Schema {
     ) WHERE latest IS NOT NULL;
     """
 
-  /// Adds facts, the audit log, when a session's user was last authenticated, and when a password was last changed.
+  /// Adds items, the audit log, when a session's user was last authenticated, and when a password was last changed.
   private static let fifth = """
     ALTER TABLE session ADD COLUMN authenticated_at INTEGER;
     ALTER TABLE account ADD COLUMN credentials_changed_at INTEGER;

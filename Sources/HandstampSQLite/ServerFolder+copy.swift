@@ -26,7 +26,7 @@ package struct SQLiteCopy: CopiedStore {
       return try Row.fetchAll(try db.cachedStatement(sql: sql), arguments: arguments).map { row in
         let source = SQLiteRow(row: row)
         return try (0..<source.count).map { index in
-          guard let value = source.value(at: index) else { throw UnreadableRow(column: source.name(at: index)) }
+          guard let value = source.value(at: index) else { throw UnreadableRowError(column: source.name(at: index)) }
           return value
         }
       }
@@ -61,7 +61,7 @@ package struct SQLiteCopy: CopiedStore {
   }
 
   private func access<Value>(_ body: (Database) throws -> Value) throws(RegistryOpenError) -> Value {
-    do { return try queue.writeWithoutTransaction(body) } catch let error as UnreadableRow {
+    do { return try queue.writeWithoutTransaction(body) } catch let error as UnreadableRowError {
       throw .unavailable("\(error)")
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       throw StoreCopy.stale

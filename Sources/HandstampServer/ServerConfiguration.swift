@@ -31,13 +31,13 @@ public struct ServerConfiguration: Sendable {
   public var signUp = SignUp.open
   /// Other OAuth clients that users can allow to access their accounts.
   public var clients: [ConfiguredClient] = []
-  /// Who may administer the server over HTTP, at `/admin/v1`. Empty by default: then there are no such routes.
+  /// The administrators of the server over HTTP, at `/admin/v1`. Empty by default: then there are no such routes.
   public var administrators: [Administrator] = []
   public var mail = MailSettings()
   public var passwords = PasswordSettings()
   /// The operator's JSON object, which apps read at `GET /v1/app-config`.
   public var appConfig = "{}"
-  /// How long after its sign-in, or `POST /v1/reauthenticate`, a session may end others; later the answer is 403
+  /// How long after its sign-in, or `POST /v1/reauthenticate`, a session may end others; later the response is 403
   /// `reauthentication_required`. Default 15 min; `nil` asks for no further proof. Guest accounts, and those of an
   /// ``AccountDirectory``, need none.
   public var reauthentication: Duration? = .seconds(15 * 60)
@@ -66,7 +66,7 @@ public struct ServerConfiguration: Sendable {
   public var listener = ListenerOptions()
   /// The proxies in front of the server, whose word about the address of a client counts. Default ``TrustedProxies/none``.
   public var trustedProxies = TrustedProxies.none
-  /// What the server tells browsers about HTTPS, if ``issuer`` is an `https` URL; `nil` says nothing.
+  /// The policy for browsers about HTTPS, if ``issuer`` is an `https` URL; `nil` says nothing.
   public var transportSecurity: TransportSecurity? = TransportSecurity()
   public var logger = Logger(label: "handstamp.server")
   /// Whether each entry of the audit log is written to ``logger`` as well.

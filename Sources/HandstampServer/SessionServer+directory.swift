@@ -13,8 +13,8 @@ extension SessionServer {
     of account: AccountID, keeping kept: SessionID? = nil
   ) async throws(RegistryError) -> Int {
     let outcome = try await registry.credentialsChanged(of: account, keeping: kept, now: clock.now)
-    journal.changed(account)
-    return journal.ended(outcome, logger: configuration.logger)
+    recorder.announceChange(account)
+    return recorder.recordEnd(outcome, logger: configuration.logger)
   }
 
   /// Ends the sessions of an account that was deleted from the app's ``AccountDirectory``. Its ID cannot sign in again.
@@ -26,8 +26,8 @@ extension SessionServer {
       guard let record = try await registry.account(account) else { return 0 }
       do throws(RegistryError) {
         let outcome = try await registry.deleteAccount(record, now: clock.now)
-        journal.changed(account)
-        return journal.ended(outcome, logger: configuration.logger)
+        recorder.announceChange(account)
+        return recorder.recordEnd(outcome, logger: configuration.logger)
       } catch {
         guard error == .accountChanged else { throw error }
       }
@@ -44,9 +44,9 @@ extension SessionServer {
     return Administration(
       registry.acting(as: actor), configuration: known, passwords: passwords, hasDirectory: directory != nil,
       now: { [clock] in clock.now },
-      announce: { [journal, configuration] account, outcome in
-        journal.changed(account)
-        journal.ended(outcome, logger: configuration.logger)
+      announce: { [recorder, configuration] account, outcome in
+        recorder.announceChange(account)
+        recorder.recordEnd(outcome, logger: configuration.logger)
       })
   }
 }

@@ -10,7 +10,7 @@ extension SessionServer {
   /// - Parameter router: the app's router, not a group with a path of its own: the server's documents, pages and mails say
   ///   where its routes are.
   public func addRoutes<Context: SessionRequestContext>(to router: some RouterMethods<Context>) {
-    let root = router.group().add(middleware: answers(as: .problem))
+    let root = router.group().add(middleware: errorResponses(as: .problem))
     root.get(RouterPath(FixedDocument.metadataPath(of: configuration.issuer))) { request, _ in
       serverMetadata.response(to: request)
     }
@@ -21,11 +21,11 @@ extension SessionServer {
     // The pages of clients have tokens.
     let origins = Set(configuration.clients.flatMap(\.webOrigins))
     admit(origins, withCookie: false, at: paths.intersection(forClients), to: oauth)
-    addAPI(to: api.add(middleware: answers(as: .problem)))
+    addAPI(to: api.add(middleware: errorResponses(as: .problem)))
     UserInfoController(registry: registry, authenticator: authenticator, bodyLimit: configuration.bodyLimit)
-      .addRoutes(to: oauth.group().add(middleware: answers(as: .problem)))
-    addOAuthRoutes(to: oauth.group().add(middleware: answers(as: .oauth)))
-    addPages(to: mounted.group().add(middleware: answers(as: .page)))
+      .addRoutes(to: oauth.group().add(middleware: errorResponses(as: .problem)))
+    addOAuthRoutes(to: oauth.group().add(middleware: errorResponses(as: .oauth)))
+    addPages(to: mounted.group().add(middleware: errorResponses(as: .page)))
   }
 
   /// All routes.
@@ -35,13 +35,13 @@ extension SessionServer {
     return table
   }
 
-  /// Lets pages of other origins read the answers of routes, if there are any such origins.
+  /// Lets pages of other origins read the responses of routes, if there are any such origins.
   private func admit<Context: SessionRequestContext>(
     _ origins: Set<String>, withCookie: Bool, at paths: Set<String>, to routes: RouterGroup<Context>
   ) {
     guard !origins.isEmpty else { return }
     routes.add(middleware: CrossOriginMiddleware<Context>(origins: origins, allowsCookie: withCookie))
-    let preflights = routes.group().add(middleware: answers(as: .problem))
+    let preflights = routes.group().add(middleware: errorResponses(as: .problem))
     // One for each path: routers look for a path first, and then for a method.
     for path in paths {
       preflights.on(RouterPath(path), method: .options) { _, _ in CrossOriginMiddleware<Context>.preflight }
@@ -76,21 +76,21 @@ extension SessionServer {
     )
     .addRoutes(
       to: api)
-    SignUpController(desk: desk, sessions: sessions, authenticator: authenticator, bodyLimit: limit)
+    SignUpController(service: service, sessions: sessions, authenticator: authenticator, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
-    SignInController(desk: desk, sessions: sessions, bodyLimit: limit).addRoutes(to: api)
-    PasskeySignInController(desk: desk, sessions: sessions, bodyLimit: limit).addRoutes(to: own)
+    SignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: api)
+    PasskeySignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: own)
     BrowserSessionController(web: web, cookies: cookies, responses: responses, bodyLimit: limit).addRoutes(to: api)
-    PasswordResetController(desk: desk, bodyLimit: limit).addRoutes(to: own)
-    AccountController(desk: desk, authenticator: authenticator, responses: responses, bodyLimit: limit)
+    PasswordResetController(service: service, bodyLimit: limit).addRoutes(to: own)
+    AccountController(service: service, authenticator: authenticator, responses: responses, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
-    SessionsController(desk: desk, authenticator: authenticator, bodyLimit: limit).addRoutes(to: api)
+    SessionsController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: api)
     AdministrationController(
       administrators: configuration.administrators, administration: { administration(by: $0) },
       clients: configuration.clients, limits: limits, bodyLimit: limit
     ).addRoutes(to: api)
     EventsController(
-      registry: registry, authenticator: authenticator, journal: journal, clock: clock,
+      registry: registry, authenticator: authenticator, recorder: recorder, clock: clock,
       heartbeat: configuration.heartbeat, longest: configuration.accessTokenLife,
       limits: configuration.eventStreams
     ).addRoutes(to: api)
@@ -107,13 +107,13 @@ extension SessionServer {
       clients: clients, limits: limits, bodyLimit: configuration.bodyLimit)
     let issuer = configuration.issuer
     TokenController(
-      registry: registry, authentication: authentication, proofs: proofs, pacing: pacing, limits: limits,
-      responses: responses, journal: journal, clock: clock, metrics: metrics, issuer: issuer
+      registry: registry, authentication: authentication, proofs: proofs, deviceCodes: deviceCodes, limits: limits,
+      responses: responses, recorder: recorder, clock: clock, metrics: metrics, issuer: issuer
     ).addRoutes(to: routes)
     let reader = TokenReader(registry: registry, tokens: tokens, clock: clock)
-    RevocationController(authentication: authentication, reader: reader, journal: journal).addRoutes(to: routes)
+    RevocationController(authentication: authentication, reader: reader, recorder: recorder).addRoutes(to: routes)
     IntrospectionController(
-      authentication: authentication, reader: reader, limits: limits, journal: journal, issuer: issuer
+      authentication: authentication, reader: reader, limits: limits, recorder: recorder, issuer: issuer
     ).addRoutes(to: routes)
     DeviceAuthorizationController(
       registry: registry, authentication: authentication, limits: limits, clock: clock, issuer: issuer
@@ -126,7 +126,7 @@ extension SessionServer {
     AssetsController(pages: pages).addRoutes(to: routes)
     AuthorizePageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     LogoutPageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
-    DevicePageController(web: web, pacing: pacing).addRoutes(to: routes)
+    DevicePageController(web: web, deviceCodes: deviceCodes).addRoutes(to: routes)
     let own = routes.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
     SignInPageController(web: web).addRoutes(to: routes, ownAccounts: own)
     PasswordPageController(web: web).addRoutes(to: own)
@@ -155,29 +155,30 @@ extension SessionServer {
   }
 
   var errors: ErrorMapper { ErrorMapper(metrics: metrics, pages: pages) }
-  var journal: SessionJournal { SessionJournal(hub: hub, metrics: metrics, logouts: logoutDesk.bell) }
+  var recorder: SessionEventRecorder { SessionEventRecorder(hub: hub, metrics: metrics, logouts: logoutQueue.bell) }
   /// `nil` also for accounts of an app, which this server cannot ask for a proof.
   private var reauthentication: Duration? { directory == nil ? configuration.reauthentication : nil }
   private var responses: TokenResponses {
     TokenResponses(tokens: tokens, idTokens: idTokens, clients: clients, clock: clock)
   }
   private var sessions: SessionIssuer { SessionIssuer(responses: responses, proofs: proofs, clock: clock) }
-  private var desk: AccountDesk {
-    AccountDesk(
+  private var service: AccountService {
+    AccountService(
       registry: registry, accounts: accounts, passwords: passwords,
       policy: configuration.policyOfPasswords,
       passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens, outbox: outbox,
-      journal: journal, limits: limits, clock: clock, signUp: configuration.signUp, reauthentication: reauthentication)
+      recorder: recorder, limits: limits, clock: clock, signUp: configuration.signUp, reauthentication: reauthentication
+    )
   }
   private var web: WebSessions {
     WebSessions(
-      desk: desk, errors: errors, pages: pages, isWholeSite: configuration.mountPath.isEmpty,
+      service: service, errors: errors, pages: pages, isWholeSite: configuration.mountPath.isEmpty,
       bodyLimit: configuration.bodyLimit, hasPasswordPages: directory == nil && mailer != nil)
   }
   private var cookies: CookieSessions {
-    CookieSessions(registry: registry, origins: webOrigins, clock: clock, journal: journal)
+    CookieSessions(registry: registry, origins: webOrigins, clock: clock, recorder: recorder)
   }
-  private var accounts: any Accounts {
+  private var accounts: any AccountSource {
     guard let directory else {
       return RegistryAccounts(
         registry: registry, passwords: passwords, passwordGuard: passwordGuard, clock: clock)
@@ -188,11 +189,11 @@ extension SessionServer {
   var authenticator: Authenticator {
     Authenticator(
       registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
-      errors: errors, journal: journal, cookies: cookies)
+      errors: errors, recorder: recorder, cookies: cookies)
   }
   var logoutNotifier: LogoutNotifier {
     LogoutNotifier(
-      desk: logoutDesk, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
+      service: logoutQueue, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
       metrics: metrics, errors: errors, logger: configuration.logger,
       reloaded: { [reloaded] in reloaded.server?.logoutNotifier })
   }

@@ -13,7 +13,7 @@ extension SessionServer {
   /// - Parameters:
   ///   - port: 0 for any free port.
   ///   - onReady: called once, with the port, when the server accepts connections.
-  /// - Throws: ``ListenFault``.
+  /// - Throws: ``ListenError``.
   public func run(
     host: String = "127.0.0.1", port: Int = 0, stoppingOnSignals: Bool = false,
     onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
@@ -28,7 +28,7 @@ extension SessionServer {
   ///   - others: services to run beside it, such as a ``MetricsPage``; they stop after it.
   ///   - onReady: called once, with the port of the first address (0 for a Unix domain socket), when the server accepts
   ///     connections.
-  /// - Throws: ``ListenFault``.
+  /// - Throws: ``ListenError``.
   public func run(
     on addresses: [ListeningAddress], stoppingOnSignals: Bool = false, notifier: ServiceNotifier = .silent,
     beside others: [any Service] = [], onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
@@ -45,7 +45,7 @@ extension SessionServer {
   /// - Parameter responder: that of the router, `buildResponder()`. It gets each request when its body is complete. Reading a body of more
   ///   than ``ServerConfiguration/bodyLimit`` bytes throws `NIOTooManyBytesError`: an app that receives larger ones, or reads them as they
   ///   come, is served by Hummingbird's application.
-  /// - Throws: ``ListenFault``.
+  /// - Throws: ``ListenError``.
   public func run<Context: RequestContext>(
     _ responder: some HTTPResponder<Context>, on addresses: [ListeningAddress], stoppingOnSignals: Bool = false,
     notifier: ServiceNotifier = .silent, beside others: [any Service] = [],
@@ -66,14 +66,14 @@ extension SessionServer {
 
   /// Starts the server in the background and returns when it accepts connections. Stop it with ``RunningServer/stop()``.
   ///
-  /// - Throws: ``ListenFault``.
+  /// - Throws: ``ListenError``.
   public func start(host: String = "127.0.0.1", port: Int = 0) async throws -> RunningServer {
     try await start(on: .host(host, port: port))
   }
 
   /// Starts the server in the background and returns when it accepts connections.
   ///
-  /// - Throws: ``ListenFault``.
+  /// - Throws: ``ListenError``.
   public func start(
     on address: ListeningAddress, notifier: ServiceNotifier = .silent
   ) async throws -> RunningServer {
@@ -96,20 +96,20 @@ extension SessionServer {
     _ addresses: [ListeningAddress], signals: [UnixSignal], notifier: ServiceNotifier,
     beside others: [any Service] = [], onReady: @escaping @Sendable (Int) async -> Void,
     respond: @escaping Respond
-  ) throws(ListenFault) -> ServiceGroup {
+  ) throws(ListenError) -> ServiceGroup {
     let listener = try listener(on: addresses, notifier: notifier, onReady: onReady, respond: respond)
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
       services: others + [carrier, logoutNotifier, listener] + backgroundServices
-        + [Farewell(readiness: readiness, delay: self.configuration.shutdownDelay)],
+        + [DrainService(readiness: readiness, delay: self.configuration.shutdownDelay)],
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
     configuration.maximumGracefulShutdownDuration = self.configuration.shutdownDelay + self.configuration.shutdownLimit
     return ServiceGroup(configuration: configuration)
   }
 
-  /// - Throws: ``ListenFault/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
-  package func requireEncryption(on addresses: [ListeningAddress]) throws(ListenFault) {
+  /// - Throws: ``ListenError/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
+  package func requireEncryption(on addresses: [ListeningAddress]) throws(ListenError) {
     let options = configuration.listener
     guard options.tls == nil, !options.allowsCleartext, configuration.trustedProxies.ranges.isEmpty,
       let open = addresses.first(where: { !$0.isLocal })
@@ -117,11 +117,11 @@ extension SessionServer {
     throw .cleartext(open)
   }
 
-  /// - Throws: ``ListenFault/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
+  /// - Throws: ``ListenError/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
   private func listener(
     on addresses: [ListeningAddress], notifier: ServiceNotifier, onReady: @escaping @Sendable (Int) async -> Void,
     respond: @escaping Respond
-  ) throws(ListenFault) -> Listener {
+  ) throws(ListenError) -> Listener {
     var options = configuration.listener
     options.idleLimit = configuration.idleConnectionLimit
     options.bodySize = configuration.bodyLimit
@@ -147,7 +147,7 @@ extension SessionServer {
 }
 
 extension SessionServer {
-  /// What the server does besides answering requests: it sends mails, ends expired sessions, deletes
+  /// The work besides responding to requests: the server sends mails, ends expired sessions, deletes
   /// old data, accepts a clock that jumped once it runs steadily, and announces events of other servers. Give them to the
   /// Hummingbird application that has the server's routes; ``run(host:port:stoppingOnSignals:onReady:)`` runs them itself.
   public var services: [any Service] { [carrier, logoutNotifier] + backgroundServices }
@@ -180,10 +180,10 @@ public struct RunningServer: Sendable {
 }
 
 /// Says that the server is not ready when it is told to stop, and gives load balancers time to notice before anything else stops.
-private struct Farewell: Service, CustomStringConvertible {
+private struct DrainService: Service, CustomStringConvertible {
   let readiness: Readiness
   let delay: Duration
-  var description: String { "Farewell" }
+  var description: String { "DrainService" }
 
   func run() async throws {
     try? await gracefulShutdown()

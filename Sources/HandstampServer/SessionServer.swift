@@ -25,13 +25,13 @@ public struct SessionServer: Sendable {
   let keySet: FixedDocument
   let serverMetadata: FixedDocument
   let clients: ClientDirectory
-  let pacing: Pacing
-  let logoutDesk: LogoutDesk
+  let deviceCodes: DeviceCodeRateLimiter
+  let logoutQueue: LogoutQueue
   /// Sends requests to clients.
   let transport: (any Transport)?
   let limits: RequestLimits
   let passwordGuard: PasswordGuard
-  let proofs: ProofDesk
+  let proofs: DPoPVerifier
   let readiness: Readiness
   let appConfig: FixedDocument
   let openAPI: FixedDocument
@@ -40,7 +40,7 @@ public struct SessionServer: Sendable {
   let pages: PageWriter
   let webOrigins: WebOrigins
   /// `nil` if there are no passkeys.
-  let passkeys: PasskeyDesk?
+  let passkeys: PasskeyService?
   /// The server that has replaced this one, see ``reload(_:registry:keys:mailer:apple:)``.
   let reloaded: ReloadedServer
   let middlewares: [any MiddlewareProtocol<Request, Response, ServerContext>]
@@ -82,8 +82,8 @@ public struct SessionServer: Sendable {
     let metrics = former?.metrics ?? ServerMetrics(factory: configuration.metrics)
     self.metrics = metrics
     reloaded = ReloadedServer()
-    pacing = former?.pacing ?? Pacing()
-    logoutDesk = former?.logoutDesk ?? LogoutDesk()
+    deviceCodes = former?.deviceCodes ?? DeviceCodeRateLimiter()
+    logoutQueue = former?.logoutQueue ?? LogoutQueue()
     self.transport = transport
     idTokens = IDTokens(keys: keys, issuer: configuration.issuer)
     tokens = AccessTokens(
@@ -124,7 +124,7 @@ public struct SessionServer: Sendable {
       former?.readiness
       ?? Readiness(
         registry: registry, clock: clock, uptime: configuration.uptime, logger: configuration.logger)
-    proofs = ProofDesk(
+    proofs = DPoPVerifier(
       address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
     serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300", isForAllOrigins: true)
@@ -136,7 +136,7 @@ public struct SessionServer: Sendable {
     let party = try configuration.passkeys.party(
       of: configuration.issuer, and: webOrigins.allowed, name: pages.siteName)
     let ownParty = accounts == nil ? party : nil
-    passkeys = ownParty.map { PasskeyDesk(party: $0, registry: registry, clock: clock) }
+    passkeys = ownParty.map { PasskeyService(party: $0, registry: registry, clock: clock) }
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
     // Before the first token of that life.
     try await noteTokenLife()
@@ -158,7 +158,7 @@ public struct SessionServer: Sendable {
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {
-      readiness.addRoutes(to: router.group().add(middleware: answers(as: .problem)))
+      readiness.addRoutes(to: router.group().add(middleware: errorResponses(as: .problem)))
     }
     return router.buildResponder()
   }

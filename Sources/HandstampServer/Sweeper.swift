@@ -48,7 +48,7 @@ struct Sweeper: Service, CustomStringConvertible {
       try await server.noteTokenLife()
       while true {
         let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
-        server.journal.expired(outcome)
+        server.recorder.recordExpiry(outcome)
         if outcome.ended.count < Sweeper.batch { break }
       }
       while case let count = try await server.registry.prune(now: server.now(), limit: Sweeper.batch),

@@ -72,12 +72,12 @@ public struct Reapplied: Sendable, Hashable {
 package protocol RestoredDatabase {
   func account(_ id: AccountID) throws -> AccountRecord?
   func account(email normalized: String) throws -> AccountRecord?
-  func fact(_ id: FactID) throws -> RegistryFact?
-  func facts(_ kind: RegistryFact.Kind, subject: String) throws -> [RegistryFact]
+  func item(_ id: StoredItemID) throws -> StoredItem?
+  func items(_ kind: StoredItem.Kind, subject: String) throws -> [StoredItem]
   /// Makes changes in one transaction.
   func make(_ changes: [RegistryChange]) throws
-  /// Deletes the one-time tokens with these purposes, and the facts of these kinds. Returns how many.
-  func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [RegistryFact.Kind]) throws -> Int
+  /// Deletes the one-time tokens with these purposes, and the items of these kinds. Returns how many.
+  func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [StoredItem.Kind]) throws -> Int
 }
 
 extension RestoredDatabase {
@@ -96,14 +96,14 @@ extension RestoredDatabase {
     for _ in 0..<4 {
       var report = Reapplied()
       // Another node has done it, or its owner has changed it again since.
-      if let stored = try fact(removal.key).flatMap({ PayloadCoding.value(Removal.self, $0.payload) }),
+      if let stored = try item(removal.key).flatMap({ PayloadCoding.value(Removal.self, $0.payload) }),
         stored.at >= removal.at
       {
         return report
       }
       let changes = try changes(for: removal, former, &report)
       do {
-        try make(changes + [.putFact(removal.fact)])
+        try make(changes + [.putItem(removal.item)])
         return report
       } catch let error as RegistryStoreError where error == .conflict || error == .notFound {
         continue
@@ -149,25 +149,25 @@ extension RestoredDatabase {
     case .account(let state):
       guard let record = try account(removal.account), record.state != .deleted else { return [] }
       return try changes(of: record, to: state, at: removal.at, former[record.id], &report)
-    case .fact(let id):
-      guard let fact = try fact(id), fact.expiresAt > removal.at else { return [] }
-      report.count([fact])
-      return [.removeFact(fact)]
-    case .facts(let kind):
+    case .item(let id):
+      guard let item = try item(id), item.expiresAt > removal.at else { return [] }
+      report.count([item])
+      return [.removeItem(item)]
+    case .items(let kind):
       // Later ones come from after the restore.
-      let facts = try facts(kind, subject: removal.account.rawValue).filter { $0.createdAt < removal.at }
-      report.count(facts)
-      return facts.map { .removeFact($0) }
+      let items = try items(kind, subject: removal.account.rawValue).filter { $0.createdAt < removal.at }
+      report.count(items)
+      return items.map { .removeItem($0) }
     case .recoveryCodes(let hashes):
-      let id = FactID(.recoveryCodes, removal.account.rawValue)
-      let stored = try fact(id)
+      let id = StoredItemID(.recoveryCodes, removal.account.rawValue)
+      let stored = try item(id)
       guard stored?.payload != hashes, try account(removal.account) != nil else { return [] }
       report.credentials += 1
       return [
-        .putFact(
-          RegistryFact(
+        .putItem(
+          StoredItem(
             id: id, kind: .recoveryCodes, subject: removal.account.rawValue, payload: hashes, createdAt: removal.at,
-            expiresAt: removal.at.advanced(by: RegistryFact.forever)))
+            expiresAt: removal.at.advanced(by: StoredItem.forever)))
       ]
     }
   }
@@ -208,8 +208,8 @@ extension RestoredDatabase {
 }
 
 extension Reapplied {
-  fileprivate mutating func count(_ facts: [RegistryFact]) {
-    consents += facts.filter { $0.kind == .consent }.count
-    credentials += facts.filter { $0.kind != .consent }.count
+  fileprivate mutating func count(_ items: [StoredItem]) {
+    consents += items.filter { $0.kind == .consent }.count
+    credentials += items.filter { $0.kind != .consent }.count
   }
 }

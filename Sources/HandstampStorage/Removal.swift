@@ -5,23 +5,23 @@ import HandstampSupport
 
 /// A removal or change by an owner or an administrator, after which the former state must not come back.
 ///
-/// It is stored twice, in the same words: as a fact in the write that takes it away, and in the log beside the database. A database
-/// without the fact is an older copy, in which it is taken away again. For each ``key``, the latest one counts.
+/// It is stored twice, in the same words: as an item in the write that takes it away, and in the log beside the database. A database
+/// without the item is an older copy, in which it is taken away again. For each ``key``, the latest one counts.
 package struct Removal: Sendable, Hashable {
   package enum Content: Sendable, Hashable {
     /// The state of an account.
     case account(AccountState)
     /// One passkey or consent is gone.
-    case fact(FactID)
+    case item(StoredItemID)
     /// All of a kind are gone.
-    case facts(RegistryFact.Kind)
+    case items(StoredItem.Kind)
     /// The hashes of the recovery codes that were left.
     case recoveryCodes(String)
   }
 
   /// How long removals are kept. They do not come back from a backup that is younger.
   package static let memory = Duration.seconds(400 * 86_400)
-  /// The last part of it, during which the log no longer counts: the facts go at their own time.
+  /// The last part of it, during which the log no longer counts: the items go at their own time.
   private static let overlap = Duration.seconds(10 * 86_400)
 
   package let account: AccountID
@@ -35,17 +35,17 @@ package struct Removal: Sendable, Hashable {
   }
 
   /// The same for all removals of one thing.
-  package var key: FactID {
+  package var key: StoredItemID {
     switch content {
-    case .account: FactID(.removal, "account", account.rawValue)
-    case .fact(let id): FactID(.removal, "fact", Base64URL.encode(id.bytes))
-    case .facts(let kind): FactID(.removal, "facts", kind.rawValue, account.rawValue)
-    case .recoveryCodes: FactID(.removal, "facts", RegistryFact.Kind.recoveryCodes.rawValue, account.rawValue)
+    case .account: StoredItemID(.removal, "account", account.rawValue)
+    case .item(let id): StoredItemID(.removal, "fact", Base64URL.encode(id.bytes))
+    case .items(let kind): StoredItemID(.removal, "facts", kind.rawValue, account.rawValue)
+    case .recoveryCodes: StoredItemID(.removal, "facts", StoredItem.Kind.recoveryCodes.rawValue, account.rawValue)
     }
   }
 
-  package var fact: RegistryFact {
-    RegistryFact(
+  package var item: StoredItem {
+    StoredItem(
       id: key, kind: .removal, subject: account.rawValue, payload: PayloadCoding.text(self), createdAt: at,
       expiresAt: at.advanced(by: Removal.memory))
   }
@@ -86,23 +86,23 @@ extension RegistryChange {
     switch self {
     case .replaceAccount(let record, _):
       Removal(account: record.id, at: now, content: .account(AccountState(record)))
-    case .createFact(let fact), .replaceFact(let fact, _), .putFact(let fact):
-      switch fact.kind {
-      case .recoveryCodes: Removal(fact, at: now, content: .recoveryCodes(fact.payload))
+    case .createItem(let item), .replaceItem(let item, _), .putItem(let item):
+      switch item.kind {
+      case .recoveryCodes: Removal(item, at: now, content: .recoveryCodes(item.payload))
       // A withdrawn one has expired.
-      case .consent where fact.expiresAt <= fact.createdAt: Removal(fact, at: now, content: .fact(fact.id))
+      case .consent where item.expiresAt <= item.createdAt: Removal(item, at: now, content: .item(item.id))
       default: nil
       }
-    case .removeFact(let fact):
-      switch fact.kind {
-      case .recoveryCodes: Removal(fact, at: now, content: .facts(.recoveryCodes))
-      case .passkey, .consent: Removal(fact, at: now, content: .fact(fact.id))
+    case .removeItem(let item):
+      switch item.kind {
+      case .recoveryCodes: Removal(item, at: now, content: .items(.recoveryCodes))
+      case .passkey, .consent: Removal(item, at: now, content: .item(item.id))
       default: nil
       }
-    case .removeFacts(let kind, let subject):
+    case .removeItems(let kind, let subject):
       switch kind {
       case .passkey, .recoveryCodes, .consent:
-        Removal(account: AccountID(subject), at: now, content: .facts(kind))
+        Removal(account: AccountID(subject), at: now, content: .items(kind))
       default: nil
       }
     case .createSession, .replaceSession, .endSession, .createAccount, .expectAccount, .expectSession,
@@ -113,8 +113,8 @@ extension RegistryChange {
 }
 
 extension Removal {
-  fileprivate init(_ fact: RegistryFact, at: UnixTime, content: Content) {
-    self.init(account: AccountID(fact.subject), at: at, content: content)
+  fileprivate init(_ item: StoredItem, at: UnixTime, content: Content) {
+    self.init(account: AccountID(item.subject), at: at, content: content)
   }
 
   /// The removals of a write.
@@ -126,7 +126,7 @@ extension Removal {
 
   /// The removal with a later time than the stored one of the same key: a clock that was set back, or another node's, must not make
   /// an earlier state the later one.
-  package func after(_ stored: RegistryFact?) -> Removal {
+  package func after(_ stored: StoredItem?) -> Removal {
     guard let former = stored.flatMap({ PayloadCoding.value(Removal.self, $0.payload) }), former.at >= at else {
       return self
     }
@@ -136,7 +136,7 @@ extension Removal {
   /// Sorts out, in order, the entries of a log that a database does not know.
   ///
   /// - Parameter stored: the removals of the database, by their keys.
-  package static func missing(of log: [Removal], from stored: [FactID: Removal], at now: UnixTime) -> [Removal] {
+  package static func missing(of log: [Removal], from stored: [StoredItemID: Removal], at now: UnixTime) -> [Removal] {
     log.latest.filter { entry in
       entry.counts(at: now) && stored[entry.key].map { $0.at < entry.at } ?? true
     }
@@ -146,7 +146,7 @@ extension Removal {
 extension [Removal] {
   /// The last one of each key, in the order of time; of those of one instant, as they were.
   package var latest: [Removal] {
-    var last: [FactID: (place: Int, entry: Removal)] = [:]
+    var last: [StoredItemID: (place: Int, entry: Removal)] = [:]
     for (place, entry) in enumerated() where last[entry.key].map({ $0.entry.at <= entry.at }) ?? true {
       last[entry.key] = (place, entry)
     }
@@ -174,8 +174,8 @@ extension Removal: StoredPayload {
       fields["password"] = state.hasPassword ? "1" : nil
       fields["changed"] = state.credentialsChangedAt.map { String($0.milliseconds) }
       fields["identity"] = state.hasIdentity ? "1" : nil
-    case .fact(let id): fields["fact"] = Base64URL.encode(id.bytes)
-    case .facts(let kind): fields["kind"] = kind.rawValue
+    case .item(let id): fields["fact"] = Base64URL.encode(id.bytes)
+    case .items(let kind): fields["kind"] = kind.rawValue
     case .recoveryCodes(let hashes): fields["codes"] = hashes
     }
     return fields
@@ -187,10 +187,10 @@ extension Removal: StoredPayload {
       content = .account(AccountState(fields: fields))
     } else if let codes = fields["codes"] {
       content = .recoveryCodes(codes)
-    } else if let kind = fields["kind"].flatMap({ RegistryFact.Kind(rawValue: $0) }) {
-      content = .facts(kind)
-    } else if let id = fields["fact"].flatMap({ Base64URL.decode($0) }).flatMap({ FactID($0) }) {
-      content = .fact(id)
+    } else if let kind = fields["kind"].flatMap({ StoredItem.Kind(rawValue: $0) }) {
+      content = .items(kind)
+    } else if let id = fields["fact"].flatMap({ Base64URL.decode($0) }).flatMap({ StoredItemID($0) }) {
+      content = .item(id)
     } else {
       return nil
     }

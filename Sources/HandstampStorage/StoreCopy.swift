@@ -13,7 +13,7 @@ package struct StoredTable: Sendable, Hashable {
     StoredTable(name: "key_check", columns: "kid, value"), StoredTable(name: "account", columns: AccountRecord.columns),
     StoredTable(name: "session", columns: SessionRow.columns),
     StoredTable(name: "ticket", columns: OneTimeTokenRecord.columns),
-    StoredTable(name: "fact", columns: RegistryFact.columns),
+    StoredTable(name: "fact", columns: StoredItem.columns),
     // Of one row; the key is of no use, and does no harm.
     StoredTable(name: "clock", columns: "revision, at, doubted_since"),
     StoredTable(name: "event", columns: StoredEvent.columns),
@@ -95,7 +95,7 @@ extension MovedStore {
 
 /// Copies one store to another. A copy that was interrupted goes on where it ended.
 package struct StoreCopy {
-  /// What was found in a table of both stores after the copy.
+  /// The content of a table in both stores after the copy.
   package struct Summary: Sendable, Hashable {
     package var table: String
     package var count: Int

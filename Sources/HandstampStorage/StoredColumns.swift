@@ -36,16 +36,16 @@ package struct StoredColumns<Source: ColumnSource> {
   package init(_ source: Source) { self.source = source }
 
   /// The error for the value that was read last.
-  package var unreadable: UnreadableRow { UnreadableRow(column: next > 0 ? source.name(at: next - 1) : nil) }
+  package var unreadable: UnreadableRowError { UnreadableRowError(column: next > 0 ? source.name(at: next - 1) : nil) }
 
-  private mutating func read() throws(UnreadableRow) -> ColumnValue {
-    guard next < source.count else { throw UnreadableRow(column: nil) }
+  private mutating func read() throws(UnreadableRowError) -> ColumnValue {
+    guard next < source.count else { throw UnreadableRowError(column: nil) }
     next += 1
     guard let value = source.value(at: next - 1) else { throw unreadable }
     return value
   }
 
-  package mutating func optionalInteger() throws(UnreadableRow) -> Int64? {
+  package mutating func optionalInteger() throws(UnreadableRowError) -> Int64? {
     switch try read() {
     case .null: return nil
     case .integer(let number): return number
@@ -53,7 +53,7 @@ package struct StoredColumns<Source: ColumnSource> {
     }
   }
 
-  package mutating func optionalText() throws(UnreadableRow) -> String? {
+  package mutating func optionalText() throws(UnreadableRowError) -> String? {
     switch try read() {
     case .null: return nil
     case .text(let text): return text
@@ -61,7 +61,7 @@ package struct StoredColumns<Source: ColumnSource> {
     }
   }
 
-  package mutating func optionalBytes() throws(UnreadableRow) -> [UInt8]? {
+  package mutating func optionalBytes() throws(UnreadableRowError) -> [UInt8]? {
     switch try read() {
     case .null: return nil
     case .bytes(let bytes): return bytes
@@ -69,34 +69,34 @@ package struct StoredColumns<Source: ColumnSource> {
     }
   }
 
-  package mutating func integer() throws(UnreadableRow) -> Int64 { try present(try optionalInteger()) }
-  package mutating func text() throws(UnreadableRow) -> String { try present(try optionalText()) }
-  package mutating func bytes() throws(UnreadableRow) -> [UInt8] { try present(try optionalBytes()) }
+  package mutating func integer() throws(UnreadableRowError) -> Int64 { try present(try optionalInteger()) }
+  package mutating func text() throws(UnreadableRowError) -> String { try present(try optionalText()) }
+  package mutating func bytes() throws(UnreadableRowError) -> [UInt8] { try present(try optionalBytes()) }
 
-  package mutating func time() throws(UnreadableRow) -> UnixTime { UnixTime(milliseconds: try integer()) }
-  package mutating func optionalTime() throws(UnreadableRow) -> UnixTime? {
+  package mutating func time() throws(UnreadableRowError) -> UnixTime { UnixTime(milliseconds: try integer()) }
+  package mutating func optionalTime() throws(UnreadableRowError) -> UnixTime? {
     try optionalInteger().map { UnixTime(milliseconds: $0) }
   }
 
-  package mutating func word<Word: RawRepresentable<String>>() throws(UnreadableRow) -> Word {
+  package mutating func word<Word: RawRepresentable<String>>() throws(UnreadableRowError) -> Word {
     guard let word = Word(rawValue: try text()) else { throw unreadable }
     return word
   }
 
-  package mutating func optionalWord<Word: RawRepresentable<String>>() throws(UnreadableRow) -> Word? {
+  package mutating func optionalWord<Word: RawRepresentable<String>>() throws(UnreadableRowError) -> Word? {
     guard let text = try optionalText() else { return nil }
     guard let word = Word(rawValue: text) else { throw unreadable }
     return word
   }
 
-  private func present<Value>(_ value: Value?) throws(UnreadableRow) -> Value {
+  private func present<Value>(_ value: Value?) throws(UnreadableRowError) -> Value {
     guard let value else { throw unreadable }
     return value
   }
 }
 
 /// A stored row that is not valid, because it was edited by hand or written by a newer version.
-package struct UnreadableRow: Error, CustomStringConvertible {
+package struct UnreadableRowError: Error, CustomStringConvertible {
   /// The column with the invalid value; `nil` if the row has too few.
   package var column: String?
 

@@ -8,7 +8,7 @@ extension TimeShift {
     [span.lowerBound.milliseconds, span.upperBound.milliseconds, distance.wholeMilliseconds]
   }
 
-  /// The SQL that moves the times of live sessions, one-time tokens and facts.
+  /// The SQL that moves the times of live sessions, one-time tokens and items.
   ///
   /// - Parameters:
   ///   - schema: precedes the names of tables.

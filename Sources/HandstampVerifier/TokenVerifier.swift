@@ -22,10 +22,10 @@ public final class TokenVerifier: Sendable {
   private let proofs: ProofCheck
 
   /// - Parameter transport: sends the verifier's own requests: for keys, the feed, and introspection.
-  /// - Throws: ``VerifierFault``.
+  /// - Throws: ``VerifierError``.
   public init(
     _ configuration: VerifierConfiguration, transport: any Transport = AsyncHTTPTransport.shared
-  ) throws(VerifierFault) {
+  ) throws(VerifierError) {
     try configuration.check()
     self.configuration = configuration
     let algorithms = Set(configuration.algorithms.map(\.jws))
@@ -71,7 +71,7 @@ public final class TokenVerifier: Sendable {
   /// A token that is bound to a key is refused: it counts only with a proof, see ``authenticate(_:requiring:)``.
   ///
   /// - Parameter scopes: the scopes that it must have been granted, all of them.
-  public func verify(_ token: String, requiring scopes: [String] = []) async throws(AccessRefusal) -> TokenIdentity {
+  public func verify(_ token: String, requiring scopes: [String] = []) async throws(AccessError) -> TokenIdentity {
     let identity = try await claims(of: Array(token.utf8))
     guard identity.keyThumbprint == nil, !configuration.requiresProofs else { throw .tokenInvalid(.scheme) }
     return try await admitted(identity, token: token, requiring: scopes)
@@ -85,10 +85,10 @@ public final class TokenVerifier: Sendable {
     _ request: AccessRequest, requiring scopes: [String] = []
   ) async throws(RefusedRequest) -> TokenIdentity {
     let (scheme, token): (TokenScheme, Substring)
-    do throws(AccessRefusal) { (scheme, token) = try request.token() } catch {
+    do throws(AccessError) { (scheme, token) = try request.token() } catch {
       throw RefusedRequest(error, request.scheme)
     }
-    do throws(AccessRefusal) {
+    do throws(AccessError) {
       let identity = try await claims(of: Array(token.utf8))
       try checkProof(of: request, token, identity, scheme)
       return try await admitted(identity, token: String(token), requiring: scopes)
@@ -96,7 +96,7 @@ public final class TokenVerifier: Sendable {
   }
 
   /// The claims of a genuine token. Bad tokens cost at most one signature check.
-  private func claims(of token: [UInt8]) async throws(AccessRefusal) -> TokenIdentity {
+  private func claims(of token: [UInt8]) async throws(AccessError) -> TokenIdentity {
     guard let jws = CompactJWS(token), let header = jws.header else { throw .tokenInvalid(.malformed) }
     try rules.check(header)
     let key = try await keys.key(KeyCache.Name(id: header.keyID, algorithm: header.algorithm))
@@ -106,7 +106,7 @@ public final class TokenVerifier: Sendable {
 
   private func checkProof(
     of request: AccessRequest, _ token: Substring, _ identity: TokenIdentity, _ scheme: TokenScheme
-  ) throws(AccessRefusal) {
+  ) throws(AccessError) {
     guard let thumbprint = identity.keyThumbprint else {
       guard scheme == .bearer, !configuration.requiresProofs else { throw .tokenInvalid(.scheme) }
       return
@@ -118,14 +118,14 @@ public final class TokenVerifier: Sendable {
   /// The identity, if its session has not ended and its scopes suffice.
   private func admitted(
     _ identity: TokenIdentity, token: String, requiring scopes: [String]
-  ) async throws(AccessRefusal) -> TokenIdentity {
+  ) async throws(AccessError) -> TokenIdentity {
     var identity = identity
     identity.assurance = try await assurance(of: identity, token: token)
     guard identity.has(scopes: scopes) else { throw .insufficientScope(scopes) }
     return identity
   }
 
-  private func assurance(of identity: TokenIdentity, token: String) async throws(AccessRefusal) -> SessionAssurance {
+  private func assurance(of identity: TokenIdentity, token: String) async throws(AccessError) -> SessionAssurance {
     guard let feed, let settings = configuration.feed else { return .expiryOnly }
     // Its end could not be noticed.
     guard let session = identity.sessionID else { throw .tokenInvalid(.claims) }

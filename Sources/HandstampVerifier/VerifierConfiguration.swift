@@ -53,8 +53,8 @@ public struct VerifierConfiguration: Sendable {
     self.logger = logger
   }
 
-  /// - Throws: ``VerifierFault`` for what could never verify a token, or would send a secret in the clear.
-  func check() throws(VerifierFault) {
+  /// - Throws: ``VerifierError`` for what could never verify a token, or would send a secret in the clear.
+  func check() throws(VerifierError) {
     guard let issuer = Origin(issuer), issuer.isTrustworthy else { throw .badIssuer(self.issuer) }
     guard !audiences.isEmpty, !audiences.contains("") else { throw .noAudience }
     guard !algorithms.isEmpty else { throw .noAlgorithm }
@@ -68,7 +68,7 @@ public struct VerifierConfiguration: Sendable {
     try VerifierConfiguration.requireTrustworthy(introspectionURL(feed))
   }
 
-  private static func requireTrustworthy(_ url: String) throws(VerifierFault) {
+  private static func requireTrustworthy(_ url: String) throws(VerifierError) {
     guard Origin(url)?.isTrustworthy == true else { throw .badURL(url) }
   }
 
@@ -77,7 +77,7 @@ public struct VerifierConfiguration: Sendable {
 }
 
 /// An error in the configuration of a verifier.
-public enum VerifierFault: Error, Sendable, Hashable, CustomStringConvertible {
+public enum VerifierError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The issuer is no `https` URL, and none of this machine.
   case badIssuer(String)
   /// An address is no `https` URL, and none of this machine.

@@ -13,7 +13,7 @@ final class Post: Mailer {
   private let mails = Locked<[String]>([])
   private let (arrivals, continuation) = AsyncStream.makeStream(of: String.self)
 
-  @concurrent func send(_ mail: Mail) async throws(MailFault) {
+  @concurrent func send(_ mail: Mail) async throws(MailError) {
     let text = mail.text.withExposed { $0 }
     mails.withLock { $0.append(text) }
     continuation.yield(text)

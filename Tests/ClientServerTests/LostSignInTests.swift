@@ -38,7 +38,7 @@ private final class LosingSignIns: Transport {
 /// Sign-ins whose responses are lost, with the shipped client and server.
 @Suite(.timeLimit(.minutes(10))) struct `A sign-in whose response is lost` {
   /// A client of one device, whose network loses what the test says.
-  @MainActor private struct Rig {
+  @MainActor private struct Fixture {
     let server: RealServer
     let vault = MemoryVault()
     let network = LosingSignIns()
@@ -91,43 +91,43 @@ private final class LosingSignIns: Transport {
   @Test @MainActor func `is repeated, and leaves one session`() async throws {
     try await RealServer.run { server in
       try await signUp(server)
-      let rig = Rig(server)
-      defer { rig.stop() }
-      rig.network.lose(2)
-      try await rig.session.signIn(email: "ada@example.org", password: "correct horse battery")
-      _ = try await rig.session.controller.token()
-      #expect(try await rig.shown() == 1)
+      let fixture = Fixture(server)
+      defer { fixture.stop() }
+      fixture.network.lose(2)
+      try await fixture.session.signIn(email: "ada@example.org", password: "correct horse battery")
+      _ = try await fixture.session.controller.token()
+      #expect(try await fixture.shown() == 1)
     }
   }
 
   @Test @MainActor func `signs nobody out who was signed in, and a later attempt gets the same session`() async throws {
     try await RealServer.run { server in
       try await signUp(server)
-      let rig = Rig(server)
-      defer { rig.stop() }
-      try await rig.session.signIn(email: "ada@example.org", password: "correct horse battery")
-      let former = try #require(rig.session.snapshot.session.value ?? nil)
-      rig.network.lose(4)
+      let fixture = Fixture(server)
+      defer { fixture.stop() }
+      try await fixture.session.signIn(email: "ada@example.org", password: "correct horse battery")
+      let former = try #require(fixture.session.snapshot.session.value ?? nil)
+      fixture.network.lose(4)
       await #expect(throws: SessionError.self) {
-        try await rig.session.signIn(email: "ada@example.org", password: "correct horse battery")
+        try await fixture.session.signIn(email: "ada@example.org", password: "correct horse battery")
       }
       // Still signed in, here and there.
-      #expect(rig.session.isAuthenticated)
-      let token = try await rig.session.controller.token()
+      #expect(fixture.session.isAuthenticated)
+      let token = try await fixture.session.controller.token()
       let request = TransportRequest(method: "GET", url: server.url.absoluteString + "/v1/me").authorized(by: token)
       #expect(try await AsyncTransports.one.send(request).status == 200)
-      guard case .value(let entry) = await rig.vault.read(), let key = entry.signIn?.key else {
+      guard case .value(let entry) = await fixture.vault.read(), let key = entry.signIn?.key else {
         Issue.record("the key is not in the vault")
         return
       }
       // The next launch.
-      let next = Rig(server, vault: rig.vault)
+      let next = Fixture(server, vault: fixture.vault)
       defer { next.stop() }
       _ = await next.session.restoreSession()
       try await next.session.signIn(email: "ada@example.org", password: "correct horse battery")
       let new = try #require(next.session.snapshot.session.value ?? nil)
       #expect(new.session != former.session)
-      guard case .value(let after) = await rig.vault.read() else { throw CancellationError() }
+      guard case .value(let after) = await fixture.vault.read() else { throw CancellationError() }
       #expect(after.signIn == nil)
       #expect(key.secret.count == RotationKey.byteCount)
       // Its first use.
@@ -140,35 +140,35 @@ private final class LosingSignIns: Transport {
 
   @Test @MainActor func `leaves a guest a guest until its upgrade arrives`() async throws {
     try await RealServer.run { server in
-      let rig = Rig(server)
-      defer { rig.stop() }
-      rig.network.lose(1)
-      try await rig.session.signInAnonymously()
-      let guest = try #require(rig.session.currentUser)
-      rig.network.lose(4)
+      let fixture = Fixture(server)
+      defer { fixture.stop() }
+      fixture.network.lose(1)
+      try await fixture.session.signInAnonymously()
+      let guest = try #require(fixture.session.currentUser)
+      fixture.network.lose(4)
       await #expect(throws: SessionError.self) {
-        try await rig.session.upgrade(email: "ada@example.org", password: "correct horse battery", username: "Ada")
+        try await fixture.session.upgrade(email: "ada@example.org", password: "correct horse battery", username: "Ada")
       }
-      #expect(rig.session.currentUser?.id == guest.id)
-      rig.clock.advance(by: .seconds(60))
+      #expect(fixture.session.currentUser?.id == guest.id)
+      fixture.clock.advance(by: .seconds(60))
       // A guest's session goes on: its refresh is accepted.
-      try await rig.session.controller.refreshIfNeeded(minimumValidity: .seconds(400))
-      try await rig.session.upgrade(email: "ada@example.org", password: "correct horse battery", username: "Ada")
-      #expect(rig.session.currentUser?.id == guest.id)
-      #expect(rig.session.isAnonymous == false)
-      #expect(try await rig.shown() == 1)
+      try await fixture.session.controller.refreshIfNeeded(minimumValidity: .seconds(400))
+      try await fixture.session.upgrade(email: "ada@example.org", password: "correct horse battery", username: "Ada")
+      #expect(fixture.session.currentUser?.id == guest.id)
+      #expect(fixture.session.isAnonymous == false)
+      #expect(try await fixture.shown() == 1)
     }
   }
 
   @Test @MainActor func `with a wrong password leaves no key behind`() async throws {
     try await RealServer.run { server in
       try await signUp(server)
-      let rig = Rig(server)
-      defer { rig.stop() }
+      let fixture = Fixture(server)
+      defer { fixture.stop() }
       await #expect(throws: SessionError.self) {
-        try await rig.session.signIn(email: "ada@example.org", password: "wrong")
+        try await fixture.session.signIn(email: "ada@example.org", password: "wrong")
       }
-      #expect(await rig.vault.read() == .absent)
+      #expect(await fixture.vault.read() == .absent)
     }
   }
 }

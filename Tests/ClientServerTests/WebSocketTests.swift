@@ -267,15 +267,15 @@ private final class AnswersPings: ChannelInboundHandler {
 
   @Test func `are refused with the server's status or the network's error`() async throws {
     try await NumberServer.run { url, _ in
-      await #expect(throws: MessageRefusal.status(401, retryAfter: .seconds(7))) {
+      await #expect(throws: MessageError.status(401, retryAfter: .seconds(7))) {
         try await WebSocketConnector().open(TransportRequest(method: "GET", url: url))
       }
     }
-    await #expect(throws: MessageRefusal.self) {
+    await #expect(throws: MessageError.self) {
       try await WebSocketConnector().open(TransportRequest(method: "GET", url: "ws://127.0.0.1:1/"))
     }
     for url in ["http://a", "ws://", "nothing", "ws://a:99999/", "ws://u@a/"] {
-      await #expect(throws: MessageRefusal.transport(.invalidRequest("not a valid WebSocket URL"))) {
+      await #expect(throws: MessageError.transport(.invalidRequest("not a valid WebSocket URL"))) {
         try await WebSocketConnector().open(TransportRequest(method: "GET", url: url))
       }
     }

@@ -18,7 +18,7 @@ import HandstampVaults
       var response = TokenResponse.sample(0, session: "session-\(id)")
       response.profile = Profile(id: AccountID(id), name: id)
       let account = try await accounts.add { [response] in response }
-      let schema = StoreSchema(shelves: []) { migrator in
+      let schema = StoreSchema(tables: []) { migrator in
         migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
       }
       let store = try DataStore(StorePlace(name, account: account), schema: schema)

@@ -20,8 +20,8 @@ import HandstampData
       return
     }
     guard arguments.count == 2 else { return }
-    let shelf = CachedTable("row", key: ["number"])
-    let schema = StoreSchema(shelves: [shelf]) { migrator in
+    let table = CachedTable("row", key: ["number"])
+    let schema = StoreSchema(tables: [table]) { migrator in
       migrator.registerMigration("1") { database in
         try database.execute(
           sql: "CREATE TABLE row (id INTEGER PRIMARY KEY, number INTEGER NOT NULL UNIQUE, text TEXT)")
@@ -36,7 +36,7 @@ import HandstampData
           while true {
             let current = number
             let done: Void? = try? await store.write { database in
-              try shelf.upsert(
+              try table.upsert(
                 database, [current], ["text": String(repeating: "x", count: current % 3000)],
                 at: UnixTime(seconds: Int64(current)))
             }

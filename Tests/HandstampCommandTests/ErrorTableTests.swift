@@ -25,7 +25,7 @@ import Testing
     ] + failures.map { .requestFailed($0) } + vaults.map { .storage($0) } + presences.map { .presence($0) }
     + [.redirect(.unavailable("x"))]
 
-  private static let failures: [RequestFailure] =
+  private static let failures: [RequestError] =
     [TransportError.notConnected("x"), .connectionLost("x"), .timedOut, .tooLarge, .invalidRequest("x")].map {
       .network($0)
     } + [
@@ -57,7 +57,7 @@ import Testing
     case .redirect(let error): "RedirectError.\(caseName(error))"
     case .storage(let error): "VaultError.\(caseName(error))"
     case .requestFailed(.network(let error), _): "TransportError.\(caseName(error))"
-    case .requestFailed(let failure, _): "RequestFailure.\(caseName(failure))"
+    case .requestFailed(let failure, _): "RequestError.\(caseName(failure))"
     }
   }
 
@@ -99,7 +99,7 @@ import Testing
   private func tables() throws -> [Substring: [String]] {
     var rows: Set<String> = []
     for error in Self.samples {
-      let refusal = Refusal(error, server: server)
+      let refusal = CommandError(error, server: server)
       let shown = error.code == "wrong_credentials" ? "the server's" : "`\(error.code)`"
       rows.insert("| \(shown) | `\(name(error))` | \(recovery(error.recovery)) | \(refusal.exit.rawValue) |")
     }
@@ -135,7 +135,7 @@ import Testing
     let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
     for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
       let text = try String(contentsOf: file, encoding: .utf8)
-      let places = #/(?:Problem\(\s*\.\w+,\s*|invalidToken\([^")]*code: |refused\((?:\w+, )?)"([a-z_]+)"/#
+      let places = #/(?:ProblemError\(\s*\.\w+,\s*|invalidToken\([^")]*code: |refused\((?:\w+, )?)"([a-z_]+)"/#
       for match in text.matches(of: places) {
         codes.insert(String(match.output.1))
       }
@@ -148,7 +148,7 @@ import Testing
     switch code {
     case "session_ended", "token_expired", "token_invalid", "token_missing", "proof_invalid": 4
     case "unavailable", "busy": 6
-    default: Refusal(.refused(code: code, detail: nil), server: server).exit.rawValue
+    default: CommandError(.refused(code: code, detail: nil), server: server).exit.rawValue
     }
   }
 
@@ -163,7 +163,7 @@ import Testing
   }
 
   @Test(arguments: samples) func `has the code that the command prints`(_ error: SessionError) throws {
-    let refusal = Refusal(error, server: server)
+    let refusal = CommandError(error, server: server)
     #expect(refusal.code == error.code)
     #expect(!refusal.hint.isEmpty && !refusal.message.isEmpty)
     let first = try #require(error.localizedDescription.first)

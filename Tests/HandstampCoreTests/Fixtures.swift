@@ -10,7 +10,7 @@ extension RotationKey {
 
 /// A machine with a vault, a lock and a clock, driven by hand: effects that a test does not answer stay in
 /// `pending`.
-struct Bench {
+struct MachineFixture {
   typealias Machine = SessionMachine
   var machine: SessionMachine
   var now = noon
@@ -148,7 +148,7 @@ struct Bench {
 
   mutating func answer(_ answer: RefreshResult, entropy: UInt64 = 0) {
     guard !asked.isEmpty else { return }
-    run(.answered(asked.removeFirst().operation, answer, entropy: entropy))
+    run(.refreshCompleted(asked.removeFirst().operation, answer, entropy: entropy))
   }
 
   /// Moves the clock forward to the timer, if it is in the future, and fires it.

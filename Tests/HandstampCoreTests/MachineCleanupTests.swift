@@ -8,11 +8,11 @@ import Testing
     Cleanup("store", .database),
   ]
 
-  func signedIn(policy: SessionPolicy = SessionPolicy()) -> Bench {
-    var bench = Bench(policy: policy, cleanups: Self.steps)
-    bench.run(.start)
-    bench.signIn()
-    return bench
+  func signedIn(policy: SessionPolicy = SessionPolicy()) -> MachineFixture {
+    var fixture = MachineFixture(policy: policy, cleanups: Self.steps)
+    fixture.run(.start)
+    fixture.signIn()
+    return fixture
   }
 
   @Test(arguments: [
@@ -22,10 +22,10 @@ import Testing
     (.everything.keeping(.always), ["memory", "jar", "settings", "store"]),
   ])
   func `follows the plan`(_ plan: SignOutPlan, _ names: [String]) {
-    var bench = signedIn()
-    bench.signOut(.signedOut, plan)
-    #expect(bench.cleaning.map(\.step) == names)
-    #expect(bench.vault?.tombstones.last?.steps == names)
+    var fixture = signedIn()
+    fixture.signOut(.signedOut, plan)
+    #expect(fixture.cleaning.map(\.step) == names)
+    #expect(fixture.vault?.tombstones.last?.steps == names)
   }
 
   @Test(arguments: [
@@ -33,16 +33,16 @@ import Testing
     (.tokenReuseDetected, ["memory", "jar"]), (.expired, ["memory", "jar"]),
   ])
   func `follows the reason if no plan was given`(_ reason: EndReason, _ names: [String]) {
-    var bench = signedIn()
-    bench.run(.ended(SessionID("s1"), reason))
-    #expect(bench.cleaning.map(\.step) == names)
+    var fixture = signedIn()
+    fixture.run(.ended(SessionID("s1"), reason))
+    #expect(fixture.cleaning.map(\.step) == names)
   }
 
   @Test func `begins after the sign-out is published, and before it finishes`() throws {
-    var bench = signedIn()
-    bench.effects = []
-    let command = bench.signOut()
-    let order = bench.effects.map { effect in
+    var fixture = signedIn()
+    fixture.effects = []
+    let command = fixture.signOut()
+    let order = fixture.effects.map { effect in
       switch effect {
       case .publish: "publish"
       case .cancelRequests: "cancel"
@@ -56,32 +56,32 @@ import Testing
   }
 
   @Test func `names the account`() {
-    var bench = signedIn()
-    bench.signOut()
+    var fixture = signedIn()
+    fixture.signOut()
     #expect(
-      bench.cleaning.first?.ended
+      fixture.cleaning.first?.ended
         == EndedSession(session: SessionID("s1"), account: AccountID("ada"), reason: .signedOut))
   }
 
   @Test func `resumes step by step at the next launch after a crash`() {
-    var bench = signedIn()
-    bench.signOut()
+    var fixture = signedIn()
+    fixture.signOut()
     for left in [["memory", "jar", "settings"], ["jar", "settings"], ["settings"]] {
-      #expect(bench.vault?.tombstones.last?.steps == left)
-      var relaunched = Bench(vault: bench.vault, cleanups: Self.steps)
+      #expect(fixture.vault?.tombstones.last?.steps == left)
+      var relaunched = MachineFixture(vault: fixture.vault, cleanups: Self.steps)
       relaunched.run(.start)
       #expect(relaunched.cleaning.map(\.step) == left)
-      bench.clean()
+      fixture.clean()
     }
-    var relaunched = Bench(vault: bench.vault, cleanups: Self.steps)
+    var relaunched = MachineFixture(vault: fixture.vault, cleanups: Self.steps)
     relaunched.run(.start)
     #expect(relaunched.cleaning.isEmpty)
   }
 
   @Test func `leaves another program's steps to that program`() {
-    var bench = signedIn()
-    bench.signOut()
-    var other = Bench(vault: bench.vault, cleanups: [Cleanup("jar", .cookies)])
+    var fixture = signedIn()
+    fixture.signOut()
+    var other = MachineFixture(vault: fixture.vault, cleanups: [Cleanup("jar", .cookies)])
     other.run(.start)
     #expect(other.cleaning.map(\.step) == ["jar"])
     other.clean()
@@ -89,10 +89,10 @@ import Testing
   }
 
   @Test func `runs in every program that showed the session`() {
-    let bench = signedIn()
-    var other = Bench(vault: bench.vault, cleanups: [Cleanup("images", .cookies)])
+    let fixture = signedIn()
+    var other = MachineFixture(vault: fixture.vault, cleanups: [Cleanup("images", .cookies)])
     other.run(.start)
-    var first = bench
+    var first = fixture
     first.signOut()
     other.vault = first.vault
     other.run(.vaultChanged)
@@ -100,145 +100,145 @@ import Testing
   }
 
   @Test func `is retried a bounded number of times, and again when the network is back`() {
-    var bench = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 3)))
-    bench.signOut(.signedOut, SignOutPlan())
+    var fixture = signedIn(policy: SessionPolicy(retry: RetryPolicy(attempts: 3)))
+    fixture.signOut(.signedOut, SignOutPlan())
     for _ in 0..<2 {
-      bench.clean(succeeding: false)
-      #expect(bench.cleaning.isEmpty)
-      #expect(bench.timers[.clean].map { $0.after >= .seconds(1) } == true)
-      bench.fire(.clean)
-      #expect(bench.cleaning.map(\.step) == ["memory"])
+      fixture.clean(succeeding: false)
+      #expect(fixture.cleaning.isEmpty)
+      #expect(fixture.timers[.clean].map { $0.after >= .seconds(1) } == true)
+      fixture.fire(.clean)
+      #expect(fixture.cleaning.map(\.step) == ["memory"])
     }
-    bench.timers[.clean] = nil
-    bench.clean(succeeding: false)
-    #expect(bench.timers[.clean] == nil)
-    #expect(bench.vault?.tombstones.last?.steps == ["memory"])
-    bench.run(.conditionsChanged)
-    bench.clean()
-    #expect(bench.vault?.tombstones.last?.steps == [])
-    #expect(bench.machine.cleanups.pending.isEmpty)
+    fixture.timers[.clean] = nil
+    fixture.clean(succeeding: false)
+    #expect(fixture.timers[.clean] == nil)
+    #expect(fixture.vault?.tombstones.last?.steps == ["memory"])
+    fixture.run(.conditionsChanged)
+    fixture.clean()
+    #expect(fixture.vault?.tombstones.last?.steps == [])
+    #expect(fixture.machine.cleanups.pending.isEmpty)
   }
 
   @Test func `runs even if the tombstone could not be written`() {
-    var bench = signedIn()
-    bench.vaultTrouble = .unavailable("full")
-    bench.signOut()
-    #expect(bench.cleaning.map(\.step) == ["memory", "jar", "settings"])
-    bench.vaultTrouble = nil
-    bench.fire(.bury)
+    var fixture = signedIn()
+    fixture.vaultTrouble = .unavailable("full")
+    fixture.signOut()
+    #expect(fixture.cleaning.map(\.step) == ["memory", "jar", "settings"])
+    fixture.vaultTrouble = nil
+    fixture.fire(.bury)
     // Pending steps are not requested twice.
-    #expect(bench.cleaning.count == 3)
-    #expect(bench.vault?.tombstones.last?.steps == ["memory", "jar", "settings"])
+    #expect(fixture.cleaning.count == 3)
+    #expect(fixture.vault?.tombstones.last?.steps == ["memory", "jar", "settings"])
   }
 
   @Test func `spares data of the same account's next session, but not another account's`() {
-    var bench = signedIn()
-    bench.signIn(.sample(0, session: "s2"))
-    #expect(bench.cleaning.isEmpty)
+    var fixture = signedIn()
+    fixture.signIn(.sample(0, session: "s2"))
+    #expect(fixture.cleaning.isEmpty)
     var grant = TokenResponse.sample(0, session: "s3")
     grant.profile = Profile(id: AccountID("bob"), name: "Bob")
-    bench.signIn(grant)
-    #expect(bench.cleaning.map(\.step) == ["memory", "jar"])
-    #expect(bench.cleaning.first?.ended.account == AccountID("ada"))
+    fixture.signIn(grant)
+    #expect(fixture.cleaning.map(\.step) == ["memory", "jar"])
+    #expect(fixture.cleaning.first?.ended.account == AccountID("ada"))
     // And it finishes before that session begins.
-    #expect(bench.machine.access == nil)
-    bench.clean()
-    #expect(bench.machine.access == nil)
-    bench.clean()
-    #expect(bench.machine.access?.token == AccessToken("access-s3-0"))
-    #expect(bench.vault?.session?.id == SessionID("s3"))
+    #expect(fixture.machine.access == nil)
+    fixture.clean()
+    #expect(fixture.machine.access == nil)
+    fixture.clean()
+    #expect(fixture.machine.access?.token == AccessToken("access-s3-0"))
+    #expect(fixture.vault?.session?.id == SessionID("s3"))
   }
 
   @Test func `delays a sign-in for at most ten seconds`() {
-    var bench = signedIn()
-    bench.signOut()
-    bench.signIn(.sample(0, session: "s2"))
-    #expect(bench.machine.access == nil)
-    #expect(bench.timers[.hold]?.after == .seconds(10))
-    bench.fire(.hold)
-    #expect(bench.machine.access?.token == AccessToken("access-s2-0"))
+    var fixture = signedIn()
+    fixture.signOut()
+    fixture.signIn(.sample(0, session: "s2"))
+    #expect(fixture.machine.access == nil)
+    #expect(fixture.timers[.hold]?.after == .seconds(10))
+    fixture.fire(.hold)
+    #expect(fixture.machine.access?.token == AccessToken("access-s2-0"))
     // Unfinished steps belong to the same user, and failed ones are not retried.
-    bench.clean(succeeding: false)
-    bench.run(.conditionsChanged)
-    #expect(bench.cleaning.count == 2)
-    #expect(bench.vault?.tombstones.allSatisfy { $0.steps.isEmpty } == true)
+    fixture.clean(succeeding: false)
+    fixture.run(.conditionsChanged)
+    #expect(fixture.cleaning.count == 2)
+    #expect(fixture.vault?.tombstones.allSatisfy { $0.steps.isEmpty } == true)
   }
 
   @Test func `never begins while a user is signed in`() {
-    var bench = signedIn()
-    _ = bench.apply(
+    var fixture = signedIn()
+    _ = fixture.apply(
       .bury(
         Tombstone(
           session: SessionID("old"), reason: .signedOut, endedAt: noon, revocation: nil, account: AccountID("bob"),
           steps: ["jar"])))
-    bench.run(.vaultChanged)
-    bench.run(.conditionsChanged)
-    #expect(bench.cleaning.isEmpty)
-    bench.signOut(.signedOut, SignOutPlan())
-    #expect(Set(bench.cleaning.map(\.step)) == ["jar", "memory"])
+    fixture.run(.vaultChanged)
+    fixture.run(.conditionsChanged)
+    #expect(fixture.cleaning.isEmpty)
+    fixture.signOut(.signedOut, SignOutPlan())
+    #expect(Set(fixture.cleaning.map(\.step)) == ["jar", "memory"])
   }
 
   @Test func `yields to a sign-out while it delays a sign-in`() {
-    var bench = signedIn()
-    bench.signOut()
-    let attempt = bench.waiter()
-    bench.run(.signIn(attempt))
-    bench.run(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("f")))
-    bench.signOut()
-    #expect(bench.outcomes[attempt] == .failure(.cancelled))
+    var fixture = signedIn()
+    fixture.signOut()
+    let attempt = fixture.waiter()
+    fixture.run(.signIn(attempt))
+    fixture.run(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("f")))
+    fixture.signOut()
+    #expect(fixture.outcomes[attempt] == .failure(.cancelled))
     // No process holds the session: the server ends it.
-    #expect(bench.effects.contains(.revoke(SessionID("s2"), RevocationHandle("handle-s2"))))
-    while !bench.cleaning.isEmpty { bench.clean() }
-    #expect(bench.machine.access == nil)
-    #expect(bench.vault?.session == nil)
+    #expect(fixture.effects.contains(.revoke(SessionID("s2"), RevocationHandle("handle-s2"))))
+    while !fixture.cleaning.isEmpty { fixture.clean() }
+    #expect(fixture.machine.access == nil)
+    #expect(fixture.vault?.session == nil)
   }
 
   @Test func `can also be requested after the end`() {
-    var bench = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(60)))
-    bench.fire(.limit)
-    while !bench.cleaning.isEmpty { bench.clean() }
-    bench.signOut(.signedOut, .everything)
-    #expect(bench.cleaning.map(\.step) == ["memory", "jar", "settings", "store"])
-    #expect(bench.vault?.tombstones.count == 1)
-    #expect(bench.states.last == .signedOut(.signedOut))
+    var fixture = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(60)))
+    fixture.fire(.limit)
+    while !fixture.cleaning.isEmpty { fixture.clean() }
+    fixture.signOut(.signedOut, .everything)
+    #expect(fixture.cleaning.map(\.step) == ["memory", "jar", "settings", "store"])
+    #expect(fixture.vault?.tombstones.count == 1)
+    #expect(fixture.states.last == .signedOut(.signedOut))
   }
 
   @Test func `keeps the tombstone until both the steps and the revocation are done`() {
-    var bench = signedIn()
-    bench.signOut(.signedOut, SignOutPlan())
-    bench.run(.revoked(SessionID("s1"), .ended))
-    #expect(bench.vault?.tombstones.last?.isFinished == false)
-    bench.clean()
-    bench.signIn(.sample(0, session: "s2"))
-    bench.signOut(.signedOut, SignOutPlan())
-    bench.clean()
-    #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s1"), SessionID("s2")])
-    bench.run(.revoked(SessionID("s2"), .ended))
-    #expect(bench.vault?.tombstones.map(\.session) == [SessionID("s2")])
+    var fixture = signedIn()
+    fixture.signOut(.signedOut, SignOutPlan())
+    fixture.run(.revoked(SessionID("s1"), .ended))
+    #expect(fixture.vault?.tombstones.last?.isFinished == false)
+    fixture.clean()
+    fixture.signIn(.sample(0, session: "s2"))
+    fixture.signOut(.signedOut, SignOutPlan())
+    fixture.clean()
+    #expect(fixture.vault?.tombstones.map(\.session) == [SessionID("s1"), SessionID("s2")])
+    fixture.run(.revoked(SessionID("s2"), .ended))
+    #expect(fixture.vault?.tombstones.map(\.session) == [SessionID("s2")])
   }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `An idle limit` {
   @Test func `counts activity in another program`() {
     let policy = SessionPolicy(idleLimit: .seconds(900))
-    var bench = Bench(policy: policy)
-    bench.run(.start)
-    bench.signIn()
+    var fixture = MachineFixture(policy: policy)
+    fixture.run(.start)
+    fixture.signIn()
     // No signal reports it.
-    _ = bench.apply(.touch(SessionID("s1"), at: noon.advanced(by: .seconds(600))))
-    bench.fire(.limit)
-    #expect(bench.machine.access != nil)
-    #expect(bench.timers[.limit]?.after == .seconds(600))
-    bench.fire(.limit)
-    #expect(bench.states.last == .signedOut(.idle))
+    _ = fixture.apply(.touch(SessionID("s1"), at: noon.advanced(by: .seconds(600))))
+    fixture.fire(.limit)
+    #expect(fixture.machine.access != nil)
+    #expect(fixture.timers[.limit]?.after == .seconds(600))
+    fixture.fire(.limit)
+    #expect(fixture.states.last == .signedOut(.idle))
   }
 
   @Test func `also applies while the vault cannot be read`() {
-    var bench = Bench(policy: SessionPolicy(idleLimit: .seconds(900)))
-    bench.run(.start)
-    bench.signIn()
-    bench.vaultTrouble = .locked
-    bench.fire(.limit)
-    #expect(bench.states.last == .signedOut(.idle))
+    var fixture = MachineFixture(policy: SessionPolicy(idleLimit: .seconds(900)))
+    fixture.run(.start)
+    fixture.signIn()
+    fixture.vaultTrouble = .locked
+    fixture.fire(.limit)
+    #expect(fixture.states.last == .signedOut(.idle))
   }
 }

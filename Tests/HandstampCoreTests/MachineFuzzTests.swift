@@ -9,7 +9,7 @@ import Testing
   /// released once, one refresh per session is in flight, and no request is sent while signed out.
   @Test(arguments: 0..<1000 as Range<UInt64>)
   func `keeps its contract with its driver`(seed: UInt64) {
-    var storm = EventStorm(seed: seed)
+    var storm = RandomEvents(seed: seed)
     for _ in 0..<500 { storm.step() }
     storm.calm()
     #expect(storm.faults.isEmpty, "seed \(seed): \(storm.faults.prefix(3))")

@@ -6,258 +6,259 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct `A session machine in unlucky orderings` {
   typealias Machine = SessionMachine
 
-  private func signedIn(policy: SessionPolicy = SessionPolicy(), supportsRotationKeys: Bool = true) -> Bench {
-    var bench = Bench(policy: policy, supportsRotationKeys: supportsRotationKeys)
-    bench.run(.start)
-    bench.signIn()
-    return bench
+  private func signedIn(policy: SessionPolicy = SessionPolicy(), supportsRotationKeys: Bool = true) -> MachineFixture {
+    var fixture = MachineFixture(policy: policy, supportsRotationKeys: supportsRotationKeys)
+    fixture.run(.start)
+    fixture.signIn()
+    return fixture
   }
 
   // MARK: Sign-in and sign-out
 
   @Test func `also ends a sign-in that was being written during an earlier sign-out`() {
-    var bench = signedIn()
-    let first = bench.waiter()
-    bench.handle(.signOut(first, .signedOut))
-    let attempt = bench.waiter()
-    bench.handle(.signIn(attempt))
-    bench.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
-    let second = bench.waiter()
-    bench.handle(.signOut(second, .signedOut))
-    bench.work()
-    #expect(bench.outcomes[attempt] == .failure(.cancelled))
-    #expect(bench.outcomes[first] == .success(.signedOut(SessionID("s1"))))
-    #expect(bench.outcomes[second] == .success(.signedOut(SessionID("s1"))))
-    #expect(bench.vault?.session == nil)
-    bench.run(.vaultChanged)
-    #expect(bench.machine.access == nil)
+    var fixture = signedIn()
+    let first = fixture.waiter()
+    fixture.handle(.signOut(first, .signedOut))
+    let attempt = fixture.waiter()
+    fixture.handle(.signIn(attempt))
+    fixture.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    let second = fixture.waiter()
+    fixture.handle(.signOut(second, .signedOut))
+    fixture.work()
+    #expect(fixture.outcomes[attempt] == .failure(.cancelled))
+    #expect(fixture.outcomes[first] == .success(.signedOut(SessionID("s1"))))
+    #expect(fixture.outcomes[second] == .success(.signedOut(SessionID("s1"))))
+    #expect(fixture.vault?.session == nil)
+    fixture.run(.vaultChanged)
+    #expect(fixture.machine.access == nil)
     // Both sessions are revoked at the server.
     for session in ["s1", "s2"] {
-      #expect(bench.effects.contains(.revoke(SessionID(session), RevocationHandle("handle-\(session)"))))
+      #expect(fixture.effects.contains(.revoke(SessionID(session), RevocationHandle("handle-\(session)"))))
     }
   }
 
   @Test func `signs out while a limit ends a session that another process had replaced`() {
-    var bench = signedIn()
-    var other = Bench(vault: bench.vault)
+    var fixture = signedIn()
+    var other = MachineFixture(vault: fixture.vault)
     other.run(.start)
     other.signIn(.sample(0, session: "s2"))
-    bench.vault = other.vault
-    bench.handle(.ended(SessionID("s1"), .revoked))
-    let waiter = bench.waiter()
-    bench.handle(.signOut(waiter, .signedOut))
-    bench.work()
-    #expect(bench.outcomes[waiter] == .success(.signedOut(SessionID("s1"))))
-    #expect(bench.vault?.session == nil)
-    #expect(bench.machine.access == nil)
+    fixture.vault = other.vault
+    fixture.handle(.ended(SessionID("s1"), .revoked))
+    let waiter = fixture.waiter()
+    fixture.handle(.signOut(waiter, .signedOut))
+    fixture.work()
+    #expect(fixture.outcomes[waiter] == .success(.signedOut(SessionID("s1"))))
+    #expect(fixture.vault?.session == nil)
+    #expect(fixture.machine.access == nil)
   }
 
   @Test func `keeps two users' sessions apart if a sign-in overtakes the former session's end`() {
-    var bench = signedIn()
-    bench.now = bench.now.advanced(by: .seconds(600))
-    let caller = bench.demand()
-    let attempt = bench.waiter()
-    bench.handle(.signIn(attempt))
-    bench.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
-    bench.handle(.ended(SessionID("s1"), .revoked))
-    bench.effects = []
-    bench.work()
-    #expect(bench.machine.session == SessionID("s2"))
-    #expect(bench.failure(caller) == .signedOut(.revoked))
-    #expect(bench.effects.contains(.cancelRequests))
+    var fixture = signedIn()
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    let caller = fixture.demand()
+    let attempt = fixture.waiter()
+    fixture.handle(.signIn(attempt))
+    fixture.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    fixture.handle(.ended(SessionID("s1"), .revoked))
+    fixture.effects = []
+    fixture.work()
+    #expect(fixture.machine.session == SessionID("s2"))
+    #expect(fixture.failure(caller) == .signedOut(.revoked))
+    #expect(fixture.effects.contains(.cancelRequests))
     // A lock that is never released keeps every process from refreshing.
-    #expect(bench.effects.contains { if case .unlock = $0 { true } else { false } })
+    #expect(fixture.effects.contains { if case .unlock = $0 { true } else { false } })
   }
 
   @Test func `keeps a sign-in that follows an unwritten sign-out`() {
-    var bench = Bench(vault: signedIn().vault)
+    var fixture = MachineFixture(vault: signedIn().vault)
     // Before the vault was read, the account is unknown.
-    bench.handle(.start)
-    bench.vaultTrouble = .unavailable("busy")
-    bench.signOut()
-    bench.vaultTrouble = nil
-    let attempt = bench.waiter()
-    bench.handle(.signIn(attempt))
-    bench.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
-    bench.fire(.bury)
-    #expect(bench.vault?.session?.id == SessionID("s2"))
-    bench.run(.vaultChanged)
-    #expect(bench.machine.session == SessionID("s2"))
+    fixture.handle(.start)
+    fixture.vaultTrouble = .unavailable("busy")
+    fixture.signOut()
+    fixture.vaultTrouble = nil
+    let attempt = fixture.waiter()
+    fixture.handle(.signIn(attempt))
+    fixture.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    fixture.fire(.bury)
+    #expect(fixture.vault?.session?.id == SessionID("s2"))
+    fixture.run(.vaultChanged)
+    #expect(fixture.machine.session == SessionID("s2"))
   }
 
   @Test func `stays signed out after an unwritten sign-out and a locked vault`() throws {
     let stored = signedIn().vault?.session
-    var bench = Bench(vault: signedIn().vault)
-    bench.handle(.start)
-    bench.vaultTrouble = .locked
-    bench.signOut()
-    let read = bench.handle(.vaultChanged)
+    var fixture = MachineFixture(vault: signedIn().vault)
+    fixture.handle(.start)
+    fixture.vaultTrouble = .locked
+    fixture.signOut()
+    let read = fixture.handle(.vaultChanged)
     guard case .read(let operation)? = read.first, let stored else {
       Issue.record("\(read)")
       return
     }
-    bench.handle(.read(operation, .accessOnly(stored.withAccessOnly)))
-    #expect(bench.machine.access == nil)
-    #expect(bench.states.last?.isSignedOut == true)
+    fixture.handle(.read(operation, .accessOnly(stored.withAccessOnly)))
+    #expect(fixture.machine.access == nil)
+    #expect(fixture.states.last?.isSignedOut == true)
   }
 
   @Test func `adopts another process's sign-in while a tombstone is pending`() {
-    var bench = signedIn()
-    bench.vaultTrouble = .unavailable("read-only")
-    bench.signOut()
-    bench.vaultTrouble = nil
-    var other = Bench(vault: bench.vault)
-    other.now = bench.now.advanced(by: .milliseconds(1))
+    var fixture = signedIn()
+    fixture.vaultTrouble = .unavailable("read-only")
+    fixture.signOut()
+    fixture.vaultTrouble = nil
+    var other = MachineFixture(vault: fixture.vault)
+    other.now = fixture.now.advanced(by: .milliseconds(1))
     other.run(.start)
     other.signIn(.sample(0, session: "s2"))
-    bench.vault = other.vault
-    bench.run(.vaultChanged)
-    bench.fire(.bury)
-    #expect(bench.machine.session == SessionID("s2"))
+    fixture.vault = other.vault
+    fixture.run(.vaultChanged)
+    fixture.fire(.bury)
+    #expect(fixture.machine.session == SessionID("s2"))
   }
 
   @Test func `has no pending tombstone after a second sign-out was written`() {
-    var bench = signedIn()
-    bench.vaultTrouble = .unavailable("read-only")
-    bench.signOut()
-    bench.vaultTrouble = nil
-    bench.signOut()
-    var other = Bench(vault: bench.vault)
+    var fixture = signedIn()
+    fixture.vaultTrouble = .unavailable("read-only")
+    fixture.signOut()
+    fixture.vaultTrouble = nil
+    fixture.signOut()
+    var other = MachineFixture(vault: fixture.vault)
     other.run(.start)
     other.signIn(.sample(0, session: "s2"))
-    bench.vault = other.vault
-    bench.run(.vaultChanged)
-    #expect(bench.machine.session == SessionID("s2"))
+    fixture.vault = other.vault
+    fixture.run(.vaultChanged)
+    #expect(fixture.machine.session == SessionID("s2"))
   }
 
   @Test func `keeps a session whose id was used before`() {
-    var bench = signedIn()
-    bench.signOut()
-    bench.signIn(.sample(1))
-    bench.run(.vaultChanged)
-    #expect(bench.machine.session == SessionID("s1"))
+    var fixture = signedIn()
+    fixture.signOut()
+    fixture.signIn(.sample(1))
+    fixture.run(.vaultChanged)
+    #expect(fixture.machine.session == SessionID("s1"))
   }
 
   @Test func `releases the lock when the same session signs in again`() {
-    var bench = signedIn()
-    bench.now = bench.now.advanced(by: .seconds(600))
-    let caller = bench.demand()
-    let late = bench.asked[0]
-    bench.effects = []
-    bench.signIn(.sample(5))
-    #expect(bench.effects.contains { if case .unlock = $0 { true } else { false } })
-    #expect(bench.token(caller) == "access-s1-5")
-    #expect(bench.handle(.answered(late.operation, .rejected(.rejected))) == [.ignored])
-    #expect(bench.machine.session == SessionID("s1"))
+    var fixture = signedIn()
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    let caller = fixture.demand()
+    let late = fixture.asked[0]
+    fixture.effects = []
+    fixture.signIn(.sample(5))
+    #expect(fixture.effects.contains { if case .unlock = $0 { true } else { false } })
+    #expect(fixture.token(caller) == "access-s1-5")
+    #expect(fixture.handle(.refreshCompleted(late.operation, .rejected(.rejected))) == [.ignored])
+    #expect(fixture.machine.session == SessionID("s1"))
   }
 
   @Test func `answers callers even if a rolled-back vault was unreadable in between`() {
-    var bench = signedIn()
-    bench.now = bench.now.advanced(by: .seconds(600))
-    bench.demand()
-    bench.answer(.superseded)
-    bench.vaultTrouble = .locked
-    bench.run(.vaultChanged)
-    bench.vaultTrouble = nil
-    let caller = bench.demand()
-    #expect(bench.failure(caller) == .storageOutdated)
-    #expect(bench.states.last == .unavailable(.storageOutdated))
+    var fixture = signedIn()
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    fixture.demand()
+    fixture.answer(.superseded)
+    fixture.vaultTrouble = .locked
+    fixture.run(.vaultChanged)
+    fixture.vaultTrouble = nil
+    let caller = fixture.demand()
+    #expect(fixture.failure(caller) == .storageOutdated)
+    #expect(fixture.states.last == .unavailable(.storageOutdated))
   }
 
   @Test func `enters no rolled-back session whose refresh item is locked`() throws {
-    var bench = signedIn()
-    let session = try #require(bench.vault?.session)
-    bench.now = bench.now.advanced(by: .seconds(600))
-    bench.demand()
-    bench.answer(.superseded)
-    bench.handle(.vaultChanged)
-    let reading = bench.takeWork()
+    var fixture = signedIn()
+    let session = try #require(fixture.vault?.session)
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    fixture.demand()
+    fixture.answer(.superseded)
+    fixture.handle(.vaultChanged)
+    let reading = fixture.takeWork()
     guard case .read(let operation)? = reading else {
       Issue.record("\(String(describing: reading))")
       return
     }
-    bench.handle(.read(operation, .accessOnly(session.withAccessOnly)))
-    #expect(bench.machine.state == .unavailable(.storageOutdated))
+    fixture.handle(.read(operation, .accessOnly(session.withAccessOnly)))
+    #expect(fixture.machine.state == .unavailable(.storageOutdated))
     // A caller that came while the vault could not be read at all is answered, too.
-    bench.vaultTrouble = .unavailable("unmounted")
-    bench.run(.vaultChanged)
-    let caller = bench.waiter()
-    bench.handle(.demand(caller, .init()))
-    guard case .read(let next)? = bench.takeWork() else {
+    fixture.vaultTrouble = .unavailable("unmounted")
+    fixture.run(.vaultChanged)
+    let caller = fixture.waiter()
+    fixture.handle(.demand(caller, .init()))
+    guard case .read(let next)? = fixture.takeWork() else {
       Issue.record("the vault is not read")
       return
     }
-    bench.handle(.read(next, .accessOnly(session.withAccessOnly)))
-    #expect(bench.failure(caller) == .storageOutdated)
+    fixture.handle(.read(next, .accessOnly(session.withAccessOnly)))
+    #expect(fixture.failure(caller) == .storageOutdated)
   }
 
   // MARK: Refresh
 
   @Test func `sends no request if another process refreshed while it waited for the lock`() {
-    var bench = signedIn()
-    bench.now = bench.now.advanced(by: .seconds(600))
-    let caller = bench.waiter()
-    let effects = bench.handle(.demand(caller, .init()))
-    guard case .lock(let operation, _)? = effects.last, let session = bench.vault?.session, let sent = session.refresh,
+    var fixture = signedIn()
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    let caller = fixture.waiter()
+    let effects = fixture.handle(.demand(caller, .init()))
+    guard case .lock(let operation, _)? = effects.last, let session = fixture.vault?.session,
+      let sent = session.refresh,
       let key = RotationKey.sample(9)
     else {
       Issue.record("\(effects)")
       return
     }
     let theirs = StoredAccess(
-      token: AccessToken("theirs"), lifetime: Lifetime(start: bench.now, duration: .seconds(600)))
-    _ = bench.apply(.advance(session.id, sent: sent, to: RefreshToken("r2"), access: theirs, profile: nil))
-    var reads = bench.handle(.vaultChanged)
-    guard case .read(let look)? = reads.popLast(), let vault = bench.vault else { return }
-    bench.handle(.read(look, .value(vault)))
-    #expect(bench.token(caller) == "theirs")
-    bench.effects = []
-    bench.run(.locked(operation, key))
-    #expect(bench.effects.contains(.unlock(operation)))
-    #expect(bench.vault?.session?.pendingKey == nil)
-    #expect(bench.asked.isEmpty)
+      token: AccessToken("theirs"), lifetime: Lifetime(start: fixture.now, duration: .seconds(600)))
+    _ = fixture.apply(.advance(session.id, sent: sent, to: RefreshToken("r2"), access: theirs, profile: nil))
+    var reads = fixture.handle(.vaultChanged)
+    guard case .read(let look)? = reads.popLast(), let vault = fixture.vault else { return }
+    fixture.handle(.read(look, .value(vault)))
+    #expect(fixture.token(caller) == "theirs")
+    fixture.effects = []
+    fixture.run(.locked(operation, key))
+    #expect(fixture.effects.contains(.unlock(operation)))
+    #expect(fixture.vault?.session?.pendingKey == nil)
+    #expect(fixture.asked.isEmpty)
   }
 
   @Test(arguments: [Duration.zero, .milliseconds(1)])
   func `does not loop when tokens are expired on arrival`(life: Duration) {
-    var bench = signedIn()
-    bench.fire(.refresh)
-    bench.answer(.granted(.sample(1, life: life)))
-    #expect((bench.timers[.refresh]?.after ?? .zero) >= .seconds(5))
+    var fixture = signedIn()
+    fixture.fire(.refresh)
+    fixture.answer(.granted(.sample(1, life: life)))
+    #expect((fixture.timers[.refresh]?.after ?? .zero) >= .seconds(5))
   }
 
   @Test func `does not loop while the vault cannot be written`() {
-    var bench = signedIn()
-    bench.vaultTrouble = .unavailable("full")
-    bench.fire(.refresh)
-    #expect((bench.timers[.refresh]?.after ?? .zero) >= .seconds(5))
+    var fixture = signedIn()
+    fixture.vaultTrouble = .unavailable("full")
+    fixture.fire(.refresh)
+    #expect((fixture.timers[.refresh]?.after ?? .zero) >= .seconds(5))
     // It recovers by itself.
-    bench.vaultTrouble = nil
-    bench.fire(.refresh)
-    #expect(bench.asked.count == 1)
+    fixture.vaultTrouble = nil
+    fixture.fire(.refresh)
+    #expect(fixture.asked.count == 1)
   }
 
   @Test func `hands out neither a refused nor an expired token once the vault is writable`() {
-    var bench = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)))
-    bench.now = bench.now.advanced(by: .seconds(600))
-    bench.demand()
-    bench.vaultTrouble = .unavailable("full")
-    bench.answer(.granted(.sample(1)))
-    bench.work()
-    bench.vaultTrouble = nil
-    bench.now = bench.now.advanced(by: .seconds(30))
-    let caller = bench.demand(.init(refused: .accessToken(AccessToken("access-s1-1"))))
-    #expect(bench.results[caller] == nil)
-    bench.answer(.granted(.sample(2)))
-    #expect(bench.token(caller) == "access-s1-2")
+    var fixture = signedIn(policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)))
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    fixture.demand()
+    fixture.vaultTrouble = .unavailable("full")
+    fixture.answer(.granted(.sample(1)))
+    fixture.work()
+    fixture.vaultTrouble = nil
+    fixture.now = fixture.now.advanced(by: .seconds(30))
+    let caller = fixture.demand(.init(refused: .accessToken(AccessToken("access-s1-1"))))
+    #expect(fixture.results[caller] == nil)
+    fixture.answer(.granted(.sample(2)))
+    #expect(fixture.token(caller) == "access-s1-2")
   }
 
   @Test func `reports a server that issues the refused token again`() {
-    var bench = signedIn()
-    bench.now = bench.now.advanced(by: .seconds(100))
-    let caller = bench.demand(.init(refused: .accessToken(AccessToken("access-s1-0"))))
-    bench.answer(.granted(.sample(0)))
-    #expect(bench.failure(caller) == .tokenRejected)
+    var fixture = signedIn()
+    fixture.now = fixture.now.advanced(by: .seconds(100))
+    let caller = fixture.demand(.init(refused: .accessToken(AccessToken("access-s1-0"))))
+    fixture.answer(.granted(.sample(0)))
+    #expect(fixture.failure(caller) == .tokenRejected)
   }
 
   // MARK: Limits
@@ -265,18 +266,18 @@ import Testing
   @Test(arguments: [SessionPolicy(idleLimit: .seconds(900)), SessionPolicy(absoluteLimit: .seconds(900))])
   func `counts the limits of a session that was locked at launch`(policy: SessionPolicy) throws {
     for late in [Duration.seconds(500), .seconds(900)] {
-      var bench = Bench(policy: policy, vault: signedIn(policy: policy).vault)
-      let stored = try #require(bench.vault?.session)
-      bench.now = noon.advanced(by: late)
-      guard case .read(let look)? = bench.handle(.start).first, stored.access != nil else { return }
-      bench.handle(.read(look, .accessOnly(stored.withAccessOnly)))
-      bench.run(.vaultChanged)
-      bench.work()
+      var fixture = MachineFixture(policy: policy, vault: signedIn(policy: policy).vault)
+      let stored = try #require(fixture.vault?.session)
+      fixture.now = noon.advanced(by: late)
+      guard case .read(let look)? = fixture.handle(.start).first, stored.access != nil else { return }
+      fixture.handle(.read(look, .accessOnly(stored.withAccessOnly)))
+      fixture.run(.vaultChanged)
+      fixture.work()
       if late == .seconds(900) {
-        #expect(bench.vault?.session == nil)
-        #expect(bench.machine.access == nil)
+        #expect(fixture.vault?.session == nil)
+        #expect(fixture.machine.access == nil)
       } else {
-        #expect(bench.timers[.limit]?.after == .seconds(400))
+        #expect(fixture.timers[.limit]?.after == .seconds(400))
       }
     }
   }

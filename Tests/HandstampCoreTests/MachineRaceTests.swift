@@ -20,127 +20,132 @@ import Testing
   }
 
   @Test func `a sign-in before the vault answers first clears another user's data`() {
-    var bench = Bench(vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
-    bench.handle(.start)
-    let attempt = bench.waiter()
-    bench.handle(.signIn(attempt))
-    bench.run(.signInAnswered(attempt, .success(grant("bob", session: "s2")), fallback: SessionID("f")))
-    #expect(bench.cleaning.map(\.step) == ["memory"])
-    #expect(bench.machine.access == nil)
-    bench.clean()
-    #expect(bench.machine.session == SessionID("s2"))
-    guard case .success(.signedIn)? = bench.outcomes[attempt] else {
-      Issue.record("\(String(describing: bench.outcomes[attempt]))")
+    var fixture = MachineFixture(
+      vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
+    fixture.handle(.start)
+    let attempt = fixture.waiter()
+    fixture.handle(.signIn(attempt))
+    fixture.run(.signInAnswered(attempt, .success(grant("bob", session: "s2")), fallback: SessionID("f")))
+    #expect(fixture.cleaning.map(\.step) == ["memory"])
+    #expect(fixture.machine.access == nil)
+    fixture.clean()
+    #expect(fixture.machine.session == SessionID("s2"))
+    guard case .success(.signedIn)? = fixture.outcomes[attempt] else {
+      Issue.record("\(String(describing: fixture.outcomes[attempt]))")
       return
     }
   }
 
   @Test func `a sign-in before the start runs after it`() {
-    var bench = Bench(vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
-    bench.signIn(grant("bob", session: "s2"))
-    bench.run(.start)
-    bench.clean()
-    #expect(bench.machine.session == SessionID("s2"))
-    #expect(bench.cleaning.isEmpty)
+    var fixture = MachineFixture(
+      vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
+    fixture.signIn(grant("bob", session: "s2"))
+    fixture.run(.start)
+    fixture.clean()
+    #expect(fixture.machine.session == SessionID("s2"))
+    #expect(fixture.cleaning.isEmpty)
   }
 
   @Test func `a sign-in waits at most ten seconds for a clean-up that met another sign-in`() {
-    var bench = Bench(cleanups: Self.steps)
-    bench.run(.start)
-    bench.signIn(grant("ada", session: "s1"))
-    bench.signOut()
+    var fixture = MachineFixture(cleanups: Self.steps)
+    fixture.run(.start)
+    fixture.signIn(grant("ada", session: "s1"))
+    fixture.signOut()
     // A step hangs; a second user signs in all the same, and then a third.
-    bench.signIn(grant("bob", session: "s2"))
-    bench.fire(.hold)
-    let attempt = bench.waiter()
-    bench.handle(.signIn(attempt))
-    bench.handle(.signInAnswered(attempt, .success(grant("eve", session: "s3")), fallback: SessionID("f")))
-    _ = bench.apply(.begin(stored("eve", session: "s4")))
-    bench.work()
-    bench.fire(.hold)
-    #expect(bench.machine.session == SessionID("s3"))
-    #expect(bench.outcomes[attempt] != nil)
+    fixture.signIn(grant("bob", session: "s2"))
+    fixture.fire(.hold)
+    let attempt = fixture.waiter()
+    fixture.handle(.signIn(attempt))
+    fixture.handle(.signInAnswered(attempt, .success(grant("eve", session: "s3")), fallback: SessionID("f")))
+    _ = fixture.apply(.begin(stored("eve", session: "s4")))
+    fixture.work()
+    fixture.fire(.hold)
+    #expect(fixture.machine.session == SessionID("s3"))
+    #expect(fixture.outcomes[attempt] != nil)
   }
 
   @Test func `data kept for another program's session of the user is not erased at the next end`() {
-    var bench = Bench(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), cleanups: Self.steps)
-    bench.run(.start)
-    bench.signIn(grant("ada", session: "s1"))
-    bench.signOut(.signedOut, .everything)
-    bench.clean()
-    bench.clean(succeeding: false)
-    _ = bench.apply(.begin(stored("ada", session: "s2")))
-    bench.run(.vaultChanged)
-    #expect(bench.machine.session == SessionID("s2"))
-    bench.run(.ended(SessionID("s2"), .expired))
-    #expect(bench.cleaning.map(\.step) == ["memory"])
+    var fixture = MachineFixture(policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), cleanups: Self.steps)
+    fixture.run(.start)
+    fixture.signIn(grant("ada", session: "s1"))
+    fixture.signOut(.signedOut, .everything)
+    fixture.clean()
+    fixture.clean(succeeding: false)
+    _ = fixture.apply(.begin(stored("ada", session: "s2")))
+    fixture.run(.vaultChanged)
+    #expect(fixture.machine.session == SessionID("s2"))
+    fixture.run(.ended(SessionID("s2"), .expired))
+    #expect(fixture.cleaning.map(\.step) == ["memory"])
   }
 
   @Test func `the session in use survives signing in to it again when that cannot be stored`() {
-    var bench = Bench()
-    bench.run(.start)
-    bench.signIn()
-    bench.vaultTrouble = .unavailable("full")
-    bench.signIn()
-    bench.vaultTrouble = nil
-    bench.run(.vaultChanged)
-    #expect(bench.machine.session == SessionID("s1"))
+    var fixture = MachineFixture()
+    fixture.run(.start)
+    fixture.signIn()
+    fixture.vaultTrouble = .unavailable("full")
+    fixture.signIn()
+    fixture.vaultTrouble = nil
+    fixture.run(.vaultChanged)
+    #expect(fixture.machine.session == SessionID("s1"))
     let handle = RevocationHandle("handle-s1")
-    #expect(!bench.effects.contains(.revoke(SessionID("s1"), handle)))
+    #expect(!fixture.effects.contains(.revoke(SessionID("s1"), handle)))
   }
 
   @Test func `an unwritten sign-out keeps its plan, even if its account is unknown`() {
-    var bench = Bench(vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
-    bench.vaultTrouble = .locked
-    bench.run(.start)
-    bench.signOut(.signedOut, .everything)
-    bench.vaultTrouble = nil
-    bench.fire(.bury)
-    #expect(bench.vault?.session == nil)
-    #expect(bench.cleaning.map(\.step) == ["memory", "store"])
+    var fixture = MachineFixture(
+      vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
+    fixture.vaultTrouble = .locked
+    fixture.run(.start)
+    fixture.signOut(.signedOut, .everything)
+    fixture.vaultTrouble = nil
+    fixture.fire(.bury)
+    #expect(fixture.vault?.session == nil)
+    #expect(fixture.cleaning.map(\.step) == ["memory", "store"])
   }
 
   @Test func `a sign-out that is written late spares a later sign-in`() {
-    var bench = Bench(vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
-    bench.vaultTrouble = .locked
-    bench.run(.start)
-    bench.signOut()
-    bench.vaultTrouble = nil
-    bench.now = bench.now.advanced(by: .seconds(1))
+    var fixture = MachineFixture(
+      vault: VaultEntry(revision: 1, session: stored("ada", session: "s1")), cleanups: Self.steps)
+    fixture.vaultTrouble = .locked
+    fixture.run(.start)
+    fixture.signOut()
+    fixture.vaultTrouble = nil
+    fixture.now = fixture.now.advanced(by: .seconds(1))
     var later = stored("ada", session: "s2")
-    later.startedAt = bench.now
-    _ = bench.apply(.begin(later))
-    bench.fire(.bury)
-    #expect(bench.vault?.session?.id == SessionID("s2"))
+    later.startedAt = fixture.now
+    _ = fixture.apply(.begin(later))
+    fixture.fire(.bury)
+    #expect(fixture.vault?.session?.id == SessionID("s2"))
   }
 
   @Test func `a sign-out that is written late ends a session another program stored before it`() {
-    var bench = Bench(cleanups: Self.steps)
-    bench.run(.start)
-    bench.signIn()
-    _ = bench.apply(.begin(stored("ada", session: "s2")))
-    bench.now = bench.now.advanced(by: .seconds(1))
-    bench.vaultTrouble = .unavailable("full")
-    bench.signOut()
-    bench.vaultTrouble = nil
-    bench.fire(.bury)
-    #expect(bench.vault?.session == nil)
-    #expect(bench.machine.session == nil)
+    var fixture = MachineFixture(cleanups: Self.steps)
+    fixture.run(.start)
+    fixture.signIn()
+    _ = fixture.apply(.begin(stored("ada", session: "s2")))
+    fixture.now = fixture.now.advanced(by: .seconds(1))
+    fixture.vaultTrouble = .unavailable("full")
+    fixture.signOut()
+    fixture.vaultTrouble = nil
+    fixture.fire(.bury)
+    #expect(fixture.vault?.session == nil)
+    #expect(fixture.machine.session == nil)
   }
 
   @Test func `clean-up waits while a superseded session is still stored`() {
-    var bench = Bench(vault: VaultEntry(revision: 1, session: stored("bob", session: "s1")), cleanups: Self.steps)
-    bench.run(.start)
-    _ = bench.apply(
+    var fixture = MachineFixture(
+      vault: VaultEntry(revision: 1, session: stored("bob", session: "s1")), cleanups: Self.steps)
+    fixture.run(.start)
+    _ = fixture.apply(
       .bury(
         Tombstone(
           session: SessionID("old"), reason: .signedOut, endedAt: noon, revocation: nil, account: AccountID("ada"),
           steps: ["store"])))
-    bench.run(.vaultChanged)
-    bench.demand()
-    bench.answer(.superseded)
-    #expect(bench.machine.state == .unavailable(.storageOutdated))
-    bench.run(.conditionsChanged)
-    #expect(bench.cleaning.isEmpty)
+    fixture.run(.vaultChanged)
+    fixture.demand()
+    fixture.answer(.superseded)
+    #expect(fixture.machine.state == .unavailable(.storageOutdated))
+    fixture.run(.conditionsChanged)
+    #expect(fixture.cleaning.isEmpty)
   }
 }

@@ -7,14 +7,14 @@ import Testing
 
   private func asking(
     _ reuse: RefreshTokenReuse? = nil, sender: ProcessIdentity = ProcessIdentity(id: 0)
-  ) -> (Bench, SessionMachine.Waiter) {
-    var bench = Bench(
+  ) -> (MachineFixture, SessionMachine.Waiter) {
+    var fixture = MachineFixture(
       policy: SessionPolicy(refresh: RefreshPolicy(reuse: reuse)), supportsRotationKeys: false, sender: sender)
-    bench.run(.start)
-    bench.signIn()
-    bench.now = bench.now.advanced(by: .seconds(600))
-    let caller = bench.demand()
-    return (bench, caller)
+    fixture.run(.start)
+    fixture.signIn()
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    let caller = fixture.demand()
+    return (fixture, caller)
   }
 
   @Test(arguments: [
@@ -23,31 +23,31 @@ import Testing
   ])
   func `follows within two seconds of an exchange that is over`(answer: RefreshResult) {
     for entropy in [0, UInt64.max] {
-      var (bench, caller) = asking()
-      bench.answer(answer, entropy: entropy)
-      #expect(bench.failure(caller) == nil)
-      let pause = bench.timers[.retry]?.after ?? .zero
+      var (fixture, caller) = asking()
+      fixture.answer(answer, entropy: entropy)
+      #expect(fixture.failure(caller) == nil)
+      let pause = fixture.timers[.retry]?.after ?? .zero
       #expect(pause >= .seconds(1) && pause <= .seconds(2))
-      bench.fire(.retry)
-      #expect(bench.asked.map(\.token) == [RefreshToken("refresh-s1-0")])
-      #expect(bench.vault?.session?.attempt?.first != nil)
-      bench.answer(.granted(.sample(1)))
-      #expect(bench.token(caller) == "access-s1-1")
-      #expect(bench.vault?.session?.attempt == nil)
+      fixture.fire(.retry)
+      #expect(fixture.asked.map(\.token) == [RefreshToken("refresh-s1-0")])
+      #expect(fixture.vault?.session?.attempt?.first != nil)
+      fixture.answer(.granted(.sample(1)))
+      #expect(fixture.token(caller) == "access-s1-1")
+      #expect(fixture.vault?.session?.attempt == nil)
     }
   }
 
   @Test func `is given up after the policy's attempts, and keeps no other process waiting`() {
-    var (bench, caller) = asking()
+    var (fixture, caller) = asking()
     for _ in 0..<3 {
-      bench.answer(Self.reset)
-      bench.fire(.retry)
+      fixture.answer(Self.reset)
+      fixture.fire(.retry)
     }
-    bench.answer(Self.reset)
-    #expect(bench.asked.isEmpty && bench.failure(caller) != nil)
-    #expect(bench.vault?.session?.attempt?.isOver == true)
-    var other = Bench(vault: bench.vault, supportsRotationKeys: false)
-    other.now = bench.now
+    fixture.answer(Self.reset)
+    #expect(fixture.asked.isEmpty && fixture.failure(caller) != nil)
+    #expect(fixture.vault?.session?.attempt?.isOver == true)
+    var other = MachineFixture(vault: fixture.vault, supportsRotationKeys: false)
+    other.now = fixture.now
     other.run(.start)
     other.demand()
     #expect(other.asked.count == 1)
@@ -59,66 +59,66 @@ import Testing
     (.notRotated, .seconds(10)), (.never, .seconds(60)),
   ])
   func `follows silence after a third of a known overlap`(reuse: RefreshTokenReuse, wait: Duration) {
-    let (bench, _) = asking(reuse)
-    let after = bench.timers[.answer]?.after ?? .zero
+    let (fixture, _) = asking(reuse)
+    let after = fixture.timers[.answer]?.after ?? .zero
     #expect(abs((after - wait) / .milliseconds(1)) < 1)
-    #expect(bench.vault?.session?.attempt?.limit == after)
+    #expect(fixture.vault?.session?.attempt?.limit == after)
   }
 
   @Test(arguments: [RefreshTokenReuse.overlap(.seconds(5)), .overlap(.seconds(30)), .overlap(.seconds(60))])
   func `fits into a known overlap after two lost responses`(reuse: RefreshTokenReuse) {
     guard case .overlap(let overlap) = reuse else { return }
     for isSilent in [[true, true], [true, false], [false, true], [false, false]] {
-      var (bench, caller) = asking(reuse)
-      let begun = bench.now
+      var (fixture, caller) = asking(reuse)
+      let begun = fixture.now
       for silent in isSilent {
         if silent {
-          bench.fire(.answer)
+          fixture.fire(.answer)
         } else {
-          bench.answer(Self.reset, entropy: .max)
-          bench.fire(.retry)
+          fixture.answer(Self.reset, entropy: .max)
+          fixture.fire(.retry)
         }
       }
-      #expect(bench.asked.count == 1)
-      #expect((bench.now.elapsed(since: begun) ?? overlap) < overlap)
-      bench.answer(.granted(.sample(1)))
-      #expect(bench.token(caller) == "access-s1-1")
+      #expect(fixture.asked.count == 1)
+      #expect((fixture.now.elapsed(since: begun) ?? overlap) < overlap)
+      fixture.answer(.granted(.sample(1)))
+      #expect(fixture.token(caller) == "access-s1-1")
     }
   }
 
   @Test func `comes under the rule for strict servers once the known overlap has passed`() {
-    var (bench, caller) = asking(.overlap(.seconds(30)))
-    for _ in 0..<3 { bench.fire(.answer) }
-    #expect(bench.asked.isEmpty && bench.failure(caller) != nil)
-    bench.now = bench.now.advanced(by: .seconds(30))
-    bench.demand()
-    #expect(bench.asked.count == 1)
-    #expect(bench.timers[.answer]?.after == .seconds(60))
+    var (fixture, caller) = asking(.overlap(.seconds(30)))
+    for _ in 0..<3 { fixture.fire(.answer) }
+    #expect(fixture.asked.isEmpty && fixture.failure(caller) != nil)
+    fixture.now = fixture.now.advanced(by: .seconds(30))
+    fixture.demand()
+    #expect(fixture.asked.count == 1)
+    #expect(fixture.timers[.answer]?.after == .seconds(60))
   }
 
   @Test func `is at once where tokens were seen not to change, until one does`() {
-    var (bench, _) = asking()
+    var (fixture, _) = asking()
     var kept = TokenResponse.sample(1)
     kept.tokens.refresh = nil
-    bench.answer(.granted(kept))
-    #expect(bench.vault?.session?.isRotated == false)
-    bench.now = bench.now.advanced(by: .seconds(600))
-    bench.demand()
-    #expect(bench.timers[.answer]?.after == .seconds(10))
-    bench.answer(.granted(.sample(2)))
-    #expect(bench.vault?.session?.isRotated == true)
-    bench.now = bench.now.advanced(by: .seconds(600))
-    bench.demand()
-    #expect(bench.timers[.answer]?.after == .seconds(60))
+    fixture.answer(.granted(kept))
+    #expect(fixture.vault?.session?.isRotated == false)
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    fixture.demand()
+    #expect(fixture.timers[.answer]?.after == .seconds(10))
+    fixture.answer(.granted(.sample(2)))
+    #expect(fixture.vault?.session?.isRotated == true)
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    fixture.demand()
+    #expect(fixture.timers[.answer]?.after == .seconds(60))
   }
 
   @Test func `that is refused is said as that`() {
-    var (bench, caller) = asking()
-    bench.answer(Self.reset)
-    bench.fire(.retry)
-    bench.answer(.rejected(.rejected))
-    #expect(bench.failure(caller) == .sessionEnded(.repeatRefused))
-    #expect(bench.vault?.tombstones.last?.reason == .repeatRefused)
+    var (fixture, caller) = asking()
+    fixture.answer(Self.reset)
+    fixture.fire(.retry)
+    fixture.answer(.rejected(.rejected))
+    #expect(fixture.failure(caller) == .sessionEnded(.repeatRefused))
+    #expect(fixture.vault?.tombstones.last?.reason == .repeatRefused)
     var (other, first) = asking()
     other.answer(.rejected(.rejected))
     #expect(other.failure(first) == .sessionEnded(.rejected))
@@ -126,14 +126,14 @@ import Testing
 
   @Test func `follows a sender that has ended, but not one that cannot be seen or is suspended`() {
     let sender = ProcessIdentity(id: 8, startedAt: 5, namespace: 1)
-    let (bench, _) = asking(sender: sender)
+    let (fixture, _) = asking(sender: sender)
     for (own, ended, isSent) in [
       (ProcessIdentity(id: 9, startedAt: 6, namespace: 1), true, true),
       (ProcessIdentity(id: 9, startedAt: 6, namespace: 1), false, false),
       (ProcessIdentity(id: 9, startedAt: 6, namespace: 2), true, false), (ProcessIdentity(id: 9), true, false),
     ] {
-      var other = Bench(vault: bench.vault, supportsRotationKeys: false, sender: own)
-      other.now = bench.now.advanced(by: .seconds(1))
+      var other = MachineFixture(vault: fixture.vault, supportsRotationKeys: false, sender: own)
+      other.now = fixture.now.advanced(by: .seconds(1))
       if ended { other.ended = [sender] }
       other.run(.start)
       other.demand()
@@ -142,11 +142,11 @@ import Testing
   }
 
   @Test func `of an earlier version's request carries no key`() {
-    var (bench, _) = asking()
-    bench.vault?.session?.attempt?.carriesKey = false
-    bench.vault?.session?.attempt?.limit = nil
-    var other = Bench(vault: bench.vault, supportsRotationKeys: false)
-    other.now = bench.now.advanced(by: .seconds(61))
+    var (fixture, _) = asking()
+    fixture.vault?.session?.attempt?.carriesKey = false
+    fixture.vault?.session?.attempt?.limit = nil
+    var other = MachineFixture(vault: fixture.vault, supportsRotationKeys: false)
+    other.now = fixture.now.advanced(by: .seconds(61))
     other.run(.start)
     other.demand()
     #expect(other.uses == [.never])
@@ -155,74 +155,74 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `A session whose server accepts rotation keys` {
-  private func keyed() -> Bench {
-    var bench = Bench(supportsRotationKeys: false)
-    bench.run(.start)
+  private func keyed() -> MachineFixture {
+    var fixture = MachineFixture(supportsRotationKeys: false)
+    fixture.run(.start)
     var grant = TokenResponse.sample(0)
     grant.acceptsRotationKey = true
-    bench.signIn(grant)
-    bench.now = bench.now.advanced(by: .seconds(600))
-    return bench
+    fixture.signIn(grant)
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    return fixture
   }
 
   @Test func `repeats the same pair freely, and records no attempt`() {
-    var bench = keyed()
-    let caller = bench.demand()
-    let first = bench.asked.map(\.key)
-    #expect(bench.vault?.session?.attempt == nil && bench.uses == [.always])
-    bench.answer(.noDecision(.network(.timedOut)))
-    bench.fire(.retry)
-    #expect(bench.asked.map(\.key) == first && bench.failure(caller) == nil)
-    bench.answer(.granted(.sample(1)))
-    #expect(bench.token(caller) == "access-s1-1")
+    var fixture = keyed()
+    let caller = fixture.demand()
+    let first = fixture.asked.map(\.key)
+    #expect(fixture.vault?.session?.attempt == nil && fixture.uses == [.always])
+    fixture.answer(.noDecision(.network(.timedOut)))
+    fixture.fire(.retry)
+    #expect(fixture.asked.map(\.key) == first && fixture.failure(caller) == nil)
+    fixture.answer(.granted(.sample(1)))
+    #expect(fixture.token(caller) == "access-s1-1")
   }
 
   @Test func `sends the key for good, but repeats freely only while the last response has used one`() {
-    var bench = keyed()
-    bench.demand()
-    bench.answer(.granted(.sample(1)))
-    #expect(bench.vault?.session?.rotationKeys == .ignored)
-    bench.now = bench.now.advanced(by: .seconds(600))
-    bench.demand()
-    #expect(bench.uses == [.always, .always])
-    #expect(bench.vault?.session?.attempt != nil)
+    var fixture = keyed()
+    fixture.demand()
+    fixture.answer(.granted(.sample(1)))
+    #expect(fixture.vault?.session?.rotationKeys == .ignored)
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    fixture.demand()
+    #expect(fixture.uses == [.always, .always])
+    #expect(fixture.vault?.session?.attempt != nil)
   }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `A token for another target` {
   private let mail = TokenTarget(scopes: ["mail"])
 
-  private func signedIn() -> Bench {
-    var bench = Bench(supportsRotationKeys: false)
-    bench.run(.start)
-    bench.signIn()
-    return bench
+  private func signedIn() -> MachineFixture {
+    var fixture = MachineFixture(supportsRotationKeys: false)
+    fixture.run(.start)
+    fixture.signIn()
+    return fixture
   }
 
   @Test func `comes from the session's one refresh, is remembered, and leaves the session's own token`() {
-    var bench = signedIn()
-    let caller = bench.demand(.init(target: mail))
-    #expect(bench.targets == [mail])
-    bench.answer(.granted(.sample(1)))
-    #expect(bench.token(caller) == "access-s1-1")
-    #expect(bench.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
-    #expect(bench.machine.access?.token == AccessToken("access-s1-0"))
-    let again = bench.demand(.init(target: mail))
-    #expect(bench.token(again) == "access-s1-1" && bench.targets == [mail])
+    var fixture = signedIn()
+    let caller = fixture.demand(.init(target: mail))
+    #expect(fixture.targets == [mail])
+    fixture.answer(.granted(.sample(1)))
+    #expect(fixture.token(caller) == "access-s1-1")
+    #expect(fixture.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
+    #expect(fixture.machine.access?.token == AccessToken("access-s1-0"))
+    let again = fixture.demand(.init(target: mail))
+    #expect(fixture.token(again) == "access-s1-1" && fixture.targets == [mail])
   }
 
   @Test func `waits for a refresh in flight, and follows it`() {
-    var bench = signedIn()
-    bench.now = bench.now.advanced(by: .seconds(600))
-    let own = bench.demand()
-    let other = bench.demand(.init(target: mail))
-    #expect(bench.targets == [nil])
-    bench.answer(.granted(.sample(1)))
-    #expect(bench.token(own) == "access-s1-1" && bench.failure(other) == nil)
-    #expect(bench.targets == [nil, mail])
-    bench.answer(.granted(.sample(2)))
-    #expect(bench.token(other) == "access-s1-2")
-    #expect(bench.machine.access?.token == AccessToken("access-s1-1"))
+    var fixture = signedIn()
+    fixture.now = fixture.now.advanced(by: .seconds(600))
+    let own = fixture.demand()
+    let other = fixture.demand(.init(target: mail))
+    #expect(fixture.targets == [nil])
+    fixture.answer(.granted(.sample(1)))
+    #expect(fixture.token(own) == "access-s1-1" && fixture.failure(other) == nil)
+    #expect(fixture.targets == [nil, mail])
+    fixture.answer(.granted(.sample(2)))
+    #expect(fixture.token(other) == "access-s1-2")
+    #expect(fixture.machine.access?.token == AccessToken("access-s1-1"))
   }
 
   @Test func `that is refused fails its callers alone`() {
@@ -230,11 +230,11 @@ import Testing
       RefreshResult.rejected(.rejected), .superseded,
       .noDecision(.configuration(.init(status: 400, error: "invalid_scope"))),
     ] {
-      var bench = signedIn()
-      let caller = bench.demand(.init(target: mail))
-      bench.answer(answer)
-      #expect(bench.failure(caller) != nil)
-      #expect(bench.machine.session == SessionID("s1") && bench.vault?.session?.attempt == nil)
+      var fixture = signedIn()
+      let caller = fixture.demand(.init(target: mail))
+      fixture.answer(answer)
+      #expect(fixture.failure(caller) != nil)
+      #expect(fixture.machine.session == SessionID("s1") && fixture.vault?.session?.attempt == nil)
     }
   }
 }

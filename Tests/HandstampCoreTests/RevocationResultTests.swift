@@ -44,7 +44,7 @@ import Testing
     case .ended, .refused: #expect(result == one.means)
     case .noDecision(let failure):
       #expect(one.means == nil)
-      let response = RequestFailure.ServerResponse(status: one.status, error: one.error)
+      let response = RequestError.ServerResponse(status: one.status, error: one.error)
       #expect(failure == .server(response) || failure == .configuration(response))
     }
   }

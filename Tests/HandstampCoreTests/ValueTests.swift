@@ -17,7 +17,7 @@ import Testing
       dumped, "\(secret)", String(reflecting: secret), "\(AccessToken(secret))",
       "\([1: RotationKey(bytes: [UInt8](repeating: 104, count: 16))!])",
       "\(Mirror(reflecting: secret).children.map { "\($0)" })",
-      "\(SessionMachine.Event.answered(.init(1), .granted(TokenResponse(tokens: TokenSet(access: AccessToken(secret), expiresIn: nil, refresh: nil)))))",
+      "\(SessionMachine.Event.refreshCompleted(.init(1), .granted(TokenResponse(tokens: TokenSet(access: AccessToken(secret), expiresIn: nil, refresh: nil)))))",
       "\(TransportRequest(method: "POST", url: "https://h/p?token=hunter2", headers: [HeaderField("Authorization", "hunter2")], body: Array("hunter2".utf8)))",
     ]
     for text in texts { #expect(!text.contains("hunter2") && !text.contains("hhhh")) }

@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func `keeps a pending revocation with another handle, under an ID of its own`() {
-    let signOut = VaultEdit.endWhatever(.signedOut, at: now)
+    let signOut = VaultEdit.signOut(.signedOut, at: now)
     let again = entry(.begin(session("one")), signOut, .begin(session("two")))
     #expect(again.session?.id == SessionID("sso"))
     #expect(again.tombstones.map(\.revocation) == [RevocationHandle("one")])
@@ -32,22 +32,22 @@ import Testing
   }
 
   @Test func `has no pending revocation with its own handle`() {
-    let again = entry(.begin(session("one")), .endWhatever(.signedOut, at: now), .begin(session("one")))
+    let again = entry(.begin(session("one")), .signOut(.signedOut, at: now), .begin(session("one")))
     #expect(again.tombstones.isEmpty)
   }
 
   @Test func `revokes the former session while the next one is in use`() {
-    var bench = Bench(policy: SessionPolicy(), supportsRotationKeys: true)
-    bench.run(.start)
-    bench.signIn(.sample(0, session: "sso"))
-    bench.signOut()
+    var fixture = MachineFixture(policy: SessionPolicy(), supportsRotationKeys: true)
+    fixture.run(.start)
+    fixture.signIn(.sample(0, session: "sso"))
+    fixture.signOut()
     // The server was not reached.
-    bench.effects = []
+    fixture.effects = []
     var next = TokenResponse.sample(1, session: "sso")
     next.revocation = RevocationHandle("two")
-    bench.signIn(next)
-    #expect(bench.machine.session == SessionID("sso"))
-    let sent = bench.effects.compactMap { effect -> RevocationHandle? in
+    fixture.signIn(next)
+    #expect(fixture.machine.session == SessionID("sso"))
+    let sent = fixture.effects.compactMap { effect -> RevocationHandle? in
       if case .revoke(_, let handle) = effect { handle } else { nil }
     }
     #expect(sent == [RevocationHandle("handle-sso")])
@@ -75,7 +75,7 @@ import Testing
     let next = session("two", of: issuer)
     #expect(steps(after: session("one", of: issuer), .begin(next, steps: ["store"])) == ["store"])
     #expect(
-      steps(after: session("one", of: issuer), .endWhatever(.signedOut, at: now, steps: ["store"]), .begin(next))
+      steps(after: session("one", of: issuer), .signOut(.signedOut, at: now, steps: ["store"]), .begin(next))
         == ["store"])
   }
 
@@ -83,7 +83,7 @@ import Testing
     let next = session("two", of: "ada")
     #expect(steps(after: session("one", of: "ada"), .begin(next, steps: ["store"])).isEmpty)
     #expect(
-      steps(after: session("one", of: "ada"), .endWhatever(.signedOut, at: now, steps: ["store"]), .begin(next))
+      steps(after: session("one", of: "ada"), .signOut(.signedOut, at: now, steps: ["store"]), .begin(next))
         .isEmpty)
   }
 }

@@ -63,7 +63,7 @@ import Testing
     #expect(try program.folders.count == 2)
     #expect(try await probe("resume") == 0)
     #expect(try program.folders == [try program.folder(of: "bob").path])
-    let schema = StoreSchema(shelves: []) { migrator in migrator.registerMigration("1") { _ in } }
+    let schema = StoreSchema(tables: []) { migrator in migrator.registerMigration("1") { _ in } }
     let bob = try DataStore(StorePlace(program.name, account: AccountID("bob")), schema: schema)
     #expect(try bob.read { try String.fetchOne($0, sql: "SELECT text FROM note") } == "kept")
   }

@@ -179,7 +179,7 @@ import Testing
   }
 
   @Test func `reports a faulty migration, and a folder that cannot be created`() throws {
-    let schema = StoreSchema(shelves: []) { migrator in
+    let schema = StoreSchema(tables: []) { migrator in
       migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABEL x (y)") }
     }
     #expect(throws: StoreError.statement("near \"TABEL\": syntax error")) {

@@ -17,8 +17,8 @@ import Testing
       acknowledged.formUnion(lines)
     }
     #expect(acknowledged.count >= 2 * writes)
-    let shelf = CachedTable("row", key: ["number"])
-    let schema = StoreSchema(shelves: [shelf]) { migrator in
+    let table = CachedTable("row", key: ["number"])
+    let schema = StoreSchema(tables: [table]) { migrator in
       migrator.registerMigration("1") { _ in }
     }
     let store = try DataStore(folder.place, schema: schema)

@@ -51,7 +51,7 @@ import Testing
       return try Small.post.upsert(database, [7], ["thread": thread, "author": author], at: now).id
     }
     clock.advance(by: .seconds(30 * 86_400))
-    let lease = store.use(Small.post, [id])
+    let lease = store.protect([id], in: Small.post)
     try await store.prune()
     #expect(try numbers("thread") == [1, 2])
     #expect(try numbers("post") == [7])
@@ -65,7 +65,7 @@ import Testing
       for number in 1...2500 { try Small.post.upsert(database, [number], ["thread": thread], at: now) }
     }
     clock.advance(by: .seconds(30 * 86_400))
-    _ = store.use(Small.post, [1])  // Released immediately.
+    _ = store.protect([1], in: Small.post)  // Released immediately.
     let report = try await store.prune()
     #expect(report.removed == ["post": 2500, "thread": 1])
     #expect(try store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM shelf_post") } == 0)
@@ -123,7 +123,7 @@ import Testing
       }
       return shown
     }
-    let lease = store.use(Small.post, shown)
+    let lease = store.protect(shown, in: Small.post)
     let kept = """
       SELECT 'thread', id FROM thread WHERE bookmarked = 1
       UNION ALL SELECT 'post', id FROM post WHERE id IN (\(shown.map(String.init).joined(separator: ",")))
@@ -168,11 +168,11 @@ import Testing
   @Test func `runs in the foreground only, and all writes are in the main file in the background`() async throws {
     try await store.add(1...50)
     let life = StoreLife(store)
-    life.cameToFront()
-    life.cameToFront()
+    life.didEnterForeground()
+    life.didEnterForeground()
     await clock.sleepers(1)
     #expect(clock.sleeperCount == 1)
-    await life.wentToBackground().value
+    await life.didEnterBackground().value
     #expect(clock.sleeperCount == 0)
     let copy = folder.url.appendingPathComponent("copy.sqlite")
     try FileManager.default.copyItem(at: folder.file, to: copy)
@@ -182,14 +182,14 @@ import Testing
     var seen = store.values(Small.texts).makeAsyncIterator()
     #expect(try await seen.next()?.count == 50)
     clock.setWall(UnixTime(seconds: 1_900_000_000))
-    life.cameToFront()
+    life.didEnterForeground()
     await clock.sleepers(1)
     clock.advance(by: .seconds(30))
     #expect(try await seen.next() == [])
-    await life.wentToBackground().value
+    await life.didEnterBackground().value
     // A sign-out in between does no harm.
     try store.remove()
-    await life.wentToBackground().value
+    await life.didEnterBackground().value
   }
 
   @Test func `does not hold up readers and writers`() async throws {

@@ -11,7 +11,7 @@ enum Small {
   static let thread = CachedTable("thread", key: ["number"], pinned: "bookmarked = 1")
   static let post = CachedTable("post", key: ["number"])
 
-  static let schema = StoreSchema(shelves: [person, thread, post]) { migrator in
+  static let schema = StoreSchema(tables: [person, thread, post]) { migrator in
     migrator.registerMigration("1") { database in
       try database.execute(
         sql: """

@@ -44,8 +44,8 @@ package struct KeyedServer: Sendable, Hashable {
   var startedAt: UnixTime { row.createdAt }
   var canLoseCommit: Bool { previous != nil }
 
-  func isAlive(at time: UnixTime) -> Bool { row.over(at: time) == nil }
-  func end(at time: UnixTime) -> EndReason? { row.over(at: time) }
+  func isAlive(at time: UnixTime) -> Bool { row.endReason(at: time) == nil }
+  func end(at time: UnixTime) -> EndReason? { row.endReason(at: time) }
 
   func firstGrant(life: Duration? = nil, at time: UnixTime = World.start.wall) -> TokenResponse {
     grant(RefreshClaims(session: row.session, counter: 0, mark: .zero), life: life, at: time)
@@ -80,7 +80,7 @@ package struct KeyedServer: Sendable, Hashable {
     }
   }
 
-  /// What a node has read of the session, and decided.
+  /// The session as a node has read it, and the decision.
   package struct Attempt: Sendable, Hashable {
     fileprivate var row: SessionRow
     fileprivate var outcome: RefreshOutcome

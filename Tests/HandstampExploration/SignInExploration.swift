@@ -6,7 +6,7 @@ import HandstampTesting
 /// Explores sign-ins, exhaustively up to a bound: one client, the shipped ``Registry``, and a network that loses and doubles. Each
 /// history is replayed from its beginning, because a store is not a value.
 package struct SignInExploration: Sendable {
-  /// What signs in.
+  /// The kind of client that signs in.
   package enum Client: String, Sendable, CaseIterable {
     /// With a password and a key; signed in on the device before.
     case password
@@ -119,7 +119,7 @@ extension SignInExploration {
   }
 }
 
-/// What both kinds of stages need of the server.
+/// The part of the server that both kinds of stages need.
 struct SignInServer: Sendable {
   static let start = UnixTime(seconds: 1_800_000_000)
   let store = MemoryRegistryStore()

@@ -18,7 +18,7 @@ extension Simulation {
   /// - Parameters:
   ///   - make: Creates a vault over a new, empty store.
   ///   - again: Opens the same store again, as a second process would. By default the vault itself is reused.
-  /// - Throws: ``BrokenPromise`` for the first difference.
+  /// - Throws: ``ConformanceError`` for the first difference.
   package func check<V: Vault>(
     _ make: @Sendable () async throws -> V, again: @Sendable (V) async throws -> V = { $0 }
   ) async throws {
@@ -38,19 +38,20 @@ extension Simulation {
       case .done(let entry) where !isConflict: try compare(entry, model, after: record.edit)
       case .conflict(let entry) where isConflict: try compare(entry, model, after: record.edit)
       case .done, .conflict, .failed:
-        throw BrokenPromise("seed \(seed): an edit is done or in conflict according to its rules", found: "\(outcome)")
+        throw ConformanceError(
+          "seed \(seed): an edit is done or in conflict according to its rules", found: "\(outcome)")
       }
     }
     switch await vaults[vaults.count - 1].read() {
     case .value(let entry): try compare(entry, model, after: nil)
     case .absent where model.isEmpty: break
-    case let reading: throw BrokenPromise("seed \(seed): the entry can be read", found: "\(reading)")
+    case let reading: throw ConformanceError("seed \(seed): the entry can be read", found: "\(reading)")
     }
   }
 
   private func compare(_ entry: VaultEntry, _ model: VaultEntry, after edit: VaultEdit?) throws {
     guard entry.session == model.session, entry.tombstones == model.tombstones else {
-      throw BrokenPromise(
+      throw ConformanceError(
         "seed \(seed): the entry matches the rules",
         found: "a different entry after \(edit.map { "\($0)" } ?? "all")")
     }

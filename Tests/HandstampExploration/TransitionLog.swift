@@ -27,7 +27,7 @@ package final class TransitionLog: Sendable, Hashable {
 
   /// Collects what a machine does in a storm of events.
   package func expose(to seed: UInt64) {
-    var storm = EventStorm(seed: seed)
+    var storm = RandomEvents(seed: seed)
     storm.log = self
     for _ in 0..<500 { storm.step() }
   }

@@ -176,14 +176,14 @@ extension World {
     let operation = SessionMachine.Operation(.max)
     let nobody = SessionID("nobody")
     switch kind {
-    case 0: return .answered(operation, .rejected(.rejected))
+    case 0: return .refreshCompleted(operation, .rejected(.rejected))
     case 1: return .edited(operation, .done(VaultEntry()), asOf: now)
     case 2: return .read(operation, .absent)
     case 3: return .timer(.limit, ticket: .max)
     case 4: return .ended(nobody, .revoked)
     case 5: return .revoked(nobody, .ended)
     case 6: return .cleaned(nobody, step: "jar", succeeded: true, entropy: 0)
-    case 7: return .answered(operation, .granted(foreignGrant(session: nobody, profile: nil)))
+    case 7: return .refreshCompleted(operation, .granted(foreignGrant(session: nobody, profile: nil)))
     default: return .gone(.init(.max))
     }
   }

@@ -18,7 +18,7 @@ extension World {
     package var oauth: OAuthKind?
     /// How long a third-party server with an overlap accepts a replaced token.
     package var overlap: Duration = .seconds(90)
-    /// What the client knows of it.
+    /// The client's knowledge of it.
     package var reuse: RefreshTokenReuse?
     /// How often a client of a third-party server presents a token before its callers get an error.
     package var attempts = 2

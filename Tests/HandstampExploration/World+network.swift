@@ -28,7 +28,7 @@ extension World {
     answered(operation, of: message.process, by: heard)
   }
 
-  /// What a client hears of a broken connection.
+  /// The result of a broken connection for a client.
   var brokenConnection: RefreshResult {
     limits.faults.contains(.waitsAfterTheEnd)
       ? .noDecision(.network(.timedOut)) : .noDecision(.network(.connectionLost("reset")))
@@ -48,7 +48,7 @@ extension World {
   ) {
     guard let place = processes[index].asking.firstIndex(of: operation) else { return }
     processes[index].asking.remove(at: place)
-    perform(.answered(operation, answer, entropy: entropy()), by: index)
+    perform(.refreshCompleted(operation, answer, entropy: entropy()), by: index)
   }
 
   mutating func giveUp(_ index: Int) {

@@ -52,17 +52,17 @@ extension World {
     case .prepare(let session, let token, _, let key, let attempt, let former):
       "prepare \(short(session)) \(short(token)) key \(short(key))"
         + (attempt == nil ? "" : ", noting an attempt" + (former == nil ? "" : " over another"))
-    case .note(let session, _, let attempt):
+    case .updateAttempt(let session, _, let attempt):
       "note \(short(session)) \(attempt == nil ? "no attempt" : "a reading of the attempt")"
     case .postpone(let session, _, _): "postpone the revocation of \(short(session))"
-    case .tell(let session, _, _): "revoke with a newer token of \(short(session))"
+    case .replaceRevocation(let session, _, _): "revoke with a newer token of \(short(session))"
     case .putBack(let session, let revision): "restore \(short(session.id)) of revision \(revision)"
     case .advance(let session, let sent, let next, _, _, _, _):
       "advance \(short(session)) \(short(sent)) → \(short(next))"
     case .renew(let session, _, _): "renew \(short(session))"
     case .end(let session, let token, let reason, _, _):
       "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"
-    case .endWhatever(let reason, _, _, _): "end whatever: \(reason.rawValue)"
+    case .signOut(let reason, _, _, _): "end whatever: \(reason.rawValue)"
     case .bury(let tombstone): "bury \(short(tombstone.session))"
     case .delivered(let session, _): "delivered \(short(session))"
     case .cleaned(let session, let steps): "cleaned \(short(session)): \(steps.joined(separator: " "))"

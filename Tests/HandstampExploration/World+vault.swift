@@ -95,7 +95,7 @@ extension World {
     }
     if ledger.jobs != nil { ledger.jobs?.append(VaultRecord(process: index, edit: asked)) }
     let edit = faulty(asked)
-    if limits.faults.contains(.signOutWritesNothing), case .endWhatever = edit {
+    if limits.faults.contains(.signOutWritesNothing), case .signOut = edit {
       var pretended = vault
       pretended.session = nil
       return .done(pretended)
@@ -131,7 +131,8 @@ extension World {
     switch edit {
     case .prepare: !limits.faults.contains(.keyIsNotDurable)
     case .begin: !limits.faults.contains(.signInIsNotDurable)
-    case .prepareSignIn, .forgetSignIn, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury, .delivered, .tell,
+    case .prepareSignIn, .forgetSignIn, .updateAttempt, .advance, .renew, .putBack, .end, .signOut, .bury, .delivered,
+      .replaceRevocation,
       .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       true
     }
@@ -142,7 +143,7 @@ extension World {
     guard let stored = vault.session else { return }
     let session = stored.id
     switch edit {
-    case .endWhatever(_, let time, let steps, let isLate):
+    case .signOut(_, let time, let steps, let isLate):
       if isLate, let later = stored.startedAt.elapsed(since: time), later > .zero { return }
       bury(session, doing: steps)
     case .begin(let new, let steps) where new.id != session:
@@ -160,8 +161,9 @@ extension World {
           fail(invariant, "a client ended a session that the server accepts, because of \(reason)")
         }
       }
-    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .end, .bury, .delivered,
-      .tell, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
+    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .updateAttempt, .advance, .renew, .putBack, .end, .bury,
+      .delivered,
+      .replaceRevocation, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       break
     }
   }
@@ -226,8 +228,9 @@ extension World {
       }
     case .touch(let session, _) where limits.faults.contains(.activityIsIgnored):
       .touch(session, at: vault.session?.startedAt ?? now)
-    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .note, .advance, .renew, .putBack, .end, .endWhatever, .bury,
-      .delivered, .tell, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
+    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .updateAttempt, .advance, .renew, .putBack, .end, .signOut,
+      .bury,
+      .delivered, .replaceRevocation, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       edit
     }
   }

@@ -81,7 +81,7 @@ package struct World: Sendable, Hashable {
     var operation: SessionMachine.Operation?
     var token: RefreshToken
     var key: RotationKey
-    /// What the node that has the message has read; `nil` before.
+    /// The row as the node that has the message has read it; `nil` before.
     var attempt: KeyedServer.Attempt?
   }
 

@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test func `detect a vault that loses an edit`() async throws {
-    await #expect(throws: BrokenPromise.self) {
+    await #expect(throws: ConformanceError.self) {
       for seed in 0..<20 as Range<UInt64> {
         let vault = FaultyVault(MemoryVault())
         await vault.set { $0.loses = { _, write in write != .begin } }

@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  private func reading(_ failure: RequestFailure) -> Reading {
+  private func reading(_ failure: RequestError) -> Reading {
     switch failure {
     case .server(let server), .configuration(let server):
       if failure.isEndpointRefusal { return Reading(word: "refused", code: server.error) }

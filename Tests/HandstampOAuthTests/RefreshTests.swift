@@ -124,7 +124,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `Tokens for several APIs` {
-  private struct Rig {
+  private struct Fixture {
     let server = StubServer()
     let vault = MemoryVault()
     let clock = ManualClock()
@@ -167,28 +167,28 @@ import Testing
   }
 
   @Test func `come from one shared, rotating refresh token`() async throws {
-    let rig = Rig()
-    try await rig.signIn()
-    rig.rotating()
-    let mail = try await rig.controller.token(for: TokenTarget(scopes: ["mail"]))
+    let fixture = Fixture()
+    try await fixture.signIn()
+    fixture.rotating()
+    let mail = try await fixture.controller.token(for: TokenTarget(scopes: ["mail"]))
     #expect(mail == AccessToken("mail2"))
     #expect(
-      try await rig.controller.token(for: TokenTarget(scopes: [], resource: "https://api"))
+      try await fixture.controller.token(for: TokenTarget(scopes: [], resource: "https://api"))
         == AccessToken("https://api3"))
-    #expect(try await rig.controller.token(for: TokenTarget(scopes: ["mail"])) == mail)
+    #expect(try await fixture.controller.token(for: TokenTarget(scopes: ["mail"])) == mail)
     // The session's own token is still the first, and its next refresh uses the newest successor.
-    #expect(try await rig.controller.token() == AccessToken("a1"))
-    rig.clock.advance(by: .seconds(601))
-    #expect(try await rig.controller.token() == AccessToken("4"))
-    #expect(try await rig.controller.token(for: TokenTarget(scopes: ["mail"])) == AccessToken("mail5"))
-    #expect(rig.server.forms(to: "/token").dropFirst().map { $0["refresh_token"] } == ["r1", "r2", "r3", "r4"])
+    #expect(try await fixture.controller.token() == AccessToken("a1"))
+    fixture.clock.advance(by: .seconds(601))
+    #expect(try await fixture.controller.token() == AccessToken("4"))
+    #expect(try await fixture.controller.token(for: TokenTarget(scopes: ["mail"])) == AccessToken("mail5"))
+    #expect(fixture.server.forms(to: "/token").dropFirst().map { $0["refresh_token"] } == ["r1", "r2", "r3", "r4"])
   }
 
   @Test func `are fetched one at a time, however many callers there are`() async throws {
-    let rig = Rig()
-    try await rig.signIn()
-    rig.rotating()
-    let controller = rig.controller
+    let fixture = Fixture()
+    try await fixture.signIn()
+    fixture.rotating()
+    let controller = fixture.controller
     let tokens = try await withThrowingTaskGroup(of: AccessToken.self) { group in
       for number in 0..<40 {
         group.addTask { try await controller.token(for: TokenTarget(scopes: ["s\(number % 4)"])) }
@@ -196,44 +196,45 @@ import Testing
       return try await group.reduce(into: Set<AccessToken>()) { $0.insert($1) }
     }
     #expect(tokens.count == 4)
-    #expect(rig.server.forms(to: "/token").count == 5)
+    #expect(fixture.server.forms(to: "/token").count == 5)
   }
 
   @Test func `end with the session`() async throws {
-    let rig = Rig()
-    try await rig.signIn()
-    rig.rotating()
-    _ = try await rig.controller.token(for: TokenTarget(scopes: ["mail"]))
-    _ = await rig.controller.signOut()
+    let fixture = Fixture()
+    try await fixture.signIn()
+    fixture.rotating()
+    _ = try await fixture.controller.token(for: TokenTarget(scopes: ["mail"]))
+    _ = await fixture.controller.signOut()
     await #expect(throws: SessionError.signedOut(.signedOut)) {
-      try await rig.controller.token(for: TokenTarget(scopes: ["mail"]))
+      try await fixture.controller.token(for: TokenTarget(scopes: ["mail"]))
     }
   }
 
   @Test func `leave the session alone if one of them is refused`() async throws {
-    let rig = Rig()
-    try await rig.signIn()
-    rig.server.on("/token", status: 400, json: #"{"error":"invalid_scope"}"#)
-    rig.server.on("/token", status: 400, json: #"{"error":"invalid_target","error_description":"unknown API"}"#)
-    rig.server.on("/token", json: #"{"access_token":"x","token_type":"Bearer","scope":"mail","refresh_token":"r2"}"#)
-    rig.rotating(from: 3)
+    let fixture = Fixture()
+    try await fixture.signIn()
+    fixture.server.on("/token", status: 400, json: #"{"error":"invalid_scope"}"#)
+    fixture.server.on("/token", status: 400, json: #"{"error":"invalid_target","error_description":"unknown API"}"#)
+    fixture.server.on(
+      "/token", json: #"{"access_token":"x","token_type":"Bearer","scope":"mail","refresh_token":"r2"}"#)
+    fixture.rotating(from: 3)
     await #expect(
       throws: SessionError.requestFailed(.configuration(.init(status: 400, error: "invalid_scope")))
     ) {
-      try await rig.controller.token(for: TokenTarget(scopes: ["admin"]))
+      try await fixture.controller.token(for: TokenTarget(scopes: ["admin"]))
     }
     await #expect(
       throws: SessionError.requestFailed(
         .configuration(.init(status: 400, error: "invalid_target", detail: "unknown API")))
     ) {
-      try await rig.controller.token(for: TokenTarget(scopes: [], resource: "https://api.example.org"))
+      try await fixture.controller.token(for: TokenTarget(scopes: [], resource: "https://api.example.org"))
     }
     await #expect(
       throws: SessionError.requestFailed(
         .configuration(.init(status: 200, error: "invalid_scope", detail: "the server grants less than was requested"))
       )
-    ) { try await rig.controller.token(for: TokenTarget(scopes: ["mail", "admin"])) }
-    #expect(try await rig.controller.token(for: TokenTarget(scopes: ["mail"])) == AccessToken("mail3"))
-    #expect(try await rig.controller.token() == AccessToken("a1"))
+    ) { try await fixture.controller.token(for: TokenTarget(scopes: ["mail", "admin"])) }
+    #expect(try await fixture.controller.token(for: TokenTarget(scopes: ["mail"])) == AccessToken("mail3"))
+    #expect(try await fixture.controller.token() == AccessToken("a1"))
   }
 }

@@ -21,14 +21,14 @@ import Testing
   /// A SQLite store with rows of every table.
   private func fill() async throws {
     let store = try server.open().store
-    let fact = RegistryFact(
-      id: FactID(.device, "a"), kind: .device, subject: "ada", createdAt: Samples.start,
+    let item = StoredItem(
+      id: StoredItemID(.device, "a"), kind: .device, subject: "ada", createdAt: Samples.start,
       expiresAt: Samples.start.advanced(by: .seconds(9)))
     let token = OneTimeTokenRecord(
       id: OneTimeTokenID(of: Secret("code"), purpose: .signUp), purpose: .signUp, subject: "ada@example.org",
       createdAt: Samples.start, expiresAt: Samples.start.advanced(by: .seconds(9)))
     let changes: [RegistryChange] = [
-      .createAccount(Samples.account), .createFact(fact), .createOneTimeToken(token),
+      .createAccount(Samples.account), .createItem(item), .createOneTimeToken(token),
       .noteClock(ClockNote(at: Samples.start)),
       .audit(AuditedAction(at: Samples.start, .accountCreated, by: .server())),
     ]

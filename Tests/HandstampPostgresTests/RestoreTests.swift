@@ -69,11 +69,12 @@ import Testing
 
   private func id(_ name: String) -> AccountID { AccountID(name) }
 
-  private func fact(_ kind: RegistryFact.Kind, _ name: String, of account: String, payload: String = "p")
-    -> RegistryFact
+  private func item(_ kind: StoredItem.Kind, _ name: String, of account: String, payload: String = "p")
+    -> StoredItem
   {
-    RegistryFact(
-      id: kind == .recoveryCodes ? FactID(kind, account) : FactID(kind, account, name), kind: kind, subject: account,
+    StoredItem(
+      id: kind == .recoveryCodes ? StoredItemID(kind, account) : StoredItemID(kind, account, name), kind: kind,
+      subject: account,
       payload: payload, createdAt: start, expiresAt: UnixTime.systemTime.advanced(by: .seconds(1_000_000)))
   }
 
@@ -93,13 +94,13 @@ import Testing
       _ = try await store.write([.createAccount(record)], events: [])
     }
     _ = try await registry.closeAccount(try #require(try await registry.account(id("enabled"))), now: start)
-    let facts =
-      [fact(.passkey, "lost", of: "owner"), fact(.passkey, "own", of: "owner"), fact(.consent, "app", of: "owner")]
-      + ["owner", "kept", "gone"].map { fact(.recoveryCodes, "", of: $0, payload: "one two three") }
-      + [fact(.passkey, "thief", of: "taken"), fact(.consent, "thief", of: "taken"), fact(.passkey, "a", of: "gone")]
-      + [fact(.emailChange, "", of: "owner")]
+    let items =
+      [item(.passkey, "lost", of: "owner"), item(.passkey, "own", of: "owner"), item(.consent, "app", of: "owner")]
+      + ["owner", "kept", "gone"].map { item(.recoveryCodes, "", of: $0, payload: "one two three") }
+      + [item(.passkey, "thief", of: "taken"), item(.consent, "thief", of: "taken"), item(.passkey, "a", of: "gone")]
+      + [item(.emailChange, "", of: "owner")]
     _ = try await store.write(
-      facts.map { .createFact($0) }
+      items.map { .createItem($0) }
         + OneTimeTokenRecord.Purpose.allCases.map { .createOneTimeToken(code($0)) }, events: [])
   }
 
@@ -128,12 +129,12 @@ import Testing
     _ = try await registry.update(one)
     _ = try await registry.takeBack(try await record("taken"), now: later)
     _ = try await registry.withdrawConsent(of: id("owner"), to: "app", now: later)
-    let lost = try #require(try await store.fact(fact(.passkey, "lost", of: "owner").id))
-    var codes = try #require(try await store.fact(fact(.recoveryCodes, "", of: "owner").id))
+    let lost = try #require(try await store.item(item(.passkey, "lost", of: "owner").id))
+    var codes = try #require(try await store.item(item(.recoveryCodes, "", of: "owner").id))
     codes.payload = "one three"
     _ = try await store.write(
       [
-        .removeFact(lost), .replaceFact(codes, expecting: codes.revision), .redeemOneTimeToken(code(.passwordReset).id),
+        .removeItem(lost), .replaceItem(codes, expecting: codes.revision), .redeemOneTimeToken(code(.passwordReset).id),
       ],
       events: [])
   }
@@ -155,16 +156,16 @@ import Testing
     #expect(try await account("swap2").email?.typed == "swap1@example.org")
     #expect(try await account("swap1").emailConfirmedAt == start)
     for name in ["owner", "kept"] { #expect(try await account(name).passwordHash == Secret("hash"), "\(name)") }
-    func payloads(_ kind: RegistryFact.Kind, _ name: String) async throws -> [String] {
-      try await store.facts(kind, subject: name).filter { $0.expiresAt > $0.createdAt }.map(\.payload)
+    func payloads(_ kind: StoredItem.Kind, _ name: String) async throws -> [String] {
+      try await store.items(kind, subject: name).filter { $0.expiresAt > $0.createdAt }.map(\.payload)
     }
-    let own = fact(.passkey, "own", of: "owner").id
-    #expect(try await store.facts(.passkey, subject: "owner").map(\.id) == [own])
+    let own = item(.passkey, "own", of: "owner").id
+    #expect(try await store.items(.passkey, subject: "owner").map(\.id) == [own])
     #expect(try await payloads(.consent, "owner").isEmpty)
     #expect(try await payloads(.recoveryCodes, "owner") == ["one three"])
     #expect(try await payloads(.recoveryCodes, "kept") == ["one two three"])
     #expect(try await payloads(.emailChange, "owner").isEmpty)
-    for kind in [RegistryFact.Kind.passkey, .consent, .recoveryCodes] {
+    for kind in [StoredItem.Kind.passkey, .consent, .recoveryCodes] {
       for name in ["gone", "taken"] { #expect(try await payloads(kind, name).isEmpty, "\(kind) of \(name)") }
     }
     for purpose in OneTimeTokenRecord.Purpose.allCases {
@@ -193,14 +194,14 @@ import Testing
         #expect(store.reapplied.lostPasswords.map(\.hasConfirmedAddress) == [false, true])
       }
       // Once: what is given after the restore is not taken.
-      let given = fact(.consent, "app", of: "owner")
+      let given = item(.consent, "app", of: "owner")
       try await place.run { store, _ in
         #expect(store.reapplied.isEmpty, "\(store.reapplied)")
-        _ = try await store.write([.putFact(given), .createOneTimeToken(code(.passwordReset))], events: [])
+        _ = try await store.write([.putItem(given), .createOneTimeToken(code(.passwordReset))], events: [])
       }
       try await place.run { store, _ in
         #expect(store.reapplied.isEmpty)
-        let (consent, reset) = try await (store.fact(given.id), store.oneTimeToken(code(.passwordReset).id))
+        let (consent, reset) = try await (store.item(given.id), store.oneTimeToken(code(.passwordReset).id))
         #expect(consent?.expiresAt == given.expiresAt && reset != nil)
       }
     }
@@ -237,10 +238,10 @@ import Testing
         AccountState(try #require(try await place.run { store, _ in try await store.account(id("kept")) }))))
     try await place.run { store, registry in
       // As a clock that was an hour ahead has left it.
-      _ = try await store.write([.putFact(ahead.fact)], events: [])
+      _ = try await store.write([.putItem(ahead.item)], events: [])
       let log = place.folder.path + "/ends.log"
       let text = try String(contentsOfFile: log, encoding: .utf8)
-      try (text + "removal \(ahead.fact.payload)\n").write(toFile: log, atomically: false, encoding: .utf8)
+      try (text + "removal \(ahead.item.payload)\n").write(toFile: log, atomically: false, encoding: .utf8)
       _ = try await registry.closeAccount(try #require(try await registry.account(id("kept"))), now: start)
     }
     try await place.run { store, _ in

@@ -36,7 +36,7 @@ import Testing
     let closed = try #require(try await world.registry.account(world.ada.id))
     _ = try await world.registry.reopenAccount(closed, now: start)
     #expect(try await world.registry.browserSession(browser.cookie, now: start) == nil)
-    #expect(try await world.registry.account(resetBy: reset, now: start) == nil)
+    #expect(try await world.registry.account(forResetToken: reset, now: start) == nil)
     #expect(try await world.registry.oneTimeToken(OneTimeTokenID(of: code.secret, purpose: .authorizationCode)) == nil)
     #expect(try await world.registry.redeemDevice(device.device.secret, client: "tv", now: start) == .invalid)
   }

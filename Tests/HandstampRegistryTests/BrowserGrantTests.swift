@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampRegistry
 
-/// What the browser of a user has been given: its session, and the codes that it has allowed. An end of all sessions and a new
+/// The grants of a user's browser: its session, and the codes that it has allowed. An end of all sessions and a new
 /// password end these as well.
 @Suite(.timeLimit(.minutes(5))) struct `What a browser was given` {
   private struct Given {
@@ -119,7 +119,7 @@ import Testing
       return
     }
     #expect(outcome.ended.count == 1)
-    #expect(try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count == 1)
+    #expect(try await registry.store.items(.mail, subject: world.ada.id.rawValue).count == 1)
     let actions = try await registry.store.auditedActions(after: 0, about: nil, limit: 10)
     #expect(actions.map(\.audited.action).last == AuditedAction.Kind.theftDetected.rawValue)
   }
@@ -202,7 +202,7 @@ import Testing
     #expect(sessions.count == 3)
     // Its ID is public, so it must not be that of a known device.
     #expect(try await !registry.knows(DeviceID("client app"), of: world.ada.id, now: start))
-    return try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count
+    return try await registry.store.items(.mail, subject: world.ada.id.rawValue).count
   }
 
   @Test func `is told again of one that was thrown out`() async throws {
@@ -221,7 +221,7 @@ import Testing
       return new.row.id
     }
     func mails() async throws -> Int {
-      try await registry.store.facts(.mail, subject: world.ada.id.rawValue).count
+      try await registry.store.items(.mail, subject: world.ada.id.rawValue).count
     }
     _ = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
     let first = try await begin()

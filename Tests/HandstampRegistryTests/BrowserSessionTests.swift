@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampRegistry
 
-/// What a signed-in browser and the clients that its user signed in to have in common.
+/// The common end of a signed-in browser and the clients that its user signed in to.
 private struct Desk {
   let world: World
   let browser: NewBrowserSession
@@ -273,17 +273,17 @@ private struct Desk {
     let desk = try await Desk(World())
     let row = try await desk.signIn()
     _ = try await desk.registry.end(row.id, of: desk.account, now: start)
-    let fact = try #require(try await desk.registry.dueJobs(LogoutJob.self, at: start, limit: 9).first)
+    let item = try #require(try await desk.registry.dueJobs(LogoutJob.self, at: start, limit: 9).first)
     let lease = start.advanced(by: .seconds(20))
-    return (desk, try #require(try await desk.registry.claim(fact, as: LogoutJob.self, until: lease, now: start)))
+    return (desk, try #require(try await desk.registry.claim(item, as: LogoutJob.self, until: lease, now: start)))
   }
 
   @Test func `is one worker's until its lease passes`() async throws {
     let (desk, job) = try await waiting()
     #expect(try await desk.registry.dueJobs(LogoutJob.self, at: start, limit: 9) == [])
     let later = start.advanced(by: .seconds(20))
-    let fact = try #require(try await desk.registry.dueJobs(LogoutJob.self, at: later, limit: 9).first)
-    let other = try await desk.registry.claim(fact, as: LogoutJob.self, until: later, now: later)
+    let item = try #require(try await desk.registry.dueJobs(LogoutJob.self, at: later, limit: 9).first)
+    let other = try await desk.registry.claim(item, as: LogoutJob.self, until: later, now: later)
     #expect(other?.job.attempts == 2)
     // The first worker comes back, and changes nothing.
     try await desk.registry.fail(job, because: "late", until: nil)

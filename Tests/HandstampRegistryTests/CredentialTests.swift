@@ -41,7 +41,8 @@ private struct Safe {
   func use(_ id: String, challenge: UInt8) async throws -> CredentialUse {
     let record = try #require(try await registry.passkey(id))
     return try #require(
-      try await registry.use(of: record, challenge: [challenge], until: after(.seconds(600)), now: after(.seconds(5))))
+      try await registry.credentialUse(
+        for: record, challenge: [challenge], until: after(.seconds(600)), now: after(.seconds(5))))
   }
 
   func signIn(by use: CredentialUse, on device: String = "phone") async throws -> NewSession {
@@ -74,7 +75,8 @@ private struct Safe {
     let record = try #require(try await safe.registry.passkey("one"))
     _ = try await safe.registry.closeAccount(try await safe.user.account, now: start)
     #expect(
-      try await safe.registry.use(of: record, challenge: [8], until: after(.seconds(600)), now: after(.seconds(5)))
+      try await safe.registry.credentialUse(
+        for: record, challenge: [8], until: after(.seconds(600)), now: after(.seconds(5)))
         == nil)
     await #expect(throws: RegistryError.self) { try await safe.signIn(by: use) }
     #expect(try await safe.sessions() == 0)
@@ -190,7 +192,7 @@ private struct Safe {
     try await safe.add("one")
     let reset = try await safe.registry.beginReset(of: safe.world.ada, now: start)
     let bare = try #require(try await safe.registry.removePassword(by: safe.user, now: start))
-    #expect(try await safe.registry.account(resetBy: reset, now: start) == nil)
+    #expect(try await safe.registry.account(forResetToken: reset, now: start) == nil)
     let next = try await safe.registry.beginReset(of: bare, now: start)
     _ = try await safe.registry.resetPassword(with: next, hash: Secret("$new"), now: start)
     #expect(try await safe.registry.account(safe.account)?.passwordHash == Secret("$new"))
@@ -256,12 +258,12 @@ private struct Safe {
     for code in codes {
       let account = try await safe.user.account
       let use = try #require(
-        try await safe.registry.use(of: code, account: account, on: "Firefox", now: start))
+        try await safe.registry.credentialUse(for: code, account: account, on: "Firefox", now: start))
       async let first = try? safe.signIn(by: use, on: "one")
       async let second = try? safe.signIn(by: use, on: "two")
       let begun = [await first, await second].count { $0 != nil }
       #expect(begun == 1)
-      #expect(try await safe.registry.use(of: code, account: account, on: "Firefox", now: start) == nil)
+      #expect(try await safe.registry.credentialUse(for: code, account: account, on: "Firefox", now: start) == nil)
     }
     #expect(try await safe.registry.recoveryCodesLeft(of: safe.account) == 0)
   }
@@ -273,10 +275,11 @@ private struct Safe {
       email: EmailAddress("eve@example.org"), username: "Eve", passwordHash: nil, now: start)
     let hers = try await safe.registry.beginBrowserSession(of: eve, on: .browser("hers"), now: start)
     _ = try await safe.registry.makeRecoveryCodes(by: hers.session, now: start)
-    #expect(try await safe.registry.use(of: codes[0], account: eve, on: "", now: start) == nil)
-    let old = try #require(try await safe.registry.use(of: codes[0], account: safe.world.ada, on: "", now: start))
+    #expect(try await safe.registry.credentialUse(for: codes[0], account: eve, on: "", now: start) == nil)
+    let old = try #require(
+      try await safe.registry.credentialUse(for: codes[0], account: safe.world.ada, on: "", now: start))
     _ = try await safe.registry.makeRecoveryCodes(by: safe.user, now: start)
-    #expect(try await safe.registry.use(of: codes[1], account: safe.world.ada, on: "", now: start) == nil)
+    #expect(try await safe.registry.credentialUse(for: codes[1], account: safe.world.ada, on: "", now: start) == nil)
     await #expect(throws: RegistryError.oneTimeTokenInvalid) { try await safe.signIn(by: old) }
     #expect(try await safe.registry.recoveryCodesLeft(of: safe.account) == 10)
     _ = try await safe.registry.deleteAccount(try await safe.user.account, now: start)

@@ -53,7 +53,7 @@ import Testing
       #expect(try await registry.guesses(of: stranger, now: before).count == times)
       #expect(try await registry.guesses(of: stranger, now: end).count == 0)
       _ = await store.prune(Retention(eventsBefore: start, endedBefore: start, now: end), limit: 10)
-      #expect(await store.counts().facts == 0)
+      #expect(await store.counts().items == 0)
       now = end
       #expect(now.since(start) >= .seconds(8640 * times * round))
     }
@@ -156,7 +156,7 @@ import Testing
     for id in [new.row.id, again.row.id] {
       #expect(await store.session(id)?.device == DeviceInfo(id: DeviceID(""), name: "", platform: ""))
     }
-    #expect(await store.counts().facts == 0)
+    #expect(await store.counts().items == 0)
   }
 
   @Test func `is a browser too`() async throws {

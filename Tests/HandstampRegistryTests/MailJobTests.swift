@@ -32,8 +32,8 @@ private final class CountingStore: StoreDecorator {
   }
 
   private func claim(_ registry: Registry, now: UnixTime = start) async throws -> ClaimedMail? {
-    guard let fact = try await registry.dueJobs(MailJob.self, at: now, limit: 1).first else { return nil }
-    return try await registry.claim(fact, as: MailJob.self, until: now.advanced(by: .seconds(120)), now: now)
+    guard let item = try await registry.dueJobs(MailJob.self, at: now, limit: 1).first else { return nil }
+    return try await registry.claim(item, as: MailJob.self, until: now.advanced(by: .seconds(120)), now: now)
   }
 
   @Test(arguments: [MailJob.Kind.reset, .signUp, .upgrade])
@@ -91,18 +91,18 @@ private final class CountingStore: StoreDecorator {
     #expect(claimed.job.email == job.email && claimed.job.name == job.name && claimed.job.account == guest.id)
     #expect(claimed.job.attempts == 1)
     try await world.registry.finish(claimed, interval: .seconds(60), now: start)
-    let fact = try #require(try await world.store.fact(claimed.fact.id))
-    #expect(fact.payload == "" && fact.subject == "" && fact.dueAt == nil && fact.expiresAt == after(.seconds(60)))
+    let item = try #require(try await world.store.item(claimed.item.id))
+    #expect(item.payload == "" && item.subject == "" && item.dueAt == nil && item.expiresAt == after(.seconds(60)))
   }
 
   @Test func `belongs to one worker until the lease passes, and then to the next`() async throws {
     let world = try await World()
     let registry = world.registry
     try await post(.reset(try email("ada@example.org")), registry)
-    let fact = try #require(try await registry.dueJobs(MailJob.self, at: start, limit: 9).first)
+    let item = try #require(try await registry.dueJobs(MailJob.self, at: start, limit: 9).first)
     let lease = after(.seconds(120))
     let claims = try await withThrowingTaskGroup(of: ClaimedMail?.self) { group in
-      for _ in 0..<8 { group.addTask { try await registry.claim(fact, as: MailJob.self, until: lease, now: start) } }
+      for _ in 0..<8 { group.addTask { try await registry.claim(item, as: MailJob.self, until: lease, now: start) } }
       return try await group.reduce(into: []) { $0.append($1) }
     }
     #expect(claims.count { $0 != nil } == 1)
@@ -123,13 +123,13 @@ private final class CountingStore: StoreDecorator {
 
   @Test func `is left alone if a newer version wrote it`() async throws {
     let world = try await World()
-    let fact = RegistryFact(
-      id: FactID(.mail, "new"), kind: .mail, payload: "kind=birthday&email=ada%40example.org&attempts=0",
+    let item = StoredItem(
+      id: StoredItemID(.mail, "new"), kind: .mail, payload: "kind=birthday&email=ada%40example.org&attempts=0",
       createdAt: start, dueAt: start, expiresAt: after(.seconds(86_400)))
-    _ = try await world.store.write([.createFact(fact)], events: [])
+    _ = try await world.store.write([.createItem(item)], events: [])
     #expect(try await claim(world.registry) == nil)
-    let left = try await world.store.fact(fact.id)
-    #expect(left?.payload == fact.payload && left?.dueAt == after(.seconds(3600)))
+    let left = try await world.store.item(item.id)
+    #expect(left?.payload == item.payload && left?.dueAt == after(.seconds(3600)))
   }
 
   @Test func `has no letter for an account of another provider, a closed one, or a guest whose account is gone`()

@@ -58,14 +58,14 @@ import Testing
     let token = try await world.registry.beginSignUp(email: email, username: "N", now: start)
     store.fail(.unavailable("disk"))
     await #expect(throws: RegistryError.unavailable("disk")) {
-      try await world.registry.confirm(token, passwordHash: Secret("h"), device: device, now: start)
+      try await world.registry.completeSignUp(token, passwordHash: Secret("h"), device: device, now: start)
     }
     store.fail(nil)
-    let new = try await world.registry.confirm(token, passwordHash: Secret("h"), device: device, now: start)
+    let new = try await world.registry.completeSignUp(token, passwordHash: Secret("h"), device: device, now: start)
     #expect(new.account.email == email)
     #expect(try await world.registry.account(email: email) == new.account)
     await #expect(throws: RegistryError.oneTimeTokenInvalid) {
-      try await world.registry.confirm(token, passwordHash: Secret("h"), device: device, now: start)
+      try await world.registry.completeSignUp(token, passwordHash: Secret("h"), device: device, now: start)
     }
   }
 }

@@ -16,7 +16,7 @@ import Testing
   private func accounts(
     on vault: MemoryVault = MemoryVault(), failing failure: SessionError? = nil, _ steps: [CleanupStep] = []
   ) -> Accounts<ScriptedBackend, String> {
-    Accounts(index: index, clock: clock, follows: false, prefixesIDs: true) {
+    Accounts(index: index, clock: clock, observesChanges: false, qualifiesIDs: true) {
       [clock, opened] account throws(SessionError) in
       opened.withLock { $0.append(account) }
       if let failure { throw failure }

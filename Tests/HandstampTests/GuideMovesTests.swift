@@ -165,7 +165,7 @@ private struct GuideStage: Sendable {
     }
     let adopted = Locked<[AccountID: [FormerPlace]]>([:])
     let accounts = Accounts<GuideServer, Void>(
-      index: index, clock: clock, follows: false, formerly: places, adopted: adopted
+      index: index, clock: clock, observesChanges: false, formerly: places, adopted: adopted
     ) { [self] account in
       SessionManager(
         backend: server, vault: vault(.accounts, account),
@@ -184,7 +184,7 @@ private struct GuideStage: Sendable {
       bare.tokens.expiresIn = .zero
       ownTokens.withLock { $0 = bare }
     } else if sequence[0] == .accounts {
-      let accounts = Accounts<GuideServer, Void>(index: index, clock: clock, follows: false) { [self] account in
+      let accounts = Accounts<GuideServer, Void>(index: index, clock: clock, observesChanges: false) { [self] account in
         SessionManager(
           backend: server, vault: vault(.accounts, account), baseURL: base,
           transport: StubTransport { _ in .init(status: 200) }, clock: clock

@@ -42,7 +42,7 @@ import Testing
     let tokens = try await server.signIn(email: "ada@example.org", password: Secret("correct horse"))
     network.expect(.answered(answer))
     let result = await server.refresh(try #require(tokens.tokens.refresh), key: .drawn())
-    guard case .noDecision = result else { throw BrokenPromise("garbage decides nothing", found: "\(result)") }
+    guard case .noDecision = result else { throw ConformanceError("garbage decides nothing", found: "\(result)") }
   }
 
   @MainActor @Test func `for your own server signs in, refreshes and signs out`() async throws {

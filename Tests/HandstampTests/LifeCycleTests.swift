@@ -85,7 +85,7 @@ import Testing
     await first(controller.states) { $0 == .unavailable(.storage(.locked)) }
     let life = SessionLifeCycle { [controller] }
     await faulty.set { $0 = .init() }
-    life.unlocked()
+    life.didUnlockDevice()
     #expect(await first(controller.states, where: \.isSignedIn) != nil)
     #expect(try await controller.token().text == "access-s1-1")
   }
@@ -119,7 +119,7 @@ import Testing
     let lock = PresenceLock(ScriptedPresence(), policy: .untilExit, reason: "test", clock: clock)
     try await lock.unlock()
     #expect(lock.isOpen)
-    #expect(SessionLifeCycle(presence: lock) { [] }.wentToBackground() == nil)
+    #expect(SessionLifeCycle(presence: lock) { [] }.didEnterBackground() == nil)
     #expect(!lock.isOpen)
   }
 
@@ -132,7 +132,7 @@ import Testing
     await gate.arrivals(1)
     let life = SessionLifeCycle(locks: keeper, backgroundTime: leave) { [controller] }
     #expect(keeper.count == 1)
-    let given = life.wentToBackground()
+    let given = life.didEnterBackground()
     // Nothing may happen here. A release that did not wait for the refresh would need one turn.
     for _ in 0..<3 { await othersFirst() }
     #expect(leave.isHeld && keeper.count == 1)
@@ -141,7 +141,7 @@ import Testing
     await given?.value
     #expect(!leave.isHeld && keeper.count == 0)
     #expect((try? await keeper.guarding(vault).lock(.refresh, within: .zero)) == nil)
-    life.cameToFront()
+    life.didEnterForeground()
     #expect((try? await keeper.guarding(vault).lock(.refresh, within: .zero)) != nil)
   }
 
@@ -153,7 +153,7 @@ import Testing
     let refresh = Task { try await controller.token() }
     await gate.arrivals(1)
     let life = SessionLifeCycle(locks: keeper, backgroundTime: leave) { [controller] }
-    let given = life.wentToBackground()
+    let given = life.didEnterBackground()
     leave.expire()
     #expect(keeper.count == 0)
     let widget = try? await vault.lock(.refresh, within: .zero)
@@ -171,7 +171,7 @@ import Testing
     let held = try? await keeper.guarding(vault).lock(.refresh, within: .zero)
     let leave = ScriptedLeave()
     leave.isOffered = false
-    #expect(SessionLifeCycle(locks: keeper, backgroundTime: leave) { [] }.wentToBackground() == nil)
+    #expect(SessionLifeCycle(locks: keeper, backgroundTime: leave) { [] }.didEnterBackground() == nil)
     #expect(keeper.count == 0 && held != nil)
   }
 }

@@ -35,9 +35,9 @@ final class TestWires: MessageConnector {
 
   private let wires: AsyncStream<Wire>
   private let continuation: AsyncStream<Wire>.Continuation
-  private let refusals: Locked<[MessageRefusal]>
+  private let refusals: Locked<[MessageError]>
 
-  init(refusals: [MessageRefusal] = []) {
+  init(refusals: [MessageError] = []) {
     self.refusals = Locked(refusals)
     (wires, continuation) = AsyncStream.makeStream()
   }
@@ -47,7 +47,7 @@ final class TestWires: MessageConnector {
     throw CancellationError()
   }
 
-  @concurrent func open(_ request: TransportRequest) async throws(MessageRefusal) -> any MessageConnection {
+  @concurrent func open(_ request: TransportRequest) async throws(MessageError) -> any MessageConnection {
     if let refusal = refusals.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { throw refusal }
     let wire = Wire(request)
     continuation.yield(wire)

@@ -10,12 +10,13 @@ extension `The place of a session` {
   private typealias Session = SessionManager<TestServer, Void>
 
   @MainActor private func accounts(
-    _ rig: Rig, _ index: MemoryAccountsIndex, _ vaults: Locked<[AccountID: MemoryVault]>, formerly: [FormerPlace] = [],
-    follows: Bool = false
+    _ fixture: Fixture, _ index: MemoryAccountsIndex, _ vaults: Locked<[AccountID: MemoryVault]>,
+    formerly: [FormerPlace] = [],
+    observesChanges: Bool = false
   ) async -> Accounts<TestServer, Void> {
     let adopted = Locked<[AccountID: [FormerPlace]]>([:])
     let accounts = Accounts<TestServer, Void>(
-      index: index, clock: rig.clock, follows: follows, formerly: formerly, adopted: adopted
+      index: index, clock: fixture.clock, observesChanges: observesChanges, formerly: formerly, adopted: adopted
     ) { account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
@@ -23,8 +24,8 @@ extension `The place of a session` {
         return vault
       }
       return Session(
-        backend: rig.server, vault: vault, formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
-        transport: StubTransport { _ in .init(status: 200) }, policy: Self.policy, clock: rig.clock
+        backend: fixture.server, vault: vault, formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
+        transport: StubTransport { _ in .init(status: 200) }, policy: Self.policy, clock: fixture.clock
       ) { _ in }
     }
     await accounts.load()
@@ -32,20 +33,20 @@ extension `The place of a session` {
   }
 
   @MainActor @Test func `of a person is refused to another one, whose session is revoked`() async throws {
-    let rig = try Rig()
-    let accounts = await accounts(rig, MemoryAccountsIndex(), Locked([:]))
-    let ada = try await accounts.add { try await rig.server.signIn("ada") }
+    let fixture = try Fixture()
+    let accounts = await accounts(fixture, MemoryAccountsIndex(), Locked([:]))
+    let ada = try await accounts.add { try await fixture.server.signIn("ada") }
     let session = try #require(accounts.session(of: ada))
-    let bob = try await rig.server.signIn("bob")
+    let bob = try await fixture.server.signIn("bob")
     await #expect(throws: SessionError.refused(code: "other_account", detail: "the tokens belong to another account")) {
       try await session.signIn { bob }
     }
     #expect(session.currentUser?.name == "ada")
     #expect(await session.controller.waitForRevocations(timeout: .seconds(60)))
-    #expect(try await !rig.server.isLive(try #require(bob.session)))
+    #expect(try await !fixture.server.isLive(try #require(bob.session)))
     // Herself again, and him as an account of his own.
-    try await session.signIn { try await rig.server.signIn("ada") }
-    let other = try await accounts.add { try await rig.server.signIn("bob") }
+    try await session.signIn { try await fixture.server.signIn("ada") }
+    let other = try await accounts.add { try await fixture.server.signIn("bob") }
     #expect(accounts.accounts.map(\.id) == [ada, other])
     #expect(accounts.session(of: other)?.currentUser?.name == "bob")
   }
@@ -53,63 +54,63 @@ extension `The place of a session` {
   /// The program is ended after each edit, and the next one goes on.
   @MainActor @Test func `of the active account moves, whatever ends the program between two accounts`() async throws {
     for limit in 0..<12 {
-      let rig = try Rig()
+      let fixture = try Fixture()
       let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
-      let list = await accounts(rig, index, vaults)
-      try await list.add { try await rig.server.signIn("ada") }
+      let list = await accounts(fixture, index, vaults)
+      try await list.add { try await fixture.server.signIn("ada") }
       let session = try #require(list.active?.snapshot.session.value ?? nil).session
-      rig.clock.advance(by: .seconds(60))
-      try await list.add { try await rig.server.signIn("bob") }
+      fixture.clock.advance(by: .seconds(60))
+      try await list.add { try await fixture.server.signIn("bob") }
       let left = Locked(limit)
       func place(_ left: Locked<Int>) -> FormerPlace {
         FormerPlace(
           kind: .accounts(index, vault: { id in DyingVault(vaults.withLock { $0[id] ?? MemoryVault() }, left) }))
       }
-      _ = try? await rig.open(DyingVault(rig.vault, left), formerly: [place(left)]).token()
-      let app = rig.open(rig.vault, formerly: [place(Locked(.max))])
+      _ = try? await fixture.open(DyingVault(fixture.vault, left), formerly: [place(left)]).token()
+      let app = fixture.open(fixture.vault, formerly: [place(Locked(.max))])
       _ = try await app.token()
       guard case .signedIn(let facts) = app.state else { throw Unexpected() }
       #expect(facts.session == session && facts.profile?.name == "ada", "ended after \(limit) edits")
       #expect(await app.waitForRevocations(timeout: .seconds(60)))
       await app.signOut()
       #expect(await app.waitForRevocations(timeout: .seconds(60)))
-      #expect(try await !rig.server.isLive(session))
+      #expect(try await !fixture.server.isLive(session))
     }
   }
 
   /// The first thing that the program does, before it has read its storage.
   @Test func `says at once that nothing can end it at the server`() async throws {
     for isTaken in [true, false] {
-      let rig = try Rig()
-      var grant = try await rig.server.signIn("ada")
+      let fixture = try Fixture()
+      var grant = try await fixture.server.signIn("ada")
       grant.revocation = nil
       let (bare, old) = (grant, Locked<TokenResponse?>(isTaken ? grant : nil))
-      let server = RenamedServer(rig.server, "https://a.example.org")
+      let server = RenamedServer(fixture.server, "https://a.example.org")
       let place = FormerPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
       func open() -> SessionController {
         SessionController(
-          backend: server, vault: rig.vault, formerly: [place], policy: Self.policy, clock: rig.clock)
+          backend: server, vault: fixture.vault, formerly: [place], policy: Self.policy, clock: fixture.clock)
       }
       if !isTaken { try await open().signIn(with: bare) }
       #expect(await open().signOut().isUnrevoked)
-      rig.clock.advance(by: .seconds(1))
+      fixture.clock.advance(by: .seconds(1))
       #expect(await !open().signOut().isUnrevoked, "that was an earlier one")
     }
   }
 
   @Test func `that ended in one place is not alive in another, whose own order counts`() async throws {
     // Signed out by a clock that was an hour ahead, and in again: that is the order there.
-    let rig = try Rig()
-    var ahead = try #require(await entry(rig, rig.other, signedInAt: 0))
+    let fixture = try Fixture()
+    var ahead = try #require(await entry(fixture, fixture.other, signedInAt: 0))
     ahead.tombstones = [
-      Tombstone(session: SessionID("earlier"), reason: .signedOut, endedAt: moment(rig, 3600), revocation: nil)
+      Tombstone(session: SessionID("earlier"), reason: .signedOut, endedAt: moment(fixture, 3600), revocation: nil)
     ]
     let vault = MemoryVault()
     _ = await vault.edit(.receive(ahead))
-    let app = rig.open(rig.vault, formerly: [.vault(vault)])
+    let app = fixture.open(fixture.vault, formerly: [.vault(vault)])
     #expect(try await app.token().secret.count > 0)
     // Signed out here after it had begun there, as after a downgrade.
-    let second = try Rig()
+    let second = try Fixture()
     let session = try await second.signIn(second.other)
     second.clock.advance(by: .seconds(60))
     _ = try await second.signIn(second.vault)
@@ -120,51 +121,51 @@ extension `The place of a session` {
     #expect(try await !second.server.isLive(session))
   }
 
-  private func moment(_ rig: Rig, _ seconds: Int64) -> Moment {
-    var moment = rig.clock.now()
+  private func moment(_ fixture: Fixture, _ seconds: Int64) -> Moment {
+    var moment = fixture.clock.now()
     moment.wall = moment.wall.advanced(by: .seconds(seconds))
     return moment
   }
 
-  private func entry(_ rig: Rig, _ vault: MemoryVault, signedInAt: Int64) async throws -> VaultEntry? {
-    _ = try await rig.signIn(vault)
+  private func entry(_ fixture: Fixture, _ vault: MemoryVault, signedInAt: Int64) async throws -> VaultEntry? {
+    _ = try await fixture.signIn(vault)
     guard case .value(let entry) = await vault.read() else { return nil }
     return entry
   }
 
   @MainActor @Test func `with only a pending revocation is delivered from the list of accounts`() async throws {
-    let rig = try Rig()
-    let session = try await rig.signIn(rig.vault)
-    let offline = RenamedServer(rig.server, "https://a.example.org", isOffline: true)
-    await SessionController(backend: offline, vault: rig.vault, policy: Self.policy, clock: rig.clock).signOut()
-    #expect(try await rig.server.isLive(session))
+    let fixture = try Fixture()
+    let session = try await fixture.signIn(fixture.vault)
+    let offline = RenamedServer(fixture.server, "https://a.example.org", isOffline: true)
+    await SessionController(backend: offline, vault: fixture.vault, policy: Self.policy, clock: fixture.clock).signOut()
+    #expect(try await fixture.server.isLive(session))
     let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
-    let accounts = await accounts(rig, index, vaults, formerly: [.vault(rig.vault)], follows: true)
+    let accounts = await accounts(fixture, index, vaults, formerly: [.vault(fixture.vault)], observesChanges: true)
     #expect(accounts.accounts.isEmpty && accounts.snapshot.storageError == nil)
-    try await until { try await !rig.server.isLive(session) }
-    #expect(await rig.vault.read() == .absent)
+    try await until { try await !fixture.server.isLive(session) }
+    #expect(await fixture.vault.read() == .absent)
   }
 
   @MainActor @Test func `stays known after its account was removed while another server is still to be told`()
     async throws
   {
-    let rig = try Rig()
+    let fixture = try Fixture()
     let vault = MemoryVault()
     let (own, other) = (
-      RenamedServer(rig.server, "https://a.example.org"),
-      RenamedServer(rig.server, "https://b.example.org", isOffline: true)
+      RenamedServer(fixture.server, "https://a.example.org"),
+      RenamedServer(fixture.server, "https://b.example.org", isOffline: true)
     )
-    let former = SessionController(backend: other, vault: vault, policy: Self.policy, clock: rig.clock)
-    try await former.signIn(with: try await rig.server.signIn("ada"))
+    let former = SessionController(backend: other, vault: vault, policy: Self.policy, clock: fixture.clock)
+    try await former.signIn(with: try await fixture.server.signIn("ada"))
     await former.signOut()
     let (index, id) = (MemoryAccountsIndex(), AccountID("ada"))
-    _ = await index.edit(.add(ListedAccount(id: id, name: "Ada", addedAt: rig.clock.now().wall)))
+    _ = await index.edit(.add(ListedAccount(id: id, name: "Ada", addedAt: fixture.clock.now().wall)))
     _ = await index.edit(.remove(id, isLeaving: true))
     func open(_ server: RenamedServer) async -> Accounts<RenamedServer, Void> {
-      let accounts = Accounts<RenamedServer, Void>(index: index, clock: rig.clock) { _ in
+      let accounts = Accounts<RenamedServer, Void>(index: index, clock: fixture.clock) { _ in
         SessionManager(
           backend: server, vault: vault, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
-          policy: Self.policy, clock: rig.clock
+          policy: Self.policy, clock: fixture.clock
         ) { _ in }
       }
       await accounts.load()
@@ -175,34 +176,34 @@ extension `The place of a session` {
     for _ in 0..<10_000 { await Task.yield() }
     #expect(stranger.snapshot.isLoaded)
     #expect(try await index.read().get().leaving == [id], "its work waits for a program of that server")
-    let friend = await open(RenamedServer(rig.server, "https://b.example.org"))
+    let friend = await open(RenamedServer(fixture.server, "https://b.example.org"))
     try await until { try await index.read().get().leaving.isEmpty }
     #expect(friend.accounts.isEmpty)
   }
 
   @MainActor @Test func `in two former places ends in both when the account is removed`() async throws {
-    let rig = try Rig()
+    let fixture = try Fixture()
     let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
     let third = MemoryVault()
-    let one = try await rig.signIn(rig.other)
-    rig.clock.advance(by: .seconds(60))
-    let two = try await rig.signIn(third)
-    let places: [FormerPlace] = [.vault(rig.other), .vault(third)]
-    let first = await accounts(rig, index, vaults, formerly: places, follows: true)
+    let one = try await fixture.signIn(fixture.other)
+    fixture.clock.advance(by: .seconds(60))
+    let two = try await fixture.signIn(third)
+    let places: [FormerPlace] = [.vault(fixture.other), .vault(third)]
+    let first = await accounts(fixture, index, vaults, formerly: places, observesChanges: true)
     let ada = try #require(first.accounts.first?.id)
     _ = try await first.remove(ada)
-    for session in [one, two] { try await until { try await !rig.server.isLive(session) } }
-    let next = await accounts(rig, index, vaults, formerly: places)
+    for session in [one, two] { try await until { try await !fixture.server.isLive(session) } }
+    let next = await accounts(fixture, index, vaults, formerly: places)
     #expect(next.accounts.isEmpty)
   }
 
   @MainActor @Test func `is refused by the list of accounts if it does not say whose it is`() async throws {
-    let rig = try Rig()
-    var grant = try await rig.server.signIn("ada")
+    let fixture = try Fixture()
+    var grant = try await fixture.server.signIn("ada")
     grant.profile = nil
     let old = Locked<TokenResponse?>(grant)
     let place = FormerPlace.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }
-    let accounts = await accounts(rig, MemoryAccountsIndex(), Locked([:]), formerly: [place])
+    let accounts = await accounts(fixture, MemoryAccountsIndex(), Locked([:]), formerly: [place])
     guard case .unavailable(let text)? = accounts.snapshot.storageError else { throw Unexpected() }
     #expect(text.contains("does not say whose it is") && old.withLock { $0 != nil })
   }
@@ -217,28 +218,28 @@ extension `The place of a session` {
   }
 
   @MainActor @Test func `of one session becomes an account, and the other way round`() async throws {
-    let rig = try Rig()
+    let fixture = try Fixture()
     let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
-    let session = try await rig.signIn(rig.vault)
-    rig.clock.advance(by: .seconds(3600))
+    let session = try await fixture.signIn(fixture.vault)
+    fixture.clock.advance(by: .seconds(3600))
     for _ in 0..<2 {
-      let accounts = await accounts(rig, index, vaults, formerly: [.vault(rig.vault)])
+      let accounts = await accounts(fixture, index, vaults, formerly: [.vault(fixture.vault)])
       #expect(accounts.accounts.map(\.name) == ["ada"])
       _ = try await #require(accounts.active).controller.token()
-      #expect(await rig.vault.read() == .absent)
+      #expect(await fixture.vault.read() == .absent)
     }
-    let accounts = await accounts(rig, index, vaults)
+    let accounts = await accounts(fixture, index, vaults)
     // She is the same person by a sign-in of her own.
-    try await accounts.add { try await rig.server.signIn("bob") }
-    #expect(accounts.listedID(of: try await rig.server.signIn("ada")) == accounts.activeID)
-    let back = rig.open(
-      rig.vault,
+    try await accounts.add { try await fixture.server.signIn("bob") }
+    #expect(accounts.listedID(of: try await fixture.server.signIn("ada")) == accounts.activeID)
+    let back = fixture.open(
+      fixture.vault,
       formerly: [FormerPlace(kind: .accounts(index, vault: { id in vaults.withLock { $0[id] ?? MemoryVault() } }))])
     _ = try await back.token()
     guard case .signedIn(let facts) = back.state else { throw Unexpected() }
     #expect(facts.session == session)
     #expect(await back.waitForRevocations(timeout: .seconds(60)))
-    #expect(try await rig.server.isLive(session))
+    #expect(try await fixture.server.isLive(session))
     guard case .success(let list) = await index.read() else { throw Unexpected() }
     #expect(list.accounts.isEmpty && list.leaving.isEmpty)
   }

@@ -44,7 +44,7 @@ final class DyingVault: Vault {
   static let policy = SessionPolicy(
     refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1, base: .zero))
 
-  struct Rig {
+  struct Fixture {
     let clock = ManualClock()
     let server: TestServer
     let vault = MemoryVault()
@@ -63,12 +63,12 @@ final class DyingVault: Vault {
   }
 
   @Test func `is checked for its server, which no other one gets a token of`() async throws {
-    let rig = try Rig()
-    let session = try await rig.signIn(rig.vault)
-    let stranger = try TestServer(clock: rig.clock, issuer: "https://b.example.org")
-    rig.clock.advance(by: .seconds(3600))
+    let fixture = try Fixture()
+    let session = try await fixture.signIn(fixture.vault)
+    let stranger = try TestServer(clock: fixture.clock, issuer: "https://b.example.org")
+    fixture.clock.advance(by: .seconds(3600))
     let wrong = SessionError.storage(.otherServer("https://a.example.org"))
-    let app = rig.open(rig.vault, at: stranger)
+    let app = fixture.open(fixture.vault, at: stranger)
     await #expect(throws: wrong) { try await app.token() }
     var wasAsked = false
     await #expect(throws: wrong) {
@@ -81,64 +81,64 @@ final class DyingVault: Vault {
     #expect(!wasAsked)
     await #expect(throws: wrong) { try await app.signIn(remember: false) { try await stranger.signIn("ada") } }
     #expect(await stranger.rotations == 0)
-    #expect(try await rig.open(rig.vault).token().secret.count > 0)
-    #expect(try await rig.server.isLive(session))
+    #expect(try await fixture.open(fixture.vault).token().secret.count > 0)
+    #expect(try await fixture.server.isLive(session))
     // The user signs out all the same; the session's own server is told by its own program.
     #expect(await app.signOut().storageError == nil)
-    _ = try await rig.open(rig.vault, at: stranger).signIn { try await stranger.signIn("ada") }
-    #expect(await rig.open(rig.vault, at: stranger).waitForRevocations(timeout: .seconds(60)))
-    #expect(try await rig.server.isLive(session))
-    await rig.open(rig.vault, at: stranger).signOut()
-    #expect(await rig.open(rig.vault).waitForRevocations(timeout: .seconds(60)))
-    #expect(try await !rig.server.isLive(session))
+    _ = try await fixture.open(fixture.vault, at: stranger).signIn { try await stranger.signIn("ada") }
+    #expect(await fixture.open(fixture.vault, at: stranger).waitForRevocations(timeout: .seconds(60)))
+    #expect(try await fixture.server.isLive(session))
+    await fixture.open(fixture.vault, at: stranger).signOut()
+    #expect(await fixture.open(fixture.vault).waitForRevocations(timeout: .seconds(60)))
+    #expect(try await !fixture.server.isLive(session))
   }
 
   @Test func `goes on at a server that says by which URL it was known`() async throws {
-    let rig = try Rig()
-    let session = try await rig.signIn(rig.vault)
-    guard case .value(let entry) = await rig.vault.read() else { throw Unexpected() }
+    let fixture = try Fixture()
+    let session = try await fixture.signIn(fixture.vault)
+    guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
     let moved = SessionController(
-      backend: RenamedServer(rig.server, "https://new.example.org"), vault: rig.vault,
-      formerly: [.server("HTTPS://a.example.org/")], policy: Self.policy, clock: rig.clock)
-    rig.clock.advance(by: .seconds(3600))
+      backend: RenamedServer(fixture.server, "https://new.example.org"), vault: fixture.vault,
+      formerly: [.server("HTTPS://a.example.org/")], policy: Self.policy, clock: fixture.clock)
+    fixture.clock.advance(by: .seconds(3600))
     _ = try await moved.token()
-    #expect(try await rig.server.isLive(session))
+    #expect(try await fixture.server.isLive(session))
     // From then on it is that server's, with and without the line.
     let later = SessionController(
-      backend: RenamedServer(rig.server, "https://new.example.org"), vault: rig.vault, policy: Self.policy,
-      clock: rig.clock)
+      backend: RenamedServer(fixture.server, "https://new.example.org"), vault: fixture.vault, policy: Self.policy,
+      clock: fixture.clock)
     _ = try await later.token()
-    guard case .value(let now) = await rig.vault.read() else { throw Unexpected() }
+    guard case .value(let now) = await fixture.vault.read() else { throw Unexpected() }
     #expect(entry.session?.issuer == "https://a.example.org" && now.session?.issuer == "https://new.example.org")
   }
 
   @Test func `moves with its server's former URL, and counts as one of two of the same server`() async throws {
-    let rig = try Rig()
-    let first = try await rig.signIn(rig.other)
-    rig.clock.advance(by: .seconds(60))
-    let renamed = RenamedServer(rig.server, "https://new.example.org")
+    let fixture = try Fixture()
+    let first = try await fixture.signIn(fixture.other)
+    fixture.clock.advance(by: .seconds(60))
+    let renamed = RenamedServer(fixture.server, "https://new.example.org")
     func open() -> SessionController {
       SessionController(
-        backend: renamed, vault: rig.vault, formerly: [.server("https://a.example.org"), .vault(rig.other)],
-        policy: Self.policy, clock: rig.clock)
+        backend: renamed, vault: fixture.vault, formerly: [.server("https://a.example.org"), .vault(fixture.other)],
+        policy: Self.policy, clock: fixture.clock)
     }
     let second = try await SessionController(
-      backend: renamed, vault: rig.vault, policy: Self.policy, clock: rig.clock
-    ).signIn { try await rig.server.signIn("ada") }
+      backend: renamed, vault: fixture.vault, policy: Self.policy, clock: fixture.clock
+    ).signIn { try await fixture.server.signIn("ada") }
     let app = open()
     _ = try await app.token()
     #expect(await app.waitForRevocations(timeout: .seconds(60)))
-    #expect(try await !rig.server.isLive(first))
-    #expect(try await rig.server.isLive(second.session))
-    #expect(await rig.other.read() == .absent)
+    #expect(try await !fixture.server.isLive(first))
+    #expect(try await fixture.server.isLive(second.session))
+    #expect(await fixture.other.read() == .absent)
   }
 
   @Test func `that an older version stored without a server becomes this server's`() async throws {
-    let rig = try Rig()
-    let older = try TestServer(clock: rig.clock)
-    let session = try await rig.open(rig.vault, at: older).signIn { try await older.signIn("ada") }
-    _ = try await rig.open(rig.vault, at: rig.server).token()
-    guard case .value(let entry) = await rig.vault.read() else { throw Unexpected() }
+    let fixture = try Fixture()
+    let older = try TestServer(clock: fixture.clock)
+    let session = try await fixture.open(fixture.vault, at: older).signIn { try await older.signIn("ada") }
+    _ = try await fixture.open(fixture.vault, at: fixture.server).token()
+    guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
     #expect(entry.session?.id == session.session && entry.session?.issuer == "https://a.example.org")
   }
 
@@ -146,26 +146,26 @@ final class DyingVault: Vault {
   @Test func `changes without a sign-out, whatever ends the program, and leaves nothing behind`() async throws {
     var wasWhole = false
     for limit in 0..<8 where !wasWhole {
-      let rig = try Rig()
-      let session = try await rig.signIn(rig.other)
-      rig.clock.advance(by: .seconds(3600))
+      let fixture = try Fixture()
+      let session = try await fixture.signIn(fixture.other)
+      fixture.clock.advance(by: .seconds(3600))
       let left = Locked(limit)
-      let dying = rig.open(
-        DyingVault(rig.vault, left), formerly: [.vault(DyingVault(rig.other, left))])
+      let dying = fixture.open(
+        DyingVault(fixture.vault, left), formerly: [.vault(DyingVault(fixture.other, left))])
       wasWhole = (try? await dying.token()) != nil
-      let next = rig.open(rig.vault, formerly: [.vault(rig.other)])
+      let next = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
       _ = try await next.token()
       guard case .signedIn(let facts) = next.state else { throw Unexpected() }
       #expect(facts.session == session)
-      #expect(await rig.other.read() == .absent)
+      #expect(await fixture.other.read() == .absent)
       // And back.
-      let back = rig.open(rig.other, formerly: [.vault(rig.vault)])
+      let back = fixture.open(fixture.other, formerly: [.vault(fixture.vault)])
       _ = try await back.token()
-      #expect(await rig.vault.read() == .absent)
+      #expect(await fixture.vault.read() == .absent)
       await back.signOut()
       #expect(await back.waitForRevocations(timeout: .seconds(60)))
-      #expect(try await !rig.server.isLive(session))
-      let last = rig.open(rig.vault, formerly: [.vault(rig.other)])
+      #expect(try await !fixture.server.isLive(session))
+      let last = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
       await #expect(throws: SessionError.signedOut(.signedOut)) { try await last.token() }
     }
     #expect(wasWhole)
@@ -173,87 +173,87 @@ final class DyingVault: Vault {
 
   @Test func `keeps the later of two sessions, and revokes the other one`() async throws {
     for laterIsThere in [false, true] {
-      let rig = try Rig()
-      let first = try await rig.signIn(laterIsThere ? rig.vault : rig.other)
-      rig.clock.advance(by: .seconds(60))
-      let second = try await rig.signIn(laterIsThere ? rig.other : rig.vault)
-      let app = rig.open(rig.vault, formerly: [.vault(rig.other)])
+      let fixture = try Fixture()
+      let first = try await fixture.signIn(laterIsThere ? fixture.vault : fixture.other)
+      fixture.clock.advance(by: .seconds(60))
+      let second = try await fixture.signIn(laterIsThere ? fixture.other : fixture.vault)
+      let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
       _ = try await app.token()
       guard case .signedIn(let facts) = app.state else { throw Unexpected() }
       #expect(facts.session == second)
       #expect(await app.waitForRevocations(timeout: .seconds(60)))
-      #expect(try await !rig.server.isLive(first))
-      #expect(try await rig.server.isLive(second))
+      #expect(try await !fixture.server.isLive(first))
+      #expect(try await fixture.server.isLive(second))
     }
   }
 
   @Test func `knows of an end that only the former place has seen`() async throws {
-    let rig = try Rig()
-    let session = try await rig.signIn(rig.vault)
-    guard case .value(let entry) = await rig.vault.read() else { throw Unexpected() }
+    let fixture = try Fixture()
+    let session = try await fixture.signIn(fixture.vault)
+    guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
     // Half moved, then signed out by the older version.
     let former = MemoryVault(entry)
-    _ = await former.edit(.endWhatever(.signedOut, at: rig.clock.now()))
-    let app = rig.open(rig.vault, formerly: [.vault(former)])
+    _ = await former.edit(.signOut(.signedOut, at: fixture.clock.now()))
+    let app = fixture.open(fixture.vault, formerly: [.vault(former)])
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await app.token() }
     #expect(await app.waitForRevocations(timeout: .seconds(60)))
-    #expect(try await !rig.server.isLive(session))
+    #expect(try await !fixture.server.isLive(session))
   }
 
   @Test func `ends with a later sign-out in the former place`() async throws {
-    let rig = try Rig()
-    let first = try await rig.signIn(rig.vault)
-    rig.clock.advance(by: .seconds(60))
+    let fixture = try Fixture()
+    let first = try await fixture.signIn(fixture.vault)
+    fixture.clock.advance(by: .seconds(60))
     // A downgrade in between.
-    let second = try await rig.signIn(rig.other, as: "ada")
-    rig.clock.advance(by: .seconds(60))
-    await rig.open(rig.other).signOut()
-    let app = rig.open(rig.vault, formerly: [.vault(rig.other)])
+    let second = try await fixture.signIn(fixture.other, as: "ada")
+    fixture.clock.advance(by: .seconds(60))
+    await fixture.open(fixture.other).signOut()
+    let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await app.token() }
     #expect(await app.waitForRevocations(timeout: .seconds(60)))
-    for session in [first, second] { #expect(try await !rig.server.isLive(session)) }
+    for session in [first, second] { #expect(try await !fixture.server.isLive(session)) }
   }
 
   @Test func `takes the newer tokens of a session that an older version went on with in the middle of a move`()
     async throws
   {
-    let rig = try Rig()
-    let session = try await rig.signIn(rig.other)
-    guard case .value(let copy) = await rig.other.read() else { throw Unexpected() }
-    _ = await rig.vault.edit(.receive(copy))
-    rig.clock.advance(by: .seconds(3600))
-    _ = try await rig.open(rig.other).token()
-    rig.clock.advance(by: .seconds(3600))
-    let app = rig.open(rig.vault, formerly: [.vault(rig.other)])
+    let fixture = try Fixture()
+    let session = try await fixture.signIn(fixture.other)
+    guard case .value(let copy) = await fixture.other.read() else { throw Unexpected() }
+    _ = await fixture.vault.edit(.receive(copy))
+    fixture.clock.advance(by: .seconds(3600))
+    _ = try await fixture.open(fixture.other).token()
+    fixture.clock.advance(by: .seconds(3600))
+    let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
     _ = try await app.token()
-    #expect(await rig.other.read() == .absent)
-    #expect(try await rig.server.isLive(session))
+    #expect(await fixture.other.read() == .absent)
+    #expect(try await fixture.server.isLive(session))
   }
 
   @Test func `is not used while the former one still holds the same session`() async throws {
-    let rig = try Rig()
-    let session = try await rig.signIn(rig.other)
-    let stuck = FaultyVault(rig.other)
+    let fixture = try Fixture()
+    let session = try await fixture.signIn(fixture.other)
+    let stuck = FaultyVault(fixture.other)
     await stuck.set { $0.failing = { $1 == .response && $0.isEmpty ? .permissions("read-only") : nil } }
-    let app = rig.open(rig.vault, formerly: [.vault(stuck)])
+    let app = fixture.open(fixture.vault, formerly: [.vault(stuck)])
     await #expect(throws: SessionError.storage(.permissions("read-only"))) { try await app.token() }
     // A sign-out ends it there, too.
     #expect(await app.signOut().storageError == nil)
     #expect(await app.waitForRevocations(timeout: .seconds(60)))
-    #expect(try await !rig.server.isLive(session))
-    guard case .value(let entry) = await rig.other.read() else { throw Unexpected() }
+    #expect(try await !fixture.server.isLive(session))
+    guard case .value(let entry) = await fixture.other.read() else { throw Unexpected() }
     #expect(entry.session == nil)
   }
 
   @Test func `of a stranger is left where it is, and keeps no one from signing in`() async throws {
-    let rig = try Rig()
-    let stranger = try TestServer(clock: rig.clock, issuer: "https://b.example.org")
-    let theirs = try await rig.open(rig.other, at: stranger).signIn { try await stranger.signIn("ada") }
-    let app = rig.open(rig.vault, formerly: [.vault(rig.other)])
+    let fixture = try Fixture()
+    let stranger = try TestServer(clock: fixture.clock, issuer: "https://b.example.org")
+    let theirs = try await fixture.open(fixture.other, at: stranger).signIn { try await stranger.signIn("ada") }
+    let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
     await #expect(throws: SessionError.signedOut(nil)) { try await app.token() }
-    try await app.signIn { try await rig.server.signIn("ada") }
+    try await app.signIn { try await fixture.server.signIn("ada") }
     #expect(await app.signOut().storageError == nil)
-    guard case .value(let entry) = await rig.other.read() else { throw Unexpected() }
+    guard case .value(let entry) = await fixture.other.read() else { throw Unexpected() }
     #expect(entry.session?.id == theirs.session)
     #expect(try await stranger.isLive(theirs.session))
   }
@@ -262,36 +262,36 @@ final class DyingVault: Vault {
     for (access, refresh, isUsable) in [("", nil, true), ("two words", nil, true), ("", "two words", false)]
       as [(String, String?, Bool)]
     {
-      let rig = try Rig()
-      var grant = try await rig.server.signIn("ada")
+      let fixture = try Fixture()
+      var grant = try await fixture.server.signIn("ada")
       grant.tokens.credential = .accessToken(AccessToken(access))
       if let refresh { grant.tokens.refresh = RefreshToken(refresh) }
       let old = Locked<TokenResponse?>(grant)
-      let app = rig.open(
-        rig.vault, formerly: [.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }])
+      let app = fixture.open(
+        fixture.vault, formerly: [.tokens(read: { old.withLock { $0 } }) { old.withLock { $0 = nil } }])
       #expect(((try? await app.token()) != nil) == isUsable)
       #expect((old.withLock { $0 } == nil) == isUsable)
       // The user can sign in all the same.
-      try await app.signIn { try await rig.server.signIn("ada") }
+      try await app.signIn { try await fixture.server.signIn("ada") }
     }
   }
 
   @Test func `is not known while the former one cannot be read`() async throws {
-    let rig = try Rig()
-    _ = try await rig.signIn(rig.other)
-    let locked = FaultyVault(rig.other)
+    let fixture = try Fixture()
+    _ = try await fixture.signIn(fixture.other)
+    let locked = FaultyVault(fixture.other)
     await locked.set { $0 = .locked }
-    let app = rig.open(rig.vault, formerly: [.vault(locked)])
+    let app = fixture.open(fixture.vault, formerly: [.vault(locked)])
     await #expect(throws: SessionError.storage(.locked)) { try await app.token() }
     await locked.set { $0 = .init() }
     #expect(try await app.token().secret.count > 0)
-    #expect(await rig.other.read() == .absent)
+    #expect(await fixture.other.read() == .absent)
   }
 
   @Test func `takes over an app's own tokens once, whatever ends the program`() async throws {
     for stops in 0..<4 {
-      let rig = try Rig()
-      let grant = try await rig.server.signIn("ada")
+      let fixture = try Fixture()
+      let grant = try await fixture.server.signIn("ada")
       let session = try #require(grant.session)
       var bare = TokenResponse(tokens: grant.tokens, profile: grant.profile)
       bare.tokens.expiresIn = .zero
@@ -306,17 +306,18 @@ final class DyingVault: Vault {
         old.withLock { $0 = nil }
       }
       let left = Locked(stops)
-      _ = try? await rig.open(stops < 3 ? DyingVault(rig.vault, left) : rig.vault, formerly: [place]).token()
-      let app = rig.open(rig.vault, formerly: [place])
+      _ = try? await fixture.open(stops < 3 ? DyingVault(fixture.vault, left) : fixture.vault, formerly: [place])
+        .token()
+      let app = fixture.open(fixture.vault, formerly: [place])
       _ = try await app.token()
       #expect(old.withLock { $0 } == nil)
-      #expect(try await rig.server.isLive(session))
+      #expect(try await fixture.server.isLive(session))
       let report = await app.signOut()
       #expect(!report.isUnrevoked)
       #expect(await app.waitForRevocations(timeout: .seconds(60)))
-      #expect(try await !rig.server.isLive(session))
+      #expect(try await !fixture.server.isLive(session))
       await #expect(throws: SessionError.signedOut(.signedOut)) {
-        try await rig.open(rig.vault, formerly: [place]).token()
+        try await fixture.open(fixture.vault, formerly: [place]).token()
       }
     }
   }

@@ -16,10 +16,10 @@ import Testing
   }
 
   @Test(arguments: [
-    RequestFailure.network(.timedOut), .configuration(.init(status: 401, error: "invalid_client")),
+    RequestError.network(.timedOut), .configuration(.init(status: 401, error: "invalid_client")),
     .network(.notConnected("refused")), .server(.init(status: 200)), .clock(.seconds(100)),
   ])
-  func `an undecided response does not sign the user out`(_ failure: RequestFailure) async throws {
+  func `an undecided response does not sign the user out`(_ failure: RequestError) async throws {
     let test = try SessionTest()
     try await test.signIn("ada")
     test.clock.advance(by: .seconds(3600))

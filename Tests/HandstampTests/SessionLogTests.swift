@@ -48,11 +48,11 @@ private struct Lines: LogHandler {
     try await session.signIn { .sample(0) }
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.sessionEnded(.revoked)) { try await session.token() }
-    let told = messages.filter { $0.contains("refresh") || $0.contains("session ended") }
+    let told = messages.filter { $0.contains("Refresh") || $0.contains("Session ended") }
     #expect(
-      told.map { $0.replacing("handstamp_", with: "") }.filter { !$0.contains("delayed") } == [
-        "refresh begun attempt=1", "refresh undecided cause=server_error retry_after=0.0 seconds status=503",
-        "refresh begun attempt=2", "refresh rejected reason=revoked", "session ended outcome=revoked session=s1",
+      told.map { $0.replacing("handstamp.", with: "") }.filter { !$0.contains("delayed") } == [
+        "Refresh begun attempt=1", "Refresh undecided cause=server_error retry_after=0.0 seconds status=503",
+        "Refresh begun attempt=2", "Refresh rejected reason=revoked", "Session ended outcome=revoked session=s1",
       ])
   }
 
@@ -68,8 +68,8 @@ private struct Lines: LogHandler {
     await session.signOut()
     #expect(await session.waitForRevocations(timeout: .seconds(60)))
     let text = messages.joined(separator: "\n")
-    #expect(text.contains("refresh undecided handstamp_cause=invalid_client handstamp_status=401"))
-    #expect(text.contains("revocation delivered"))
+    #expect(text.contains("Refresh undecided handstamp.cause=invalid_client handstamp.status=401"))
+    #expect(text.contains("Revocation delivered"))
     for secret in [tokens.tokens.access?.secret, tokens.tokens.refresh?.secret, tokens.revocation?.secret] {
       #expect(secret.map { secret in secret.withExposed { !text.contains($0) } } ?? false)
     }
@@ -83,7 +83,7 @@ private struct Lines: LogHandler {
     await vault.set { $0.editing = .full("disk full") }
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.storage(.full("disk full"))) { try await session.token() }
-    #expect(messages.contains("vault not writable handstamp_cause=storage_full"))
+    #expect(messages.contains("Vault not writable handstamp.cause=storage_full"))
   }
 }
 
@@ -92,7 +92,7 @@ private struct Lines: LogHandler {
 
   @Test func `report success, and failure with its cause`() async throws {
     let vault = MemoryVault()
-    let failure = RequestFailure.network(.notConnected("refused"))
+    let failure = RequestError.network(.notConnected("refused"))
     let backend = ScriptedBackend { call, _, _ in call == 1 ? .granted(.sample(1)) : .noDecision(failure) }
     let session = SessionController(
       backend: backend, vault: vault, policy: SessionPolicy(retry: RetryPolicy(attempts: 1)), clock: clock)

@@ -103,7 +103,7 @@ private struct Gullible: Backend {
 
   @Test func `checkBackend detects a backend that trusts garbage`() async throws {
     let server = try TestServer(clock: clock)
-    let thrown = await #expect(throws: BrokenPromise.self) {
+    let thrown = await #expect(throws: ConformanceError.self) {
       try await checkBackend(over: StubTransport { _ in .init(status: 200) }) { transport in
         Gullible(transport: transport, server: server)
       } signIn: { _ in
@@ -114,7 +114,7 @@ private struct Gullible: Backend {
   }
 
   @Test func `checkVault detects a vault that reports one kind of edit without making it`() async throws {
-    let thrown = await #expect(throws: BrokenPromise.self) { try await checkVault { Forgetful() } }
+    let thrown = await #expect(throws: ConformanceError.self) { try await checkVault { Forgetful() } }
     #expect(thrown?.promise.contains("rules") == true, "\(thrown.map { "\($0)" } ?? "")")
   }
 

@@ -24,7 +24,7 @@ import Testing
     let written = try await index.edit(.add(record("ada"))).get()
     #expect(try await index.read().get() == written)
     #expect(try home.mode("accounts.json") == 0o600)
-    _ = await home.vault().edit(.endWhatever(.signedOut, at: VaultSamples.moment(3)))
+    _ = await home.vault().edit(.signOut(.signedOut, at: VaultSamples.moment(3)))
     #expect(try await index.read().get() == written)
   }
 

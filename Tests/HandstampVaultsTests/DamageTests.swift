@@ -80,7 +80,7 @@ import Testing
     try home.write([1], to: name)
     _ = await vault.edit(.begin(session))
     try home.write([2], to: name)
-    guard case .done(let entry) = await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment())) else {
+    guard case .done(let entry) = await vault.edit(.signOut(.signedOut, at: VaultSamples.moment())) else {
       throw Unexpected()
     }
     #expect(entry.isEmpty)
@@ -189,7 +189,7 @@ import Testing
   private func expectFailure(_ error: (String) -> VaultError, _ words: String) async throws {
     guard case .trouble(let found) = await vault.read() else { throw Unexpected() }
     #expect(found.detail.map(error) == found && found.detail?.contains(words) == true, "\(found.code): \(found)")
-    for edit in [VaultEdit.begin(session), .endWhatever(.signedOut, at: VaultSamples.moment())] {
+    for edit in [VaultEdit.begin(session), .signOut(.signedOut, at: VaultSamples.moment())] {
       #expect(await vault.edit(edit) == .failed(found))
     }
     #expect(!home.names().contains { $0.contains("corrupt") })

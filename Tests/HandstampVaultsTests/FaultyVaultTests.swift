@@ -21,7 +21,7 @@ import Testing
       $0.editing = trouble
     }
     #expect(await vault.read() == .trouble(trouble))
-    #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment())) == .failed(trouble))
+    #expect(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment())) == .failed(trouble))
     #expect(await inside.read() == before)
     await vault.set { $0 = .init() }
     #expect(await vault.read() == before)

@@ -106,7 +106,7 @@ import Testing
       #expect(await vault.read() == .trouble(Self.vanished))
       #expect(await vault.edit(.touch(SessionID("s1"), at: VaultSamples.moment(1))) == .failed(Self.vanished))
       #expect(await vault.edit(.begin(VaultSamples.session("s2"))) == .failed(Self.vanished))
-      #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
+      #expect(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
       await #expect(throws: Self.vanished) { try await vault.lock(.refresh, within: .zero) }
       #expect(!FileManager.default.fileExists(atPath: from))
       try FileManager.default.moveItem(atPath: away, toPath: from)
@@ -125,7 +125,7 @@ import Testing
     try FileManager.default.createDirectory(
       atPath: home.vaults, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     #expect(await vault.read() == .trouble(Self.vanished))
-    #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
+    #expect(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
     #expect(home.names().isEmpty)
     // Another process, unaware of the former folder, uses the new one, and its write is seen.
     _ = try await Child(home.vaults, "begin", "s2").end()
@@ -145,7 +145,7 @@ import Testing
     #expect(await vault.read() == .trouble(Self.vanished))
     // An ended session leaves a trace that identifies an empty vault as the right one.
     _ = await home.vault().edit(.begin(VaultSamples.session("s3")))
-    _ = await home.vault().edit(.endWhatever(.signedOut, at: VaultSamples.moment(1)))
+    _ = await home.vault().edit(.signOut(.signedOut, at: VaultSamples.moment(1)))
     _ = await home.vault().edit(.delivered(SessionID("s3")))
     guard case .value(let entry) = await vault.read() else { throw Unexpected() }
     #expect(entry.session == nil)
@@ -164,7 +164,7 @@ import Testing
   @Test func `is not created by reading`() async throws {
     let vault = home.vault()
     #expect(await vault.read() == .absent)
-    #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(1))) == .done(VaultEntry()))
+    #expect(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(1))) == .done(VaultEntry()))
     #expect(await vault.edit(.touch(SessionID("s1"), at: VaultSamples.moment(1))) == .conflict(VaultEntry()))
     #expect(!FileManager.default.fileExists(atPath: home.vaults))
   }

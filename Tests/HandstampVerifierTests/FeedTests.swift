@@ -8,7 +8,7 @@ import Testing
   private func events(_ parts: [[UInt8]]) throws -> [FeedEvent] {
     var parser = FeedParser()
     var events: [FeedEvent] = []
-    for part in parts { try parser.parse(part) { event throws(FeedFault) in events.append(event) } }
+    for part in parts { try parser.parse(part) { event throws(FeedError) in events.append(event) } }
     return events
   }
 
@@ -29,13 +29,13 @@ import Testing
   @Test func `refuses an event that is too large, and drops none`() throws {
     let most = FeedParser.longest - "data:".utf8.count
     #expect(try events([Array("data:".utf8) + Array(repeating: 120, count: most) + [10, 10]]).count == 1)
-    #expect(throws: FeedFault.notValid("an event is too large")) {
+    #expect(throws: FeedError.notValid("an event is too large")) {
       try events([Array("data:".utf8) + Array(repeating: 120, count: most + 1) + [10, 10]])
     }
     // In many lines, and in a line without an end.
     let line = Array("data:".utf8) + Array(repeating: 120, count: 1000) + [10]
-    #expect(throws: FeedFault.self) { try events(Array(repeating: line, count: 300)) }
-    #expect(throws: FeedFault.self) { try events(Array(repeating: Array(repeating: 58, count: 1000), count: 300)) }
+    #expect(throws: FeedError.self) { try events(Array(repeating: line, count: 300)) }
+    #expect(throws: FeedError.self) { try events(Array(repeating: Array(repeating: 58, count: 1000), count: 300)) }
     // Comments are not kept, however many there are.
     #expect(try events(Array(repeating: Array(": beat\n".utf8), count: 100_000)).isEmpty)
   }
@@ -82,7 +82,7 @@ import Testing
       ("revocations", #"{"sessions":{"t":"soon"}}"#), ("revocations", #"{"sessions":{"t":1},"sessions":{}}"#),
       ("verification", "{}"), ("verification", #"{"at_ms":"now"}"#),
     ] {
-      #expect(throws: FeedFault.self, "\(data)") {
+      #expect(throws: FeedError.self, "\(data)") {
         try feed.take(event(name, data, id: "6-y"), at: .zero, leavingOutBefore: 0)
       }
     }
@@ -104,7 +104,7 @@ import Testing
 
   @Test func `is not complete beyond its capacity`() throws {
     var feed = feed(capacity: 2)
-    #expect(throws: FeedFault.full) {
+    #expect(throws: FeedError.full) {
       try feed.take(
         event("revocations", #"{"sessions":{"a":9,"b":9,"c":9}}"#, id: "3-x"), at: .zero, leavingOutBefore: 0)
     }

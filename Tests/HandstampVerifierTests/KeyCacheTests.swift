@@ -106,14 +106,14 @@ import Testing
       for number in 0..<200 {
         group.addTask {
           let token = issuer.token(header: ["kid": #""k\#(number)""#], signedBy: stranger)
-          await #expect(throws: AccessRefusal.tokenInvalid(.unknownKey)) { try await verifier.verify(token) }
+          await #expect(throws: AccessError.tokenInvalid(.unknownKey)) { try await verifier.verify(token) }
         }
       }
     }
     _ = try await verifier.verify(issuer.token())
     #expect(transport.requests.count == 1)
     issuer.clocks.advance(by: .seconds(10))
-    await #expect(throws: AccessRefusal.tokenInvalid(.unknownKey)) {
+    await #expect(throws: AccessError.tokenInvalid(.unknownKey)) {
       try await verifier.verify(issuer.token(header: ["kid": #""new""#]))
     }
     #expect(transport.requests.count == 2)
@@ -125,17 +125,17 @@ import Testing
     let keys = issuer.keys
     let transport = ScriptedTransport()
     let verifier = try verifier(issuer, transport)
-    await #expect(throws: AccessRefusal.unavailable(.keys)) { try await verifier.verify(issuer.token()) }
+    await #expect(throws: AccessError.unavailable(.keys)) { try await verifier.verify(issuer.token()) }
     transport.answering { _ in TransportResponse(status: 200, body: Array(keys.utf8)) }
     // Not before the pause.
-    await #expect(throws: AccessRefusal.unavailable(.keys)) { try await verifier.verify(issuer.token()) }
+    await #expect(throws: AccessError.unavailable(.keys)) { try await verifier.verify(issuer.token()) }
     issuer.clocks.advance(by: .seconds(10))
     _ = try await verifier.verify(issuer.token())
     transport.answering { _ in TransportResponse(status: 503) }
     issuer.clocks.advance(by: .seconds(86_000))
     _ = try await verifier.verify(issuer.token())
     issuer.clocks.advance(by: .seconds(401))
-    await #expect(throws: AccessRefusal.unavailable(.keys)) { try await verifier.verify(issuer.token()) }
+    await #expect(throws: AccessError.unavailable(.keys)) { try await verifier.verify(issuer.token()) }
   }
 
   @Test func `are found by the issuer's metadata, which must be its own`() async throws {
@@ -153,7 +153,7 @@ import Testing
       return TransportResponse(status: body.isEmpty ? 404 : 200, body: Array(body.utf8))
     }
     let verifier = try verifier(issuer, transport, .metadata)
-    await #expect(throws: AccessRefusal.unavailable(.keys)) { try await verifier.verify(issuer.token()) }
+    await #expect(throws: AccessError.unavailable(.keys)) { try await verifier.verify(issuer.token()) }
     named.withLock { $0 = Issuer.name }
     issuer.clocks.advance(by: .seconds(10))
     #expect(try await verifier.verify(issuer.token()).subject == "ada")

@@ -30,8 +30,8 @@ import Testing
     let until = issuer.clocks.now.seconds + 600
     return Array("event: revocations\nid: \(id)\ndata: {\"sessions\":{\"\(session)\":\(until)}}\n\n".utf8)
   }
-  private func refusal(_ verifier: TokenVerifier, session: String = "s1") async -> AccessRefusal? {
-    do throws(AccessRefusal) {
+  private func refusal(_ verifier: TokenVerifier, session: String = "s1") async -> AccessError? {
+    do throws(AccessError) {
       _ = try await verifier.verify(issuer.token(["sid": #""\#(session)""#]))
       return nil
     } catch { return error }
@@ -51,7 +51,7 @@ import Testing
       feed.yield(ended("s1", id: "2-b"))
       await until { await refusal(verifier) == .sessionEnded }
       // Its end could not be noticed.
-      await #expect(throws: AccessRefusal.tokenInvalid(.claims)) {
+      await #expect(throws: AccessError.tokenInvalid(.claims)) {
         try await verifier.verify(issuer.token(["sid": ""]))
       }
       #expect(verifier.feedStatus?.sessions == 2)
@@ -104,7 +104,7 @@ import Testing
       #expect(request.url == Issuer.name + "/oauth/introspect")
       #expect(request.headers.first(named: "Authorization") == "Basic YXBpOmElMjBzZWNyZXQlM0ElMjBvZiUyRmFuJTIwQVBJ")
       for (status, body, refused) in [
-        (200, #"{"active":false}"#, AccessRefusal.sessionEnded),
+        (200, #"{"active":false}"#, AccessError.sessionEnded),
         (200, #"{"active":"true"}"#, .unavailable(.introspection)),
         (200, #"{"active":true,"sub":"eve"}"#, .unavailable(.introspection)),
         (200, "<html>", .unavailable(.introspection)),
@@ -136,12 +136,12 @@ import Testing
       second.yield(Array("event: revocations\nid: 9-z\ndata: {]\n\n".utf8))
       let third = await transport.feed(2)
       #expect(transport.requests.last?.headers.first(named: "Last-Event-ID") == nil)
-      #expect(verifier.feedStatus?.lastFault == "a block is not valid")
+      #expect(verifier.feedStatus?.lastError == "a block is not valid")
       third.yield(verification(id: "5-e"))
       #expect(await refusal(verifier, session: "s2") == .sessionEnded)
       third.finish(throwing: TransportError.connectionLost("the connection broke"))
       _ = await transport.feed(3)
-      #expect(verifier.feedStatus?.lastFault == "connection lost: the connection broke")
+      #expect(verifier.feedStatus?.lastError == "connection lost: the connection broke")
     }
   }
 }

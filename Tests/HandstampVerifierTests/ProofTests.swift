@@ -14,7 +14,7 @@ import Testing
   private func refusal(
     _ verifier: TokenVerifier, _ token: String, _ proofs: [String], scheme: String = "DPoP", method: String = "GET",
     url: String = Issuer.api + "/things?a=b"
-  ) async -> AccessRefusal? {
+  ) async -> AccessError? {
     do throws(RefusedRequest) {
       _ = try await verifier.authenticate(
         AccessRequest(method: method, url: url, authorization: ["\(scheme) \(token)"], proofs: proofs))
@@ -44,7 +44,7 @@ import Testing
     let other = JWSPrivateKey.es256()
     let now = issuer.clocks.now
     let good = issuer.proof(by: holder, for: token)
-    let cases: [([String], ProofFault)] = [
+    let cases: [([String], ProofDefect)] = [
       ([], .missing), ([good, good], .missing), (["x"], .malformed), ([issuer.token()], .malformed),
       ([issuer.proof(by: other, for: token)], .otherKey),
       ([issuer.proof(by: holder, for: "another token")], .otherRequest),
@@ -62,7 +62,7 @@ import Testing
       await refusal(verifier, token, [issuer.proof(by: holder, for: token)], scheme: "Bearer") == .tokenInvalid(.scheme)
     )
     #expect(await refusal(verifier, issuer.token(), [good]) == .tokenInvalid(.scheme))
-    await #expect(throws: AccessRefusal.tokenInvalid(.scheme)) { try await verifier.verify(token) }
+    await #expect(throws: AccessError.tokenInvalid(.scheme)) { try await verifier.verify(token) }
   }
 
   @Test func `is the only kind admitted if proofs are required`() async throws {
@@ -70,7 +70,7 @@ import Testing
     let token = token
     #expect(await refusal(verifier, issuer.token(), [], scheme: "Bearer") == .tokenInvalid(.scheme))
     #expect(await refusal(verifier, token, [issuer.proof(by: holder, for: token)]) == nil)
-    await #expect(throws: AccessRefusal.tokenInvalid(.scheme)) { try await verifier.verify(issuer.token()) }
+    await #expect(throws: AccessError.tokenInvalid(.scheme)) { try await verifier.verify(issuer.token()) }
   }
 }
 
@@ -94,16 +94,16 @@ import Testing
     }
     #expect(challenge(try await answer(["DPoP x"])) == #"DPoP error="invalid_token", algs="ES256", Bearer"#)
     #expect(
-      challenge(AccessRefusal.proofInvalid(.missing).answer(to: .dpop))
+      challenge(AccessError.proofInvalid(.missing).answer(to: .dpop))
         == #"DPoP error="invalid_dpop_proof", algs="ES256", Bearer"#)
     #expect(
-      challenge(AccessRefusal.insufficientScope(["a", "b\"\r\n"]).answer)
+      challenge(AccessError.insufficientScope(["a", "b\"\r\n"]).answer)
         == #"Bearer error="insufficient_scope", scope="a b", DPoP algs="ES256""#)
-    #expect(challenge(AccessRefusal.unavailable(.keys).answer) == nil)
+    #expect(challenge(AccessError.unavailable(.keys).answer) == nil)
   }
 
   @Test func `is problem+json with the server's codes`() throws {
-    let causes: [(AccessRefusal, Int, String)] = [
+    let causes: [(AccessError, Int, String)] = [
       (.tokenMissing, 401, "token_missing"), (.tokenInvalid(.signature), 401, "token_invalid"),
       (.tokenExpired(at: UnixTime(seconds: 1)), 401, "token_expired"), (.sessionEnded, 401, "session_ended"),
       (.proofInvalid(.time), 401, "proof_invalid"), (.insufficientScope([]), 403, "insufficient_scope"),

@@ -7,8 +7,8 @@ import Testing
 @testable import HandstampVerifier
 
 @Suite(.timeLimit(.minutes(5))) struct `A verifier without a feed` {
-  private func refusal(_ verifier: TokenVerifier, _ token: String) async -> AccessRefusal? {
-    do throws(AccessRefusal) {
+  private func refusal(_ verifier: TokenVerifier, _ token: String) async -> AccessError? {
+    do throws(AccessError) {
       _ = try await verifier.verify(token)
       return nil
     } catch { return error }
@@ -45,7 +45,7 @@ import Testing
     let other = JWSPrivateKey.es256()
     let good = issuer.token()
     let parts = good.split(separator: ".").map(String.init)
-    let cases: [(String, TokenFault)] = [
+    let cases: [(String, TokenDefect)] = [
       ("", .malformed), ("x", .malformed), ("a.b.c", .malformed), (good + "=", .malformed), (good + ".", .malformed),
       (String(repeating: "a", count: 9000), .malformed), (parts[0] + "." + parts[1] + ".", .signature),
       (issuer.token(signedBy: other), .signature), (issuer.token(header: ["alg": #""none""#]), .malformed),
@@ -107,15 +107,15 @@ import Testing
     let issuer = Issuer()
     let verifier = try issuer.verifier { $0.firstPartyClients = ["own"] }
     _ = try await verifier.verify(issuer.token(), requiring: ["read", "write"])
-    await #expect(throws: AccessRefusal.insufficientScope(["admin"])) {
+    await #expect(throws: AccessError.insufficientScope(["admin"])) {
       try await verifier.verify(issuer.token(), requiring: ["admin"])
     }
-    await #expect(throws: AccessRefusal.insufficientScope(["read"])) {
+    await #expect(throws: AccessError.insufficientScope(["read"])) {
       try await verifier.verify(issuer.token(["scope": ""]), requiring: ["read"])
     }
     _ = try await verifier.verify(issuer.token(["scope": "", "client_id": #""own""#]), requiring: ["read"])
     // A scope that is there counts, for every client.
-    await #expect(throws: AccessRefusal.insufficientScope(["admin"])) {
+    await #expect(throws: AccessError.insufficientScope(["admin"])) {
       try await verifier.verify(issuer.token(["client_id": #""own""#]), requiring: ["admin"])
     }
   }
@@ -123,7 +123,7 @@ import Testing
   @Test func `cannot be set up so that it would accept nothing, or send a secret in the clear`() {
     let issuer = Issuer()
     let feed = FeedSettings(clientID: "api", clientSecret: Secret("s"))
-    let cases: [(VerifierFault, (inout VerifierConfiguration) -> Void)] = [
+    let cases: [(VerifierError, (inout VerifierConfiguration) -> Void)] = [
       (.badIssuer("http://id.example.org"), { $0.issuer = "http://id.example.org" }),
       (.badIssuer("x"), { $0.issuer = "x" }), (.noAudience, { $0.audiences = [] }),
       (.noAudience, { $0.audiences = [""] }),

@@ -12,7 +12,7 @@ import Testing
   }
 
   private func expect(
-    _ fault: AuthenticatorData.Fault, _ bytes: [UInt8], at location: SourceLocation = #_sourceLocation
+    _ fault: AuthenticatorData.FormatError, _ bytes: [UInt8], at location: SourceLocation = #_sourceLocation
   ) {
     #expect(throws: fault, sourceLocation: location) { try AuthenticatorData(bytes[...]) }
   }
@@ -54,7 +54,7 @@ import Testing
     draft.rest = extensions
     let bytes = draft.bytes
     for count in 0..<bytes.count {
-      let fault = #expect(throws: AuthenticatorData.Fault.self) { try AuthenticatorData(bytes.prefix(count)) }
+      let fault = #expect(throws: AuthenticatorData.FormatError.self) { try AuthenticatorData(bytes.prefix(count)) }
       switch fault {
       case .truncated, .malformedKey(.truncated), .malformedExtensions(.truncated): break
       default: Issue.record("\(String(describing: fault))")

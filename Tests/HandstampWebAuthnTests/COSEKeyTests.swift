@@ -18,7 +18,7 @@ import Testing
   }
 
   private func expect(
-    _ fault: COSEKey.Fault, _ algorithm: COSEAlgorithm, _ changes: [Int64: [UInt8]?],
+    _ fault: COSEKey.FormatError, _ algorithm: COSEAlgorithm, _ changes: [Int64: [UInt8]?],
     at location: SourceLocation = #_sourceLocation
   ) throws {
     let bytes = try key(algorithm, changes)
@@ -69,10 +69,10 @@ import Testing
   }
 
   @Test func `is CBOR`() {
-    #expect(throws: COSEKey.Fault.malformed(.truncated)) { try COSEKey([]) }
-    #expect(throws: COSEKey.Fault.malformed(.trailingBytes)) { try COSEKey(try SoftKey(.es256).cose + [0]) }
-    #expect(throws: COSEKey.Fault.incomplete) { try COSEKey([0x80]) }
-    #expect(throws: COSEKey.Fault.incomplete) { try COSEKey([0xA0]) }
+    #expect(throws: COSEKey.FormatError.malformed(.truncated)) { try COSEKey([]) }
+    #expect(throws: COSEKey.FormatError.malformed(.trailingBytes)) { try COSEKey(try SoftKey(.es256).cose + [0]) }
+    #expect(throws: COSEKey.FormatError.incomplete) { try COSEKey([0x80]) }
+    #expect(throws: COSEKey.FormatError.incomplete) { try COSEKey([0xA0]) }
   }
 
   @Test(arguments: COSEAlgorithm.allCases)

@@ -5,7 +5,7 @@ import Testing
 @testable import HandstampWebAuthn
 
 @Suite(.timeLimit(.minutes(1))) struct `A relying party` {
-  private func party(_ id: String, _ origins: Set<String>) throws(RelyingParty.Fault) -> RelyingParty {
+  private func party(_ id: String, _ origins: Set<String>) throws(RelyingParty.ConfigurationError) -> RelyingParty {
     try RelyingParty(id: id, name: "x", origins: origins)
   }
 
@@ -27,7 +27,7 @@ import Testing
     Array(repeating: "abcdefg", count: 32).joined(separator: "."),
   ])
   func `has a domain as its ID`(_ id: String) {
-    #expect(throws: RelyingParty.Fault.invalidID(id)) { try party(id, ["https://\(id)"]) }
+    #expect(throws: RelyingParty.ConfigurationError.invalidID(id)) { try party(id, ["https://\(id)"]) }
   }
 
   @Test(arguments: [
@@ -37,15 +37,15 @@ import Testing
     "https://*.example.com:x", "wss://example.com",
   ])
   func `has origins as browsers write them`(_ origin: String) {
-    #expect(throws: RelyingParty.Fault.invalidOrigin(origin)) { try party("example.com", [origin]) }
+    #expect(throws: RelyingParty.ConfigurationError.invalidOrigin(origin)) { try party("example.com", [origin]) }
   }
 
   @Test func `has an origin`() {
-    #expect(throws: RelyingParty.Fault.noOrigin) { try party("example.com", []) }
+    #expect(throws: RelyingParty.ConfigurationError.noOrigin) { try party("example.com", []) }
   }
 
   @Test func `has origins with encryption, but on this machine`() {
-    #expect(throws: RelyingParty.Fault.insecureOrigin("http://example.com")) {
+    #expect(throws: RelyingParty.ConfigurationError.insecureOrigin("http://example.com")) {
       try party("example.com", ["http://example.com"])
     }
   }
@@ -55,7 +55,7 @@ import Testing
     "http://localhost:8080", "https://127.0.0.1",
   ])
   func `has origins below its ID`(_ origin: String) {
-    #expect(throws: RelyingParty.Fault.foreignOrigin(origin)) {
+    #expect(throws: RelyingParty.ConfigurationError.foreignOrigin(origin)) {
       try party("example.com", ["https://example.com", origin])
     }
   }

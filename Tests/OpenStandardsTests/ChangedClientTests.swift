@@ -10,16 +10,16 @@ import Testing
 /// One account of one home that signs in by our own protocol and as clients, in turns: a server ends a session only for the client
 /// that it belongs to.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct `The command whose account changes its client` {
-  private struct Rig {
+  private struct Fixture {
     let server: OwnServer
     let home: String
 
-    static func run(_ body: @Sendable (Rig) async throws -> Void) async throws {
+    static func run(_ body: @Sendable (Fixture) async throws -> Void) async throws {
       let home = NSTemporaryDirectory() + "handstamp-clients-\(UInt64.random(in: 0 ... .max))"
       defer { try? FileManager.default.removeItem(atPath: home) }
       try await OwnServer.run { server async throws in
         try await server.signUp()
-        try await body(Rig(server: server, home: home))
+        try await body(Fixture(server: server, home: home))
       }
     }
 
@@ -67,20 +67,20 @@ import Testing
   }
 
   @Test func `leaves one session at the server, whatever the former ones were`() async throws {
-    try await Rig.run { rig in
-      try await rig.signInByPassword()
-      #expect(try await rig.sessions().count == 1)
-      try await rig.signInOnAnotherDevice()
-      #expect(try await rig.sessions() == ["client"])
-      #expect(try await rig.child("token").outcome().status == 0)
-      try await rig.signInByPassword()
-      let left = try await rig.sessions()
+    try await Fixture.run { fixture in
+      try await fixture.signInByPassword()
+      #expect(try await fixture.sessions().count == 1)
+      try await fixture.signInOnAnotherDevice()
+      #expect(try await fixture.sessions() == ["client"])
+      #expect(try await fixture.child("token").outcome().status == 0)
+      try await fixture.signInByPassword()
+      let left = try await fixture.sessions()
       #expect(left.count == 1 && left != ["client"])
-      #expect(try await rig.child("token").outcome().status == 0)
-      let logout = try await rig.child("logout").outcome()
+      #expect(try await fixture.child("token").outcome().status == 0)
+      let logout = try await fixture.child("logout").outcome()
       #expect(logout.status == 0, "\(logout.words)")
       #expect(!logout.words.contains("refused"))
-      #expect(try await rig.sessions().isEmpty)
+      #expect(try await fixture.sessions().isEmpty)
     }
   }
 }

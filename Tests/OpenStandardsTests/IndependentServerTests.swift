@@ -10,7 +10,7 @@ import Testing
 
 /// Our client, as used in an app, and Authlib's server.
 @Suite(.timeLimit(.minutes(10))) struct `A third-party OAuth server` {
-  private struct Rig {
+  private struct Fixture {
     let server: IndependentServer
     let backend: OAuthBackend
     let controller: SessionController
@@ -55,40 +55,40 @@ import Testing
   @Test(arguments: [[], ["--rotate"]])
   func `supports browser sign-in, requests, refresh and revocation`(_ options: [String]) async throws {
     try await IndependentServer.run(options) { server async throws in
-      let rig = Rig(server)
-      try await rig.signIn()
-      guard case .signedIn(let facts) = rig.controller.state else {
+      let fixture = Fixture(server)
+      try await fixture.signIn()
+      guard case .signedIn(let facts) = fixture.controller.state else {
         Issue.record("not signed in")
         return
       }
       #expect(facts.profile == Profile(id: AccountID("user-1"), name: "Ada Lovelace"))
-      let first = try await rig.controller.token()
-      #expect(try await rig.get("/me", token: first).status == 200)
+      let first = try await fixture.controller.token()
+      #expect(try await fixture.get("/me", token: first).status == 200)
       var last = first
       for _ in 0..<3 {
-        rig.clock.advance(by: .seconds(601))
-        let next = try await rig.controller.token()
+        fixture.clock.advance(by: .seconds(601))
+        let next = try await fixture.controller.token()
         #expect(next != last)
-        #expect(try await rig.get("/me", token: next).status == 200)
+        #expect(try await fixture.get("/me", token: next).status == 200)
         last = next
       }
-      #expect(try await rig.count("refresh") == 3)
-      let report = await rig.controller.signOut()
+      #expect(try await fixture.count("refresh") == 3)
+      let report = await fixture.controller.signOut()
       #expect(report.storageError == nil)
-      #expect(await rig.controller.waitForRevocations(timeout: .seconds(60)))
-      #expect(try await rig.count("revoke") == 1)
-      #expect(try await rig.get("/me", token: last).status == 401)
+      #expect(await fixture.controller.waitForRevocations(timeout: .seconds(60)))
+      #expect(try await fixture.count("revoke") == 1)
+      #expect(try await fixture.get("/me", token: last).status == 401)
     }
   }
 
   @Test func `accepts the secret of a confidential client`() async throws {
     try await IndependentServer.run { server async throws in
-      let rig = Rig(server, client: "service", secret: Secret("s3cret-without_specials"))
-      try await rig.signIn()
-      rig.clock.advance(by: .seconds(601))
-      let token = try await rig.controller.token()
-      #expect(try await rig.get("/me", token: token).status == 200)
-      let wrong = Rig(server, client: "service", secret: Secret("another"))
+      let fixture = Fixture(server, client: "service", secret: Secret("s3cret-without_specials"))
+      try await fixture.signIn()
+      fixture.clock.advance(by: .seconds(601))
+      let token = try await fixture.controller.token()
+      #expect(try await fixture.get("/me", token: token).status == 200)
+      let wrong = Fixture(server, client: "service", secret: Secret("another"))
       await #expect(throws: (any Error).self) { try await wrong.signIn() }
     }
   }
@@ -120,36 +120,36 @@ import Testing
   @Test(arguments: [["--rotate"], ["--replace"], []])
   func `gets one refresh from forty controllers that share a vault`(_ options: [String]) async throws {
     try await IndependentServer.run(options) { server async throws in
-      let rig = Rig(server)
-      try await rig.signIn()
-      rig.clock.advance(by: .seconds(601))
+      let fixture = Fixture(server)
+      try await fixture.signIn()
+      fixture.clock.advance(by: .seconds(601))
       let others = (0..<40).map { _ in
-        SessionController(backend: rig.backend, vault: rig.vault, clock: rig.clock)
+        SessionController(backend: fixture.backend, vault: fixture.vault, clock: fixture.clock)
       }
       let tokens = try await withThrowingTaskGroup(of: AccessToken.self) { group in
         for other in others { group.addTask { try await other.token() } }
         return try await group.reduce(into: Set<AccessToken>()) { $0.insert($1) }
       }
       #expect(tokens.count == 1)
-      for token in tokens { #expect(try await rig.get("/me", token: token).status == 200) }
-      #expect(try await rig.count("refresh") == 1)
-      #expect(try await rig.count("refused") == 0)
+      for token in tokens { #expect(try await fixture.get("/me", token: token).status == 200) }
+      #expect(try await fixture.count("refresh") == 1)
+      #expect(try await fixture.count("refused") == 0)
     }
   }
 
   @Test func `ends the session only when it revokes it`() async throws {
     try await IndependentServer.run(["--rotate"]) { server async throws in
-      let rig = Rig(server)
-      try await rig.signIn()
-      guard case .value(let entry) = await rig.vault.read(), let handle = entry.session?.revocation else {
+      let fixture = Fixture(server)
+      try await fixture.signIn()
+      guard case .value(let entry) = await fixture.vault.read(), let handle = entry.session?.revocation else {
         Issue.record("no handle")
         return
       }
-      #expect(await rig.backend.revoke(handle) == .ended)
-      rig.clock.advance(by: .seconds(601))
+      #expect(await fixture.backend.revoke(handle) == .ended)
+      fixture.clock.advance(by: .seconds(601))
       // The session's own timer may have sent the request first.
       do throws(SessionError) {
-        _ = try await rig.controller.token()
+        _ = try await fixture.controller.token()
         Issue.record("a revoked session returned a token")
       } catch {
         #expect([.sessionEnded(.rejected), .signedOut(.rejected)].contains(error))

@@ -32,7 +32,7 @@ private final class Patience: Transport {
 
 /// Our OAuth client at our own server, over a network that loses and doubles.
 @Suite(.timeLimit(.minutes(10))) struct `An OAuth session at our own server` {
-  private struct Rig {
+  private struct Fixture {
     let network: LossyTransport
     let vault = MemoryVault()
     let clock = LaterClock()
@@ -80,37 +80,37 @@ private final class Patience: Transport {
   @Test(arguments: [false, true])
   func `outlasts every lost, doubled and foreign response`(isBound: Bool) async throws {
     try await OwnServer.run { server async throws in
-      let rig = Rig(server, prover: isBound ? DPoPProver(DPoPKey(P256.Signing.PrivateKey())) : nil)
-      let controller = rig.controller()
-      try await rig.signIn(controller)
+      let fixture = Fixture(server, prover: isBound ? DPoPProver(DPoPKey(P256.Signing.PrivateKey())) : nil)
+      let controller = fixture.controller()
+      try await fixture.signIn(controller)
       var seen: Set<AccessToken> = [try await controller.token()]
       for round in 0..<16 {
-        rig.clock.advance(by: .seconds(601))
-        rig.network.expect(Self.fates[round % Self.fates.count])
+        fixture.clock.advance(by: .seconds(601))
+        fixture.network.expect(Self.fates[round % Self.fates.count])
         seen.insert(try await controller.token())
       }
       #expect(seen.count == 17)
-      #expect(try await rig.tokenReuses() == 0)
+      #expect(try await fixture.tokenReuses() == 0)
     }
   }
 
   @Test func `outlasts a program that ends between the server's commit and its own`() async throws {
     try await OwnServer.run { server async throws in
-      let rig = Rig(server)
-      try await rig.signIn(rig.controller())
+      let fixture = Fixture(server)
+      try await fixture.signIn(fixture.controller())
       for round in 0..<6 {
-        rig.clock.advance(by: .seconds(601))
+        fixture.clock.advance(by: .seconds(601))
         let dying = SessionController(
-          backend: rig.backend, vault: rig.vault,
+          backend: fixture.backend, vault: fixture.vault,
           policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 1)),
-          clock: rig.clock)
-        rig.network.expect(round % 2 == 0 ? .connectionBroken : .answerLost)
+          clock: fixture.clock)
+        fixture.network.expect(round % 2 == 0 ? .connectionBroken : .answerLost)
         _ = try? await dying.refreshIfNeeded()
         // The limit of an attempt whose key the server has not confirmed yet.
-        if round == 0 { rig.clock.advance(by: .seconds(61)) }
-        _ = try await rig.controller().token()
+        if round == 0 { fixture.clock.advance(by: .seconds(61)) }
+        _ = try await fixture.controller().token()
       }
-      #expect(try await rig.tokenReuses() == 0)
+      #expect(try await fixture.tokenReuses() == 0)
     }
   }
 
@@ -118,11 +118,11 @@ private final class Patience: Transport {
   @Test func `awaits silence for 20 s only, once a repeat is free`() async throws {
     try await OwnServer.run { server async throws in
       let network = Patience(AsyncHTTPTransport.shared)
-      let rig = Rig(server, over: network)
-      let controller = rig.controller()
-      try await rig.signIn(controller)
+      let fixture = Fixture(server, over: network)
+      let controller = fixture.controller()
+      try await fixture.signIn(controller)
       for _ in 0..<2 {
-        rig.clock.advance(by: .seconds(601))
+        fixture.clock.advance(by: .seconds(601))
         _ = try await controller.token()
       }
       #expect(network.limits.withLock { $0.last } == .seconds(20))
@@ -131,19 +131,19 @@ private final class Patience: Transport {
 
   @Test func `carries a key that the server confirms, and is one refresh for every target`() async throws {
     try await OwnServer.run { server async throws in
-      let rig = Rig(server)
-      let controller = rig.controller()
-      try await rig.signIn(controller)
-      rig.clock.advance(by: .seconds(601))
+      let fixture = Fixture(server)
+      let controller = fixture.controller()
+      try await fixture.signIn(controller)
+      fixture.clock.advance(by: .seconds(601))
       _ = try await controller.token()
-      guard case .value(let entry) = await rig.vault.read() else {
+      guard case .value(let entry) = await fixture.vault.read() else {
         Issue.record("no session")
         return
       }
       #expect(entry.session?.rotationKeys == .accepted && entry.session?.attempt == nil)
-      rig.network.expect(.answerLost)
+      fixture.network.expect(.answerLost)
       _ = try await controller.token(for: TokenTarget(resource: "https://api.example.org"))
-      #expect(try await rig.tokenReuses() == 0)
+      #expect(try await fixture.tokenReuses() == 0)
     }
   }
 }

@@ -13,23 +13,23 @@ import Testing
 
 /// Real programs at Authlib's server, on unusual machines.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct `A session on an odd machine` {
-  private struct Rig {
+  private struct Fixture {
     let server: IndependentServer
     /// The command's folder.
     let home: String
 
-    static func run(_ options: [String] = ["--rotate"], _ body: @Sendable (Rig) async throws -> Void) async throws {
+    static func run(_ options: [String] = ["--rotate"], _ body: @Sendable (Fixture) async throws -> Void) async throws {
       let home = NSTemporaryDirectory() + "handstamp-odd-\(UInt64.random(in: 0 ... .max))"
       defer { for folder in [home, home + "-disk"] { try? FileManager.default.removeItem(atPath: folder) } }
       try await IndependentServer.run(options) { server async throws in
-        let rig = Rig(server: server, home: home)
+        let fixture = Fixture(server: server, home: home)
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Independent")
         let login = try await Child(
           ["login", "--issuer", server.url, "--browser", "--client-id", "app"],
           variables: ["HANDSTAMP_HOME": home, "BROWSER": folder.appendingPathComponent("browser.py").path], input: ""
         ).outcome()
         #expect(login.status == 0, "\(login.words)")
-        try await body(rig)
+        try await body(fixture)
       }
     }
 
@@ -77,54 +77,54 @@ import Testing
 
   @Test(.enabled("needs a mount namespace: unshare is not allowed here") { await Shell.mayMount() })
   func `is not refreshed by two machines that share a home while its token is valid`() async throws {
-    try await Rig.run { rig in
+    try await Fixture.run { fixture in
       let other =
         "echo 6d1b0f3e-0000-4000-8000-000000000000 >\"$FOLDER/boot\"; "
         + "mount --bind \"$FOLDER/boot\" /proc/sys/kernel/random/boot_id"
       for machine in [other, ":", other, ":"] {
-        let token = try await rig.token(after: machine)
+        let token = try await fixture.token(after: machine)
         #expect(token.status == 0, "\(token.words)")
       }
-      #expect(try await rig.count("refresh") == 0)
+      #expect(try await fixture.count("refresh") == 0)
       // When it expires, the first machine that asks refreshes for both.
-      try await rig.expire()
-      for machine in [other, ":", other] { #expect(try await rig.token(after: machine).status == 0) }
-      #expect(try await rig.count("refresh") == 1)
-      #expect(try await rig.count("refused") == 0)
+      try await fixture.expire()
+      for machine in [other, ":", other] { #expect(try await fixture.token(after: machine).status == 0) }
+      #expect(try await fixture.count("refresh") == 1)
+      #expect(try await fixture.count("refused") == 0)
     }
   }
 
   @Test(.enabled("needs a mount namespace: unshare is not allowed here") { await Shell.mayMount() })
   func `in a read-only home reports that, and sends nothing`() async throws {
-    try await Rig.run { rig in
-      try await rig.expire()
-      let token = try await rig.token(
+    try await Fixture.run { fixture in
+      try await fixture.expire()
+      let token = try await fixture.token(
         after: "mount --bind \"$FOLDER\" \"$FOLDER\"; mount -o remount,ro,bind \"$FOLDER\"")
       #expect(token.status != 0)
       #expect(token.words.contains("read-only file system"), "\(token.words)")
       #expect(token.words.contains("hint: "))
-      #expect(try await rig.count("refresh") == 0)
+      #expect(try await fixture.count("refresh") == 0)
     }
   }
 
   @Test(.enabled("needs strace and permission to trace") { await Shell.mayTrace() })
   func `on a file system without locks reports that, and sends nothing`() async throws {
-    try await Rig.run { rig in
-      try await rig.expire()
-      let token = try await rig.token(
+    try await Fixture.run { fixture in
+      try await fixture.expire()
+      let token = try await fixture.token(
         after: ":", running: "exec strace -f -qq -o /dev/null -e inject=flock:error=ENOLCK")
       #expect(token.status != 0)
       #expect(token.words.contains("the file system lacks what a vault needs"), "\(token.words)")
-      #expect(try await rig.count("refresh") == 0)
+      #expect(try await fixture.count("refresh") == 0)
     }
   }
 
   @Test(
     .enabled("needs strace and permission to trace") { await Shell.mayTrace() }, arguments: ["--device", "--browser"])
   func `on a file system without locks does not begin, before the user is asked`(_ way: String) async throws {
-    try await Rig.run(["--rotate"]) { rig in
-      let former = try await rig.paths()
-      let login = try await rig.shell(
+    try await Fixture.run(["--rotate"]) { fixture in
+      let former = try await fixture.paths()
+      let login = try await fixture.shell(
         """
         exec strace -f -qq -o /dev/null -e inject=flock:error=ENOLCK \
           "$PROGRAM" login --issuer "$SERVER" \(way) --client-id app --force
@@ -132,15 +132,15 @@ import Testing
       #expect(login.status == 5)
       #expect(login.words.contains("the file system lacks what a vault needs"), "\(login.words)")
       #expect(!login.words.contains("open "), "\(login.words)")
-      #expect(try await rig.paths() == former)
+      #expect(try await fixture.paths() == former)
     }
   }
 
   @Test(.enabled("needs a mount namespace: unshare is not allowed here") { await Shell.mayMount() })
   func `whose disk fills up during a refresh stores the response nevertheless`() async throws {
-    try await Rig.run(["--rotate", "--hold"]) { rig in
-      try await rig.expire()
-      let outcome = try await rig.shell(
+    try await Fixture.run(["--rotate", "--hold"]) { fixture in
+      try await fixture.expire()
+      let outcome = try await fixture.shell(
         """
         mkdir "$FOLDER-disk"
         mount -t tmpfs -o size=512k,mode=0700 tmpfs "$FOLDER-disk"
@@ -157,8 +157,8 @@ import Testing
         "$PROGRAM" refresh
         """)
       #expect(outcome.status == 0, "\(outcome.words)")
-      #expect(try await rig.count("refresh") == 2)
-      #expect(try await rig.count("refused") == 0)
+      #expect(try await fixture.count("refresh") == 2)
+      #expect(try await fixture.count("refused") == 0)
     }
   }
 

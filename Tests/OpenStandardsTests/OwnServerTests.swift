@@ -12,7 +12,7 @@ import Testing
 
 /// Our client and our server, using only the open standards.
 @Suite(.timeLimit(.minutes(10))) struct `Our own OAuth client and server` {
-  private struct Rig {
+  private struct Fixture {
     let server: OwnServer
     let backend: OAuthBackend
     let controller: SessionController
@@ -52,25 +52,25 @@ import Testing
 
   @Test func `sign in by browser, serve, refresh and sign out`() async throws {
     try await OwnServer.run { server async throws in
-      let rig = Rig(server)
-      try await rig.signIn()
-      guard case .signedIn(let facts) = rig.controller.state else {
+      let fixture = Fixture(server)
+      try await fixture.signIn()
+      guard case .signedIn(let facts) = fixture.controller.state else {
         Issue.record("not signed in")
         return
       }
       #expect(facts.profile?.name == "Ada")
-      var last = try await rig.controller.token()
-      #expect(try await rig.me(last) == 200)
+      var last = try await fixture.controller.token()
+      #expect(try await fixture.me(last) == 200)
       for _ in 0..<3 {
-        rig.clock.advance(by: .seconds(601))
-        let next = try await rig.controller.token()
+        fixture.clock.advance(by: .seconds(601))
+        let next = try await fixture.controller.token()
         #expect(next != last)
-        #expect(try await rig.me(next) == 200)
+        #expect(try await fixture.me(next) == 200)
         last = next
       }
-      _ = await rig.controller.signOut()
-      #expect(await rig.controller.waitForRevocations(timeout: .seconds(60)))
-      #expect(try await rig.me(last) == 401)
+      _ = await fixture.controller.signOut()
+      #expect(await fixture.controller.waitForRevocations(timeout: .seconds(60)))
+      #expect(try await fixture.me(last) == 401)
     }
   }
 
@@ -78,7 +78,7 @@ import Testing
     try await OwnServer.run { server async throws in
       try await server.signUp()
       let (shown, show) = AsyncStream.makeStream(of: DeviceCode.self)
-      let rig = Rig(
+      let fixture = Fixture(
         server,
         time: OAuthTime(now: { UnixTime(seconds: 0) }) { _ in
           for await code in shown {
@@ -86,11 +86,11 @@ import Testing
             return
           }
         })
-      let backend = rig.backend
-      _ = try await rig.controller.signIn { () async throws(SessionError) in
+      let backend = fixture.backend
+      _ = try await fixture.controller.signIn { () async throws(SessionError) in
         try await backend.signInOnAnotherDevice { show.yield($0) }
       }
-      #expect(try await rig.me(try await rig.controller.token()) == 200)
+      #expect(try await fixture.me(try await fixture.controller.token()) == 200)
     }
   }
 
@@ -114,18 +114,18 @@ import Testing
 
   @Test func `issue tokens for other APIs from the same session`() async throws {
     try await OwnServer.run { server async throws in
-      let rig = Rig(server)
-      try await rig.signIn()
-      let token = try await rig.controller.token(for: TokenTarget(scopes: [], resource: "https://api.example.org"))
-      #expect(try await rig.me(token) == 401)
-      #expect(try await rig.me(try await rig.controller.token()) == 200)
-      rig.clock.advance(by: .seconds(601))
-      #expect(try await rig.me(try await rig.controller.token()) == 200)
+      let fixture = Fixture(server)
+      try await fixture.signIn()
+      let token = try await fixture.controller.token(for: TokenTarget(scopes: [], resource: "https://api.example.org"))
+      #expect(try await fixture.me(token) == 401)
+      #expect(try await fixture.me(try await fixture.controller.token()) == 200)
+      fixture.clock.advance(by: .seconds(601))
+      #expect(try await fixture.me(try await fixture.controller.token()) == 200)
       await #expect(throws: SessionError.requestFailed(.configuration(.init(status: 400, error: "invalid_scope")))) {
-        try await rig.controller.token(for: TokenTarget(scopes: ["admin"]))
+        try await fixture.controller.token(for: TokenTarget(scopes: ["admin"]))
       }
       await #expect(throws: SessionError.requestFailed(.configuration(.init(status: 400, error: "invalid_target")))) {
-        try await rig.controller.token(for: TokenTarget(scopes: [], resource: "https://evil.example.org"))
+        try await fixture.controller.token(for: TokenTarget(scopes: [], resource: "https://evil.example.org"))
       }
     }
   }
@@ -133,19 +133,19 @@ import Testing
   @Test func `bind tokens to a key, without which they are useless`() async throws {
     try await OwnServer.run { server async throws in
       let prover = DPoPProver(DPoPKey(P256.Signing.PrivateKey()))
-      let rig = Rig(server, prover: prover)
-      try await rig.signIn()
-      var token = try await rig.controller.token()
-      #expect(try await rig.me(token) == 200)
-      rig.clock.advance(by: .seconds(601))
-      token = try await rig.controller.token()
-      #expect(try await rig.me(token) == 200)
+      let fixture = Fixture(server, prover: prover)
+      try await fixture.signIn()
+      var token = try await fixture.controller.token()
+      #expect(try await fixture.me(token) == 200)
+      fixture.clock.advance(by: .seconds(601))
+      token = try await fixture.controller.token()
+      #expect(try await fixture.me(token) == 200)
       // The thief has the tokens, but no key or another one.
-      let stolen = Rig(server)
+      let stolen = Fixture(server)
       #expect(try await stolen.me(token) == 401)
-      let another = Rig(server, prover: DPoPProver(DPoPKey(P256.Signing.PrivateKey())))
+      let another = Fixture(server, prover: DPoPProver(DPoPKey(P256.Signing.PrivateKey())))
       #expect(try await another.me(token) == 401)
-      guard case .value(let entry) = await rig.vault.read(), let refresh = entry.session?.refresh,
+      guard case .value(let entry) = await fixture.vault.read(), let refresh = entry.session?.refresh,
         let key = RotationKey(bytes: [UInt8](repeating: 1, count: 16))
       else {
         Issue.record("no session")
@@ -158,8 +158,8 @@ import Testing
         }
       }
       // None of these requests ended the session.
-      rig.clock.advance(by: .seconds(601))
-      #expect(try await rig.me(try await rig.controller.token()) == 200)
+      fixture.clock.advance(by: .seconds(601))
+      #expect(try await fixture.me(try await fixture.controller.token()) == 200)
     }
   }
 }

@@ -9,23 +9,23 @@ import Testing
 
 /// Programs whose refresh request gets no response, at a server that does not know Handstamp.
 @Suite(.timeLimit(.minutes(10))) struct `A refresh without an answer` {
-  private struct Rig {
+  private struct Fixture {
     let server: IndependentServer
     let folder: String
     /// The token has expired by then.
     let offset = "700"
 
-    static func run(_ options: [String], _ body: @Sendable (Rig) async throws -> Void) async throws {
+    static func run(_ options: [String], _ body: @Sendable (Fixture) async throws -> Void) async throws {
       let folder = NSTemporaryDirectory() + "handstamp-unanswered-\(UInt64.random(in: 0 ... .max))"
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try await IndependentServer.run(options) { server async throws in
-        let rig = Rig(server: server, folder: folder)
+        let fixture = Fixture(server: server, folder: folder)
         let backend = OAuthBackend(OAuthClient(issuer: server.url, id: "app"), transport: AsyncHTTPTransport.shared)
         let vault = SealedFileVault(folder: folder, account: AccountID("user-1"))
         let controller = SessionController(
           backend: backend, vault: vault, policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false)))
         try await controller.signIn(at: backend)
-        try await body(rig)
+        try await body(fixture)
       }
     }
 
@@ -58,25 +58,25 @@ import Testing
   }
 
   @Test func `of a killed program is repeated after a pause, long before its limit`() async throws {
-    try await Rig.run(["--hold"]) { rig in
-      let first = try rig.probe(limit: 60_000)
-      try await rig.refreshIsUnderWay()
+    try await Fixture.run(["--hold"]) { fixture in
+      let first = try fixture.probe(limit: 60_000)
+      try await fixture.refreshIsUnderWay()
       first.send(SIGKILL)
       _ = await first.outcome()
-      try await rig.server.release()
-      let second = await (try rig.probe(limit: 60_000)).outcome()
+      try await fixture.server.release()
+      let second = await (try fixture.probe(limit: 60_000)).outcome()
       #expect(second.status == 0, "\(second.words)")
-      let times = try await rig.presented()
+      let times = try await fixture.presented()
       #expect(times.count == 2)
       #expect(times[1] - times[0] < 59)
     }
   }
 
   @Test func `that was carried out but answered with 500 is repeated after a pause`() async throws {
-    try await Rig.run(["--broken", "1"]) { rig in
-      let outcome = await (try rig.probe(limit: 60_000)).outcome()
+    try await Fixture.run(["--broken", "1"]) { fixture in
+      let outcome = await (try fixture.probe(limit: 60_000)).outcome()
       #expect(outcome.status == 0, "\(outcome.words)")
-      let times = try await rig.presented()
+      let times = try await fixture.presented()
       #expect(times.count == 2)
       #expect(times[1] - times[0] > 0.9 && times[1] - times[0] < 59)
     }
@@ -84,18 +84,18 @@ import Testing
 
   /// The response arrives when the program continues, so that only the limit's clock decides.
   @Test func `is still awaited by a program that was stopped for longer than its limit`() async throws {
-    try await Rig.run(["--rotate", "--delay", "6.5"]) { rig in
-      let probe = try rig.probe(limit: 5000, stops: true)
+    try await Fixture.run(["--rotate", "--delay", "6.5"]) { fixture in
+      let probe = try fixture.probe(limit: 5000, stops: true)
       while !LockHolder.isStopped(probe.id) { await Task.yield() }
-      try await rig.pass(seconds: 5.5)
+      try await fixture.pass(seconds: 5.5)
       probe.send(SIGCONT)
       let outcome = await probe.outcome()
       #expect(outcome.status == 0, "\(outcome.words)")
-      #expect(try await rig.presented().count == 1)
+      #expect(try await fixture.presented().count == 1)
       // The successor is in the vault: a strict server accepts it.
-      let next = try await Probe.run([rig.server.url, rig.folder, "1400", "0"])
+      let next = try await Probe.run([fixture.server.url, fixture.folder, "1400", "0"])
       #expect(next.status == 0, "\(next.words)")
-      #expect(try await rig.count("refused") == 0)
+      #expect(try await fixture.count("refused") == 0)
     }
   }
 }

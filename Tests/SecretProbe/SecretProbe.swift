@@ -10,7 +10,8 @@ import HandstampVaults
     let arguments = CommandLine.arguments
     guard arguments.count > 4, let milliseconds = Int(arguments[3]) else { return print("usage") }
     let key = SecretServiceKey(name: arguments[1], deadline: .milliseconds(milliseconds))
-    let vault = SealedFileVault(folder: arguments[2], account: AccountID("ada"), key: .managed(by: KeptKey(in: key)))
+    let vault = SealedFileVault(
+      folder: arguments[2], account: AccountID("ada"), key: .managed(by: ManagedVaultKey(in: key)))
     for word in arguments[4...] { print(await line(word, key, vault)) }
   }
   private static func line(_ word: String, _ key: SecretServiceKey, _ vault: SealedFileVault) async -> String {

@@ -58,7 +58,7 @@ import Musl
     switch command {
     case "read": say(text(await vault.read()))
     case "begin": await edit(.begin(VaultSamples.session(arguments.first ?? "s1")))
-    case "signout": await edit(.endWhatever(.signedOut, at: VaultSamples.moment(9)))
+    case "signout": await edit(.signOut(.signedOut, at: VaultSamples.moment(9)))
     case "prepare":
       guard arguments.count == 2, let byte = UInt8(arguments[1]), let key = VaultSamples.key(byte) else { return false }
       await edit(.prepare(SessionID(arguments[0]), holding: RefreshToken("\(arguments[0])-refresh-0"), key: key))

@@ -41,7 +41,7 @@ struct AccountsSpeed {
     let byTag = await Timing.nanoseconds(batches: 21, of: 200) { count in
       for _ in 0..<count { found += accounts.account(tagged: "tag-1000") == nil ? 0 : 1 }
     }
-    guard found == 22 * 2_200 else { throw BenchFault("an account was not found") }
+    guard found == 22 * 2_200 else { throw BenchError("an account was not found") }
     return (byID, byTag)
   }
 

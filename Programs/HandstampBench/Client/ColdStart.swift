@@ -43,7 +43,7 @@ struct ColdStart {
     program.environment = ["HANDSTAMP_HOME": home]
     program.input = "a password of this run alone \(UInt64.random(in: 0 ... .max))\n"
     let end = try program.run()
-    guard end.code == 0 else { throw BenchFault("handstamp signup exited with \(end.code)") }
+    guard end.code == 0 else { throw BenchError("handstamp signup exited with \(end.code)") }
   }
 
   private func askToken(_ command: String, _ home: String) throws -> Duration {
@@ -51,7 +51,7 @@ struct ColdStart {
     program.environment = ["HANDSTAMP_HOME": home]
     let end = try program.run()
     guard end.code == 0, end.output.split(separator: ".").count == 3 else {
-      throw BenchFault("handstamp token exited with \(end.code)")
+      throw BenchError("handstamp token exited with \(end.code)")
     }
     return end.time
   }

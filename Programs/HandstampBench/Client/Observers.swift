@@ -56,7 +56,7 @@ struct Observers {
         await Task.yield()
       }
       for observer in observers {
-        guard await observer.value == all else { throw BenchFault("a stream lost an element") }
+        guard await observer.value == all else { throw BenchError("a stream lost an element") }
       }
     }
   }
@@ -84,7 +84,7 @@ struct Observers {
         try await controller.signIn(with: Sessions.grant(number, session: SessionID("s\(number)")))
       }
       for observer in observers {
-        guard await observer.value == all else { throw BenchFault("an observer missed a state") }
+        guard await observer.value == all else { throw BenchError("an observer missed a state") }
       }
     }
   }

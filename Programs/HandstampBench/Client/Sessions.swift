@@ -24,7 +24,7 @@ enum Sessions {
     let controller = SessionController(
       backend: backend, vault: MemoryVault(VaultEntry(revision: 1, session: session)), policy: policy)
     for await state in controller.states where state != .restoring {
-      guard case .signedIn = state else { throw BenchFault("a session was not restored") }
+      guard case .signedIn = state else { throw BenchError("a session was not restored") }
       break
     }
     return controller

@@ -15,7 +15,7 @@ struct TokenPaths {
     let header = await Timing.nanoseconds(batches: batches, of: count) { count in
       for _ in 0..<count { length &+= controller.authorizationHeader == nil ? 0 : 1 }
     }
-    guard length == (batches + 1) * count else { throw BenchFault("the header is missing") }
+    guard length == (batches + 1) * count else { throw BenchError("the header is missing") }
     let held = Locked<String?>(controller.authorizationHeader)
     let copy = await Timing.nanoseconds(batches: batches, of: count) { count in
       for _ in 0..<count { length &+= held.withLock { $0 } == nil ? 0 : 1 }

@@ -14,10 +14,10 @@ struct VaultSpeed {
     let vault = SealedFileVault(folder: folder, account: AccountID("ada"))
     var session = VaultSamples.session()
     session.access?.credential = .accessToken(Sessions.accessToken)
-    guard case .done = await vault.edit(.begin(session)) else { throw BenchFault("the vault cannot be written") }
+    guard case .done = await vault.edit(.begin(session)) else { throw BenchError("the vault cannot be written") }
     let read = try await Timing.nanoseconds(batches: reads.batches, of: reads.count) { count in
       for _ in 0..<count {
-        guard case .value = await vault.read() else { throw BenchFault("the vault cannot be read") }
+        guard case .value = await vault.read() else { throw BenchError("the vault cannot be read") }
       }
     }
     report.add(
@@ -27,7 +27,7 @@ struct VaultSpeed {
     for second in 0..<edits {
       let edit = VaultEdit.touch(session.id, at: VaultSamples.moment(Int64(second) + 2))
       let time = try await Timing.once {
-        guard case .done = await vault.edit(edit) else { throw BenchFault("the vault cannot be written") }
+        guard case .done = await vault.edit(edit) else { throw BenchError("the vault cannot be written") }
       }
       times.append(time.inMicroseconds)
     }

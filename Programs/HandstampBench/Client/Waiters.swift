@@ -35,7 +35,7 @@ struct Waiters {
     }
     let controller = try await Sessions.controller(life: .zero, backend: backend, policy: policy)
     let time = try await ask(controller)
-    guard backend.calls.count == 1 else { throw BenchFault("there were \(backend.calls.count) refreshes, not one") }
+    guard backend.calls.count == 1 else { throw BenchError("there were \(backend.calls.count) refreshes, not one") }
     return time
   }
 
@@ -44,7 +44,7 @@ struct Waiters {
     try await Timing.once {
       let tasks = (0..<count).map { _ in Task.detached { try await controller.token() } }
       let token = try await tasks[0].value
-      for task in tasks where try await task.value != token { throw BenchFault("there were several tokens, not one") }
+      for task in tasks where try await task.value != token { throw BenchError("there were several tokens, not one") }
     }
   }
 }

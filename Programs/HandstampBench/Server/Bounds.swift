@@ -19,7 +19,7 @@ struct SigningLane: Lane {
   let text = [UInt8](repeating: 0x61, count: 500)
 
   mutating func step() async throws {
-    guard try signer.signature(of: text).count == 64 else { throw BenchFault("unexpected length of a signature") }
+    guard try signer.signature(of: text).count == 64 else { throw BenchError("unexpected length of a signature") }
   }
 }
 
@@ -31,7 +31,7 @@ struct HelloLane: Lane {
   mutating func step() async throws {
     let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(20))
     let body = try await response.body.collect(upTo: 1 << 16)
-    guard response.status == .ok, body.readableBytes == 12 else { throw BenchFault("unexpected greeting") }
+    guard response.status == .ok, body.readableBytes == 12 else { throw BenchError("unexpected greeting") }
   }
 
   /// Runs the hello server, whose address it prints, for an hour or until it is killed.
@@ -65,7 +65,7 @@ struct HelloLane: Lane {
     defer { serving.cancel() }
     for await port in ports { return try await body("http://127.0.0.1:\(port)/") }
     try await serving.value
-    throw BenchFault("the hello server did not start")
+    throw BenchError("the hello server did not start")
   }
 }
 
@@ -85,7 +85,7 @@ struct ExchangeLane: Lane {
     let response = try await client.execute(request, timeout: .seconds(20))
     let body = try await response.body.collect(upTo: 1 << 16)
     guard response.status == .ok, body.readableBytes == 170 * ExchangeLane.answerToForm else {
-      throw BenchFault("unexpected response")
+      throw BenchError("unexpected response")
     }
   }
 }
@@ -119,7 +119,7 @@ struct VerifyingLane: Lane {
 
   mutating func step() async throws {
     guard CompactJWS(token)?.payload(under: header, signedBy: key) != nil else {
-      throw BenchFault("a good token was refused")
+      throw BenchError("a good token was refused")
     }
   }
 }
@@ -130,7 +130,7 @@ struct ReadingLane: Lane {
   let id: SessionID
 
   mutating func step() async throws {
-    guard try await store.session(id) != nil else { throw BenchFault("a session is missing") }
+    guard try await store.session(id) != nil else { throw BenchError("a session is missing") }
   }
 }
 

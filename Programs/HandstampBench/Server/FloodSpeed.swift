@@ -31,7 +31,7 @@ struct FloodSpeed {
   }
 
   private func measure(_ server: ServerUnderTest, _ client: HTTPClient, into report: inout Report) async throws {
-    guard let session = try await server.sessions(1).first else { throw BenchFault("no session") }
+    guard let session = try await server.sessions(1).first else { throw BenchError("no session") }
     var health = HealthLane(client: client, url: server.url + "/health")
     var refresh = RefreshLane(client: client, url: server.url + "/oauth/token", token: session.refreshToken)
     var times = (health: (quiet: [Double](), flood: [Double]()), refresh: (quiet: [Double](), flood: [Double]()))
@@ -102,7 +102,7 @@ struct FloodSpeed {
         refused.withLock { $0.busy += 1 }
         let seconds = response.headers.first(name: "retry-after").flatMap { Int($0) } ?? 1
         try await Task.sleep(for: .seconds(seconds) * Double.random(in: 0.75...1.25))
-      default: throw BenchFault("a sign-in returned \(response.status.code)")
+      default: throw BenchError("a sign-in returned \(response.status.code)")
       }
     }
   }
@@ -116,7 +116,7 @@ private struct HealthLane: Lane {
   mutating func step() async throws {
     let response = try await client.execute(HTTPClientRequest(url: url), timeout: .seconds(20))
     _ = try await response.body.collect(upTo: 1 << 16)
-    guard response.status == .ok else { throw BenchFault("/health returned \(response.status.code)") }
+    guard response.status == .ok else { throw BenchError("/health returned \(response.status.code)") }
   }
 }
 

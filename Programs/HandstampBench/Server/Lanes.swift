@@ -1,7 +1,7 @@
 #if Programs
 /// A client that repeats one operation, waiting only for its own responses.
 protocol Lane: Sendable {
-  /// Performs the operation once. Throws ``BenchFault`` if the result is not the expected one.
+  /// Performs the operation once. Throws ``BenchError`` if the result is not the expected one.
   mutating func step() async throws
 }
 

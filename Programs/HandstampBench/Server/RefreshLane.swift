@@ -22,9 +22,9 @@ struct RefreshLane: Lane {
     request.body = .bytes(ByteBuffer(string: form))
     let response = try await client.execute(request, timeout: .seconds(20))
     let body = try await response.body.collect(upTo: 1 << 16)
-    guard response.status == .ok else { throw BenchFault("a refresh returned \(response.status.code)") }
+    guard response.status == .ok else { throw BenchError("a refresh returned \(response.status.code)") }
     guard let successor = RefreshLane.successor(in: body), successor != token else {
-      throw BenchFault("a refresh returned no new token")
+      throw BenchError("a refresh returned no new token")
     }
     token = successor
   }

@@ -16,7 +16,7 @@ struct ServerSpeed {
   @concurrent func measure(into report: inout Report) async throws {
     try await ServerUnderTest.run(in: folder) { server in
       let settings = try await server.store.settings()
-      guard settings.synchronous == 2 else { throw BenchFault("commits are not durable") }
+      guard settings.synchronous == 2 else { throw BenchError("commits are not durable") }
       report.notes.append(
         "server: SQLite with journal \(settings.journal) and synchronous \(settings.synchronous) (FULL), client and"
           + " server in one process, each connection rotates its own session; bound = 1 / Σ (1 / rate)")

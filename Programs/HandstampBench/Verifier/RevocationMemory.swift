@@ -14,7 +14,7 @@ enum RevocationMemory {
       // Resets the peak.
       try? "5".write(toFile: "/proc/self/clear_refs", atomically: false, encoding: .utf8)
       let time = await Timing.once { await fed.revoke(1024..<count) }
-      guard fed.verifier.feedStatus?.sessions == count else { throw BenchFault("sessions are missing") }
+      guard fed.verifier.feedStatus?.sessions == count else { throw BenchError("sessions are missing") }
       FileHandle.standardOutput.write(Data("\(memory("VmHWM") - before) \(time / .seconds(1))\n".utf8))
     }
   }
@@ -31,7 +31,7 @@ enum RevocationMemory {
     process.waitUntilExit()
     let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { Double($0) }
     guard process.terminationStatus == 0, numbers.count == 2, numbers[1] > 0 else {
-      throw BenchFault("the memory of revocations cannot be measured")
+      throw BenchError("the memory of revocations cannot be measured")
     }
     return (numbers[0] / 1_048_576, Double(count) / numbers[1])
   }

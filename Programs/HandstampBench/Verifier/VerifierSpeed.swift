@@ -50,12 +50,12 @@ struct VerifierSpeed {
         let signature = try await Timing.once {
           for (text, raw) in bare {
             let signature = try P256.Signing.ECDSASignature(rawRepresentation: raw)
-            guard key.isValidSignature(signature, for: text) else { throw BenchFault("a signature is not valid") }
+            guard key.isValidSignature(signature, for: text) else { throw BenchError("a signature is not valid") }
           }
         }
         let whole = try await Timing.once {
           for token in tokens {
-            guard try await fed.verifier.verify(token).assurance == .live else { throw BenchFault("the feed is lost") }
+            guard try await fed.verifier.verify(token).assurance == .live else { throw BenchError("the feed is lost") }
           }
         }
         guard turn > 0 else { continue }
@@ -126,14 +126,14 @@ struct VerifierSpeed {
             request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
             request.body = .bytes(ByteBuffer(string: "token=" + text))
             let answer = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
-            guard answer.status == .ok else { throw BenchFault("a session was not ended") }
+            guard answer.status == .ok else { throw BenchError("a session was not ended") }
           }
           var left = all
           while !left.isEmpty {
             var next: [TokenVerifier] = []
             for verifier in left {
-              do throws(AccessRefusal) { _ = try await verifier.verify(token) } catch {
-                guard error == .sessionEnded else { throw BenchFault("refused for another reason: \(error)") }
+              do throws(AccessError) { _ = try await verifier.verify(token) } catch {
+                guard error == .sessionEnded else { throw BenchError("refused for another reason: \(error)") }
                 times.append((ContinuousClock.now - start).inMilliseconds)
                 continue
               }

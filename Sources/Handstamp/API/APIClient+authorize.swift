@@ -10,12 +10,14 @@ extension APIClient {
     let newer: Credential
     do throws(APIError) { newer = try await self.credential(replacing: credential) } catch {
       // Too young to be replaced, and rejected: the session may have ended in these seconds.
-      if case .session(.tokenRejected) = error { try await endIfToldSo(by: response, to: request, in: generation) }
+      if case .session(.tokenRejected) = error {
+        try await endSessionIfReported(by: response, to: request, in: generation)
+      }
       throw error
     }
     let second = try await sent(request, with: newer, in: generation)
     guard second.status == 401 else { return second }
-    try await endIfToldSo(by: second, to: request, in: generation)
+    try await endSessionIfReported(by: second, to: request, in: generation)
     throw .session(.tokenRejected)
   }
 

@@ -38,7 +38,7 @@ extension APIClient {
 
   /// Ends the session, and throws its reason, if the server that issues its tokens answers a 401 that says so. Such a response
   /// of any other API is ignored.
-  func endIfToldSo(
+  func endSessionIfReported(
     by response: TransportResponse, to request: TransportRequest, in generation: UInt64
   ) async throws(APIError) {
     guard let authority = controller.abilities.sessionEndingOrigin.flatMap(Origin.init),

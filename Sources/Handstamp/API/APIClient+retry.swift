@@ -56,7 +56,7 @@ extension APIClient {
   private func lead(
     _ call: inout Call, _ fingerprint: FailureMemory.Fingerprint
   ) async throws(APIError) -> TransportResponse {
-    var outcome = FailureMemory.Outcome.deserted
+    var outcome = FailureMemory.Outcome.abandoned
     defer { memory.leave(fingerprint, generation: call.generation, outcome) }
     do throws(APIError) {
       let attempt = try await ask(&call, alone: false)
@@ -68,7 +68,7 @@ extension APIClient {
       return try attempt.result.get()
     } catch {
       // A cancelled call decides nothing; any other error of this caller says nothing about the API.
-      if case .deserted = outcome, error != .network(.cancelled) { outcome = .answered }
+      if case .abandoned = outcome, error != .network(.cancelled) { outcome = .answered }
       throw error
     }
   }
@@ -90,11 +90,11 @@ extension APIClient {
     do throws(APIError) {
       let response = try await attempt(call.request, requiresAuth: call.requiresAuth, in: call.generation)
       // A request that is sent once returns the response as it is.
-      guard response.failsInPassing, call.policy != .once else { return Attempt(result: .success(response)) }
+      guard response.isTransientFailure, call.policy != .once else { return Attempt(result: .success(response)) }
       result = .success(response.remembered)
       retryAfter = response.retryDelay(at: controller.clock.now().wall)
     } catch {
-      guard case .network(let cause) = error, cause.isInPassing else { throw error }
+      guard case .network(let cause) = error, cause.isTransient else { throw error }
       result = .failure(error)
     }
     let wait = call.policy.wait(

@@ -68,12 +68,12 @@ extension TransportRequest {
 
 extension TransportResponse {
   /// Whether the same request may succeed later.
-  var failsInPassing: Bool { [408, 425, 429, 502, 503, 504].contains(status) }
+  var isTransientFailure: Bool { [408, 425, 429, 502, 503, 504].contains(status) }
 }
 
 extension TransportError {
   /// Whether the same request may succeed later.
-  var isInPassing: Bool {
+  var isTransient: Bool {
     switch self {
     case .notConnected, .connectionLost, .timedOut: true
     case .cancelled, .tooLarge, .invalidRequest: false

@@ -70,7 +70,7 @@ public enum APIError: HandstampError, Hashable {
     switch self {
     case .session(let error): error.recovery
     case .network(let error): error.recovery
-    case .status(let status, _) where TransportResponse(status: status).failsInPassing: .retry(after: nil)
+    case .status(let status, _) where TransportResponse(status: status).isTransientFailure: .retry(after: nil)
     case .status, .unreadable, .invalidRequest: .noStep
     }
   }

@@ -32,7 +32,7 @@ final class FailureMemory: Sendable {
     /// A transient failure, remembered until then.
     case failed(Failure, until: Duration)
     /// No outcome: the caller was cancelled.
-    case deserted
+    case abandoned
   }
 
   fileprivate struct Content: Sendable {
@@ -111,7 +111,7 @@ final class FailureMemory: Sendable {
       switch outcome {
       case .answered: follower.resume(returning: .follow)
       case .failed(let failure, _): follower.resume(returning: .failed(failure))
-      case .deserted: follower.resume(returning: nil)
+      case .abandoned: follower.resume(returning: nil)
       }
     }
   }

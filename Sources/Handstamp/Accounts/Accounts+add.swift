@@ -66,7 +66,7 @@ extension Accounts {
     guard let profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
     // Another program may have added an account with that ID.
     await load()
-    let id = list.id(of: profile.id, at: tokens.issuer, prefixesIDs: prefixesIDs)
+    let id = list.id(of: profile.id, at: tokens.issuer, qualifiesIDs: qualifiesIDs)
     try await alone(id) { () async throws(SessionError) in
       let record = ListedAccount(
         id: id, name: name ?? profile.name, tag: tag, server: tokens.issuer, addedAt: self.clock.now().wall)
@@ -82,7 +82,7 @@ extension Accounts {
 
   /// The list's ID for the account of these tokens; `nil` if they do not name it.
   package func listedID(of tokens: TokenResponse) -> AccountID? {
-    tokens.profile.map { list.id(of: $0.id, at: tokens.issuer, prefixesIDs: prefixesIDs) }
+    tokens.profile.map { list.id(of: $0.id, at: tokens.issuer, qualifiesIDs: qualifiesIDs) }
   }
 
   // MARK: Former places
@@ -116,7 +116,7 @@ extension Accounts {
   private func list(_ account: AccountID, named name: String?, from place: FormerPlace) async throws(VaultError) {
     let issuer = abilities.namesIssuer ? abilities.issuer : nil
     let list = try await index.read().get()
-    let id = list.id(of: account, at: issuer, prefixesIDs: prefixesIDs)
+    let id = list.id(of: account, at: issuer, qualifiesIDs: qualifiesIDs)
     adopted.withLock { $0[id, default: []].append(place) }
     guard list[id] == nil, name != nil || !list.leaving.contains(id) else { return }
     let record = ListedAccount(id: id, name: name ?? "", server: issuer, addedAt: clock.now().wall)

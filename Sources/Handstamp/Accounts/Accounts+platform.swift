@@ -26,7 +26,7 @@ extension Accounts {
   ) {
     let adopted = Locked<[AccountID: [FormerPlace]]>([:])
     self.init(
-      index: .platform(name), follows: true, formerly: formerly, abilities: backend.abilities,
+      index: .platform(name), observesChanges: true, formerly: formerly, abilities: backend.abilities,
       adopted: adopted
     ) { account in
       let vault = vault?(account) ?? PlatformVault.platform(name, account: account)

@@ -30,14 +30,14 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     set { _$observationRegistrar.withMutation(of: self, keyPath: snapshotPath) { current = newValue } }
   }
   @ObservationIgnored private var current = Snapshot()
-  /// What the macro would write in place: in a generic class each use of a key path creates it again, which takes longer than everything
+  /// The access that the macro would write in place: in a generic class each use of a key path creates it again, which takes longer than everything
   /// else that a look-up does.
   @ObservationIgnored private let snapshotPath: KeyPath<Accounts, Snapshot> = \.snapshot
 
   @ObservationIgnored let index: any AccountsIndex
   @ObservationIgnored private let makeSession: (AccountID) throws(SessionError) -> SessionManager<Server, Content>
-  @ObservationIgnored private let follows: Bool
-  @ObservationIgnored let prefixesIDs: Bool
+  @ObservationIgnored private let observesChanges: Bool
+  @ObservationIgnored let qualifiesIDs: Bool
   /// Where an earlier version of the program kept its session, unless it is known what is there.
   @ObservationIgnored var former: [FormerPlace]
   /// Those of the sessions' backend, for sessions in former places.
@@ -66,21 +66,22 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     index: any AccountsIndex, clock: any SessionClock = SystemClock(),
     makeSession: @escaping (AccountID) -> SessionManager<Server, Content>
   ) {
-    self.init(index: index, clock: clock, follows: true, makeSession: makeSession)
+    self.init(index: index, clock: clock, observesChanges: true, makeSession: makeSession)
   }
 
   /// Begins to read the list only if it `follows`.
   ///
   /// - Parameters:
-  ///   - follows: Whether to read the list at once and after each change by another program, and to complete the work of
+  ///   - observesChanges: Whether to read the list at once and after each change by another program, and to complete the work of
   ///     removed accounts. `false` is for a program that runs one command and exits: it reads and opens nothing until it is
   ///     told to, by ``load()`` and ``deliverRevocations(by:)``.
-  ///   - prefixesIDs: Whether every ID in the list begins with the account's server, for a program whose users choose the
+  ///   - qualifiesIDs: Whether every ID in the list begins with the account's server, for a program whose users choose the
   ///     server. So each account's server is known even after it was removed.
   ///   - makeSession: Creates the session of an account. If it throws, the function that needs the session throws the same
   ///     error, and ``session(of:)`` is `nil`.
   package init(
-    index: any AccountsIndex, clock: any SessionClock = SystemClock(), follows: Bool, prefixesIDs: Bool = false,
+    index: any AccountsIndex, clock: any SessionClock = SystemClock(), observesChanges: Bool,
+    qualifiesIDs: Bool = false,
     formerly former: [FormerPlace] = [], abilities: BackendAbilities = BackendAbilities(),
     adopted: Locked<[AccountID: [FormerPlace]]> = Locked([:]),
     makeSession: @escaping (AccountID) throws(SessionError) -> SessionManager<Server, Content>
@@ -90,8 +91,8 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     self.adopted = adopted
     self.index = index
     self.clock = clock
-    self.follows = follows
-    self.prefixesIDs = prefixesIDs
+    self.observesChanges = observesChanges
+    self.qualifiesIDs = qualifiesIDs
     self.makeSession = makeSession
     guard follows else { return }
     watching = Task { [weak self] in

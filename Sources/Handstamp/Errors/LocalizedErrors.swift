@@ -15,7 +15,7 @@ extension HandstampError where Self: LocalizedError {
 }
 
 extension SessionError: LocalizedError {}
-extension RequestFailure: LocalizedError {}
+extension RequestError: LocalizedError {}
 extension TransportError: LocalizedError {}
 extension VaultError: LocalizedError {}
 extension PresenceError: LocalizedError {}

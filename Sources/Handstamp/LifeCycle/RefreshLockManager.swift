@@ -38,7 +38,7 @@ public final class RefreshLockManager: Sendable {
   public func resume() { content.withLock { $0.isSuspended = false } }
 
   /// Returns when no lock is held.
-  public func idle() async {
+  public func waitUntilIdle() async {
     await withCheckedContinuation { continuation in
       let isIdle = content.withLock { content in
         if !content.held.isEmpty { content.waiters.append(continuation) }

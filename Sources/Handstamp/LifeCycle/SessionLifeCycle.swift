@@ -41,20 +41,20 @@
   }
 
   /// Call this when the app enters the foreground.
-  public func cameToFront() {
+  public func didEnterForeground() {
     isInFront = true
     locks?.resume()
     retryPendingWork()
   }
 
   /// Call this when the device was unlocked, as when protected data becomes available: vaults that were locked are read again.
-  public func unlocked() { retryPendingWork() }
+  public func didUnlockDevice() { retryPendingWork() }
 
   /// Call this when the app enters the background.
   ///
   /// - Returns: the task that ends when all locks are released; an app does not need to wait for it.
   @discardableResult
-  public func wentToBackground() -> Task<Void, Never>? {
+  public func didEnterBackground() -> Task<Void, Never>? {
     isInFront = false
     presence?.lock()
     guard let locks else { return nil }
@@ -63,7 +63,7 @@
       return nil
     }
     return Task {
-      await locks.idle()
+      await locks.waitUntilIdle()
       if !isInFront { locks.suspend() }
       backgroundTime.end()
     }

@@ -8,50 +8,50 @@ struct SessionLog: Sendable {
 
   func note(_ event: SessionMachine.Event) {
     switch event {
-    case .answered(_, let result, _): note(result)
-    case .lockFailed(_, _, let error): write(.warning, "refresh lock not acquired", ["cause": error.code])
-    case .read(_, .trouble(let error)): write(.warning, "vault not readable", ["cause": error.code])
-    case .edited(_, .failed(let error), _): write(.warning, "vault not writable", ["cause": error.code])
+    case .refreshCompleted(_, let result, _): note(result)
+    case .lockFailed(_, _, let error): write(.warning, "Refresh lock not acquired", ["cause": error.code])
+    case .read(_, .trouble(let error)): write(.warning, "Vault not readable", ["cause": error.code])
+    case .edited(_, .failed(let error), _): write(.warning, "Vault not writable", ["cause": error.code])
     case .revoked(let session, let result, _):
       var values = ["session": session.rawValue]
       switch result {
-      case .ended: write(.info, "revocation delivered", values)
+      case .ended: write(.info, "Revocation delivered", values)
       case .refused:
         values["cause"] = result.refusalCode
-        write(.warning, "revocation refused", values)
-      case .noDecision: write(.warning, "revocation undecided", values)
+        write(.warning, "Revocation refused", values)
+      case .noDecision: write(.warning, "Revocation undecided", values)
       }
     case .ended(let session, let reason):
-      write(.info, "end reported by the server", ["session": session.rawValue, "reason": reason.rawValue])
+      write(.info, "End reported by the server", ["session": session.rawValue, "reason": reason.rawValue])
     default: break
     }
   }
 
   private func note(_ result: RefreshResult) {
     switch result {
-    case .granted: write(.debug, "refresh granted")
-    case .rejected(let reason): write(.notice, "refresh rejected", ["reason": reason.rawValue])
-    case .superseded: write(.warning, "refresh superseded")
+    case .granted: write(.debug, "Refresh granted")
+    case .rejected(let reason): write(.notice, "Refresh rejected", ["reason": reason.rawValue])
+    case .superseded: write(.warning, "Refresh superseded")
     case .noDecision(let cause, let retryAfter):
       var values = ["cause": cause.code]
       if case .server(let response) = cause { values["status"] = "\(response.status)" }
       if case .configuration(let response) = cause { values["status"] = "\(response.status)" }
       if let retryAfter { values["retry_after"] = "\(retryAfter)" }
-      write(.warning, "refresh undecided", values)
+      write(.warning, "Refresh undecided", values)
     }
   }
 
   func note(_ effect: SessionMachine.Effect, attempt: Int) {
     switch effect {
-    case .askRefresh: write(.info, "refresh begun", ["attempt": "\(attempt)"])
-    case .startTimer(.retry, _, let wait): write(.info, "refresh delayed", ["wait": "\(wait)"])
-    case .startTimer(.deliver, _, let wait): write(.info, "revocation delayed", ["wait": "\(wait)"])
+    case .askRefresh: write(.info, "Refresh begun", ["attempt": "\(attempt)"])
+    case .startTimer(.retry, _, let wait): write(.info, "Refresh delayed", ["wait": "\(wait)"])
+    case .startTimer(.deliver, _, let wait): write(.info, "Revocation delayed", ["wait": "\(wait)"])
     case .startTimer(.save, _, let wait), .startTimer(.renew, _, let wait), .startTimer(.bury, _, let wait):
-      write(.info, "storing delayed", ["wait": "\(wait)"])
+      write(.info, "Storing delayed", ["wait": "\(wait)"])
     case .audit(let entry): note(entry)
     case .adopted(let session):
-      write(.info, "tokens adopted from another process", ["session": session.rawValue])
-    case .publish(.unavailable(let error)): write(.warning, "session unavailable", ["cause": error.code])
+      write(.info, "Tokens adopted from another process", ["session": session.rawValue])
+    case .publish(.unavailable(let error)): write(.warning, "Session unavailable", ["cause": error.code])
     default: break
     }
   }
@@ -60,12 +60,12 @@ struct SessionLog: Sendable {
     var values = ["outcome": entry.outcome]
     if let session = entry.session { values["session"] = session.rawValue }
     switch entry.action {
-    case .signIn: write(.info, "sign-in", values)
-    case .restore: write(.info, "session restored", values)
-    case .refresh: write(entry.outcome == "ok" ? .info : .warning, "refresh ended", values)
-    case .adopt: write(.info, "session of another process adopted", values)
-    case .end: write(.notice, "session ended", values)
-    case .trouble: write(.warning, "session not usable", values)
+    case .signIn: write(.info, "Sign-in", values)
+    case .restore: write(.info, "Session restored", values)
+    case .refresh: write(entry.outcome == "ok" ? .info : .warning, "Refresh ended", values)
+    case .adopt: write(.info, "Session of another process adopted", values)
+    case .end: write(.notice, "Session ended", values)
+    case .trouble: write(.warning, "Session not usable", values)
     default: break
     }
   }
@@ -76,6 +76,6 @@ struct SessionLog: Sendable {
     guard level >= logger.logLevel else { return }
     logger.log(
       level: level, message,
-      metadata: Dictionary(uniqueKeysWithValues: values().map { ("handstamp_\($0)", .string($1)) }))
+      metadata: Dictionary(uniqueKeysWithValues: values().map { ("handstamp.\($0)", .string($1)) }))
   }
 }

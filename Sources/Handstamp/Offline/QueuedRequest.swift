@@ -69,7 +69,7 @@ extension QueueError: CustomStringConvertible {
   }
 }
 
-/// What happened to a queued request.
+/// The outcome of a queued request.
 @nonexhaustive
 public enum QueueOutcome: Sendable {
   /// The server carried it out.

@@ -104,7 +104,7 @@ private enum Verdict {
     case .success(let response):
       switch response.status {
       case 200..<300: self = .sent(response)
-      case 300..<500 where !response.failsInPassing && response.status != 401: self = .refused(response)
+      case 300..<500 where !response.isTransientFailure && response.status != 401: self = .refused(response)
       default: self = .stop(.unreachable(retryAfter: response.retryDelay(at: now)))
       }
     case .failure(.session(.requestFailed(_, let retryAfter))): self = .stop(.unreachable(retryAfter: retryAfter))

@@ -151,7 +151,7 @@ public final class PresenceLock: Sendable {
   }
 
   private func leave(_ number: UInt64) {
-    let (waiter, deserted) = change { [clock] content in
+    let (waiter, abandoned) = change { [clock] content in
       guard let waiter = content.waiters.removeValue(forKey: number) else {
         return (CheckedContinuation<Answer, Never>?.none, Task<Void, Never>?.none)
       }
@@ -161,7 +161,7 @@ public final class PresenceLock: Sendable {
       content.publish(at: clock.uptime(), to: hub)
       return (waiter, content.asking)
     }
-    deserted?.cancel()
+    abandoned?.cancel()
     waiter?.resume(returning: .failure(.cancelled))
   }
 

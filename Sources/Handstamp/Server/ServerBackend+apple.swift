@@ -14,7 +14,7 @@ extension ServerBackend {
     idToken: Secret, nonce: String, username: String?
   ) async throws(SessionError) -> TokenResponse {
     let body = idToken.withExposed {
-      AppleBody(id_token: $0, nonce: nonce, username: username, device: device)
+      AppleSignInBody(id_token: $0, nonce: nonce, username: username, device: device)
     }
     return try await SignInTurn.exchange(for: "apple") { key throws(SessionError) in
       var body = body
@@ -38,13 +38,13 @@ extension ServerBackend {
   @concurrent public func reauthenticate(
     withApple idToken: Secret, nonce: String, token: AccessToken
   ) async throws(SessionError) -> AccessToken {
-    let body = idToken.withExposed { AppleBody(id_token: $0, nonce: nonce) }
+    let body = idToken.withExposed { AppleSignInBody(id_token: $0, nonce: nonce) }
     return try AccessToken(
       reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
   }
 }
 
-private struct AppleBody: Encodable {
+private struct AppleSignInBody: Encodable {
   var id_token: String
   var nonce: String
   var username: String?

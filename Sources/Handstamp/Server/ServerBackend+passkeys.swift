@@ -10,7 +10,7 @@ extension ServerBackend {
   @concurrent public func signInWithPasskey(
     asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> TokenResponse {
-    let body = PasskeyBody(passkey: try await answer(by: ask), device: device)
+    let body = PasskeySignInBody(passkey: try await answer(by: ask), device: device)
     return try await SignInTurn.exchange(for: "passkey") { key throws(SessionError) in
       var body = body
       body.rotation_key = key.wireText.withExposed { $0 }
@@ -27,7 +27,7 @@ extension ServerBackend {
     withPasskey ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8],
     token: AccessToken
   ) async throws(SessionError) -> AccessToken {
-    let body = PasskeyBody(passkey: try await answer(by: ask))
+    let body = PasskeySignInBody(passkey: try await answer(by: ask))
     return try AccessToken(reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
   }
 
@@ -40,7 +40,7 @@ extension ServerBackend {
   }
 }
 
-private struct PasskeyBody: Encodable {
+private struct PasskeySignInBody: Encodable {
   var passkey: String
   var device: ServerBackend.Device?
   var rotation_key: String?

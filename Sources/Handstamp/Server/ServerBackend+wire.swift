@@ -11,7 +11,7 @@ extension TokenResponse {
 
   /// Parses the response of a token endpoint (RFC 6749 section 5.1).
   init(refresh body: [UInt8]) throws(UnusableTokens) {
-    guard let answer = try? JSONDecoder().decode(TokenAnswer.self, from: Data(body)) else {
+    guard let answer = try? JSONDecoder().decode(TokenResponseBody.self, from: Data(body)) else {
       throw UnusableTokens("not a token response")
     }
     guard answer.token_type?.lowercased() == "bearer" else { throw UnusableTokens("unknown token_type") }
@@ -46,9 +46,9 @@ extension RefreshResult {
     }
     let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
     guard response.status == 400 || response.status == 401, refusal?.error == "invalid_grant" else {
-      let server = RequestFailure.ServerResponse(
+      let server = RequestError.ServerResponse(
         status: response.status, error: refusal?.error, detail: refusal?.error_description)
-      self = .noDecision(RequestFailure(server), retryAfter: response.retryDelay())
+      self = .noDecision(RequestError(server), retryAfter: response.retryDelay())
       return
     }
     if refusal?.error_code == "superseded" {
@@ -65,7 +65,7 @@ extension SessionError {
     let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
     switch response.status {
     case 429, 500...:
-      let server = RequestFailure.ServerResponse(
+      let server = RequestError.ServerResponse(
         status: response.status, error: problem?.code, detail: problem?.detail ?? problem?.title)
       self = .requestFailed(.server(server), retryAfter: response.retryDelay())
     default:

@@ -12,8 +12,8 @@ extension SessionController {
     let isDue = lastUse.withLock { use in
       if use.first == nil { use.first = now }
       use.last = now
-      if let told = use.told, told <= now, now - told < step { return false }
-      use.told = now
+      if let reportedAt = use.reportedAt, reportedAt <= now, now - reportedAt < step { return false }
+      use.reportedAt = now
       return true
     }
     if isDue { Task { await self.tellActivity() } }
@@ -40,6 +40,6 @@ extension SessionController {
     var first: Duration?
     var last: Duration?
     /// When the machine was told last; `nil` if never.
-    var told: Duration?
+    var reportedAt: Duration?
   }
 }

@@ -1,7 +1,7 @@
 import HandstampCore
 import HandstampSupport
 
-/// What surrounds the request of a sign-in: the turn, the key that it can be repeated with, and the word that its session is stored.
+/// The steps around the request of a sign-in: the turn, the key that it can be repeated with, and the word that its session is stored.
 extension SessionController {
   /// The turn of one sign-in. Its keys are stored in the vault, unless the session is only in memory.
   nonisolated func signInTurn(_ remember: Bool) -> SignInTurn {

@@ -192,7 +192,7 @@ extension SessionController {
     waiting.continuation.resume()
   }
 
-  func tellWhoWaits() {
+  func resumeSatisfiedWaiters() {
     guard !conditionWaiters.isEmpty else { return }
     for (waiter, waiting) in conditionWaiters where holds(waiting.condition) { stopWaiting(waiter) }
   }

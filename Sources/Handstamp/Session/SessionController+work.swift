@@ -15,7 +15,7 @@ extension SessionController {
     dropTimers()
     keepWhileUnsettled()
     if case .edited(let operation, _, _) = event { deliveryNotes.remove(operation) }
-    tellWhoWaits()
+    resumeSatisfiedWaiters()
   }
 
   /// Keeps the controller alive until the refresh that was sent is finished and stored, even if its owner is gone.
@@ -147,13 +147,13 @@ extension SessionController {
         noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
       }
       let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
-      await self?.answered(operation, result)
+      await self?.refreshCompleted(operation, result)
     }
   }
 
-  private func answered(_ operation: SessionMachine.Operation, _ result: RefreshResult) {
+  private func refreshCompleted(_ operation: SessionMachine.Operation, _ result: RefreshResult) {
     asking[operation] = nil
-    post(.answered(operation, result, entropy: .random(in: .min ... .max)))
+    post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
   }
 
   private func revoke(_ session: SessionID, _ handle: RevocationHandle) {

@@ -184,7 +184,7 @@ public actor SessionController {
   ///   - target: the scopes and the API.
   ///   - validity: as in ``token(minimumValidity:)``. Default 30 s.
   /// - Throws: ``SessionError/unsupported(_:)`` if the backend knows no targets. ``SessionError/requestFailed(_:retryAfter:)`` with
-  ///   ``RequestFailure/configuration(_:)`` and the code `invalid_scope` or `invalid_target` if the server refuses, or grants less.
+  ///   ``RequestError/configuration(_:)`` and the code `invalid_scope` or `invalid_target` if the server refuses, or grants less.
   ///   A rejection, ``SessionError/sessionEnded(_:)``, does not end the session: only its own refresh does. Otherwise as
   ///   ``token(minimumValidity:)``.
   public nonisolated func token(
@@ -376,8 +376,8 @@ public actor SessionController {
         Task.detached(priority: .userInitiated) { await self.ask(waiter, need) }
       }
     } onCancel: {
-      guard let deserted = tokenWaiters.leave(waiter, need) else { return }
-      Task { await self.post(.gone(deserted)) }
+      guard let abandoned = tokenWaiters.leave(waiter, need) else { return }
+      Task { await self.post(.gone(abandoned)) }
     }
     if case .success = answer, snapshot.withLock({ $0.fences > 0 }) { return signedOut }
     return answer

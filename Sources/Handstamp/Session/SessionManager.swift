@@ -284,7 +284,7 @@ extension SessionError {
     case APIError.session(let error): self = error
     case APIError.network(let error): self = SessionError(error)
     case APIError.status(let status, let problem):
-      let server = RequestFailure.ServerResponse(
+      let server = RequestError.ServerResponse(
         status: status, error: problem?.code, detail: problem?.detail ?? problem?.title)
       self = .requestFailed(.server(server))
     case is CancellationError: self = .cancelled

@@ -28,7 +28,7 @@ extension SessionVault {
     var trouble: VaultError?
     switch edit {
     case .begin: _ = await settle()
-    case .endWhatever(let reason, _, _, _):
+    case .signOut(let reason, _, _, _):
       trouble = await settle()
       // A sign-in that is not remembered ends what it finds; a sign-out ends anything.
       if reason == .replaced, case .trouble(.otherServer(let server)) = await readPlace() {

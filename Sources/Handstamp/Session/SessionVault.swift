@@ -74,10 +74,10 @@ final class SessionVault: Sendable {
     if case .begin(let new, let steps) = edit { return await begin(new, steps: steps) }
     guard let held = session.withLock({ $0 }) else { return await editPlace(edit) }
     switch edit {
-    case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .tell, .postpone, .cleaned:
+    case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .replaceRevocation, .postpone, .cleaned:
       return combined(await editPlace(edit))
     case .claim, .receive, .vacate: return await editPlace(edit)
-    case .prepare, .note, .advance, .renew, .putBack, .touch, .end, .endWhatever: break
+    case .prepare, .updateAttempt, .advance, .renew, .putBack, .touch, .end, .signOut: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {
     case .unchanged: return .done(await entry(of: held))
@@ -92,7 +92,7 @@ final class SessionVault: Sendable {
       let buried = await editPlace(.bury(tombstone))
       guard case .done = buried else { return buried }
       session.withLock { $0 = nil }
-      guard case .endWhatever(let reason, let time, let steps, let isLate) = edit else { return buried }
+      guard case .signOut(let reason, let time, let steps, let isLate) = edit else { return buried }
       // The same user may have signed in with another program meanwhile, and means that session, too: unless it began after a
       // sign-out that is written late. Another user's session stays.
       guard case .done(let entry) = buried, let stored = entry.session,
@@ -110,7 +110,7 @@ final class SessionVault: Sendable {
   private func begin(_ new: StoredSession, steps: [String]) async -> VaultOutcome {
     // The stored session ends; otherwise the next launch would restore it.
     let edit: VaultEdit =
-      new.isRemembered ? .begin(new, steps: steps) : .endWhatever(.replaced, at: new.startedAt, steps: steps)
+      new.isRemembered ? .begin(new, steps: steps) : .signOut(.replaced, at: new.startedAt, steps: steps)
     let outcome = await editPlace(edit)
     guard case .done(var entry) = outcome else { return outcome }
     let former = session.withLock { session in

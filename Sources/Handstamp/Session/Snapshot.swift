@@ -2,7 +2,7 @@ import HandstampCore
 
 /// The values that can be read without waiting, derived from the machine whenever its token changes.
 struct Snapshot: Sendable {
-  /// What authorizes requests now, and the header of a token; `nil` if no session is in use.
+  /// The credential of requests now, and the header of a token; `nil` if no session is in use.
   var access: StoredAccess?
   var header: String?
   /// The uptimes between which the token is valid and no refresh is due. Empty without a token.

@@ -73,7 +73,7 @@ final class TokenWaiters: Sendable {
 
   /// Ends one caller's wait. Returns the group's name if the group is now empty: then the machine is to forget it.
   func leave(_ member: SessionMachine.Waiter, _ need: SessionMachine.Need) -> SessionMachine.Waiter? {
-    let (continuation, deserted) = content.withLock { content -> (Continuation?, SessionMachine.Waiter?) in
+    let (continuation, abandoned) = content.withLock { content -> (Continuation?, SessionMachine.Waiter?) in
       guard let continuation = content.groups[need]?.remove(member) else { return (nil, nil) }
       guard let group = content.groups[need], group.count == 0 else { return (continuation, nil) }
       content.groups[need] = nil
@@ -81,7 +81,7 @@ final class TokenWaiters: Sendable {
       return (continuation, group.waiter)
     }
     continuation?.resume(returning: .failure(.cancelled))
-    return deserted
+    return abandoned
   }
 
   /// Whether any caller waits in the group with that name.

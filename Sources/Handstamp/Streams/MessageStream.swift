@@ -101,11 +101,11 @@ struct MessageStreamConnector: StreamConnector {
 
   @concurrent func connect(
     with token: AccessToken, after id: String?
-  ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<WireMessage>, any Error> {
+  ) async throws(StreamError) -> AsyncThrowingStream<StreamSignal<WireMessage>, any Error> {
     var request = TransportRequest(method: "GET", url: url).authorized(by: token)
     if let id { form.resume(&request, id) }
     let connection: any MessageConnection
-    do throws(MessageRefusal) { connection = try await connector.open(request) } catch { throw StreamRefusal(error) }
+    do throws(MessageError) { connection = try await connector.open(request) } catch { throw StreamError(error) }
     let number = opened.withLock { number in
       number += 1
       return number
@@ -138,8 +138,8 @@ struct MessageStreamConnector: StreamConnector {
   }
 }
 
-extension StreamRefusal {
-  fileprivate init(_ refusal: MessageRefusal) {
+extension StreamError {
+  fileprivate init(_ refusal: MessageError) {
     switch refusal {
     case .status(let status, let retryAfter): self.init(status: status, retryAfter: retryAfter)
     case .transport(let error): self.init(error)

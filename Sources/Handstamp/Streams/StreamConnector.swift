@@ -8,7 +8,7 @@ protocol StreamConnector: Sendable {
   /// reading task closes it.
   @concurrent func connect(
     with token: AccessToken, after id: String?
-  ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<Message>, any Error>
+  ) async throws(StreamError) -> AsyncThrowingStream<StreamSignal<Message>, any Error>
 }
 
 /// An item that arrives over a connection.
@@ -22,8 +22,8 @@ enum StreamSignal<Message: Sendable>: Sendable {
   case alive
 }
 
-/// Why there is no connection.
-struct StreamRefusal: Error {
+/// A reason for which there is no connection.
+struct StreamError: Error {
   var closing: StreamMachine.Closing
 
   init(_ closing: StreamMachine.Closing) { self.closing = closing }
@@ -71,17 +71,17 @@ struct EventConnector: StreamConnector {
 
   @concurrent func connect(
     with token: AccessToken, after id: String?
-  ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<ServerSentEvent>, any Error> {
+  ) async throws(StreamError) -> AsyncThrowingStream<StreamSignal<ServerSentEvent>, any Error> {
     var request = request.authorized(by: token)
     request.headers.removeAll { ["last-event-id", "accept", "cache-control"].contains($0.name.lowercased()) }
     request.headers += [HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store")]
     if let id { request.headers.append(HeaderField("Last-Event-ID", id)) }
     let answer: TransportStream
-    do throws(TransportError) { answer = try await transport.open(request) } catch { throw StreamRefusal(error) }
+    do throws(TransportError) { answer = try await transport.open(request) } catch { throw StreamError(error) }
     let type = answer.headers.first(named: "Content-Type")?.lowercased() ?? ""
     guard answer.status == 200, type.hasPrefix("text/event-stream") else {
       let head = TransportResponse(status: answer.status, headers: answer.headers)
-      throw StreamRefusal(status: answer.status, retryAfter: head.retryDelay(at: clock.now().wall))
+      throw StreamError(status: answer.status, retryAfter: head.retryDelay(at: clock.now().wall))
     }
     let (signals, continuation) = AsyncThrowingStream.makeStream(of: StreamSignal<ServerSentEvent>.self)
     let reading = Task {

@@ -98,7 +98,7 @@ actor StreamDriver<Connector: StreamConnector> {
   private func open(_ link: StreamMachine.Link, after id: String?, insteadOf refused: AccessToken?) {
     // Detached, so that it inherits neither the reader's cancellation nor its priority.
     links[link] = Task.detached(priority: .userInitiated) { [weak self, connector, controller, generation] in
-      do throws(StreamRefusal) {
+      do throws(StreamError) {
         let token = try await StreamDriver.token(of: controller, insteadOf: refused)
         await self?.note(token, of: link)
         let signals = try await StreamDriver.connect(connector, controller, generation, token, after: id)
@@ -134,13 +134,13 @@ actor StreamDriver<Connector: StreamConnector> {
 
   private static func token(
     of controller: SessionController, insteadOf refused: AccessToken?
-  ) async throws(StreamRefusal) -> AccessToken {
+  ) async throws(StreamError) -> AccessToken {
     do throws(SessionError) {
       guard controller.abilities.usesBearerTokens else { throw .unsupported("a stream for this kind of session") }
       if let refused { return try await controller.token(replacing: refused) }
       return try await controller.token()
     } catch {
-      throw StreamRefusal(error)
+      throw StreamError(error)
     }
   }
 
@@ -148,11 +148,11 @@ actor StreamDriver<Connector: StreamConnector> {
   private static func connect(
     _ connector: Connector, _ controller: SessionController, _ generation: UInt64, _ token: AccessToken,
     after id: String?
-  ) async throws(StreamRefusal) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
-    let signals = try await controller.requests.run(in: generation) { () async throws(StreamRefusal) in
+  ) async throws(StreamError) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
+    let signals = try await controller.requests.run(in: generation) { () async throws(StreamError) in
       try await connector.connect(with: token, after: id)
     }
-    guard let signals else { throw StreamRefusal(controller.fenceError) }
+    guard let signals else { throw StreamError(controller.fenceError) }
     return signals
   }
 }

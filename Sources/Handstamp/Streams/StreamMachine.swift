@@ -44,7 +44,7 @@ struct StreamMachine: Sendable, Hashable {
   /// Presence was not confirmed for the next token: the user is not asked again, and the stream ends with the link in use.
   private var farewell: SessionError?
   private var lastLink: UInt64 = 0
-  private var lastOneTimeToken: UInt64 = 0
+  private var lastTicket: UInt64 = 0
   private var timers: [Timer: UInt64] = [:]
 
   init(options: StreamOptions = StreamOptions(), after position: String? = nil) {
@@ -214,9 +214,9 @@ struct StreamMachine: Sendable, Hashable {
   }
 
   private mutating func start(_ timer: Timer, after delay: Duration) -> Effect {
-    lastOneTimeToken += 1
-    timers[timer] = lastOneTimeToken
-    return .startTimer(timer, ticket: lastOneTimeToken, after: delay)
+    lastTicket += 1
+    timers[timer] = lastTicket
+    return .startTimer(timer, ticket: lastTicket, after: delay)
   }
 
   private mutating func finish(_ end: End) -> [Effect] {

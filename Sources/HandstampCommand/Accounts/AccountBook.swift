@@ -11,7 +11,7 @@ struct AccountBook: Sendable {
   let active: AccountID?
 
   /// Reads the accounts, without taking a lock or changing anything.
-  init(of home: Home) async throws(Refusal) {
+  init(of home: Home) async throws(CommandError) {
     self.home = home
     // Damaged settings are reported by every command, and not only by the sign-in that needs them.
     _ = try home.settings()
@@ -19,7 +19,7 @@ struct AccountBook: Sendable {
     case .success(let list):
       accounts = list.accounts.compactMap(Account.init)
       active = list.active
-    case .failure(let trouble): throw Refusal(list: trouble)
+    case .failure(let trouble): throw CommandError(list: trouble)
     }
   }
 
@@ -30,10 +30,10 @@ struct AccountBook: Sendable {
   // MARK: Choosing
 
   /// Returns the account used if none is named: that of the working directory, else the active one.
-  func usual() throws(Refusal) -> Account? { try usual(by: FolderRules(of: home).current()) }
+  func usual() throws(CommandError) -> Account? { try usual(by: FolderRules(of: home).current()) }
 
   /// Returns the same, given the folder rule that applies here.
-  func usual(by rule: FolderRules.Rule?) throws(Refusal) -> Account? {
+  func usual(by rule: FolderRules.Rule?) throws(CommandError) -> Account? {
     guard let rule else { return activeAccount }
     guard let account = self[rule.account] else { throw rule.gone }
     return account
@@ -42,25 +42,26 @@ struct AccountBook: Sendable {
   /// Returns the named account, else the usual one.
   ///
   /// - Throws: A refusal that lists the choices if no account, or more than one, matches the name, or there is no usual one.
-  func account(_ name: String?) throws(Refusal) -> Account {
+  func account(_ name: String?) throws(CommandError) -> Account {
     if let name { return try account(named: name) }
     if let account = try usual() { return account }
     guard !accounts.isEmpty else { throw .nobody }
-    throw Refusal(.signInNeeded, "no account is active; known accounts: \(choices)", hint: "run: handstamp switch NAME")
+    throw CommandError(
+      .signInNeeded, "no account is active; known accounts: \(choices)", hint: "run: handstamp switch NAME")
   }
 
-  private func account(named name: String) throws(Refusal) -> Account {
+  private func account(named name: String) throws(CommandError) -> Account {
     let found = accounts.map(\.listed).named(name).compactMap { self[$0.id] }
     if found.count == 1 { return found[0] }
     guard !found.isEmpty else {
-      throw Refusal(
+      throw CommandError(
         .usage, "no account named \(plain(name))",
         hint: accounts.isEmpty ? "run: handstamp login" : "choose one of: \(choices)")
     }
     // Two servers may use the same ID; the full ID is unique.
     let handles = Set(found.map { $0.handle(among: accounts) })
     let names = handles.count == found.count ? handles.sorted() : found.map(\.id.rawValue)
-    throw Refusal(
+    throw CommandError(
       .usage, "\(name) matches \(found.count) accounts", hint: "choose one of: \(names.joined(separator: ", "))")
   }
 
@@ -71,7 +72,7 @@ struct AccountBook: Sendable {
   }
 }
 
-extension Refusal {
+extension CommandError {
   /// Describes an error of the list of accounts.
   fileprivate init(list trouble: VaultError) {
     guard trouble == .corrupt else {

@@ -11,13 +11,13 @@ struct AccountOptions: ParsableArguments {
       "account to use, by name, tag or ID (default: HANDSTAMP_ACCOUNT, else the folder's, else the active one)",
     completion: .accounts)
   var account: String?
-  @OptionGroup var manner: Manner
+  @OptionGroup var quietOption: QuietOption
 
   /// The account named on the command line or in the environment.
   var named: String? { account ?? EnvironmentAccount.current }
 
   /// Returns the account to use.
-  func chosen(_ book: AccountBook) throws(Refusal) -> Account {
+  func chosen(_ book: AccountBook) throws(CommandError) -> Account {
     var account = try book.account(named)
     account.namedAs = self.account
     return account
@@ -25,7 +25,7 @@ struct AccountOptions: ParsableArguments {
 }
 
 /// `--quiet`.
-struct Manner: ParsableArguments {
+struct QuietOption: ParsableArguments {
   @Flag(help: "do not show what the command is waiting for") var quiet = false
 
   func validate() { if quiet { WaitLine.shared.silence() } }
@@ -40,9 +40,9 @@ enum EnvironmentAccount {
   }
 
   /// Refuses a command whose effect the variable would hide.
-  static func refuse(to verb: String) throws(Refusal) {
+  static func refuse(to verb: String) throws(CommandError) {
     guard current != nil else { return }
-    throw Refusal(
+    throw CommandError(
       .failure, "\(name) is set, so \(verb) would have no visible effect", hint: "run: unset \(name)")
   }
 }

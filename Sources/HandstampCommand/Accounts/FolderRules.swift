@@ -16,8 +16,8 @@ struct FolderRules: Sendable {
     var account: AccountID
 
     /// The refusal if the account is no longer listed.
-    var gone: Refusal {
-      Refusal(
+    var gone: CommandError {
+      CommandError(
         .failure, "the account set for \(folder) no longer exists",
         hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
     }
@@ -42,7 +42,7 @@ struct FolderRules: Sendable {
   }
 
   /// Returns the rule of the working directory, else of the nearest parent folder that has one.
-  func current() throws(Refusal) -> Rule? {
+  func current() throws(CommandError) -> Rule? {
     guard var folder = FolderRules.here, let facts = FileFacts(place) else { return nil }
     var isFolder: ObjCBool = false
     guard facts.isFolder || FileManager.default.fileExists(atPath: place, isDirectory: &isFolder) && isFolder.boolValue
@@ -55,7 +55,7 @@ struct FolderRules: Sendable {
   }
 
   /// - Throws: A refusal if there is a rule that cannot be read: another account must not be used instead.
-  private func rule(of folder: String) throws(Refusal) -> Rule? {
+  private func rule(of folder: String) throws(CommandError) -> Rule? {
     let path = file(of: folder)
     switch PlainFile.read(path) {
     case .absent: return nil
@@ -63,13 +63,13 @@ struct FolderRules: Sendable {
       if let rule = try? JSONDecoder().decode(Rule.self, from: Data(bytes)) { return rule }
       fallthrough
     case .unreadable:
-      throw Refusal(
+      throw CommandError(
         .failure, "cannot read \(path), which sets the account for \(folder)",
         hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
     }
   }
 
-  func set(_ rule: Rule) throws(Refusal) {
+  func set(_ rule: Rule) throws(CommandError) {
     do {
       try FileManager.default.createDirectory(
         atPath: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -80,7 +80,7 @@ struct FolderRules: Sendable {
   }
 
   /// Removes the rule of a folder; an unreadable one is renamed. Returns whether there was one.
-  func remove(of folder: String) throws(Refusal) -> Bool {
+  func remove(of folder: String) throws(CommandError) -> Bool {
     let path = file(of: folder)
     switch PlainFile.read(path) {
     case .absent: return false
@@ -108,8 +108,8 @@ struct FolderRules: Sendable {
     "\(place)/\(Hexadecimal.text(SHA256.hash(data: Data(folder.utf8)))).json"
   }
 
-  private func unreadable(_ path: String) -> Refusal {
-    Refusal(
+  private func unreadable(_ path: String) -> CommandError {
+    CommandError(
       .failure, "cannot read \(path), which sets the account for a folder",
       hint: "run: handstamp doctor --set-aside", concernsHome: true)
   }

@@ -45,7 +45,7 @@ struct AdminStats: AsyncParsableCommand {
     }
     let answer = Answer(
       accounts: counts.accounts, guests: counts.guests, liveSessions: counts.liveSessions,
-      endedSessions: counts.endedSessions, oneTimeTokens: counts.oneTimeTokens, facts: counts.facts,
+      endedSessions: counts.endedSessions, oneTimeTokens: counts.oneTimeTokens, facts: counts.items,
       events: counts.events, auditedActions: counts.auditedActions)
     if output.json { return answer.writeLine() }
     let rows = [

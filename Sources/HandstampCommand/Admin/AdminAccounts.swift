@@ -238,9 +238,9 @@ struct LinkOptions: ParsableArguments {
 }
 
 /// Returns a number of rows that can be listed at once.
-func checked(_ limit: Int) throws(Refusal) -> Int {
+func checked(_ limit: Int) throws(CommandError) -> Int {
   guard (1...Administration.mostRows).contains(limit) else {
-    throw Refusal(
+    throw CommandError(
       .usage, "--limit: \(limit) is not possible", hint: "use a number from 1 to \(Administration.mostRows)")
   }
   return limit

@@ -98,14 +98,14 @@ extension ResetCode {
   }
 }
 
-/// What `accounts create` and `accounts reset` print.
+/// The output of `accounts create` and `accounts reset`.
 struct AccountAnswer: Document {
   var schemaVersion = 1
   var account: AccountItem
   var reset: CodeItem?
 }
 
-/// What commands that change an account print.
+/// The output of commands that change an account.
 struct ChangeAnswer: Document {
   var schemaVersion = 1
   var account: String
@@ -116,7 +116,7 @@ struct ChangeAnswer: Document {
   static func run(
     _ named: NamedAccount, _ options: AdminOptions, _ output: OutputOptions, done: String,
     _ change: (Administration, AccountID) async throws(AdministrationError) -> Int?
-  ) async throws(Refusal) {
+  ) async throws(CommandError) {
     let answer = try await options.administering { administration throws(AdministrationError) in
       let id = try await administration.account(named: named).id
       return ChangeAnswer(account: id.rawValue, ended: try await change(administration, id))

@@ -62,9 +62,9 @@ struct AdminAudit: AsyncParsableCommand {
 
     func run() async throws {
       let limit = try checked(limit)
-      let time = try since.map { text throws(Refusal) in
+      let time = try since.map { text throws(CommandError) in
         guard let time = UnixTime(date: text) else {
-          throw Refusal(
+          throw CommandError(
             .usage, "--since: \(text) is not a time", hint: "use 2026-11-25, or 2026-11-25T09:30:00Z")
         }
         return time

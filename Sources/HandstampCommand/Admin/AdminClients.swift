@@ -19,10 +19,10 @@ struct AdminClients: AsyncParsableCommand {
     @Option(help: "JSON file with the clients (default: HANDSTAMP_SERVE_CLIENTS)") var clients: String?
 
     /// The path of the file.
-    func path() throws(Refusal) -> String {
+    func path() throws(CommandError) -> String {
       let environment = ProcessInfo.processInfo.environment
       guard let path = clients ?? environment[ServeSettings.prefix + "CLIENTS"], !path.isEmpty else {
-        throw Refusal(.usage, "missing file with the clients", hint: "add --clients FILE, as for handstamp serve")
+        throw CommandError(.usage, "missing file with the clients", hint: "add --clients FILE, as for handstamp serve")
       }
       return path
     }
@@ -38,17 +38,18 @@ struct AdminClients: AsyncParsableCommand {
       let json = try JSONSerialization.data(
         withJSONObject: entries, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
       do throws(SystemError) { try AtomicFile.replace(path, with: Array(json) + [UInt8(ascii: "\n")]) } catch {
-        throw Refusal(.failure, "\(path) cannot be written: \(error.reason)", hint: "check the folder's permissions")
+        throw CommandError(
+          .failure, "\(path) cannot be written: \(error.reason)", hint: "check the folder's permissions")
       }
       return value
     }
 
-    func read() throws(Refusal) -> [ConfiguredClient] {
+    func read() throws(CommandError) -> [ConfiguredClient] {
       let path = try path()
       let clients = try ClientFile.clients(at: path)
       let ids = clients.map(\.id)
       if let twice = ids.first(where: { id in ids.count { $0 == id } > 1 }) {
-        throw Refusal(.usage, "\(path): \(ClientFault.twice(twice).words)", hint: ClientFile.hint)
+        throw CommandError(.usage, "\(path): \(ClientFault.twice(twice).words)", hint: ClientFile.hint)
       }
       return clients
     }

@@ -53,10 +53,10 @@ extension AdminClients {
       let isThere = FileManager.default.fileExists(atPath: path)
       let others = isThere ? try file.read() : []
       guard !others.contains(where: { $0.id == id }) else {
-        throw Refusal(
+        throw CommandError(
           .usage, "\(path) has a client \(id) already", hint: "choose another ID, or edit the file")
       }
-      let known = try program.map { name throws(Refusal) in try KnownClient.named(name) }
+      let known = try program.map { name throws(CommandError) in try KnownClient.named(name) }
       let isPublic = self.isPublic || known?.isPublic == true
       let scopes = self.scopes + (known?.scopes ?? []).filter { !self.scopes.contains($0) }
       let secret = isPublic ? nil : Base64URL.encode(randomBytes(32))
@@ -80,17 +80,18 @@ extension AdminClients {
       Terminal.say("a running server knows the client after: kill -HUP PID")
     }
 
-    private func protection(_ scopes: [String], _ known: KnownClient?) throws(Refusal)
+    private func protection(_ scopes: [String], _ known: KnownClient?) throws(CommandError)
       -> ConfiguredClient.CodeProtection
     {
       guard withoutPKCE || !withoutNonce else {
-        throw Refusal(.usage, "--without-nonce is for clients without PKCE", hint: "add --without-pkce")
+        throw CommandError(.usage, "--without-nonce is for clients without PKCE", hint: "add --without-pkce")
       }
       guard withoutPKCE else { return known?.protection ?? .pkce }
       return withoutNonce || !scopes.contains("openid") ? .none : .nonce
     }
 
-    private func entry(secret: String?, _ scopes: [String], _ known: KnownClient?) throws(Refusal) -> [String: Any] {
+    private func entry(secret: String?, _ scopes: [String], _ known: KnownClient?) throws(CommandError) -> [String: Any]
+    {
       var entry: [String: Any] = [
         "id": id, "redirectURIs": redirectURIs, "scopes": scopes,
         "flows": (redirectURIs.isEmpty ? [] : ["authorization_code"]) + (device ? ["device_code"] : []),

@@ -37,7 +37,7 @@ extension AdminClients {
         return left.count < entries.count
       }
       guard isRemoved || ended > 0 else {
-        throw Refusal(
+        throw CommandError(
           .failure, "\(try file.path()) has no client \(id), and none has sessions by that ID",
           hint: "list them: handstamp admin clients list")
       }

@@ -40,7 +40,7 @@ struct AdminCopy: AsyncParsableCommand {
   func run() async throws {
     let keys = try SettingValues<ServeSettings>(environment: ProcessInfo.processInfo.environment).keys()
     let summaries: [StoreCopy.Summary]
-    do throws(RegistryOpenError) { summaries = try await copy(keys) } catch { throw Refusal(error) }
+    do throws(RegistryOpenError) { summaries = try await copy(keys) } catch { throw CommandError(error) }
     if output.json {
       let items = summaries.map { Answer.Item(name: $0.table, count: $0.count, checksum: $0.checksum) }
       return Answer(tables: items).writeLine()

@@ -32,15 +32,15 @@ struct AdminDatabase: AsyncParsableCommand {
 
     func run() async throws {
       let data = try options.folder()
-      let files = try await data.open { store, _ throws(Refusal) in
+      let files = try await data.open { store, _ throws(CommandError) in
         let files: [String]
         guard let file = store.store as? SQLiteRegistryStore else {
-          throw Refusal(
+          throw CommandError(
             .usage, "the sessions are in PostgreSQL",
             hint: "back up the database with pg_basebackup or pg_dump, and the files of \(data.path) besides")
         }
         do throws(BackupError) { files = try await data.files.backUp(file, to: folder) } catch {
-          throw Refusal(error)
+          throw CommandError(error)
         }
         try await store.audit(.backedUp)
         return files
@@ -116,15 +116,15 @@ struct AdminDatabase: AsyncParsableCommand {
       let data = try options.folder()
       if case .postgres = data.database { return try await endAgain(data) }
       guard let folder else {
-        throw Refusal(
+        throw CommandError(
           .usage, "missing folder with the backup", hint: "name the folder that admin database backup has written")
       }
       let result: RestoredBackup
       do throws(BackupError) { result = try data.files.restore(from: folder, keys: data.keys) } catch {
-        throw Refusal(error)
+        throw CommandError(error)
       }
       data.giveFilesToOwner()
-      try await data.open { store, _ throws(Refusal) in try await store.audit(.restored) }
+      try await data.open { store, _ throws(CommandError) in try await store.audit(.restored) }
       switch result {
       case .everything:
         if output.json { return Answer("everything").writeLine() }
@@ -174,14 +174,14 @@ struct AdminDatabase: AsyncParsableCommand {
       return ", without an address: handstamp admin accounts reset \(lost.account)"
     }
 
-    private func endAgain(_ data: AdminFolder) async throws(Refusal) {
+    private func endAgain(_ data: AdminFolder) async throws(CommandError) {
       guard folder == nil else {
-        throw Refusal(
+        throw CommandError(
           .usage, "a PostgreSQL database is restored with PostgreSQL's own tools",
           hint: "restore it, then run this command without a folder")
       }
       let hasLog = PrivateFile.exists(data.path + "/ends.log")
-      let reapplied = try await data.open { store, _ throws(Refusal) in
+      let reapplied = try await data.open { store, _ throws(CommandError) in
         try await store.audit(.restored)
         return store.store.reapplied
       }
@@ -215,7 +215,7 @@ struct AdminDatabase: AsyncParsableCommand {
 
     func run() async throws {
       let folder = try options.folder()
-      let items = try await folder.open { store, _ throws(Refusal) in try await findings(store, in: folder) }
+      let items = try await folder.open { store, _ throws(CommandError) in try await findings(store, in: folder) }
       let problems = items.filter { !$0.ok }
       if output.json {
         Answer(ok: problems.isEmpty, findings: items).writeLine()
@@ -223,16 +223,16 @@ struct AdminDatabase: AsyncParsableCommand {
         for line in Table(rows: items.map { [$0.ok ? "ok" : "problem", $0.text] }).lines { Terminal.out(line) }
       }
       guard problems.isEmpty else {
-        throw Refusal(
+        throw CommandError(
           .failure, "\(problems.count) problem(s) found", hint: "for a damaged database, restore a backup")
       }
     }
 
-    private func findings(_ store: AdminStore, in folder: AdminFolder) async throws(Refusal) -> [Answer.Item] {
+    private func findings(_ store: AdminStore, in folder: AdminFolder) async throws(CommandError) -> [Answer.Item] {
       let (inspection, counts): (StoreInspection, RegistryCounts)
       do throws(RegistryStoreError) {
         (inspection, counts) = (try await store.store.inspect(), try await store.store.counts())
-      } catch { throw Refusal(error) }
+      } catch { throw CommandError(error) }
       var items = inspection.faults.map { Answer.Item(ok: false, text: "database: \($0.onOneLine)") }
       if items.isEmpty { items.append(Answer.Item(ok: true, text: "the database is intact, \(inspection.size) bytes")) }
       items.append(Answer.Item(ok: true, text: "its tables have version \(inspection.migrations.last ?? "?")"))
@@ -247,7 +247,7 @@ struct AdminDatabase: AsyncParsableCommand {
           ok: unreadable == 0,
           text: unreadable == 0
             ? "ends.log is readable" : "\(unreadable) unreadable line(s) in ends.log"))
-      do throws(Refusal) {
+      do throws(CommandError) {
         let ids = try SigningKeyRing.locked(in: folder.path) { $0.keys.ids }
         items.append(Answer.Item(ok: true, text: "\(ids.count) signing key(s)"))
       } catch { items.append(Answer.Item(ok: false, text: error.message)) }
@@ -260,12 +260,12 @@ struct AdminDatabase: AsyncParsableCommand {
 
 extension AdminStore {
   /// Logs an action on the whole folder.
-  fileprivate func audit(_ kind: AuditedAction.Kind) async throws(Refusal) {
-    do throws(AdministrationError) { try await administration().audit(kind) } catch { throw Refusal(error) }
+  fileprivate func audit(_ kind: AuditedAction.Kind) async throws(CommandError) {
+    do throws(AdministrationError) { try await administration().audit(kind) } catch { throw CommandError(error) }
   }
 }
 
-extension Refusal {
+extension CommandError {
   fileprivate init(_ error: BackupError) {
     if case .folder(let error) = error {
       self.init(error)

@@ -57,7 +57,7 @@ struct AdminKeys: AsyncParsableCommand {
         }
       }
       folder.giveFilesToOwner()
-      let refresh = try await folder.open { store, _ throws(Refusal) in try await RefreshKeyRing(store).facts() }
+      let refresh = try await folder.open { store, _ throws(CommandError) in try await RefreshKeyRing(store).facts() }
       let items =
         signing
         + refresh.map { facts in
@@ -122,9 +122,9 @@ struct AdminKeys: AsyncParsableCommand {
       }
     }
 
-    private func rotateSigning(in folder: AdminFolder) async throws(Refusal) -> Answer {
-      try await folder.open { store, _ throws(Refusal) in
-        let (ids, state) = try SigningKeyRing.locked(in: folder.path) { ring throws(Refusal) in
+    private func rotateSigning(in folder: AdminFolder) async throws(CommandError) -> Answer {
+      try await folder.open { store, _ throws(CommandError) in
+        let (ids, state) = try SigningKeyRing.locked(in: folder.path) { ring throws(CommandError) in
           try ring.rotate(at: .current, atOnce: atOnce)
         }
         try await store.audit(state == .next ? .keyAdded : .keyUsed, key: ids)
@@ -132,13 +132,17 @@ struct AdminKeys: AsyncParsableCommand {
       }
     }
 
-    private func rotateRefresh(in folder: AdminFolder) async throws(Refusal) -> Answer {
+    private func rotateRefresh(in folder: AdminFolder) async throws(CommandError) -> Answer {
       guard folder.keys == nil else { throw folder.keysElsewhere }
-      return try await folder.open { store, _ throws(Refusal) in
+      return try await folder.open { store, _ throws(CommandError) in
         let id: KeyID
         let known: [KeyID]
-        do throws(RegistryStoreError) { known = try await store.store.keysEverUsed() } catch { throw Refusal(error) }
-        do throws(RegistryOpenError) { id = try folder.files.rotateKey(besides: known) } catch { throw Refusal(error) }
+        do throws(RegistryStoreError) { known = try await store.store.keysEverUsed() } catch {
+          throw CommandError(error)
+        }
+        do throws(RegistryOpenError) { id = try folder.files.rotateKey(besides: known) } catch {
+          throw CommandError(error)
+        }
         try await store.audit(.keyUsed, key: [id.rawValue])
         return Answer(ids: [id.rawValue], state: "current")
       }
@@ -166,15 +170,15 @@ struct AdminKeys: AsyncParsableCommand {
 
     func run() async throws {
       let folder = try options.folder()
-      let isRefreshKey = try await folder.open { store, keys throws(Refusal) in
+      let isRefreshKey = try await folder.open { store, keys throws(CommandError) in
         let isRefreshKey = keys.master.keys[KeyID(id)] != nil
         if isRefreshKey {
           guard folder.keys == nil else { throw folder.keysElsewhere }
           let isCurrent = keys.master.current == KeyID(id)
           if !force || isCurrent { try await RefreshKeyRing(store).requireUnused(KeyID(id), now: .current) }
-          do throws(RegistryOpenError) { try folder.files.retireKey(KeyID(id)) } catch { throw Refusal(error) }
+          do throws(RegistryOpenError) { try folder.files.retireKey(KeyID(id)) } catch { throw CommandError(error) }
         } else {
-          try SigningKeyRing.locked(in: folder.path) { ring throws(Refusal) in
+          try SigningKeyRing.locked(in: folder.path) { ring throws(CommandError) in
             try ring.retire(id, at: .current, force: force)
           }
         }
@@ -189,18 +193,18 @@ struct AdminKeys: AsyncParsableCommand {
 
 extension AdminStore {
   /// Logs a change of keys.
-  func audit(_ kind: AuditedAction.Kind, key ids: [String]) async throws(Refusal) {
+  func audit(_ kind: AuditedAction.Kind, key ids: [String]) async throws(CommandError) {
     var details = JSONText()
     details.add("keys", ids)
     do throws(AdministrationError) { try await administration().audit(kind, details: details.text) } catch {
-      throw Refusal(error)
+      throw CommandError(error)
     }
   }
 }
 
 extension AdminFolder {
-  fileprivate var keysElsewhere: Refusal {
-    Refusal(
+  fileprivate var keysElsewhere: CommandError {
+    CommandError(
       .usage, "the refresh keys are in \(keysPlace), which this command cannot change",
       hint: "change its JSON: add a key to keys and name it in current, or remove one")
   }

@@ -14,10 +14,10 @@ struct AdminOptions: ParsableArguments {
   var database: String?
 
   /// The folder, which need not exist.
-  func folder() throws(Refusal) -> AdminFolder {
+  func folder() throws(CommandError) -> AdminFolder {
     let environment = ProcessInfo.processInfo.environment
     guard let path = data ?? environment[ServeSettings.prefix + "DATA"], !path.isEmpty else {
-      throw Refusal(.usage, "missing data folder", hint: "add --data DIR, the data folder of the server")
+      throw CommandError(.usage, "missing data folder", hint: "add --data DIR, the data folder of the server")
     }
     let values = SettingValues<ServeSettings>(environment: environment)
     let keys = try values.keys()
@@ -26,7 +26,7 @@ struct AdminOptions: ParsableArguments {
       return AdminFolder(
         path: path, database: try ServerDatabase(data: path, address: address), keys: keys,
         keysPlace: values.keysPlace ?? path + "/keys.json")
-    } catch { throw Refusal(error) }
+    } catch { throw CommandError(error) }
   }
 
   /// Runs `body` with the operations of an administrator on the folder's database.
@@ -34,7 +34,7 @@ struct AdminOptions: ParsableArguments {
   /// - Parameter link: the template for links with codes. `nil` uses the server's, as far as the environment has its settings.
   func administering<Value: Sendable>(
     link: String? = nil, _ body: (Administration) async throws(AdministrationError) -> Value
-  ) async throws(Refusal) -> Value {
+  ) async throws(CommandError) -> Value {
     let folder = try folder()
     // The server's, as far as the environment has its settings.
     let environment = ProcessInfo.processInfo.environment
@@ -42,9 +42,9 @@ struct AdminOptions: ParsableArguments {
     let values = SettingValues<ServeSettings>(environment: environment)
     let link =
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
-    return try await folder.open { store, _ throws(Refusal) in
+    return try await folder.open { store, _ throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy)
-      do throws(AdministrationError) { return try await body(administration) } catch { throw Refusal(error) }
+      do throws(AdministrationError) { return try await body(administration) } catch { throw CommandError(error) }
     }
   }
 }
@@ -62,11 +62,11 @@ struct AdminFolder {
 
   /// Runs `body` with the folder's store, and closes it.
   func open<Value: Sendable>(
-    _ body: (AdminStore, ServerKeys) async throws(Refusal) -> Value
-  ) async throws(Refusal) -> Value {
+    _ body: (AdminStore, ServerKeys) async throws(CommandError) -> Value
+  ) async throws(CommandError) -> Value {
     let (store, keys): (any ServerStore, ServerKeys)
     do throws(RegistryOpenError) { (store, keys) = try await database.openExisting(keys: self.keys) } catch {
-      throw Refusal(error)
+      throw CommandError(error)
     }
     giveFilesToOwner()
     defer {

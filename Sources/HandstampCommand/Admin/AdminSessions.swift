@@ -66,7 +66,7 @@ struct AdminSessions: AsyncParsableCommand {
           try await administration.endEverySession()
         }
       case (_, _, _):
-        throw Refusal(
+        throw CommandError(
           .usage, "specify a session, --account or --everyone", hint: "run: handstamp admin sessions list ACCOUNT")
       }
       if output.json { return Answer(ended: count).writeLine() }

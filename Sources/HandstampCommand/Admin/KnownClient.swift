@@ -44,9 +44,9 @@ struct KnownClient {
     return needs.isEmpty ? "\(name) needs nothing else" : "for \(name): \(needs.joined(separator: "; "))"
   }
 
-  static func named(_ name: String) throws(Refusal) -> KnownClient {
+  static func named(_ name: String) throws(CommandError) -> KnownClient {
     guard let known = all.first(where: { $0.name == name.lowercased() }) else {
-      throw Refusal(
+      throw CommandError(
         .usage, "no settings are known for \(name)", hint: "omit --for, or use one of: \(names)")
     }
     return known

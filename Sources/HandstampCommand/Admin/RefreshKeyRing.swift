@@ -12,7 +12,7 @@ struct RefreshKeyRing {
   /// How often servers note their key, twice: a server that was killed has used it for that long after its last note.
   static let slack = Duration.seconds(120)
 
-  /// What is known about a key.
+  /// The known facts about a key.
   struct Facts {
     var id: KeyID
     var isCurrent: Bool
@@ -29,17 +29,17 @@ struct RefreshKeyRing {
 
   init(_ store: AdminStore) { self.store = store }
 
-  func facts() async throws(Refusal) -> [Facts] {
+  func facts() async throws(CommandError) -> [Facts] {
     var all: [Facts] = []
     for id in keys.keys.keys.sorted() { all.append(try await facts(of: id)) }
     return all
   }
 
-  func facts(of id: KeyID) async throws(Refusal) -> Facts {
+  func facts(of id: KeyID) async throws(CommandError) -> Facts {
     guard keys.keys[id] != nil else { throw .noSuchKey(id.rawValue) }
     let lastUse: UnixTime?
     do throws(RegistryError) { lastUse = try await store.registry.lastUse(of: id) } catch {
-      throw Refusal(AdministrationError.registry(error))
+      throw CommandError(AdministrationError.registry(error))
     }
     let isCurrent = id == keys.current
     let time = isCurrent ? nil : lastUse?.advanced(by: RefreshKeyRing.slack)
@@ -47,24 +47,24 @@ struct RefreshKeyRing {
       let (refreshed, begun) = try await store.store.liveSessions(upTo: time)
       return Facts(
         id: id, isCurrent: isCurrent, lastUse: lastUse, refreshTokens: refreshed, revocationHandles: begun)
-    } catch { throw Refusal(error) }
+    } catch { throw CommandError(error) }
   }
 
   /// Refuses a key that tokens in use were made with.
-  func requireUnused(_ id: KeyID, now: UnixTime) async throws(Refusal) {
+  func requireUnused(_ id: KeyID, now: UnixTime) async throws(CommandError) {
     let facts = try await facts(of: id)
     guard !facts.isCurrent else {
-      throw Refusal(
+      throw CommandError(
         .failure, "the key \(id) is the current one", hint: "run first: handstamp admin keys rotate refresh",
         code: "key_in_use")
     }
     if let lastUse = facts.lastUse, now.since(lastUse) < RefreshKeyRing.slack {
-      throw Refusal(
+      throw CommandError(
         .failure, "a server has made tokens with \(id) within the last two minutes",
         hint: "restart every server, and run the command again two minutes later", code: "key_in_use")
     }
     guard facts.revocationHandles == 0 else {
-      throw Refusal(
+      throw CommandError(
         .failure,
         "\(facts.refreshTokens) live session(s) may have a refresh token of \(id), and \(facts.revocationHandles) a revocation handle",
         hint: "keep the key until they have ended; with --force they are signed out",

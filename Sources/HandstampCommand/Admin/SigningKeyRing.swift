@@ -43,11 +43,11 @@ struct SigningKeyRing {
 
   /// Reads the keys and runs `body` with them, while no server adds one.
   static func locked<Value>(
-    in folder: String, _ body: (inout SigningKeyRing) throws(Refusal) -> Value
-  ) throws(Refusal) -> Value {
+    in folder: String, _ body: (inout SigningKeyRing) throws(CommandError) -> Value
+  ) throws(CommandError) -> Value {
     let path = folder + "/signing.pem"
     guard FileManager.default.fileExists(atPath: path) else {
-      throw Refusal(
+      throw CommandError(
         .failure, "there is no \(path)", hint: "start the server once, which creates it; or check --data")
     }
     let lock = open(path + ".lock", O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
@@ -62,13 +62,13 @@ struct SigningKeyRing {
     return try body(&ring)
   }
 
-  private static func times(in folder: String) throws(Refusal) -> [String: Times] {
+  private static func times(in folder: String) throws(CommandError) -> [String: Times] {
     let path = timesPath(folder)
     guard FileManager.default.fileExists(atPath: path) else { return [:] }
     guard let content = FileManager.default.contents(atPath: path),
       let known = try? JSONDecoder().decode(Document.self, from: content)
     else {
-      throw Refusal(
+      throw CommandError(
         .failure, "\(path) cannot be read, so it is not known which keys are in use",
         hint: "restore it from a backup, or remove it: keys that do not sign then count as former ones")
     }
@@ -85,30 +85,30 @@ struct SigningKeyRing {
   ///
   /// - Parameter atOnce: whether new keys sign although verifiers may not know them.
   /// - Returns: the IDs of the keys, and their state.
-  mutating func rotate(at now: UnixTime, atOnce: Bool) throws(Refusal) -> (ids: [String], state: State) {
+  mutating func rotate(at now: UnixTime, atOnce: Bool) throws(CommandError) -> (ids: [String], state: State) {
     let next = keys.ids.filter { state(of: $0) == .next }
     guard !next.isEmpty || atOnce else { return (try add(at: now), .next) }
     let ids = next.isEmpty ? try add(at: now) : next
     let added = ids.compactMap { times[$0]?.added }.max() ?? 0
     let wait = SigningKeyRing.overlap - now.since(UnixTime(milliseconds: added))
     guard wait <= .zero || atOnce else {
-      throw Refusal(
+      throw CommandError(
         .failure,
         "the new key was added \((SigningKeyRing.overlap - wait).words) ago, and verifiers may not know it yet",
         hint: "run the same command again in \(wait.words), or add --at-once", code: "too_early")
     }
     let former = Set(keys.signingIDs)
-    keys = keys.signing(with: Set(ids))
+    keys = keys.signers(for: Set(ids))
     for id in ids { times[id, default: Times()].used = now.milliseconds }
     for id in former.subtracting(keys.signingIDs) { times[id, default: Times()].replaced = now.milliseconds }
     try store()
     return (ids, .signing)
   }
 
-  private mutating func add(at now: UnixTime) throws(Refusal) -> [String] {
+  private mutating func add(at now: UnixTime) throws(CommandError) -> [String] {
     let former = Set(keys.ids)
-    do throws(SigningKeysFault) { keys = try keys.withNext() } catch {
-      throw Refusal(.failure, plain("\(error)"), hint: "try again later")
+    do throws(SigningKeysError) { keys = try keys.addingNextKey() } catch {
+      throw CommandError(.failure, plain("\(error)"), hint: "try again later")
     }
     let new = keys.ids.filter { !former.contains($0) }
     for id in new { times[id] = Times(added: now.milliseconds) }
@@ -117,17 +117,17 @@ struct SigningKeyRing {
   }
 
   /// Removes a key that does not sign.
-  mutating func retire(_ id: String, at now: UnixTime, force: Bool) throws(Refusal) {
+  mutating func retire(_ id: String, at now: UnixTime, force: Bool) throws(CommandError) {
     guard keys.ids.contains(id) else { throw .noSuchKey(id) }
     guard state(of: id) != .signing, let left = keys.without(id) else {
-      throw Refusal(
+      throw CommandError(
         .failure, "the key \(id) signs the access tokens", hint: "run first: handstamp admin keys rotate signing",
         code: "key_in_use")
     }
     if state(of: id) == .former, !force {
       let age = times[id]?.replaced.map { now.since(UnixTime(milliseconds: $0)) }
       guard let age, age >= SigningKeyRing.keeping else {
-        throw Refusal(
+        throw CommandError(
           .failure, "access tokens of \(id) may still be valid; without it, their clients have to refresh",
           hint: "wait until a day after the rotation, or add --force", code: "key_in_use")
       }
@@ -138,10 +138,10 @@ struct SigningKeyRing {
   }
 
   /// Writes both files. The times first: a key whose times are lost counts as a former one, and would not sign.
-  private func store() throws(Refusal) {
+  private func store() throws(CommandError) {
     let known = Document(keys: times.filter { keys.ids.contains($0.key) })
     guard let document = try? known.jsonBytes(isPretty: true) else {
-      throw Refusal(.failure, "cannot encode the times of the keys", hint: "this is a bug; please report it")
+      throw CommandError(.failure, "cannot encode the times of the keys", hint: "this is a bug; please report it")
     }
     var bytes = keys.pem.withExposedBytes { Array($0) }
     defer { for index in bytes.indices { bytes[index] = 0 } }
@@ -151,14 +151,14 @@ struct SigningKeyRing {
     } catch { throw SigningKeyRing.unchangeable(path, error) }
   }
 
-  private static func unchangeable(_ path: String, _ error: SystemError) -> Refusal {
-    Refusal(.failure, "\(path) cannot be changed: \(error.reason)", hint: "run the command as the folder's owner")
+  private static func unchangeable(_ path: String, _ error: SystemError) -> CommandError {
+    CommandError(.failure, "\(path) cannot be changed: \(error.reason)", hint: "run the command as the folder's owner")
   }
 }
 
-extension Refusal {
-  static func noSuchKey(_ id: String) -> Refusal {
-    Refusal(.failure, "there is no key \(id)", hint: "run: handstamp admin keys list", code: "key_not_found")
+extension CommandError {
+  static func noSuchKey(_ id: String) -> CommandError {
+    CommandError(.failure, "there is no key \(id)", hint: "run: handstamp admin keys list", code: "key_not_found")
   }
 }
 #endif

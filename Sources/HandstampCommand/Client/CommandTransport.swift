@@ -8,7 +8,7 @@ import Handstamp
 import HandstampSupport
 #endif
 
-/// What the program sends its requests with: AsyncHTTPClient, or URLSession where the package is built without it.
+/// The transport of the program's requests: AsyncHTTPClient, or URLSession where the package is built without it.
 enum CommandTransport {
   static let shared = make()
 

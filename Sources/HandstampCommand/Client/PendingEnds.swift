@@ -44,7 +44,8 @@ enum PendingEnds {
       // A removed account with a session is about to be listed again.
       let isSignedOut = entry.session == nil
       guard entry.tombstones.contains(where: { $0.revocation != nil }) else { return isSignedOut }
-      guard let client = try? await Client(home: home, account: account), await client.deliverEnds(within: limit) else {
+      guard let client = try? await AccountClient(home: home, account: account), await client.deliverEnds(within: limit)
+      else {
         return false
       }
       if let code = await client.controller.refusedRevocations.values.first {

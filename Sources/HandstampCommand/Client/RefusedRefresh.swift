@@ -24,14 +24,14 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
 
   private static func isRefusal(_ status: Int, _ error: String?) -> Bool {
     // A proxy's own sign-in, timeouts, rate limits and errors that the server attributes to itself are transient.
-    (status >= 400 && status != 407 && !RequestFailure.isPassing(status: status)
+    (status >= 400 && status != 407 && !RequestError.isPassing(status: status)
       || (200..<300).contains(status) && error != nil)
-      && !(error.map(RequestFailure.passingErrors.contains) ?? false)
+      && !(error.map(RequestError.passingErrors.contains) ?? false)
   }
 
   /// Returns the record after one more response. A refusal after failures of another kind starts a new series.
   static func next(
-    after former: RefusedRefresh?, _ answer: RequestFailure.ServerResponse, session: SessionID, at now: UnixTime
+    after former: RefusedRefresh?, _ answer: RequestError.ServerResponse, session: SessionID, at now: UnixTime
   ) -> RefusedRefresh {
     let isSame = former?.session == session && former?.isRefusal == isRefusal(answer.status, answer.error)
     return RefusedRefresh(
@@ -49,22 +49,22 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
   }
 
   /// The refusal for a command that needs a token.
-  func refusal(at now: UnixTime, server: ServerAddress) -> Refusal {
+  func refusal(at now: UnixTime, server: ServerAddress) -> CommandError {
     let message = "\(server.text) \(words(at: now))"
     if (200..<300).contains(status), error == nil {
-      return Refusal(
+      return CommandError(
         .network, message, hint: "check that no captive portal or proxy answers in its place, then try again",
         code: "server_error")
     }
-    if let error, RequestFailure.configurationErrors.contains(error) {
-      return Refusal(
+    if let error, RequestError.configurationErrors.contains(error) {
+      return CommandError(
         .configuration, message,
         hint:
           "check this client's registration at \(server.text); if it worked before, run: handstamp login --force",
         code: error)
     }
-    if isRefusal { return Refusal(.signInNeeded, message, hint: "run: handstamp login", code: "refresh_refused") }
-    return Refusal(
+    if isRefusal { return CommandError(.signInNeeded, message, hint: "run: handstamp login", code: "refresh_refused") }
+    return CommandError(
       .network, message, hint: "try again later; if this persists, run: handstamp login", code: "server_error")
   }
 }
@@ -86,7 +86,7 @@ extension Home {
   }
 
   /// Stores a response. Failures are ignored, because the session does not depend on it.
-  func note(_ answer: RequestFailure.ServerResponse, of account: AccountID, session: SessionID, at now: UnixTime) {
+  func note(_ answer: RequestError.ServerResponse, of account: AccountID, session: SessionID, at now: UnixTime) {
     let note = RefusedRefresh.next(
       after: refusedRefresh(of: account, session: session), answer, session: session, at: now)
     try? FileManager.default.createDirectory(

@@ -15,13 +15,13 @@ struct SignInAttempt: Sendable {
   let server: ServerAddress
   let identity: ServerBackend
 
-  init(server: ServerOptions, account: String?, deviceName: String?) async throws(Refusal) {
+  init(server: ServerOptions, account: String?, deviceName: String?) async throws(CommandError) {
     home = try Home.current()
     // Check this before asking for a password and starting a session that could not be stored here.
     let blocking = await HomeCheck.damages(of: home).filter(\.blocksEveryVault)
-    if let refusal = Refusal(hiding: blocking) { throw refusal }
+    if let refusal = CommandError(hiding: blocking) { throw refusal }
     if let first = blocking.first, let hint = blocking.hint {
-      throw Refusal(.vault, "cannot store a session here: \(first.words)", hint: hint)
+      throw CommandError(.vault, "cannot store a session here: \(first.words)", hint: hint)
     }
     book = try await AccountBook(of: home)
     // If the vaults cannot be opened, the server would replace the old session with one that cannot be stored. A damaged vault
@@ -29,7 +29,7 @@ struct SignInAttempt: Sendable {
     for account in book.accounts {
       switch await home.vault(of: account.id).read() {
       case .absent, .trouble(.corrupt): continue
-      case .trouble(let error): throw Refusal(error)
+      case .trouble(let error): throw CommandError(error)
       case .value, .accessOnly: break
       }
       break
@@ -42,20 +42,20 @@ struct SignInAttempt: Sendable {
     usual = try? book.usual()
     self.server = try server.address(or: named?.server ?? usual?.server ?? last)
     if let named, named.server != self.server {
-      throw Refusal(
+      throw CommandError(
         .usage, "\(named.name) is an account at \(named.server.text)", hint: "drop --server or --account")
     }
-    identity = try Client.identity(at: self.server, home: home, deviceName: deviceName)
+    identity = try AccountClient.identity(at: self.server, home: home, deviceName: deviceName)
   }
 
   /// The account in question, with its OAuth record, if it is at this server and uses OAuth.
-  func signedInByOAuth() throws(Refusal) -> (account: Account, record: OAuthRecord)? {
+  func signedInByOAuth() throws(CommandError) -> (account: Account, record: OAuthRecord)? {
     guard let account = meant, let record = try home.oauth(of: account.id) else { return nil }
     return (account, record)
   }
 
   /// The same, else any account at this server that uses OAuth: its client is registered there.
-  func knownByOAuth() throws(Refusal) -> (account: Account, record: OAuthRecord)? {
+  func knownByOAuth() throws(CommandError) -> (account: Account, record: OAuthRecord)? {
     if let known = try signedInByOAuth() { return known }
     guard named == nil else { return nil }
     for account in book.accounts where account.server == server {
@@ -65,11 +65,13 @@ struct SignInAttempt: Sendable {
   }
 
   /// Refuses a sign-in method of Handstamp's own server at a server known to be a third party's.
-  func refuseForeign(_ what: String) async throws(Refusal) {
+  func refuseForeign(_ what: String) async throws(CommandError) {
     guard let (account, record) = try knownByOAuth() else { return }
     let access = OAuthAccess(record, home: home, account: account.id)
     let foreign: ForeignServer?
-    do throws(SessionError) { foreign = try await ForeignServer(access) } catch { throw Refusal(error, server: server) }
+    do throws(SessionError) { foreign = try await ForeignServer(access) } catch {
+      throw CommandError(error, server: server)
+    }
     guard let foreign else { return }
     var refusal = foreign.lacks("signing in with \(what)", at: server)
     refusal.hint = "run: handstamp login --issuer \(record.issuer)"
@@ -78,11 +80,13 @@ struct SignInAttempt: Sendable {
 
   /// Returns the account in question if it is already signed in and its session is usable. If an email address is given, asks
   /// the server, because the list may have another name for the account.
-  func alreadySignedIn(as email: String?) async throws(Refusal) -> Account? {
+  func alreadySignedIn(as email: String?) async throws(CommandError) -> Account? {
     for account in candidates(email) {
-      let client = try await Client(home: home, account: account)
+      let client = try await AccountClient(home: home, account: account)
       let state = await client.restored()
-      if case .unavailable(.storage(let error)) = state, error != .locked, error != .corrupt { throw Refusal(error) }
+      if case .unavailable(.storage(let error)) = state, error != .locked, error != .corrupt {
+        throw CommandError(error)
+      }
       guard case .signedIn = state else { continue }
       if await client.isRefused(sayingSo: true) { continue }
       if case .value(let entry) = await home.vault(of: account.id).read(),
@@ -110,10 +114,11 @@ struct SignInAttempt: Sendable {
   }
 
   /// Returns the email address of a signed-in account, or `nil` if its session turns out to have ended.
-  private func address(of client: Client) async throws(Refusal) -> String? {
-    do throws(Refusal) {
+  private func address(of client: AccountClient) async throws(CommandError) -> String? {
+    do throws(CommandError) {
       if try await client.foreign() != nil { return nil }
-      return try await Caller.session(client).call("GET", "/v1/me", as: WhoAmI.self, for: "account details").email ?? ""
+      return try await AuthorizedCaller.session(client).call("GET", "/v1/me", as: WhoAmI.self, for: "account details")
+        .email ?? ""
     } catch {
       if error.exit == .signInNeeded { return nil }
       if await client.isRefused(sayingSo: true) { return nil }
@@ -124,9 +129,9 @@ struct SignInAttempt: Sendable {
   /// Waits for the server's token response, and describes its error.
   func response(
     _ perform: () async throws(SessionError) -> TokenResponse
-  ) async throws(Refusal) -> TokenResponse {
+  ) async throws(CommandError) -> TokenResponse {
     do throws(SessionError) { return try await WaitLine.shared.during(server.text, perform) } catch {
-      throw Refusal(error, server: server)
+      throw CommandError(error, server: server)
     }
   }
 
@@ -138,8 +143,8 @@ struct SignInAttempt: Sendable {
   ///   - clientSecret: The secret of a confidential client.
   @MainActor func signIn(
     name: String?, tag: String?, activate: Bool, oauth: OAuthRecord? = nil, clientSecret: Secret? = nil,
-    _ perform: @Sendable () async throws(Refusal) -> TokenResponse
-  ) async throws(Refusal) {
+    _ perform: @Sendable () async throws(CommandError) -> TokenResponse
+  ) async throws(CommandError) {
     let list = AccountList(of: home)
     let id: AccountID
     var former: (account: AccountID, record: OAuthRecord?)?
@@ -147,7 +152,7 @@ struct SignInAttempt: Sendable {
       id = try await list.add(named: name, tag: tag) {
         var grant = try await perform()
         guard let profile = grant.profile else {
-          throw Refusal(.invalidResponse("the token response does not name an account"), server: server)
+          throw CommandError(.invalidResponse("the token response does not name an account"), server: server)
         }
         grant.issuer = server.text
         // Before the session, which is opened with the record. If the list is lost, the account is identified by that server.
@@ -162,8 +167,8 @@ struct SignInAttempt: Sendable {
       if let former, !OAuthRecord.isSameClient(former.record, oauth) {
         await restore(former.record, of: former.account)
       }
-      if let error = error as? SessionError { throw Refusal(error, server: server) }
-      throw error as? Refusal ?? Refusal(.failure, plain("\(error)"), hint: "this is a bug; please report it")
+      if let error = error as? SessionError { throw CommandError(error, server: server) }
+      throw error as? CommandError ?? CommandError(.failure, plain("\(error)"), hint: "this is a bug; please report it")
     }
     // Another process may have removed the account in between.
     try await home.change(to: oauth, clientSecret, of: id)
@@ -184,11 +189,11 @@ struct SignInAttempt: Sendable {
   }
 
   /// Tags and activates an already signed-in account as a sign-in would have done.
-  @MainActor func keep(_ account: Account, tag: String?, activate: Bool) async throws(Refusal) {
+  @MainActor func keep(_ account: Account, tag: String?, activate: Bool) async throws(CommandError) {
     let list = AccountList(of: home)
     if let tag, tag != account.tag {
       do throws(SessionError) { try await list.setTag(tag, of: account.id) } catch {
-        throw Refusal(error, list: account)
+        throw CommandError(error, list: account)
       }
       guard list[account.id] != nil else { throw .removed(account.words) }
     }
@@ -198,10 +203,10 @@ struct SignInAttempt: Sendable {
   }
 
   /// Stores what is known of the account's server, without a sign-in.
-  func note(overlap: Int?, of account: Account) throws(Refusal) {
+  func note(overlap: Int?, of account: Account) throws(CommandError) {
     guard let overlap else { return }
     guard var record = try home.oauth(of: account.id) else {
-      throw Refusal(
+      throw CommandError(
         .usage, "\(account.name) does not sign in by OAuth; this server needs no overlap", hint: "leave out --overlap")
     }
     record.overlap = overlap
@@ -209,7 +214,7 @@ struct SignInAttempt: Sendable {
   }
 
   /// Stores the server of this sign-in as the last one.
-  private func rememberServer() throws(Refusal) {
+  private func rememberServer() throws(CommandError) {
     var settings = try home.settings()
     let knowsServer = settings.servers?.contains(server) == true
     guard settings.server != server || !knowsServer else { return }

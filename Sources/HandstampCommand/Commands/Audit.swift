@@ -10,11 +10,11 @@ struct Audit: AsyncParsableCommand {
     subcommands: [Show.self, Verify.self])
 
   /// Returns the log of the chosen account, and the account.
-  static func trail(_ options: AccountOptions) async throws(Refusal) -> (AuditTrail, Account) {
+  static func trail(_ options: AccountOptions) async throws(CommandError) -> (AuditTrail, Account) {
     let home = try Home.current()
     let account = try options.chosen(try await AccountBook(of: home))
     do throws(VaultError) { return (try await FileAuditLog(home.vault(of: account.id)).trail(), account) } catch {
-      throw Refusal(error)
+      throw CommandError(error)
     }
   }
 
@@ -99,7 +99,7 @@ struct Audit: AsyncParsableCommand {
         if !output.json { Terminal.out("intact, \(trail.items.count) record(s)") }
         return
       }
-      throw Refusal(
+      throw CommandError(
         .failure, "the log of \(account.name) \(what)",
         hint: "rely only on the records before that point; see: handstamp audit show")
     }

@@ -20,7 +20,7 @@ extension CredentialHelper {
     case "get":
       do {
         try await getForDocker(Terminal.input().trimmingCharacters(in: .whitespacesAndNewlines), hosts)
-      } catch let refusal as Refusal {
+      } catch let refusal as CommandError {
         Terminal.out("\(refusal.message.onOneLine); \(refusal.hint.onOneLine)")
         throw refusal
       }
@@ -33,14 +33,14 @@ extension CredentialHelper {
       try answer(Dictionary(listed) { first, _ in first })
     case "version": Terminal.out("docker-credential-handstamp \(HandstampTool.version)")
     default:
-      throw Refusal(
+      throw CommandError(
         .usage, "unknown docker action \"\(action.onOneLine)\"", hint: "use get, store, erase or list")
     }
   }
 
   private func getForDocker(_ server: String, _ hosts: [NamedHost]) async throws {
     guard !server.isEmpty else {
-      throw Refusal(.usage, "no server URL on stdin", hint: "pipe it in, as docker does: echo URL | handstamp …")
+      throw CommandError(.usage, "no server URL on stdin", hint: "pipe it in, as docker does: echo URL | handstamp …")
     }
     if let token = EnvironmentToken.current {
       guard CredentialHelper.isServed(server, hosts, own: nil) else { try leaveNotFound() }
@@ -50,7 +50,7 @@ extension CredentialHelper {
     let book = try await AccountBook(of: try Home.current())
     let own = try? account.chosen(book).server
     guard CredentialHelper.isServed(server, hosts, own: own) else { try leaveNotFound() }
-    let (token, _) = try await token(of: Client.chosen(account), lasting: .seconds(60))
+    let (token, _) = try await token(of: AccountClient.chosen(account), lasting: .seconds(60))
     try token.secret.withExposed { try show($0, for: server) }
   }
 
@@ -59,11 +59,11 @@ extension CredentialHelper {
   private func storeForDocker(_ hosts: [NamedHost]) async throws {
     let text = Terminal.input()
     guard let asked = try? JSONDecoder().decode(Credentials.self, from: Data(text.utf8)) else {
-      throw Refusal(.usage, "cannot parse the credentials on stdin", hint: "pipe them in as JSON, as docker does")
+      throw CommandError(.usage, "cannot parse the credentials on stdin", hint: "pipe them in as JSON, as docker does")
     }
     let own = try? account.chosen(try await AccountBook(of: try Home.current())).server
     guard !CredentialHelper.isServed(asked.ServerURL, hosts, own: own) else { return }
-    let refusal = Refusal(
+    let refusal = CommandError(
       .failure, "cannot store credentials for \(asked.ServerURL.onOneLine)",
       hint: "configure another helper for that registry, under credHelpers in docker's config.json")
     Terminal.out("\(refusal.message); \(refusal.hint)")

@@ -37,21 +37,21 @@ extension CredentialHelper {
       try CredentialHelper.check(cluster, hosts, own: nil)
       return token.secret.withExposed { show($0, until: nil, info) }
     }
-    let client = try await Client.chosen(account)
+    let client = try await AccountClient.chosen(account)
     try CredentialHelper.check(cluster, hosts, own: client.server)
     // kubectl caches the token until it expires, and asks again when the cluster rejects it.
     let (token, end) = try await token(of: client, lasting: .seconds(60))
     token.secret.withExposed { show($0, until: end, info) }
   }
 
-  private static func execInfo() throws(Refusal) -> ExecInfo? {
+  private static func execInfo() throws(CommandError) -> ExecInfo? {
     guard let text = ProcessInfo.processInfo.environment["KUBERNETES_EXEC_INFO"], !text.isEmpty else { return nil }
     guard let info = try? JSONDecoder().decode(ExecInfo.self, from: Data(text.utf8)) else {
-      throw Refusal(
+      throw CommandError(
         .usage, "KUBERNETES_EXEC_INFO is not in kubectl's format", hint: "run: unset KUBERNETES_EXEC_INFO")
     }
     guard versions.contains(info.apiVersion) else {
-      throw Refusal(
+      throw CommandError(
         .usage, "unsupported apiVersion \(info.apiVersion.onOneLine)",
         hint: "set apiVersion: \(versions[0]) in the exec section of the kubeconfig")
     }
@@ -59,10 +59,10 @@ extension CredentialHelper {
   }
 
   /// A kubeconfig may pair its user with any cluster. If kubectl names the cluster, it must be one of the allowed hosts.
-  private static func check(_ cluster: String?, _ hosts: [NamedHost], own: ServerAddress?) throws(Refusal) {
+  private static func check(_ cluster: String?, _ hosts: [NamedHost], own: ServerAddress?) throws(CommandError) {
     guard let cluster else {
       guard hosts.isEmpty else {
-        throw Refusal(
+        throw CommandError(
           .usage, "kubectl did not name the cluster, so --host cannot be checked",
           hint: "add provideClusterInfo: true to the exec section of the kubeconfig, or leave out --host")
       }
@@ -70,7 +70,7 @@ extension CredentialHelper {
     }
     guard TokenDestination(cluster)?.isAllowed(hosts, own: own) != true else { return }
     let host = URLComponents(string: cluster)?.host ?? "HOST"
-    throw Refusal(
+    throw CommandError(
       .failure, "refusing to send the token to \(cluster.onOneLine)",
       hint: "add --host \(host.onOneLine) to the args of the exec section")
   }

@@ -55,7 +55,7 @@ struct CredentialHelper: SessionCommand {
   }
 
   func perform() async throws {
-    let hosts = try hosts.map { text throws(Refusal) in try NamedHost(text) }
+    let hosts = try hosts.map { text throws(CommandError) in try NamedHost(text) }
     switch try asking() {
     case .git(let action): try await answerGit(action, hosts)
     case .kubectl: try await answerKubectl(hosts)
@@ -63,12 +63,12 @@ struct CredentialHelper: SessionCommand {
     }
   }
 
-  private func asking() throws(Refusal) -> Asking {
+  private func asking() throws(CommandError) -> Asking {
     switch (action.first, action.count) {
     case ("kubectl", 1): return .kubectl
     case ("docker", 2): return .docker(action[1])
     case ("docker", _), ("kubectl", _), (_, 2...), (nil, _):
-      throw Refusal(
+      throw CommandError(
         .usage, "unknown action \"\(action.joined(separator: " ").onOneLine)\"",
         hint: "use one of: get, store, erase, kubectl, docker get, docker store, docker erase, docker list")
     case (let action?, _): return .git(action)
@@ -76,7 +76,9 @@ struct CredentialHelper: SessionCommand {
   }
 
   /// Returns a token that stays valid for at least `validity`, and its expiry if known.
-  func token(of client: Client, lasting validity: Duration) async throws(Refusal) -> (AccessToken, UnixTime?) {
+  func token(of client: AccountClient, lasting validity: Duration) async throws(CommandError) -> (
+    AccessToken, UnixTime?
+  ) {
     let token = try await client.token(minimumValidity: validity)
     return (token, await client.end(of: token))
   }
@@ -95,7 +97,7 @@ extension CredentialHelper {
       guard action == .get, request.isFor(hosts, own: nil) else { return }
       return token.secret.withExposed { show($0, until: nil, for: request) }
     }
-    let client = try await Client.chosen(account, minimumAge: .zero)
+    let client = try await AccountClient.chosen(account, minimumAge: .zero)
     guard request.isFor(hosts, own: client.server) else { return }
     switch action {
     case .get:

@@ -21,7 +21,7 @@ struct Doctor: AsyncParsableCommand {
   var setAside = false
 
   @OptionGroup var output: OutputOptions
-  @OptionGroup var manner: Manner
+  @OptionGroup var quietOption: QuietOption
 
   struct Answer: Document {
     var schemaVersion = 1
@@ -56,7 +56,7 @@ struct Doctor: AsyncParsableCommand {
       }
     }
     guard problems == 0 else {
-      throw Refusal(.failure, "\(problems) problem(s)", hint: "see the hint under each problem")
+      throw CommandError(.failure, "\(problems) problem(s)", hint: "see the hint under each problem")
     }
   }
 }

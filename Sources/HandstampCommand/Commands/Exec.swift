@@ -24,13 +24,13 @@ struct Exec: AsyncParsableCommand {
   @OptionGroup var account: AccountOptions
   @Argument(parsing: .postTerminator, help: "program to run and its arguments, after --") var command: [String] = []
 
-  private func check() throws(Refusal) {
+  private func check() throws(CommandError) {
     guard command.first?.isEmpty == false else {
-      throw Refusal(.usage, "missing program", hint: "run: handstamp exec -- CMD ARGS")
+      throw CommandError(.usage, "missing program", hint: "run: handstamp exec -- CMD ARGS")
     }
     let isName = env.utf8.allSatisfy { $0 == 95 || $0.isAlphanumeric }
     guard isName, let first = env.utf8.first, !first.isDigit else {
-      throw Refusal(.usage, "invalid variable name", hint: "use letters, digits and _, with a letter or _ first")
+      throw CommandError(.usage, "invalid variable name", hint: "use letters, digits and _, with a letter or _ first")
     }
   }
 
@@ -45,16 +45,16 @@ struct Exec: AsyncParsableCommand {
     .run()
   }
 
-  private func token() async throws(Refusal) -> (AccessToken, Secret?) {
+  private func token() async throws(CommandError) -> (AccessToken, Secret?) {
     if let token = EnvironmentToken.current {
       if account.account != nil { try EnvironmentToken.refuse(to: "--account") }
       return (token, nil)
     }
-    let client = try await Client.chosen(account)
+    let client = try await AccountClient.chosen(account)
     let token = try await client.token(minimumValidity: minValidity.duration)
     // The other program replaces this one; anything kept only in memory would be lost.
     guard await client.controller.waitForRefresh() else {
-      throw Refusal(
+      throw CommandError(
         .vault, "cannot save the new tokens, and running the program now would lose them",
         hint: "free disk space where the vault is, then run the same command again")
     }

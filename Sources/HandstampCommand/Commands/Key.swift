@@ -31,7 +31,7 @@ struct Key: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "show", abstract: "show where the key is stored and whether it is available")
     @OptionGroup var output: OutputOptions
-    @OptionGroup var manner: Manner
+    @OptionGroup var quietOption: QuietOption
 
     struct Answer: Document {
       var schemaVersion = 1
@@ -87,7 +87,7 @@ struct Key: AsyncParsableCommand {
         finish it
         """)
     @Option(help: "new place of the key") var to: Place
-    @OptionGroup var manner: Manner
+    @OptionGroup var quietOption: QuietOption
 
     func run() async throws {
       let home = try Home.current()
@@ -131,7 +131,7 @@ struct Key: AsyncParsableCommand {
           Terminal.say("the key is sealed with the passphrase; if you forget it, you have to sign in again")
         }
       } catch {
-        throw Refusal(store: error)
+        throw CommandError(store: error)
       }
     }
 
@@ -152,11 +152,11 @@ struct Key: AsyncParsableCommand {
   struct Lock: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "lock", abstract: "lock the desktop's secret store for every program that uses it")
-    @OptionGroup var manner: Manner
+    @OptionGroup var quietOption: QuietOption
 
     func run() async throws {
       let name = try Key.lockable(try Home.current())
-      do throws(VaultError) { try await SecretServiceKey(name: name).lock() } catch { throw Refusal(store: error) }
+      do throws(VaultError) { try await SecretServiceKey(name: name).lock() } catch { throw CommandError(store: error) }
       Terminal.say("the secret store and the vaults are locked")
     }
   }
@@ -165,24 +165,26 @@ struct Key: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "unlock", abstract: "unlock the desktop's secret store; waits up to a minute for its password dialog"
     )
-    @OptionGroup var manner: Manner
+    @OptionGroup var quietOption: QuietOption
 
     func run() async throws {
       let name = try Key.lockable(try Home.current())
-      do throws(VaultError) { try await SecretServiceKey(name: name).unlock() } catch { throw Refusal(store: error) }
+      do throws(VaultError) { try await SecretServiceKey(name: name).unlock() } catch {
+        throw CommandError(store: error)
+      }
       Terminal.say("the secret store is unlocked")
     }
   }
 
-  private static func lockable(_ home: Home) throws(Refusal) -> String {
+  private static func lockable(_ home: Home) throws(CommandError) -> String {
     let store = try home.keyStore()
     guard case .secretService(let name) = store else {
       if case .passphrase = store {
-        throw Refusal(
+        throw CommandError(
           .failure, "the key is sealed with a passphrase, which is never kept: it is always locked",
           hint: "set HANDSTAMP_PASSPHRASE_FILE to a file with the passphrase, for unattended commands")
       }
-      throw Refusal(
+      throw CommandError(
         .failure, "the key is in a file, which cannot be locked",
         hint: "run: handstamp key migrate --to secret-service")
     }
@@ -190,7 +192,7 @@ struct Key: AsyncParsableCommand {
   }
 }
 
-extension Refusal {
+extension CommandError {
   /// Describes a key store's error for the terminal.
   fileprivate init(store trouble: VaultError) {
     switch trouble {

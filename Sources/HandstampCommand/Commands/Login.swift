@@ -69,7 +69,7 @@ struct Login: SessionCommand {
     var server = server
     if let issuer { server.server = issuer }
     let attempt: SignInAttempt
-    do throws(Refusal) {
+    do throws(CommandError) {
       attempt = try await SignInAttempt(server: server, account: named, deviceName: deviceName)
     } catch {
       guard error == .noServer, let hint else { throw error }
@@ -82,7 +82,7 @@ struct Login: SessionCommand {
     if withToken {
       try await attempt.refuseForeign("an access token")
       let token = try Terminal.secret("access token")
-      return try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(Refusal) in
+      return try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(CommandError) in
         try await attempt.response { () async throws(SessionError) in
           try await GivenToken.grant(token, at: attempt.server)
         }
@@ -97,7 +97,7 @@ struct Login: SessionCommand {
     }
     let email = try email ?? attempt.meant?.address ?? Terminal.line("email", hint: "run: handstamp login EMAIL")
     let password = try Terminal.secret("password")
-    try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(Refusal) in
+    try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in
       try await attempt.response { () async throws(SessionError) in
         try await attempt.identity.signIn(email: email, password: password)
       }
@@ -152,7 +152,7 @@ extension Login {
     return "run: handstamp login --issuer https://id.example.org" + (device ? " --device" : " --browser")
   }
 
-  private func signInByOAuth(_ attempt: SignInAttempt, tag: String?) async throws(Refusal) {
+  private func signInByOAuth(_ attempt: SignInAttempt, tag: String?) async throws(CommandError) {
     let (record, secret) = try await client(attempt)
     let signIn = try await OAuthSignIn(record, secret: secret, at: attempt.server)
     let isBrowserNamed = browser || noBrowser || redirectPort != nil || redirectURI != nil
@@ -160,12 +160,12 @@ extension Login {
     let (opens, patience) = (!noBrowser, timeout?.duration)
     try await attempt.signIn(
       name: nil, tag: tag, activate: list.activates, oauth: signIn.record, clientSecret: signIn.secret
-    ) { () async throws(Refusal) in try await signIn.signIn(by: way, opening: opens, within: patience) }
+    ) { () async throws(CommandError) in try await signIn.signIn(by: way, opening: opens, within: patience) }
   }
 
   /// Returns the client from the command line, completed with the account's stored record. A client other than the stored one
   /// takes only the issuer from it.
-  private func client(_ attempt: SignInAttempt) async throws(Refusal) -> (OAuthRecord, Secret?) {
+  private func client(_ attempt: SignInAttempt) async throws(CommandError) -> (OAuthRecord, Secret?) {
     let found = try attempt.knownByOAuth()
     let known = clientID == nil || clientID == found?.record.client ? found : nil
     let redirect = redirectURI ?? redirectPort.map { "http://127.0.0.1:\($0)/callback" } ?? known?.record.redirect
@@ -186,8 +186,8 @@ extension Login {
       if let secret = try await attempt.home.clientSecret(of: known.account.id) { return (record, secret) }
       throw .unavailable("it is missing")
     } catch {
-      throw Refusal(
-        .vault, "cannot read the secret of client \(record.client): \(Refusal(error).message)",
+      throw CommandError(
+        .vault, "cannot read the secret of client \(record.client): \(CommandError(error).message)",
         hint: "pass it again with --client-secret-file")
     }
   }
@@ -202,11 +202,11 @@ struct ListingOptions: ParsableArguments {
   var activates: Bool { !noSwitch }
 
   /// - Throws: A refusal if the tag could not be passed to `--account`.
-  func tag() throws(Refusal) -> String? {
+  func tag() throws(CommandError) -> String? {
     guard let tag = typedTag else { return nil }
     let isWord = !tag.isEmpty && tag.count <= 64 && !tag.hasPrefix("-") && !tag.contains { $0.isWhitespace }
     guard isWord, tag.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-      throw Refusal(.usage, "invalid tag", hint: "use a single word of at most 64 characters, such as work")
+      throw CommandError(.usage, "invalid tag", hint: "use a single word of at most 64 characters, such as work")
     }
     return tag
   }

@@ -24,22 +24,22 @@ struct Logout: AsyncParsableCommand {
   func run() async throws {
     try EnvironmentToken.refuse(to: "logout")
     if all, account.account != nil {
-      throw Refusal(.usage, "--all and --account cannot be combined", hint: "drop one of them")
+      throw CommandError(.usage, "--all and --account cannot be combined", hint: "drop one of them")
     }
     let home = try Home.current()
     let book = try await AccountBook(of: home)
     let accounts: [Account]
-    do throws(Refusal) { accounts = all ? book.accounts : [try account.chosen(book)] } catch {
+    do throws(CommandError) { accounts = all ? book.accounts : [try account.chosen(book)] } catch {
       guard error == .nobody else { throw error }
-      if let hidden = await Refusal.hidden(in: home) { throw hidden }
+      if let hidden = await CommandError.hidden(in: home) { throw hidden }
       Terminal.say("not signed in")
       return
     }
-    var failures: [Refusal] = []
+    var failures: [CommandError] = []
     var hasWaiting = false
     for account in accounts {
-      do throws(Refusal) {
-        if try await !signOut(Client(home: home, account: account), book) { hasWaiting = true }
+      do throws(CommandError) {
+        if try await !signOut(AccountClient(home: home, account: account), book) { hasWaiting = true }
       } catch {
         failures.append(error)
       }
@@ -52,10 +52,10 @@ struct Logout: AsyncParsableCommand {
   }
 
   /// Signs out one account. Returns whether the server knows of it.
-  private func signOut(_ client: Client, _ book: AccountBook) async throws(Refusal) -> Bool {
+  private func signOut(_ client: AccountClient, _ book: AccountBook) async throws(CommandError) -> Bool {
     let state = await client.restored()
     let others = everywhere ? await endEverywhere(client, state) : nil
-    if case .signedOut = state, let hidden = await Refusal.hidden(in: client.home) { throw hidden }
+    if case .signedOut = state, let hidden = await CommandError.hidden(in: client.home) { throw hidden }
     let canBeTold = await client.canRevoke()
     let list = await AccountList(of: client.home, with: [client])
     let unlisted = try await end(client, list)
@@ -93,12 +93,12 @@ struct Logout: AsyncParsableCommand {
   }
 
   /// Ends the session here, and takes the account off the list if it is to be erased. Returns why only the second failed.
-  private func end(_ client: Client, _ list: AccountList) async throws(Refusal) -> Refusal? {
+  private func end(_ client: AccountClient, _ list: AccountList) async throws(CommandError) -> CommandError? {
     var trouble: VaultError?
     if erase {
       do throws(SessionError) { try await list.remove(client.account.id) } catch {
         guard case .storage(let error) = error, await list.snapshot.storageError == nil else {
-          return Refusal(error, account: client.account)
+          return CommandError(error, account: client.account)
         }
         trouble = error
       }
@@ -106,14 +106,14 @@ struct Logout: AsyncParsableCommand {
       trouble = await client.controller.signOut(.standard).storageError
     }
     guard let trouble else { return nil }
-    let refusal = Refusal(trouble)
-    throw Refusal(
+    let refusal = CommandError(trouble)
+    throw CommandError(
       .vault, "cannot save the sign-out, so the session will return: \(refusal.message)",
       hint: "fix the vault, then run: handstamp logout", concernsHome: refusal.concernsHome)
   }
 
   /// Removes what is kept of an erased account beside its vault.
-  private func clear(_ client: Client, _ list: AccountList, isTold: Bool) async throws(Refusal) {
+  private func clear(_ client: AccountClient, _ list: AccountList, isTold: Bool) async throws(CommandError) {
     let id = client.account.id
     // The pending revocation still needs the record.
     if isTold, await list.forget(id) { try client.home.forgetClients(of: id) } else { await list.load() }
@@ -127,18 +127,18 @@ struct Logout: AsyncParsableCommand {
   }
 
   /// Ends the account's sessions on other devices. Returns why that failed, with a hint for after the sign-out here, or `nil`.
-  private func endEverywhere(_ client: Client, _ state: SessionState) async -> Refusal? {
+  private func endEverywhere(_ client: AccountClient, _ state: SessionState) async -> CommandError? {
     struct Ended: Decodable { var ended: Int? }
     let again = "sign in again and run handstamp logout --everywhere, or sign out on those devices"
-    guard case .signedIn = state else { return Refusal(.signInNeeded, "not signed in", hint: again) }
-    do throws(Refusal) {
+    guard case .signedIn = state else { return CommandError(.signInNeeded, "not signed in", hint: again) }
+    do throws(CommandError) {
       if let foreign = try await client.foreign() {
         var refusal = foreign.lacks("ending other sessions", at: client.server)
         refusal.hint = "end them on your account page there"
         return refusal
       }
       let count =
-        try await Caller.session(client).call(
+        try await AuthorizedCaller.session(client).call(
           "POST", "/v1/sessions/end-others", as: Ended.self, for: "ending other sessions"
         ).ended ?? 0
       Terminal.say("ended \(count) other session(s)")

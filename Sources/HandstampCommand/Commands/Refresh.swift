@@ -18,7 +18,7 @@ struct Refresh: SessionCommand {
 
   func perform() async throws {
     try EnvironmentToken.refuse(to: "refresh")
-    let client = try await Client.chosen(account, minimumAge: .zero)
+    let client = try await AccountClient.chosen(account, minimumAge: .zero)
     do throws(SessionError) {
       try await client.waiting { () async throws(SessionError) in
         if let current = await client.storedToken() {
@@ -38,18 +38,18 @@ struct Refresh: SessionCommand {
   }
 }
 
-extension Client {
+extension AccountClient {
   /// Describes why there is no newer token, and says so if the current one is still valid.
-  func refusal(ofRefresh error: SessionError) async -> Refusal {
+  func refusal(ofRefresh error: SessionError) async -> CommandError {
     let refusal = await self.refusal(error)
     guard let rest = await rest() else { return refusal }
     switch error {
     case .noRefreshToken:
-      return Refusal(
+      return CommandError(
         .failure, "this session has no refresh token, so it cannot get a new access token; \(rest)",
         hint: "keep using it, or run: handstamp login --force" + (account.namedAs.map { " --account \($0)" } ?? ""))
     case .tokenRejected:
-      return Refusal(
+      return CommandError(
         .failure, "\(server.text) issued the same access token again; \(rest)",
         hint: "keep using it; a new one is issued when it expires")
     case .requestFailed, .refused, .invalidResponse, .unsupported, .storage:

@@ -42,7 +42,7 @@ struct Request: SessionCommand {
   }
 
   func perform() async throws {
-    let caller = try await Caller.current(account)
+    let caller = try await AuthorizedCaller.current(account)
     let response = try await caller.respond(to: try request(to: caller.server))
     if output.json {
       let text = String(utf8Bytes: response.body)
@@ -57,16 +57,16 @@ struct Request: SessionCommand {
     guard (200..<300).contains(response.status) else { throw refusal(of: response.status) }
   }
 
-  private func request(to server: ServerAddress) throws(Refusal) -> TransportRequest {
+  private func request(to server: ServerAddress) throws(CommandError) -> TransportRequest {
     var fields: [HeaderField] = []
     for line in header {
       let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, !parts[0].isEmpty else {
-        throw Refusal(.usage, "invalid header field: \(line.prefix(40))", hint: "write it as -H 'Name: value'")
+        throw CommandError(.usage, "invalid header field: \(line.prefix(40))", hint: "write it as -H 'Name: value'")
       }
       let name = String(parts[0])
       guard name.lowercased() != "authorization" else {
-        throw Refusal(
+        throw CommandError(
           .usage, "the session sets the authorization header",
           hint: "set \(EnvironmentToken.name) to send another token")
       }
@@ -82,24 +82,24 @@ struct Request: SessionCommand {
       headers: fields, body: body ?? [], timeout: timeout.duration, maximumResponseSize: 64 << 20)
   }
 
-  private static func bytes(of data: String) throws(Refusal) -> [UInt8] {
+  private static func bytes(of data: String) throws(CommandError) -> [UInt8] {
     if data == "-" { return Array(FileHandle.standardInput.readDataToEndOfFile()) }
     guard data.hasPrefix("@") else { return Array(data.utf8) }
     let path = String(data.dropFirst())
     guard let content = FileManager.default.contents(atPath: path) else {
-      throw Refusal(.failure, "cannot read \(path)", hint: "pass a readable file, or - for stdin")
+      throw CommandError(.failure, "cannot read \(path)", hint: "pass a readable file, or - for stdin")
     }
     return Array(content)
   }
 
-  private func refusal(of status: Int) -> Refusal {
+  private func refusal(of status: Int) -> CommandError {
     switch status {
     case 300..<400:
-      Refusal(
+      CommandError(
         .failure, "the server answered \(status)", hint: "request the new location yourself; redirects are not followed"
       )
-    case 429, 500...: Refusal(.network, "the server answered \(status)", hint: "try again later")
-    default: Refusal(.failure, "the server answered \(status)", hint: "see the response body")
+    case 429, 500...: CommandError(.network, "the server answered \(status)", hint: "try again later")
+    default: CommandError(.failure, "the server answered \(status)", hint: "see the response body")
     }
   }
 }

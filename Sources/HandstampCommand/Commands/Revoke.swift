@@ -20,8 +20,8 @@ struct Revoke: SessionCommand {
   private struct Proof: Decodable { var access_token: String }
 
   func perform() async throws {
-    let caller = try await Caller.current(account)
-    do throws(Refusal) {
+    let caller = try await AuthorizedCaller.current(account)
+    do throws(CommandError) {
       try await perform(by: caller)
     } catch {
       guard error.code == "reauthentication_required" else { throw error }
@@ -34,7 +34,7 @@ struct Revoke: SessionCommand {
     }
   }
 
-  private func perform(by caller: Caller, proof: AccessToken? = nil) async throws(Refusal) {
+  private func perform(by caller: AuthorizedCaller, proof: AccessToken? = nil) async throws(CommandError) {
     switch (session, others, all) {
     case (let id?, false, false): try await end(id, by: caller, proof: proof)
     case (nil, true, false):
@@ -51,16 +51,16 @@ struct Revoke: SessionCommand {
       if case .session(let client) = caller { _ = await client.controller.signOut(reason: .revoked) }
       Terminal.say("ended \(count) session(s), including this one")
     default:
-      throw Refusal(
+      throw CommandError(
         .usage, "specify a session, --others or --all", hint: "run: handstamp sessions")
     }
   }
 
-  private func end(_ id: String, by caller: Caller, proof: AccessToken?) async throws(Refusal) {
+  private func end(_ id: String, by caller: AuthorizedCaller, proof: AccessToken?) async throws(CommandError) {
     guard let path = PercentEncoding.path("v1", "sessions", id) else {
-      throw Refusal(.usage, "not a valid session ID", hint: "run: handstamp sessions")
+      throw CommandError(.usage, "not a valid session ID", hint: "run: handstamp sessions")
     }
-    do throws(Refusal) {
+    do throws(CommandError) {
       _ = try await caller.call(
         "DELETE", path, proof: proof, as: Ended.self, for: "ending other sessions")
     } catch {

@@ -61,7 +61,7 @@ struct Serve: AsyncParsableCommand {
       store: store, keys: keys, logger: logger, metrics: prometheus)
     if !store.reapplied.isEmpty {
       logger.warning(
-        "Took away again what a restored database still had",
+        "Reapplied removals and ends that a restored database lacked",
         metadata: store.reapplied.counts.reduce(into: [:]) { $0["handstamp.\($1.name)"] = "\($1.count)" })
       let details = store.reapplied.counts.map { "\"\($0.name)\":\"\($0.count)\"" }.joined(separator: ",")
       try await server.registry.audit(.restored, details: "{\(details)}", now: .systemTime)
@@ -77,7 +77,7 @@ struct Serve: AsyncParsableCommand {
     try await watch.start()
     let reloader = SettingsReloader(
       server: server, store: store, keys: keys, log: log, watch: watch, current: settings,
-      read: { [flags, config] () throws(Refusal) in
+      read: { [flags, config] () throws(CommandError) in
         try ServeSettings(flags: flags.texts, environment: environment, file: config)
       })
     let (pages, pageListens) = AsyncStream.makeStream(of: Void.self)
@@ -87,18 +87,18 @@ struct Serve: AsyncParsableCommand {
       try await serve(server, with: settings, reloader, beside: page) { for await _ in pages {} }
     } catch is CancellationError {
       // Stopped.
-    } catch let fault as ListenFault {
+    } catch let fault as ListenError {
       throw settings.refusal(fault)
     } catch {
       logger.error("Server failed", metadata: ["handstamp.error": "\(type(of: error))"])
-      throw Refusal(.failure, "the server failed: \(error)", hint: "see the log; if it starts again, report this")
+      throw CommandError(.failure, "the server failed: \(error)", hint: "see the log; if it starts again, report this")
     }
   }
 
   private func close(_ store: any ServerStore, _ logger: Logger) {
     do throws(RegistryStoreError) { try store.close() } catch {
       logger.error(
-        "The database was not closed; a database file is incomplete without the -wal file beside it",
+        "Database not closed; its file is incomplete without the -wal file beside it",
         metadata: ["handstamp.cause": "\(error)"])
     }
   }

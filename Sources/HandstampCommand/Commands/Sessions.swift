@@ -27,7 +27,7 @@ struct Sessions: SessionCommand {
   }
 
   func perform() async throws {
-    let caller = try await Caller.current(account)
+    let caller = try await AuthorizedCaller.current(account)
     let sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self, for: "listing sessions").sessions
     if output.json {
       Answer(sessions: sessions.map(Answer.Item.init)).writeLine()

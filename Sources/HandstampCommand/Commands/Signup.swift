@@ -13,7 +13,7 @@ struct Signup: SessionCommand {
   @Option(help: "name of this device in the list of sessions (default: host name)") var deviceName: String?
   @OptionGroup var list: ListingOptions
   @OptionGroup var server: ServerOptions
-  @OptionGroup var manner: Manner
+  @OptionGroup var quietOption: QuietOption
 
   func perform() async throws {
     try EnvironmentToken.refuse(to: "signup")
@@ -28,11 +28,12 @@ struct Signup: SessionCommand {
         try await attempt.identity.signUp(email: email, password: password, username: name)
       }
     } catch {
-      throw Refusal(error, server: attempt.server)
+      throw CommandError(error, server: attempt.server)
     }
     switch outcome {
     case .signedIn(let grant):
-      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(Refusal) in grant }
+      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in grant
+      }
     case .confirmationSent:
       Terminal.say("check your mail at \(email)")
       guard Terminal.isInteractive else {
@@ -42,7 +43,7 @@ struct Signup: SessionCommand {
       let code = Secret(
         try Terminal.line(
           "code in the mail", hint: "run: handstamp login \(email), if you have an account or opened the mail's link"))
-      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(Refusal) in
+      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in
         try await attempt.response { () async throws(SessionError) in
           try await attempt.identity.confirmSignUp(code, password: password)
         }

@@ -33,14 +33,14 @@ struct Status: SessionCommand {
     if case .corrupt = report.state { throw ExitCode(ExitReason.vault.rawValue) }
     if case .unavailable = report.state { throw ExitCode(ExitReason.vault.rawValue) }
     if isAsked, report.verified == nil {
-      throw Refusal(
+      throw CommandError(
         .failure, "\(report.server ?? "the server") has no way to verify the session",
         hint: "try the token where it is used: handstamp token")
     }
     if check, report.exitStatus != .ok { throw ExitCode(report.exitStatus.rawValue) }
   }
 
-  private func report(of home: Home) async throws(Refusal) -> StatusReport {
+  private func report(of home: Home) async throws(CommandError) -> StatusReport {
     let now = SystemClock().now()
     let damages = await HomeCheck.damages(of: home)
     // An unreadable list is a result, too.
@@ -61,7 +61,7 @@ struct Status: SessionCommand {
   }
 
   private func verify(_ report: inout StatusReport) async throws {
-    let caller = try await Caller.current(account, minimumAge: .zero)
+    let caller = try await AuthorizedCaller.current(account, minimumAge: .zero)
     do {
       if let foreign = try await caller.foreign() {
         report.verified = try await caller.isAccepted(by: foreign)
@@ -124,7 +124,7 @@ struct StatusReport: Document {
   var accessToken: Access?
   /// Whether a new access token is available without signing in.
   var refreshable: Bool?
-  /// What protects a refresh whose response is lost: `rotation_key`, `overlap`, `not_rotated`, `predecessor` or `none`; `unknown` if
+  /// The protection of a refresh whose response is lost: `rotation_key`, `overlap`, `not_rotated`, `predecessor` or `none`; `unknown` if
   /// the server has not shown it and the user has not said it.
   var repeats: String?
   /// Whether the server can be told of a sign-out.
@@ -189,7 +189,7 @@ struct StatusReport: Document {
     timeLeft = left
   }
 
-  /// What is known of the server's treatment of a repeated refresh.
+  /// The server's known treatment of a repeated refresh.
   private static func repeats(of session: StoredSession, _ account: HandstampCommand.Account, in home: Home) -> String {
     guard let record = try? home.oauth(of: account.id), session.rotationKeys != .accepted else { return "rotation_key" }
     let known = record.reuse ?? OAuthBackend.knownReuse(of: record.issuer)
@@ -208,7 +208,7 @@ struct StatusReport: Document {
       lastAt: note.last.description, lastAtEpoch: note.last.seconds)
     refusal = "the server \(note.words(at: now.wall))"
     isRefused = note.isRefusal
-    isMisconfigured = note.error.map(RequestFailure.configurationErrors.contains) == true
+    isMisconfigured = note.error.map(RequestError.configurationErrors.contains) == true
   }
 
   /// For the text output only.

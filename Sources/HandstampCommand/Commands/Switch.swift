@@ -15,7 +15,7 @@ struct Switch: SessionCommand {
 
   @Argument(help: "account, by name, tag or ID", completion: .accounts) var account: String?
   @Flag(help: "apply to this folder and its subfolders") var here = false
-  @OptionGroup var manner: Manner
+  @OptionGroup var quietOption: QuietOption
 
   func perform() async throws {
     try EnvironmentToken.refuse(to: "switch")
@@ -43,16 +43,16 @@ struct Switch: SessionCommand {
     guard account != nil || here else { throw ValidationError("missing account") }
   }
 
-  private func forget(in home: Home, _ book: AccountBook) throws(Refusal) {
+  private func forget(in home: Home, _ book: AccountBook) throws(CommandError) {
     let folder = try Switch.folder()
     let wasSet = try FolderRules(of: home).remove(of: folder)
     Terminal.say(wasSet ? "cleared the account for \(folder)" : "no account is set for \(folder)")
     if let account = try book.usual() { Terminal.say("this folder now uses \(account.words)") }
   }
 
-  private static func folder() throws(Refusal) -> String {
+  private static func folder() throws(CommandError) -> String {
     guard let folder = FolderRules.here else {
-      throw Refusal(.failure, "the current folder no longer exists", hint: "change to another folder")
+      throw CommandError(.failure, "the current folder no longer exists", hint: "change to another folder")
     }
     return folder
   }

@@ -29,7 +29,7 @@ struct Token: SessionCommand {
       if account.account != nil { try EnvironmentToken.refuse(to: "--account") }
       return show(token, source: "environment", endsAt: nil)
     }
-    let client = try await Client.chosen(account)
+    let client = try await AccountClient.chosen(account)
     let token = try await client.token(minimumValidity: minValidity.duration)
     show(token, source: "session", endsAt: output.json ? await client.end(of: token) : nil)
   }
@@ -42,7 +42,7 @@ struct Token: SessionCommand {
   }
 }
 
-extension Client {
+extension AccountClient {
   /// Returns when `token` expires, by this device's wall clock, or `nil` if the vault does not know.
   func end(of token: AccessToken) async -> UnixTime? {
     guard case .value(let entry) = await vault.read(), let access = entry.session?.access, access.token == token else {

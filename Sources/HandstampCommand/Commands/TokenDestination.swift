@@ -9,13 +9,13 @@ struct NamedHost: Sendable, Hashable {
   /// `nil` allows any port.
   let port: Int?
 
-  init(_ text: String) throws(Refusal) {
+  init(_ text: String) throws(CommandError) {
     let parts = URLComponents(string: "https://" + text)
     guard let parts, let host = parts.host?.lowercased(), !host.isEmpty, parts.path.isEmpty, parts.user == nil,
       parts.query == nil, parts.fragment == nil, !text.contains("/"),
       parts.port.map({ (1...65_535).contains($0) }) ?? true
     else {
-      throw Refusal(
+      throw CommandError(
         .usage, "invalid --host \"\(text.onOneLine)\"",
         hint: "use a host without scheme and path, such as git.example.org or git.example.org:8443")
     }

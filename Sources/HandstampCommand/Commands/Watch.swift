@@ -30,7 +30,7 @@ struct Watch: SessionCommand {
 
   func perform() async throws {
     try EnvironmentToken.refuse(to: "watch")
-    let client = try await Client.chosen(account, isShortLived: false)
+    let client = try await AccountClient.chosen(account, isShortLived: false)
     if let foreign = try await client.foreign() { throw foreign.lacks("session events", at: client.server) }
     // Fail at once if no token is available.
     _ = try await client.token()
@@ -38,11 +38,11 @@ struct Watch: SessionCommand {
     do throws(SessionError) {
       for try await event in client.identity.sessionEvents(for: client.controller) { show(event) }
     } catch {
-      guard case .signedOut(let reason?) = error else { throw Refusal(error, account: client.account) }
-      throw Refusal(SessionError.sessionEnded(reason), account: client.account).saying(
+      guard case .signedOut(let reason?) = error else { throw CommandError(error, account: client.account) }
+      throw CommandError(SessionError.sessionEnded(reason), account: client.account).saying(
         "the session is no longer valid: \(reason.words)")
     }
-    throw Refusal(.network, "\(client.server.text) closed the event stream", hint: "run the same command again")
+    throw CommandError(.network, "\(client.server.text) closed the event stream", hint: "run the same command again")
   }
 
   private func show(_ event: SessionEvent) {

@@ -9,7 +9,7 @@ import HandstampVaults
 extension Examination {
   mutating func accounts() async {
     let book: AccountBook
-    do throws(Refusal) { book = try await AccountBook(of: home) } catch {
+    do throws(CommandError) { book = try await AccountBook(of: home) } catch {
       if damages.isEmpty { add(.problem("accounts", error.message, hint: error.hint)) }
       return
     }
@@ -51,7 +51,7 @@ extension Examination {
     switch await home.vault(of: account.id).read() {
     case .absent: add(.ok("vault", "signed out", account: name))
     case .trouble(let trouble):
-      let refusal = Refusal(trouble)
+      let refusal = CommandError(trouble)
       let login = "run: handstamp login --account \(shellWord(handle))"
       add(
         .problem(
@@ -151,7 +151,7 @@ extension Examination {
           TransportRequest(method: "GET", url: server.text + "/health", timeout: .seconds(5)))
       }
     } catch {
-      let refusal = Refusal(APIError.network(error), server: server)
+      let refusal = CommandError(APIError.network(error), server: server)
       return [.problem("server", refusal.message, hint: refusal.hint)]
     }
     let end = clock.now()

@@ -80,7 +80,7 @@ struct Examination: Sendable {
   }
 
   private mutating func key() async {
-    do throws(Refusal) {
+    do throws(CommandError) {
       let store = try home.keyStore()
       if let keeper = store.keeper { await kept(by: keeper, store) } else { keyFile() }
     } catch {
@@ -99,7 +99,7 @@ struct Examination: Sendable {
             hint: "restore it, or run: handstamp doctor --set-aside"))
       }
     } catch {
-      let refusal = Refusal(error)
+      let refusal = CommandError(error)
       add(.problem("key_store", refusal.message, hint: "see: handstamp key show; nothing was erased"))
     }
     if FileFacts(home.keyFile) != nil {

@@ -11,7 +11,7 @@ struct Finding: Sendable, Hashable, Encodable {
   var account: String?
   /// The description. Never contains a secret.
   var words: String
-  /// What to do, if anything.
+  /// The advice, if there is any.
   var hint: String?
 
   static func ok(_ check: String, _ words: String, account: String? = nil) -> Finding {

@@ -18,7 +18,7 @@ struct OAuthExamination: Sendable {
         try await OAuthBackend(record.settings(secret: nil), transport: transport).metadata()
       }
     } catch {
-      let refusal = Refusal(error, server: server).asked(of: record)
+      let refusal = CommandError(error, server: server).asked(of: record)
       return [.problem("server", refusal.message, hint: refusal.hint)]
     }
     guard let answer = transport.answer else { return [] }

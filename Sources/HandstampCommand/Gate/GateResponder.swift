@@ -35,7 +35,7 @@ struct GateResponder: Sendable {
       path.utf8.count <= GateResponder.longest, !method.isEmpty
     else {
       logger.warning(
-        "The proxy does not say what the client asked for",
+        "Proxy did not name the client's request",
         metadata: ["handstamp.headers": "\(headers.uri), \(headers.method)"])
       return GateResponder.problem(
         .internalServerError, "internal", "The gate is not set up correctly",
@@ -86,7 +86,7 @@ struct GateResponder: Sendable {
     ])
     body.add("sessions", Int64(status.sessions))
     body.add("complete_until", ifPresent: status.completeUntil?.description)
-    if !status.isLive { body.add("cause", ifPresent: status.lastFault) }
+    if !status.isLive { body.add("cause", ifPresent: status.lastError) }
     return GateResponder.json(status.isLive ? .ok : .serviceUnavailable, body)
   }
 

@@ -28,10 +28,10 @@ struct GateSettings: Sendable {
   var whenLost = LostFeedPolicy.refuse
   var verifier: VerifierConfiguration
 
-  init(flags: [String: String], environment: [String: String]) throws(Refusal) {
+  init(flags: [String: String], environment: [String: String]) throws(CommandError) {
     let known = GateSettings.all.map(\.variable)
     for name in environment.keys.sorted() where name.hasPrefix(GateSettings.prefix) && !known.contains(name) {
-      throw Refusal(.usage, "unknown setting \(name)", hint: "use one of: \(known.joined(separator: ", "))")
+      throw CommandError(.usage, "unknown setting \(name)", hint: "use one of: \(known.joined(separator: ", "))")
     }
     let values = SettingValues<GateSettings>(flags: flags, environment: environment)
     let issuer = try values.required("issuer")
@@ -44,17 +44,17 @@ struct GateSettings: Sendable {
     } else {
       for name in ["client-id", "client-secret", "client-secret-file", "when-lost"] {
         guard let value = values[name] else { continue }
-        throw Refusal(
+        throw CommandError(
           .usage, "\(value.place) is for the feed, which is off", hint: "use --feed yes, or leave it out")
       }
     }
   }
 
   /// Returns a verifier with these settings.
-  func makeVerifier(_ logger: Logger) throws(Refusal) -> TokenVerifier {
+  func makeVerifier(_ logger: Logger) throws(CommandError) -> TokenVerifier {
     var configuration = verifier
     configuration.logger = logger
-    do throws(VerifierFault) { return try TokenVerifier(configuration) } catch {
+    do throws(VerifierError) { return try TokenVerifier(configuration) } catch {
       let name =
         switch error {
         case .badIssuer: "issuer"
@@ -63,7 +63,7 @@ struct GateSettings: Sendable {
         case .noAlgorithm: "algorithms"
         case .noClient: "client-id"
         }
-      throw Refusal(.usage, "--\(name): \(error)", hint: GateSettings.hint(of: name))
+      throw CommandError(.usage, "--\(name): \(error)", hint: GateSettings.hint(of: name))
     }
   }
 
@@ -109,26 +109,26 @@ struct GateSettings: Sendable {
 }
 
 extension SettingValues<GateSettings> {
-  fileprivate func required(_ name: String) throws(Refusal) -> String {
+  fileprivate func required(_ name: String) throws(CommandError) -> String {
     guard let value = self[name] else {
-      throw Refusal(.usage, "missing --\(name)", hint: GateSettings.hint(of: name))
+      throw CommandError(.usage, "missing --\(name)", hint: GateSettings.hint(of: name))
     }
     guard !value.text.isEmpty else { throw refusal(name, "valid") }
     return value.text
   }
 
-  fileprivate func clientSecret() throws(Refusal) -> Secret {
+  fileprivate func clientSecret() throws(CommandError) -> Secret {
     switch (self["client-secret"], self["client-secret-file"]) {
     case (let text?, let file?):
-      throw Refusal(.usage, "\(text.place) and \(file.place) are both given", hint: "use one of them")
+      throw CommandError(.usage, "\(text.place) and \(file.place) are both given", hint: "use one of them")
     case (let text?, nil):
       guard !text.text.isEmpty else {
-        throw Refusal(.usage, "\(text.place) is empty", hint: GateSettings.hint(of: "client-secret"))
+        throw CommandError(.usage, "\(text.place) is empty", hint: GateSettings.hint(of: "client-secret"))
       }
       return Secret(text.text)
     case (nil, let file?): return try SecretFile.firstLine(of: file.text, for: file.place, code: .usage)
     case (nil, nil):
-      throw Refusal(.usage, "the feed needs the client's secret", hint: GateSettings.hint(of: "client-secret"))
+      throw CommandError(.usage, "the feed needs the client's secret", hint: GateSettings.hint(of: "client-secret"))
     }
   }
 }

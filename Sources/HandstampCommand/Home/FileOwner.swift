@@ -2,7 +2,7 @@
 import Foundation
 import HandstampSupport
 
-/// Who a file belongs to.
+/// The owner of a file.
 struct FileOwner {
   var user: uid_t
   var group: gid_t
@@ -16,7 +16,7 @@ struct FileOwner {
     (self.user, self.group) = (user, group)
   }
 
-  /// Who a folder belongs to, or would belong to if its user made it: the owner of the nearest one that is there.
+  /// The owner of a folder, or of the nearest one above it that is there.
   static func ofFolder(_ path: String) -> FileOwner? {
     var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
     while true {

@@ -16,11 +16,13 @@ struct Home: Sendable, Hashable {
   /// `HANDSTAMP_HOME`, else the state folder of the XDG base directory specification.
   ///
   /// Also reads where the key is kept, so that a process asks for it only once.
-  static func current(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(Refusal) -> Home {
+  static func current(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(CommandError)
+    -> Home
+  {
     let home = try found(environment)
     // Its files would lock out the user whose home it is.
     if geteuid() == 0, let owner = FileOwner.ofFolder(home.path), owner.user != 0 {
-      throw Refusal(
+      throw CommandError(
         .usage, "root in the folder of another user: \(home.path)",
         hint: "run it as that user: sudo -u \(owner.name) handstamp, or set HANDSTAMP_HOME to a folder of root's")
     }
@@ -35,14 +37,15 @@ struct Home: Sendable, Hashable {
     return home
   }
 
-  private static func found(_ environment: [String: String]) throws(Refusal) -> Home {
+  private static func found(_ environment: [String: String]) throws(CommandError) -> Home {
     if let path = environment["HANDSTAMP_HOME"], !path.isEmpty {
       return Home(path: path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path)
     }
     // The specification requires ignoring relative paths.
     if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return Home(path: state + "/handstamp") }
     guard let user = environment["HOME"], user.hasPrefix("/") else {
-      throw Refusal(.failure, "no folder for the vault", hint: "set HOME, or HANDSTAMP_HOME to a folder of your own")
+      throw CommandError(
+        .failure, "no folder for the vault", hint: "set HOME, or HANDSTAMP_HOME to a folder of your own")
     }
     return Home(path: user + "/.local/state/handstamp")
   }
@@ -57,11 +60,11 @@ struct Home: Sendable, Hashable {
   }
 
   /// Returns where the vault key is kept.
-  func keyStore() throws(Refusal) -> KeyStore {
+  func keyStore() throws(CommandError) -> KeyStore {
     do throws(VaultError) {
       return KeyStore(note: try VaultKeyPlace(folder: vaultFolder).note(), folder: vaultFolder)
     } catch {
-      throw Refusal(error)
+      throw CommandError(error)
     }
   }
 
@@ -71,7 +74,7 @@ struct Home: Sendable, Hashable {
   var index: FileAccountsIndex { FileAccountsIndex(folder: vaultFolder) }
 
   /// Returns the stored settings, which are empty before the first sign-in.
-  func settings() throws(Refusal) -> Settings {
+  func settings() throws(CommandError) -> Settings {
     switch storedSettings {
     case .success(let settings): return settings
     case .failure(let why): throw unreadable(settingsPath, why.words)
@@ -96,7 +99,7 @@ struct Home: Sendable, Hashable {
     }
   }
 
-  func save(_ settings: Settings) throws(Refusal) {
+  func save(_ settings: Settings) throws(CommandError) {
     do {
       try make()
       try AtomicFile.replace(settingsPath, with: settings.jsonBytes(isPretty: true))
@@ -106,7 +109,7 @@ struct Home: Sendable, Hashable {
   }
 
   /// Returns the device ID of this installation, created on first use. Two processes that create it at the same time agree.
-  func device() throws(Refusal) -> DeviceID {
+  func device() throws(CommandError) -> DeviceID {
     if let known = try knownDevice() { return known }
     do {
       try make()
@@ -118,7 +121,7 @@ struct Home: Sendable, Hashable {
     return drawn
   }
 
-  private func knownDevice() throws(Refusal) -> DeviceID? {
+  private func knownDevice() throws(CommandError) -> DeviceID? {
     switch storedDevice {
     case .success(let device): return device
     case .failure(let why): throw unreadable(devicePath, why.words)
@@ -149,12 +152,12 @@ struct Home: Sendable, Hashable {
       atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
-  private func unreadable(_ path: String, _ why: String) -> Refusal {
-    Refusal(.failure, "cannot read \(path): \(why)", hint: "run: handstamp doctor --fix", concernsHome: true)
+  private func unreadable(_ path: String, _ why: String) -> CommandError {
+    CommandError(.failure, "cannot read \(path): \(why)", hint: "run: handstamp doctor --fix", concernsHome: true)
   }
 
-  func unwritable() -> Refusal {
-    Refusal(
+  func unwritable() -> CommandError {
+    CommandError(
       .failure, "cannot write to \(path)", hint: "check its owner, mode and disk, or set HANDSTAMP_HOME",
       concernsHome: true)
   }

@@ -10,20 +10,20 @@ struct ServerAddress: Hashable, Sendable, Codable {
 
   /// - Throws: A refusal if the text is not a valid server URL, or is `http` to another machine, which would send passwords
   ///   unencrypted.
-  init(parsing text: String, allowingClearText: Bool = false) throws(Refusal) {
+  init(parsing text: String, allowingClearText: Bool = false) throws(CommandError) {
     guard let parts = URLComponents(string: text), let scheme = parts.scheme?.lowercased(),
       scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty
     else {
-      throw Refusal(
+      throw CommandError(
         .usage, "invalid server URL \"\(text.onOneLine)\"",
         hint: "use https://host, or http://127.0.0.1:port for a local server")
     }
     guard parts.user == nil, parts.query == nil, parts.fragment == nil else {
-      throw Refusal(
+      throw CommandError(
         .usage, "the server URL must not contain a user, a query or a fragment", hint: "use https://host")
     }
     guard scheme == "https" || allowingClearText || Loopback.contains(host: host) else {
-      throw Refusal(
+      throw CommandError(
         .usage, "refusing to send credentials to \(host) over plain HTTP",
         hint: "use https, or add --clear-text if you trust the network")
     }
@@ -52,9 +52,9 @@ struct ServerAddress: Hashable, Sendable, Codable {
   }
 
   var url: URL {
-    get throws(Refusal) {
+    get throws(CommandError) {
       guard let url = URL(string: text) else {
-        throw Refusal(.usage, "invalid server URL \"\(text)\"", hint: "run: handstamp login --server URL")
+        throw CommandError(.usage, "invalid server URL \"\(text)\"", hint: "run: handstamp login --server URL")
       }
       return url
     }
@@ -67,10 +67,10 @@ struct ServerAddress: Hashable, Sendable, Codable {
   }
 
   /// Returns the URL for `place`: a path at this server, or a full URL of the same origin.
-  func address(of place: String) throws(Refusal) -> String {
+  func address(of place: String) throws(CommandError) -> String {
     guard place.contains("://") else { return text + (place.hasPrefix("/") ? "" : "/") + place }
     guard covers(place) else {
-      throw Refusal(
+      throw CommandError(
         .usage, "refusing to send the token anywhere but \(text)",
         hint: "use curl with $(handstamp token) for other servers"
       )
@@ -88,15 +88,15 @@ struct ServerOptions: ParsableArguments {
   var clearText = false
 
   /// Returns the server on the command line, else the remembered one.
-  func address(or known: ServerAddress?) throws(Refusal) -> ServerAddress {
+  func address(or known: ServerAddress?) throws(CommandError) -> ServerAddress {
     if let server { return try ServerAddress(parsing: server, allowingClearText: clearText) }
     guard let known else { throw .noServer }
     return known
   }
 }
 
-extension Refusal {
-  static let noServer = Refusal(
+extension CommandError {
+  static let noServer = CommandError(
     .usage, "no server set", hint: "run: handstamp login --server https://id.example.org")
 }
 #endif

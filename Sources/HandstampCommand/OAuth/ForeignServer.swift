@@ -22,8 +22,8 @@ struct ForeignServer: Sendable {
   }
 
   /// Returns the refusal for a command that needs Handstamp's own API.
-  func lacks(_ what: String, at server: ServerAddress) -> Refusal {
-    Refusal(
+  func lacks(_ what: String, at server: ServerAddress) -> CommandError {
+    CommandError(
       .failure, "\(server.text) is a third-party OAuth server, which does not support \(what)",
       hint: "use the account page there, or handstamp logout to end this device's session")
   }
@@ -34,30 +34,30 @@ extension ServerMetadata {
   var namesOwnAPI: Bool { handstampAPI == issuer + "/v1" }
 }
 
-extension Client {
+extension AccountClient {
   /// Returns the third-party server; `nil` for an account at a Handstamp server.
-  func foreign() async throws(Refusal) -> ForeignServer? {
+  func foreign() async throws(CommandError) -> ForeignServer? {
     guard let access else { return nil }
     do throws(SessionError) { return try await ForeignServer(access) } catch { throw await refusal(error) }
   }
 }
 
-extension Caller {
+extension AuthorizedCaller {
   /// Returns the third-party server; `nil` for a Handstamp server.
-  func foreign() async throws(Refusal) -> ForeignServer? {
+  func foreign() async throws(CommandError) -> ForeignServer? {
     switch self {
     case .session(let client): return try await client.foreign()
     case .environment(_, let server, let access):
       guard let access else { return nil }
       do throws(SessionError) { return try await ForeignServer(access) } catch {
-        throw Refusal(error, server: server).asked(of: access.record)
+        throw CommandError(error, server: server).asked(of: access.record)
       }
     }
   }
 
   /// Whether a third-party server accepts the caller's token, by an endpoint in its metadata, else by a refresh. `nil` if
   /// there is no way to find out.
-  func isAccepted(by foreign: ForeignServer) async throws(Refusal) -> Bool? {
+  func isAccepted(by foreign: ForeignServer) async throws(CommandError) -> Bool? {
     switch self {
     case .environment(let token, let server, _):
       return try await verdict(on: token, by: foreign, at: server).asAccepted
@@ -87,19 +87,19 @@ extension Caller {
 
   private func verdict(
     on token: AccessToken, by foreign: ForeignServer, at server: ServerAddress
-  ) async throws(Refusal) -> TokenVerdict {
+  ) async throws(CommandError) -> TokenVerdict {
     do throws(SessionError) {
       return try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
         try await foreign.access.backend().verdict(on: token)
       }
-    } catch { throw Refusal(error, server: server) }
+    } catch { throw CommandError(error, server: server) }
   }
 }
 
-extension Refusal {
+extension CommandError {
   /// Returns the refusal with a hint for any OAuth server in place of the one for a Handstamp server.
-  func asked(of record: OAuthRecord) -> Refusal {
-    guard hint == Refusal.isItOurs else { return self }
+  func asked(of record: OAuthRecord) -> CommandError {
+    guard hint == CommandError.isItOurs else { return self }
     return hinting("check that its issuer is still \(record.issuer.onOneLine); if not, sign in again")
   }
 }

@@ -37,16 +37,16 @@ extension Home {
 
   /// Changes how an account signs in: the sessions that its vault knows by now belong to the former client. The secret is saved
   /// before the record, which is useless without it.
-  func change(to record: OAuthRecord?, _ secret: Secret?, of account: AccountID) async throws(Refusal) {
+  func change(to record: OAuthRecord?, _ secret: Secret?, of account: AccountID) async throws(CommandError) {
     let former = try oauth(of: account)
     if !OAuthRecord.isSameClient(former, record) { try await keep(former, of: account) }
     if record != nil {
-      do throws(VaultError) { try await save(clientSecret: secret, of: account) } catch { throw Refusal(error) }
+      do throws(VaultError) { try await save(clientSecret: secret, of: account) } catch { throw CommandError(error) }
     }
     try save(record, of: account)
   }
 
-  private func keep(_ record: OAuthRecord?, of account: AccountID) async throws(Refusal) {
+  private func keep(_ record: OAuthRecord?, of account: AccountID) async throws(CommandError) {
     guard case .value(let entry) = await vault(of: account).read() else { return }
     var clients = formerClients(of: account)
     let known = Set(clients.flatMap(\.sessions))
@@ -64,11 +64,11 @@ extension Home {
       try FileManager.default.createDirectory(
         atPath: path + "/oauth", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
       try AtomicFile.replace(formerPath(of: account), with: Array(JSONEncoder().encode(clients)))
-    } catch let error as VaultError { throw Refusal(error) } catch { throw unwritable() }
+    } catch let error as VaultError { throw CommandError(error) } catch { throw unwritable() }
   }
 
   /// Forgets an account that has no work left.
-  func forgetClients(of account: AccountID) throws(Refusal) {
+  func forgetClients(of account: AccountID) throws(CommandError) {
     for former in formerClients(of: account) {
       if let client = former.record?.client { try? secretFile(of: client, account).remove() }
     }
@@ -82,7 +82,7 @@ extension Home {
     guard !clients.isEmpty, case .value(let entry) = await vault(of: account.id).read() else { return nil }
     let sessions = Set(entry.tombstones.filter { $0.revocation == handle }.map(\.session))
     guard let former = clients.first(where: { !sessions.isDisjoint(with: $0.sessions) }) else { return nil }
-    guard let record = former.record else { return try? Client.identity(at: account.server, home: self) }
+    guard let record = former.record else { return try? AccountClient.identity(at: account.server, home: self) }
     return OAuthAccess(record, home: self, account: account.id, isFormer: true)
   }
 

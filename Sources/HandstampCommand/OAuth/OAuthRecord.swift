@@ -52,18 +52,20 @@ extension Home {
   /// Returns how the account signs in by OAuth; `nil` for Handstamp's own protocol.
   ///
   /// - Throws: A refusal if the file cannot be read: falling back to another protocol would be wrong.
-  func oauth(of account: AccountID) throws(Refusal) -> OAuthRecord? {
+  func oauth(of account: AccountID) throws(CommandError) -> OAuthRecord? {
     let path = oauthPath(of: account)
     switch PlainFile.read(path) {
     case .absent:
       var isFolder: ObjCBool = false
       let isThere = FileManager.default.fileExists(atPath: oauthFolder, isDirectory: &isFolder)
-      guard isThere ? isFolder.boolValue : FileFacts(oauthFolder) == nil else { throw Refusal.unreadable(oauthFolder) }
+      guard isThere ? isFolder.boolValue : FileFacts(oauthFolder) == nil else {
+        throw CommandError.unreadable(oauthFolder)
+      }
       return nil
-    case .unreadable: throw Refusal.unreadable(path)
+    case .unreadable: throw CommandError.unreadable(path)
     case .content(let bytes):
       do { return try JSONDecoder().decode(OAuthRecord.self, from: Data(bytes)) } catch {
-        throw Refusal.unreadable(path)
+        throw CommandError.unreadable(path)
       }
     }
   }
@@ -88,11 +90,11 @@ extension Home {
   }
 
   /// Saves the record; `nil` removes it together with the client secret.
-  func save(_ record: OAuthRecord?, of account: AccountID) throws(Refusal) {
+  func save(_ record: OAuthRecord?, of account: AccountID) throws(CommandError) {
     let path = oauthPath(of: account)
     guard let record else {
       guard unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR else { throw unwritable() }
-      do throws(VaultError) { try secretFile(of: account).remove() } catch { throw Refusal(error) }
+      do throws(VaultError) { try secretFile(of: account).remove() } catch { throw CommandError(error) }
       return
     }
     do {
@@ -105,9 +107,9 @@ extension Home {
   }
 }
 
-extension Refusal {
-  fileprivate static func unreadable(_ path: String) -> Refusal {
-    Refusal(
+extension CommandError {
+  fileprivate static func unreadable(_ path: String) -> CommandError {
+    CommandError(
       .failure, "cannot read \(path), which says how an account signs in",
       hint: "run: handstamp doctor --set-aside", concernsHome: true)
   }

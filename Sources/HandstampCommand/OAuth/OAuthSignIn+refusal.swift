@@ -6,25 +6,25 @@ import HandstampTransports
 /// redirect URI.
 extension OAuthSignIn {
   /// - Parameter patience: How long the command waited for the user, if it timed out.
-  func refusal(_ error: SessionError, _ way: Way, within patience: Duration?) -> Refusal {
+  func refusal(_ error: SessionError, _ way: Way, within patience: Duration?) -> CommandError {
     switch error {
     case .cancelled:
-      guard let patience else { return Refusal(error, server: server) }
+      guard let patience else { return CommandError(error, server: server) }
       return late(way, after: patience)
-    case .refused(let code, let detail): return refused(code, detail, way) ?? Refusal(error, server: server)
+    case .refused(let code, let detail): return refused(code, detail, way) ?? CommandError(error, server: server)
     case .requestFailed(.configuration(let response), _):
       guard let code = response.error, var refusal = refused(code, response.detail, way) else {
-        return Refusal(error, server: server)
+        return CommandError(error, server: server)
       }
       (refusal.exit, refusal.code) = (.configuration, code)
       return refusal
     case .invalidResponse:
-      return Refusal(error, server: server).hinting("contact its operator; the client is \(client)")
+      return CommandError(error, server: server).hinting("contact its operator; the client is \(client)")
     case .unsupported(let what):
-      return Refusal(
+      return CommandError(
         .failure, "\(server.text) does not support this: \(plain(what))",
         hint: way == .browser ? "use --device instead" : "use --browser instead")
-    default: return Refusal(error, server: server)
+    default: return CommandError(error, server: server)
     }
   }
 
@@ -35,42 +35,42 @@ extension OAuthSignIn {
       + "or pass registered ones with --client-id and --redirect-uri"
   }
 
-  private func late(_ way: Way, after patience: Duration) -> Refusal {
+  private func late(_ way: Way, after patience: Duration) -> CommandError {
     switch way {
     case .browser:
-      Refusal(
+      CommandError(
         .cancelled, "the sign-in in the browser was not completed within \(patience.words)",
         hint: "if its page shows an error, \(registration)")
     case .device:
-      Refusal(
+      CommandError(
         .cancelled, "the code was not entered within \(patience.words)",
         hint: "run the same command again and enter the new code in time")
     }
   }
 
-  private func refused(_ code: String, _ detail: String?, _ way: Way) -> Refusal? {
+  private func refused(_ code: String, _ detail: String?, _ way: Way) -> CommandError? {
     let words = plain(detail.map { "\(code), \($0)" } ?? code)
     switch code {
     case "invalid_client":
       guard secret == nil else {
-        return Refusal(
+        return CommandError(
           .failure, "\(server.text) rejected the secret of client \(client): \(words)",
           hint: "pass a file with the correct secret with --client-secret-file")
       }
       let address = way == .browser ? ", with the redirect URI \(record.redirectWords.onOneLine)" : ""
-      return Refusal(
+      return CommandError(
         .failure, "\(server.text) rejected the client \(client): \(words)",
         hint: "register it there as a public client\(address), pass another with --client-id, "
           + "or pass its secret with --client-secret-file")
     case "unauthorized_client", "unsupported_response_type", "unsupported_grant_type":
-      return Refusal(
+      return CommandError(
         .failure, "\(server.text) does not allow this sign-in method for the client \(client): \(words)",
         hint: way == .browser
           ? "allow the authorization code grant for it there, or use --device"
           : "allow the device code grant for it there, or use --browser")
     case "invalid_request", "invalid_redirect_uri", "redirect_uri_mismatch", "invalid_grant":
       guard way == .browser else { return nil }
-      return Refusal(.failure, "\(server.text) refused the sign-in: \(words)", hint: registration)
+      return CommandError(.failure, "\(server.text) refused the sign-in: \(words)", hint: registration)
     default: return nil
     }
   }
@@ -78,9 +78,9 @@ extension OAuthSignIn {
 
 extension LoopbackAddress {
   /// Parses the redirect URI from the command line or a record.
-  init(redirect text: String) throws(Refusal) {
+  init(redirect text: String) throws(CommandError) {
     do throws(Invalid) { self = try LoopbackAddress(parsing: text) } catch {
-      throw Refusal(
+      throw CommandError(
         .usage, "cannot listen on \(text.onOneLine): \(error.reason)",
         hint: "use the URI exactly as registered, such as http://127.0.0.1:8085/callback")
     }

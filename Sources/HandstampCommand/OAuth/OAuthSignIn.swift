@@ -21,14 +21,14 @@ struct OAuthSignIn: Sendable {
   /// - Parameters:
   ///   - record: The client. If it has no scopes, common ones that the server supports are requested.
   ///   - secret: The secret of a confidential client.
-  init(_ record: OAuthRecord, secret: Secret?, at server: ServerAddress) async throws(Refusal) {
+  init(_ record: OAuthRecord, secret: Secret?, at server: ServerAddress) async throws(CommandError) {
     let finding = OAuthBackend(record.settings(secret: nil), transport: CommandTransport.shared)
     do throws(SessionError) {
       metadata = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
         try await finding.metadata()
       }
     } catch {
-      let refusal = Refusal(error, server: server)
+      let refusal = CommandError(error, server: server)
       switch error {
       case .invalidResponse, .unsupported:
         throw refusal.hinting(
@@ -59,7 +59,7 @@ struct OAuthSignIn: Sendable {
   ///   - patience: How long to wait for the user; `nil` for 5 min with a browser, and for the code's lifetime with a device.
   func signIn(
     by way: Way, opening: Bool, within patience: Duration?
-  ) async throws(Refusal) -> TokenResponse {
+  ) async throws(CommandError) -> TokenResponse {
     let patience = patience ?? (way == .browser ? .seconds(300) : nil)
     let isLate = Locked(false)
     let receiver = way == .browser ? try await receiver(opening: opening) : nil
@@ -89,21 +89,21 @@ struct OAuthSignIn: Sendable {
     return metadata.namesOwnAPI || metadata.scopes?.contains("offline_access") == true
   }
 
-  private func receiver(opening: Bool) async throws(Refusal) -> LoopbackReceiver {
+  private func receiver(opening: Bool) async throws(CommandError) -> LoopbackReceiver {
     let open: @Sendable (String) async -> Void = { page in
       // Always print it: the browser may open on another screen, or not at all.
       Terminal.say("open \(page)")
       if opening { Browser.open(page) }
     }
-    let address = try record.redirect.map { text throws(Refusal) in try LoopbackAddress(redirect: text) }
+    let address = try record.redirect.map { text throws(CommandError) in try LoopbackAddress(redirect: text) }
     do throws(RedirectError) {
       guard let address else { return try await LoopbackReceiver.listen(open: open) }
       return try await LoopbackReceiver.listen(at: address, open: open)
     } catch {
       guard case .unavailable(let why) = error else {
-        throw Refusal(.cancelled, "cancelled", hint: "run the same command again")
+        throw CommandError(.cancelled, "cancelled", hint: "run the same command again")
       }
-      throw Refusal(
+      throw CommandError(
         .failure, why,
         hint: address?.port == nil
           ? "use --device instead"

@@ -7,17 +7,17 @@ enum SecretFile {
   /// - Parameters:
   ///   - name: The variable or option that named the file.
   ///   - code: The exit code if the file cannot be used.
-  static func firstLine(of path: String, for name: String, code: ExitReason) throws(Refusal) -> Secret {
+  static func firstLine(of path: String, for name: String, code: ExitReason) throws(CommandError) -> Secret {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
-      throw Refusal(code, "\(name): cannot read \(path)", hint: "use a file that you can read")
+      throw CommandError(code, "\(name): cannot read \(path)", hint: "use a file that you can read")
     }
     defer { close(descriptor) }
     // A pipe, as of <(pass show vault), has no mode that means anything.
     if let facts = FileFacts(URL(fileURLWithPath: path).resolvingSymlinksInPath().path), facts.isRegular,
       facts.mode & 0o077 != 0
     {
-      throw Refusal(code, "\(name): \(path) is readable by other users", hint: "run: chmod 600 \(path)")
+      throw CommandError(code, "\(name): \(path) is readable by other users", hint: "run: chmod 600 \(path)")
     }
     var bytes = [UInt8](repeating: 0, count: 2048)
     defer { for index in bytes.indices { bytes[index] = 0 } }
@@ -28,12 +28,13 @@ enum SecretFile {
       count += new
     }
     guard count < bytes.count || bytes.contains(10) else {
-      throw Refusal(code, "\(name): the first line of \(path) is too long", hint: "use a secret of at most 2047 bytes")
+      throw CommandError(
+        code, "\(name): the first line of \(path) is too long", hint: "use a secret of at most 2047 bytes")
     }
     var line = bytes[..<count].prefix { $0 != 10 }
     if line.last == 13 { line.removeLast() }
     guard !line.isEmpty else {
-      throw Refusal(code, "\(name): \(path) is empty", hint: "put the secret in its first line")
+      throw CommandError(code, "\(name): \(path) is empty", hint: "put the secret in its first line")
     }
     return Secret(bytes: line)
   }

@@ -16,7 +16,7 @@ struct Replacement {
   var variables: [String: Secret]
 
   /// Runs the program in place of this one, unless a signal asked this one to end. Returns only by throwing.
-  func run() throws(Refusal) {
+  func run() throws(CommandError) {
     Interruption.conclude()
     let name = command[0]
     var environment = inherited()
@@ -41,8 +41,8 @@ struct Replacement {
     }
     for text in environment.suffix(variables.count) { Replacement.wipe(text) }
     throw failure == ENOENT
-      ? Refusal(.notFound, "program not found: \(name)", hint: "check its name and PATH")
-      : Refusal(
+      ? CommandError(.notFound, "program not found: \(name)", hint: "check its name and PATH")
+      : CommandError(
         .notRunnable, "cannot run \(name): \(plain(String(cString: strerror(failure))))",
         hint: "check its mode and its format")
   }

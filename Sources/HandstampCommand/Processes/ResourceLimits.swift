@@ -12,7 +12,7 @@ enum ResourceLimits {
   /// Call this before the first thread is created.
   ///
   /// - Throws: A refusal if the address space is too small.
-  static func arrange() throws(Refusal) {
+  static func arrange() throws(CommandError) {
     #if canImport(Glibc)
     // The default is the limit of the main thread's stack: too small under `ulimit -s 64`, and 8 MiB of address space otherwise.
     // Swift does not import the function that changes it.
@@ -29,7 +29,7 @@ enum ResourceLimits {
     guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur < leastAddressSpace else {
       return
     }
-    throw Refusal(
+    throw CommandError(
       .failure,
       "the address space is limited to \(limit.rlim_cur >> 20) MiB, and the threads need \(leastAddressSpace >> 20)",
       hint: "run: ulimit -v \(leastAddressSpace >> 10)")

@@ -75,7 +75,7 @@ struct AccountsRecovery: Sendable {
   }
 
   /// Adds every account that has a vault, and every one on an earlier list, to the list.
-  func rebuild() async throws(Refusal) {
+  func rebuild() async throws(CommandError) {
     var found = AccountsList()
     if case .success(let list) = await home.index.read() { found = list }
     var additions: [(account: ListedAccount, startedAt: UnixTime?)] = []
@@ -128,8 +128,8 @@ struct AccountsRecovery: Sendable {
     }
   }
 
-  private func edit(_ edit: AccountsEdit) async throws(Refusal) {
-    if case .failure(let trouble) = await home.index.edit(edit) { throw Refusal(trouble) }
+  private func edit(_ edit: AccountsEdit) async throws(CommandError) {
+    if case .failure(let trouble) = await home.index.edit(edit) { throw CommandError(trouble) }
   }
 
   // MARK: Remains

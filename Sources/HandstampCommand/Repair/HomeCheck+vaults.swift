@@ -39,7 +39,7 @@ extension HomeCheck {
     if let facts = FileFacts("\(home.vaultFolder)/\(name)"), facts.isRegular, facts.mode & 0o600 != 0o600 {
       return (false, false)
     }
-    do throws(Refusal) {
+    do throws(CommandError) {
       switch try home.keyStore() {
       case .file: return (true, false)
       case .secretService(let place):

@@ -12,7 +12,7 @@ struct Repair: Sendable {
   private(set) var done: [String] = []
 
   /// Repeats until no permitted repair is left: fixing one fault may reveal another.
-  static func run(on home: Home, settingAside: Bool) async throws(Refusal) -> [String] {
+  static func run(on home: Home, settingAside: Bool) async throws(CommandError) -> [String] {
     var repair = Repair(home: home, setsAside: settingAside)
     for _ in 0..<8 {
       // A repair may have changed where the key is kept.
@@ -36,7 +36,7 @@ struct Repair: Sendable {
     self.setsAside = setsAside
   }
 
-  private mutating func take(_ step: Damage.Step, in home: Home) async throws(Refusal) {
+  private mutating func take(_ step: Damage.Step, in home: Home) async throws(CommandError) {
     switch step {
     case .mode(let path, let mode):
       guard chmod(path, mode_t(mode)) == 0 else { throw home.unwritable() }
@@ -55,7 +55,7 @@ struct Repair: Sendable {
           try VaultInspection.setAside(name, in: folder)
         }
       } catch {
-        throw Refusal(error)
+        throw CommandError(error)
       }
       if let aside { done.append("set aside \(folder)/\(name) as \(aside)") }
     case .rebuildList:

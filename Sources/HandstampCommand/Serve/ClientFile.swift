@@ -36,23 +36,23 @@ enum ClientFile {
     ]
   }
 
-  static func clients(at path: String) throws(Refusal) -> [ConfiguredClient] {
+  static func clients(at path: String) throws(CommandError) -> [ConfiguredClient] {
     guard let content = FileManager.default.contents(atPath: path) else {
-      throw Refusal(.usage, "--clients: cannot read \(path)", hint: hint)
+      throw CommandError(.usage, "--clients: cannot read \(path)", hint: hint)
     }
     return try clients(in: content, of: path)
   }
 
   /// Refuses an entry that the server would refuse.
-  static func check(_ entry: [String: Any], of path: String) throws(Refusal) {
+  static func check(_ entry: [String: Any], of path: String) throws(CommandError) {
     guard let content = try? JSONSerialization.data(withJSONObject: [entry]) else {
-      throw Refusal(.usage, "\(path): not a client", hint: hint)
+      throw CommandError(.usage, "\(path): not a client", hint: hint)
     }
     _ = try clients(in: content, of: path)
   }
 
-  private static func clients(in content: Data, of path: String) throws(Refusal) -> [ConfiguredClient] {
-    func refuse(_ words: String) -> Refusal { Refusal(.usage, "\(path): \(words)", hint: hint) }
+  private static func clients(in content: Data, of path: String) throws(CommandError) -> [ConfiguredClient] {
+    func refuse(_ words: String) -> CommandError { CommandError(.usage, "\(path): \(words)", hint: hint) }
     guard let objects = try? JSONSerialization.jsonObject(with: content) as? [[String: Any]],
       let entries = try? JSONDecoder().decode([Entry].self, from: content)
     else { throw refuse("not a list of clients") }

@@ -179,7 +179,7 @@ extension ServeSettings: SettingGroup {
       .folder, to: \.configuration.pages.folder)
     ServeSetting(
       "clients", "JSON file with the OAuth clients that users may authorize", hint: ClientFile.hint, isPath: true
-    ) { values, settings throws(Refusal) in
+    ) { values, settings throws(CommandError) in
       if let file = values["clients"] { settings.configuration.clients = try ClientFile.clients(at: file.text) }
     }
     ServeSetting(
@@ -204,19 +204,19 @@ extension ServeSettings: SettingGroup {
       "keys", "the full text of a keys.json, to use instead of that file",
       hint: "set it to the full text of a keys.json",
       shape: .secret, needsRestart: true
-    ) { values, settings throws(Refusal) in settings.keys = try values.keys() }
+    ) { values, settings throws(CommandError) in settings.keys = try values.keys() }
     ServeSetting(
       "keys-file", "file with the text of a keys.json outside the data folder", hint: ownFile, needsRestart: true,
       isPath: true)
     ServeSetting(
       "admin-token", "token of the administrator at /admin/v1, at least 32 characters",
       hint: "use the output of: openssl rand -base64 32", shape: .secret
-    ) { values, settings throws(Refusal) in
+    ) { values, settings throws(CommandError) in
       guard let token = try values.secret("admin-token") else { return }
       do throws(AdministratorFault) {
         settings.configuration.administrators = [try Administrator(name: "admin", token: token)]
       } catch {
-        throw Refusal(
+        throw CommandError(
           .usage, "the administrator's token is not at least 32 printable characters", hint: hint(of: "admin-token"))
       }
     }

@@ -7,14 +7,14 @@ import HandstampStorage
 import Logging
 
 extension ServeSettings {
-  func openDatabase() async throws(Refusal) -> (store: any ServerStore, keys: ServerKeys) {
+  func openDatabase() async throws(CommandError) -> (store: any ServerStore, keys: ServerKeys) {
     do throws(RegistryOpenError) { return try await database.open(keys: keys) } catch {
       let hint =
         switch error {
         case .databaseMissing, .databaseEmpty, .tablesMissing: keys == nil ? error.hint : ServeSettings.firstStart
         default: error.hint
         }
-      throw Refusal(.failure, plain("\(error)"), hint: plain(hint))
+      throw CommandError(.failure, plain("\(error)"), hint: plain(hint))
     }
   }
 
@@ -22,14 +22,14 @@ extension ServeSettings {
     "restore the database; if these keys never had one, run once: handstamp serve --data DIR --new-database"
 
   /// Creates the database for keys that are kept elsewhere.
-  func createDatabase() async throws(Refusal) {
+  func createDatabase() async throws(CommandError) {
     guard let keys else {
-      throw Refusal(
+      throw CommandError(
         .usage, "--new-database is for keys in HANDSTAMP_SERVE_KEYS",
         hint: "omit it; the first start creates keys and database")
     }
     do throws(RegistryOpenError) { try await database.create(keys: keys) } catch {
-      throw Refusal(.failure, plain("\(error)"), hint: plain(error.hint))
+      throw CommandError(.failure, plain("\(error)"), hint: plain(error.hint))
     }
   }
 
@@ -70,20 +70,20 @@ extension ServeSettings {
     }
   }
 
-  func refusal(_ fault: ListenFault) -> Refusal {
+  func refusal(_ fault: ListenError) -> CommandError {
     switch fault {
     case .cleartext(let address):
-      Refusal(
+      CommandError(
         .usage, "serving \(address) in plain HTTP would send passwords and tokens unencrypted",
         hint:
           "add --tls-certificate and --tls-key, or --trusted-proxies with the address of the proxy that terminates TLS")
     case .address(let address, _):
-      Refusal(
+      CommandError(
         .failure, "\(fault)",
         hint: address == metrics
           ? "choose another --metrics-address" : "choose another --host or --port; port 0 picks a free one")
-    case .notListening: Refusal(.failure, "\(fault)", hint: fault.hint)
-    case .tls: Refusal(.usage, plain("\(fault)"), hint: fault.hint)
+    case .notListening: CommandError(.failure, "\(fault)", hint: fault.hint)
+    case .tls: CommandError(.usage, plain("\(fault)"), hint: fault.hint)
     }
   }
 
@@ -94,7 +94,7 @@ extension ServeSettings {
     } catch let fault as AppConfigFault {
       throw refusal("\(fault)", "app-config")
     } catch let fault as ClientFault {
-      throw Refusal(.usage, fault.words, hint: ServeSettings.hint(of: "clients"))
+      throw CommandError(.usage, fault.words, hint: ServeSettings.hint(of: "clients"))
     } catch let fault as PageSettingsFault {
       if case .accent = fault { throw refusal("\(fault)", "accent") }
       throw refusal("\(fault)", "pages")
@@ -109,8 +109,8 @@ extension ServeSettings {
     }
   }
 
-  private static func refusal(_ message: String, _ setting: String) -> Refusal {
-    Refusal(.usage, plain(message), hint: ServeSettings.hint(of: setting))
+  private static func refusal(_ message: String, _ setting: String) -> CommandError {
+    CommandError(.usage, plain(message), hint: ServeSettings.hint(of: setting))
   }
 }
 #endif

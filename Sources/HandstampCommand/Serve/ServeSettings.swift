@@ -10,7 +10,7 @@ import Logging
 
 /// The operator's settings, checked. ``ServeSettings/all`` says which of them has which place here.
 struct ServeSettings: Sendable {
-  /// What was given, for `--check`.
+  /// The values that were given, for `--check`.
   let values: SettingValues<ServeSettings>
   /// The file that settings were read from.
   let file: String?
@@ -36,9 +36,9 @@ struct ServeSettings: Sendable {
   var metrics: ListeningAddress?
   var logLevel = Logger.Level.info
 
-  init(flags: [String: String], environment: [String: String], file: String?) throws(Refusal) {
+  init(flags: [String: String], environment: [String: String], file: String?) throws(CommandError) {
     self.init(try SettingValues<ServeSettings>(flags: flags, environment: environment, file: file), file: file)
-    guard !data.isEmpty else { throw Refusal(.usage, "missing data folder", hint: "add --data DIR") }
+    guard !data.isEmpty else { throw CommandError(.usage, "missing data folder", hint: "add --data DIR") }
     let authorities = values["ca-certificates"] == nil ? ProcessEnvironment["SSL_CERT_FILE"] : nil
     try values.requireOwn([file, authorities].compactMap { $0 })
     for setting in ServeSettings.all { try setting.apply(values, &self) }
@@ -53,7 +53,7 @@ struct ServeSettings: Sendable {
   }
 
   /// Returns the server's policy for passwords, as far as the environment has it: for commands that share it.
-  static func passwordPolicy(in environment: [String: String]) throws(Refusal) -> PasswordPolicy {
+  static func passwordPolicy(in environment: [String: String]) throws(CommandError) -> PasswordPolicy {
     let values = try SettingValues<ServeSettings>(flags: [:], environment: environment, file: nil)
     var settings = ServeSettings(values, file: nil)
     for setting in ServeSettings.all where ["minimum-password", "breached-passwords"].contains(setting.name) {
@@ -72,10 +72,10 @@ struct ServeSettings: Sendable {
   }
 
   /// Reads the settings that depend on others.
-  private mutating func combine(environment: [String: String]) throws(Refusal) {
+  private mutating func combine(environment: [String: String]) throws(CommandError) {
     do throws(RegistryOpenError) {
       database = try ServerDatabase(data: data, address: values["database"]?.text, connections: databaseConnections)
-    } catch { throw Refusal(.usage, plain("\(error)"), hint: plain(error.hint)) }
+    } catch { throw CommandError(.usage, plain("\(error)"), hint: plain(error.hint)) }
     configuration.listener.tls = try certificate()
     if values["issuer"] == nil {
       let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
@@ -93,45 +93,45 @@ struct ServeSettings: Sendable {
     certificateAuthorities = try authorities()
     let server = try smtp()
     guard [mailFolder != nil, sendmail != nil, server != nil].count(where: { $0 }) < 2 else {
-      throw Refusal(.usage, "--mail-folder, --sendmail and --smtp cannot be combined", hint: "keep one of them")
+      throw CommandError(.usage, "--mail-folder, --sendmail and --smtp cannot be combined", hint: "keep one of them")
     }
     if let mailFolder { mailer = MailFolder(path: mailFolder) }
     if let sendmail { mailer = Sendmail(program: sendmail) }
     if let server { mailer = server }
   }
 
-  private func certificate() throws(Refusal) -> TLSFiles? {
+  private func certificate() throws(CommandError) -> TLSFiles? {
     switch (values["tls-certificate"]?.text, values["tls-key"]?.text) {
     case (nil, nil): return nil
     case (let certificate?, let key?): return TLSFiles(certificate: certificate, key: key)
-    case (.some, nil): throw Refusal(.usage, "--tls-certificate needs its key", hint: "add --tls-key FILE")
-    case (nil, .some): throw Refusal(.usage, "--tls-key needs its certificate", hint: "add --tls-certificate FILE")
+    case (.some, nil): throw CommandError(.usage, "--tls-certificate needs its key", hint: "add --tls-key FILE")
+    case (nil, .some): throw CommandError(.usage, "--tls-key needs its certificate", hint: "add --tls-certificate FILE")
     }
   }
 
   /// Returns the file of the authorities that the server trusts; `nil` trusts the system's.
-  private func authorities() throws(Refusal) -> String? {
+  private func authorities() throws(CommandError) -> String? {
     let given = values["ca-certificates"]
     guard let path = given?.text ?? ProcessEnvironment["SSL_CERT_FILE"] else { return nil }
     let content = FileManager.default.contents(atPath: path) ?? Data()
     guard content.range(of: Data("-----BEGIN CERTIFICATE-----".utf8)) != nil else {
-      throw Refusal(
+      throw CommandError(
         .usage, "\(given?.place ?? "SSL_CERT_FILE"): no certificates in \(path)",
         hint: ServeSettings.hint(of: "ca-certificates"))
     }
     return path
   }
 
-  private func smtp() throws(Refusal) -> SMTPMailer? {
+  private func smtp() throws(CommandError) -> SMTPMailer? {
     let (user, password) = (values["smtp-user"]?.text, try values.secret("smtp-password"))
     guard let url = values["smtp"]?.text else {
       guard password == nil, user == nil else {
-        throw Refusal(.usage, "a user at a mail server needs the server", hint: "add --smtp smtps://HOST")
+        throw CommandError(.usage, "a user at a mail server needs the server", hint: "add --smtp smtps://HOST")
       }
       return nil
     }
     guard (password == nil) == (user == nil) else {
-      throw Refusal(
+      throw CommandError(
         .usage, "a user at the mail server needs a password, and a password a user",
         hint: "set --smtp-user and HANDSTAMP_SERVE_SMTP_PASSWORD, or neither")
     }
@@ -143,11 +143,11 @@ struct ServeSettings: Sendable {
       switch error {
       case .malformed: throw values.refusal("smtp", "the URL of a mail server")
       case .containsUser:
-        throw Refusal(
+        throw CommandError(
           .usage, "the URL of the mail server contains a user",
           hint: "use --smtp-user and HANDSTAMP_SERVE_SMTP_PASSWORD")
       case .passwordInClear:
-        throw Refusal(
+        throw CommandError(
           .usage, "the password of the mail server would cross the network in clear",
           hint: "drop --smtp-cleartext, or use a mail server on this machine")
       }

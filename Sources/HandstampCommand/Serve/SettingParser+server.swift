@@ -57,22 +57,22 @@ extension SettingValues<ServeSettings> {
   var keysPlace: String? { (self["keys-file"] ?? self["keys"])?.place }
 
   /// Returns the keys, if they are not kept in the data folder.
-  func keys() throws(Refusal) -> ServerKeys? {
+  func keys() throws(CommandError) -> ServerKeys? {
     guard let text = try secret("keys"), let place = keysPlace else { return nil }
     do throws(RegistryOpenError) { return try KeyFile.keys(text: text, named: place) } catch {
-      throw Refusal(.usage, plain("\(error)"), hint: "set \(place) to the full text of a keys.json")
+      throw CommandError(.usage, plain("\(error)"), hint: "set \(place) to the full text of a keys.json")
     }
   }
 
   /// Refuses files that say what the server does, if every user of the machine can write to them.
-  func requireOwn(_ more: [String]) throws(Refusal) {
+  func requireOwn(_ more: [String]) throws(CommandError) {
     var paths = more + ServeSettings.all.filter(\.isPath).compactMap { self[$0.name]?.text }
     if let folder = self["pages"]?.text {
       let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
       paths += [folder] + names.map { "\(folder)/\($0)" }
     }
     do throws(RegistryOpenError) { for path in paths { try PrivateFile.requireOwn(path) } } catch {
-      throw Refusal(.usage, plain("\(error)"), hint: plain(error.hint))
+      throw CommandError(.usage, plain("\(error)"), hint: plain(error.hint))
     }
   }
 }

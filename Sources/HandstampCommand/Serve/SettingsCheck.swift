@@ -8,15 +8,15 @@ import HandstampStorage
 import HandstampSupport
 import Logging
 
-/// What `handstamp serve --check` does: it checks the settings and the files that they name, changes nothing, and prints the
+/// The work of `handstamp serve --check`: it checks the settings and the files that they name, changes nothing, and prints the
 /// settings without secrets.
 struct SettingsCheck {
   let settings: ServeSettings
 
   /// - Throws: the refusal that the start would end with, as far as that can be known without opening the data folder.
   func run() async throws {
-    do throws(TLSFault) { try settings.configuration.listener.tls?.check() } catch {
-      throw Refusal(.usage, plain("\(error)"), hint: error.hint)
+    do throws(TLSError) { try settings.configuration.listener.tls?.check() } catch {
+      throw CommandError(.usage, plain("\(error)"), hint: error.hint)
     }
     let limits = settings.limits
     let store = MemoryRegistryStore()
@@ -30,7 +30,7 @@ struct SettingsCheck {
         transport: CommandTransport.make())
     }
     if ListeningAddress.inherited(by: getpid(), environment: ProcessInfo.processInfo.environment).isEmpty {
-      do throws(ListenFault) {
+      do throws(ListenError) {
         try server.requireEncryption(on: [.host(settings.host, port: settings.port)])
       } catch { throw settings.refusal(error) }
     }
@@ -72,7 +72,7 @@ extension ServeSettings {
     }
   }
 
-  /// What an operator may not have meant.
+  /// Settings that an operator may not have meant.
   var warnings: [String] {
     var warnings: [String] = []
     if !isPrivate, configuration.signUp == .open {

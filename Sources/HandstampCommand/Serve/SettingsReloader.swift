@@ -13,13 +13,13 @@ struct SettingsReloader: Sendable {
   let keys: ServerKeys
   let log: ServerLog
   let watch: SigningKeyWatch
-  private let read: @Sendable () throws(Refusal) -> ServeSettings
+  private let read: @Sendable () throws(CommandError) -> ServeSettings
   private let current: Locked<ServeSettings>
 
   init(
     server: SessionServer, store: any ServerStore, keys: ServerKeys, log: ServerLog, watch: SigningKeyWatch,
     current: ServeSettings,
-    read: @escaping @Sendable () throws(Refusal) -> ServeSettings
+    read: @escaping @Sendable () throws(CommandError) -> ServeSettings
   ) {
     self.server = server
     self.store = store
@@ -46,7 +46,7 @@ struct SettingsReloader: Sendable {
       let former = current.withLock { $0 }
       for setting in ServeSettings.all
       where setting.needsRestart && settings.values[setting.name]?.text != former.values[setting.name]?.text {
-        logger.warning("A setting needs a restart", metadata: ["handstamp.setting": "\(setting.name)"])
+        logger.warning("Setting needs a restart", metadata: ["handstamp.setting": "\(setting.name)"])
       }
       let signing = try settings.signingKeyFile.keys()
       try await settings.apply(to: server, store: store, keys: keys)
@@ -57,7 +57,7 @@ struct SettingsReloader: Sendable {
         logger.warning("Check the settings", metadata: ["handstamp.warning": "\(warning)"])
       }
       logger.notice("Settings reloaded")
-    } catch let refusal as Refusal {
+    } catch let refusal as CommandError {
       logger.error(
         "Settings not reloaded",
         metadata: ["handstamp.cause": "\(refusal.message)", "handstamp.hint": "\(refusal.hint)"])

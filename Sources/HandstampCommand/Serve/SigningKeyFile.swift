@@ -11,13 +11,13 @@ struct SigningKeyFile {
 
   /// Returns the keys. A new file gets a key of P-256 and one of RSA; a file of an earlier version gets an RSA key beside its
   /// own keys, unless the server may only read it.
-  func keys() throws(Refusal) -> SigningKeys {
+  func keys() throws(CommandError) -> SigningKeys {
     guard let known = try load() else { return try create() }
     guard !known.algorithms.contains(.rs256) else { return known }
     return try withRSAKey() ?? known
   }
 
-  private func create() throws(Refusal) -> SigningKeys {
+  private func create() throws(CommandError) -> SigningKeys {
     let new = try generated(beside: SigningKeys())
     // Another server may have been faster.
     do throws(SystemError) {
@@ -29,7 +29,7 @@ struct SigningKeyFile {
 
   /// Adds an RSA key to the file. Servers on one folder take turns, so that none replaces the key of another. Returns `nil` if
   /// the file may not be changed.
-  private func withRSAKey() throws(Refusal) -> SigningKeys? {
+  private func withRSAKey() throws(CommandError) -> SigningKeys? {
     let lock = open(path + ".lock", O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
     guard lock >= 0 else { return try unchanged(SystemError(attempt: "locking", code: errno)) }
     // Gives up the lock as well.
@@ -48,13 +48,13 @@ struct SigningKeyFile {
   }
 
   /// Where the server may not write, its keys are as the operator provides them.
-  private func unchanged(_ error: SystemError) throws(Refusal) -> SigningKeys? {
+  private func unchanged(_ error: SystemError) throws(CommandError) -> SigningKeys? {
     guard [EACCES, EPERM, EROFS].contains(error.code) else { throw unusable("cannot be changed: \(error.reason)") }
     return nil
   }
 
-  private func generated(beside keys: SigningKeys) throws(Refusal) -> SigningKeys {
-    do throws(SigningKeysFault) { return try keys.withRSAKey() } catch { throw unusable("cannot be created: \(error)") }
+  private func generated(beside keys: SigningKeys) throws(CommandError) -> SigningKeys {
+    do throws(SigningKeysError) { return try keys.withRSAKey() } catch { throw unusable("cannot be created: \(error)") }
   }
 
   private func writing(_ keys: SigningKeys, by write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {
@@ -63,7 +63,7 @@ struct SigningKeyFile {
     try write(bytes)
   }
 
-  private func load() throws(Refusal) -> SigningKeys? {
+  private func load() throws(CommandError) -> SigningKeys? {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       if errno == ENOENT { return nil }
@@ -72,22 +72,22 @@ struct SigningKeyFile {
     defer { close(descriptor) }
     let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     guard let mode, mode & 0o077 == 0 else {
-      throw Refusal(.failure, "\(path) is readable by other users", hint: "run: chmod 600 \(path)")
+      throw CommandError(.failure, "\(path) is readable by other users", hint: "run: chmod 600 \(path)")
     }
     var bytes = [UInt8](repeating: 0, count: 64 << 10)
     let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
     defer { for index in bytes.indices { bytes[index] = 0 } }
     guard count > 0 else { throw unusable("is empty") }
-    do throws(SigningKeysFault) { return try SigningKeys(pem: Secret(bytes: bytes[..<count])) } catch {
+    do throws(SigningKeysError) { return try SigningKeys(pem: Secret(bytes: bytes[..<count])) } catch {
       guard error == .newerFormat else { throw unusable("contains no usable P-256 key") }
-      throw Refusal(
+      throw CommandError(
         .failure, "\(path) is of a later version of handstamp",
         hint: "use that version, or restore the file of this one")
     }
   }
 
-  private func unusable(_ what: String) -> Refusal {
-    Refusal(.failure, "\(path) \(what)", hint: "restore the file, or remove it so that a new key is created")
+  private func unusable(_ what: String) -> CommandError {
+    CommandError(.failure, "\(path) \(what)", hint: "restore the file, or remove it so that a new key is created")
   }
 }
 #endif

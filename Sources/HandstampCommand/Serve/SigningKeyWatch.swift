@@ -29,7 +29,7 @@ final class SigningKeyWatch: Sendable {
         published: Set(keys.ids)))
   }
 
-  /// - Throws: ``Refusal`` if another server has other keys, or another issuer.
+  /// - Throws: ``CommandError`` if another server has other keys, or another issuer.
   func start() async throws {
     guard let difference = try await difference() else { return }
     try? await registry.forget(keys.withLock { $0 })
@@ -56,24 +56,24 @@ final class SigningKeyWatch: Sendable {
     do {
       guard let difference = try await difference() else { return }
       logger.error(
-        "This server differs from another one on its database",
+        "Server differs from another one on its database",
         metadata: ["handstamp.cause": "\(difference.message)", "handstamp.hint": "\(difference.hint)"])
     } catch {
       // Requests report what is wrong with the database.
     }
   }
 
-  private func difference() async throws -> Refusal? {
+  private func difference() async throws -> CommandError? {
     let own = keys.withLock { $0 }
     let others = try await registry.note(own, now: now())
     if let other = others.first(where: { $0.issuer != own.issuer }) {
-      return Refusal(
+      return CommandError(
         .failure, "another server on this database has the issuer \(other.issuer), and this one \(own.issuer)",
         hint: "give all of them the same --issuer; if the other one no longer runs, try again in three minutes")
     }
     let unknown = others.reduce(into: Set<String>()) { $0.formUnion(own.unknown(to: $1)) }
     guard !unknown.isEmpty else { return nil }
-    return Refusal(
+    return CommandError(
       .failure,
       "another server on this database signs access tokens with other keys (\(unknown.sorted().joined(separator: ", ")))",
       hint: "copy signing.pem and signing.json from its data folder; if it no longer runs, try again in three minutes")

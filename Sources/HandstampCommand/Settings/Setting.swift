@@ -41,13 +41,13 @@ struct Setting<Group: SettingGroup>: Sendable {
   let isHidden: Bool
   /// Whether the value is the path of a file that says what the server does.
   let isPath: Bool
-  let apply: @Sendable (SettingValues<Group>, inout Group) throws(Refusal) -> Void
+  let apply: @Sendable (SettingValues<Group>, inout Group) throws(CommandError) -> Void
 
   /// Declares a setting that is read together with others, such as a name and its password, or by `apply`.
   init(
     _ name: String, _ about: String, unset fallback: String = "", hint: String, shape: SettingShape = .text,
     needsRestart: Bool = false, isHidden: Bool = false, isPath: Bool = false,
-    apply: @escaping @Sendable (SettingValues<Group>, inout Group) throws(Refusal) -> Void = { _, _ in }
+    apply: @escaping @Sendable (SettingValues<Group>, inout Group) throws(CommandError) -> Void = { _, _ in }
   ) {
     (self.name, self.about, self.fallback, self.hint, self.shape) = (name, about, fallback, hint, shape)
     (self.needsRestart, self.isHidden, self.isPath, self.apply) = (needsRestart, isHidden, isPath, apply)
@@ -64,7 +64,7 @@ struct Setting<Group: SettingGroup>: Sendable {
     self.init(
       name, about, unset: text ?? fallback, hint: hint ?? parser.hint, shape: parser.shape, needsRestart: needsRestart,
       isHidden: isHidden, isPath: isPath
-    ) { values, settings throws(Refusal) in
+    ) { values, settings throws(CommandError) in
       guard let given = values[name]?.text ?? text else { return }
       guard let value = parser.parse(given) else { throw values.refusal(name, parser.words) }
       settings[keyPath: place] = value

@@ -24,10 +24,11 @@ struct SettingValues<Group: SettingGroup>: Sendable {
   }
 
   /// - Parameter file: a JSON object, or with a name that ends in `.yaml` or `.yml` a mapping in YAML.
-  init(flags: [String: String], environment: [String: String], file: String?) throws(Refusal) {
+  init(flags: [String: String], environment: [String: String], file: String?) throws(CommandError) {
     let known = Group.all.map(\.variable)
     for name in environment.keys.sorted() where name.hasPrefix(Group.prefix) && !known.contains(name) {
-      throw Refusal(.usage, "unknown setting \(name)", hint: NearestName.hint(for: name, among: known, in: Group.help))
+      throw CommandError(
+        .usage, "unknown setting \(name)", hint: NearestName.hint(for: name, among: known, in: Group.help))
     }
     self.init(flags: flags, environment: environment)
     if let file { values.merge(try SettingValues.values(inFile: file)) { given, _ in given } }
@@ -37,21 +38,21 @@ struct SettingValues<Group: SettingGroup>: Sendable {
   subscript(_ name: String) -> SettingValue? { values[name] }
 
   /// Names the source and the value in a refusal.
-  func refusal(_ name: String, _ words: String) -> Refusal {
-    Refusal(
+  func refusal(_ name: String, _ words: String) -> CommandError {
+    CommandError(
       .usage, "\(self[name]?.place ?? "--\(name)"): \"\(self[name]?.text ?? "")\" is not \(words)",
       hint: Group.hint(of: name))
   }
 
   /// Returns the secret: from its variable, or from the file that its other setting names.
-  func secret(_ name: String) throws(Refusal) -> Secret? {
+  func secret(_ name: String) throws(CommandError) -> Secret? {
     let value = self[name]
     guard let file = self["\(name)-file"] else { return value.map { Secret($0.text) } }
     if let value {
-      throw Refusal(.usage, "\(value.place) and \(file.place) cannot be combined", hint: "drop one of them")
+      throw CommandError(.usage, "\(value.place) and \(file.place) cannot be combined", hint: "drop one of them")
     }
     guard var content = FileManager.default.contents(atPath: file.text) else {
-      throw Refusal(
+      throw CommandError(
         .usage, "\(file.place): cannot read \(file.text)", hint: Group.hint(of: "\(name)-file"))
     }
     while content.last == 10 || content.last == 13 { content.removeLast() }
@@ -89,9 +90,9 @@ extension SettingValues {
     return members
   }
 
-  private static func values(inFile path: String) throws(Refusal) -> [String: SettingValue] {
+  private static func values(inFile path: String) throws(CommandError) -> [String: SettingValue] {
     guard let content = FileManager.default.contents(atPath: path) else {
-      throw Refusal(.usage, "--config: cannot read \(path)", hint: "name a readable file in JSON or YAML")
+      throw CommandError(.usage, "--config: cannot read \(path)", hint: "name a readable file in JSON or YAML")
     }
     let isYAML = path.hasSuffix(".yaml") || path.hasSuffix(".yml")
     let members =
@@ -100,16 +101,17 @@ extension SettingValues {
       : (try? JSONDecoder().decode([String: Member].self, from: content))?.mapValues(\.value)
     guard let members else {
       throw isYAML
-        ? Refusal(.usage, "--config: \(path) is not a mapping in YAML", hint: "write it as data: /var/lib/handstamp")
-        : Refusal(
+        ? CommandError(
+          .usage, "--config: \(path) is not a mapping in YAML", hint: "write it as data: /var/lib/handstamp")
+        : CommandError(
           .usage, "--config: \(path) is not a JSON object", hint: #"write it as {"data": "/var/lib/handstamp"}"#)
     }
     let known = Group.all.filter { !$0.isSecret }
     for name in members.keys.sorted() where !known.contains(where: { $0.name == name }) {
       if Group.all.contains(where: { $0.name == name }) {
-        throw Refusal(.usage, "\(path): \(name) is a secret", hint: "use \(name)-file instead")
+        throw CommandError(.usage, "\(path): \(name) is a secret", hint: "use \(name)-file instead")
       }
-      throw Refusal(
+      throw CommandError(
         .usage, "\(path): unknown setting \(name)",
         hint: NearestName.hint(for: name, among: known.map(\.name), in: Group.help))
     }
@@ -117,7 +119,7 @@ extension SettingValues {
     for setting in known {
       guard let member = members[setting.name], !(member is NSNull) else { continue }
       guard let text = setting.shape.text(member) else {
-        throw Refusal(.usage, "\(path), \(setting.name) must be \(setting.shape.words)", hint: setting.hint)
+        throw CommandError(.usage, "\(path), \(setting.name) must be \(setting.shape.words)", hint: setting.hint)
       }
       values[setting.name] = SettingValue(text: text, place: "\(path), \(setting.name)")
     }

@@ -83,7 +83,7 @@ enum KeyStore: Sendable, Hashable {
   }
 
   /// The key that opens the vaults.
-  var key: VaultKey { keeper.map { .managed(by: KeptKey(in: $0)) } ?? .fileInVaultFolder }
+  var key: VaultKey { keeper.map { .managed(by: ManagedVaultKey(in: $0)) } ?? .fileInVaultFolder }
 }
 
 /// A store that is unavailable here.

@@ -20,7 +20,7 @@ actor PassphrasePrompt {
   /// Returns the passphrase, or `nil` if it is not given.
   func answer(_ question: Passphrase.Question) -> Secret? {
     guard !isDeclined else { return nil }
-    do throws(Refusal) {
+    do throws(CommandError) {
       if let path = PassphrasePrompt.path {
         if question.failure != nil {
           Terminal.say("handstamp: wrong passphrase in \(path)")
@@ -43,7 +43,7 @@ actor PassphrasePrompt {
   }
 
   /// Reads a new passphrase.
-  static func newOne() throws(Refusal) -> Secret {
+  static func newOne() throws(CommandError) -> Secret {
     if let path { return try firstLine(of: path) }
     return try Terminal.secret("new passphrase", twice: true)
   }
@@ -52,7 +52,7 @@ actor PassphrasePrompt {
     ProcessInfo.processInfo.environment[variable].flatMap { $0.isEmpty ? nil : $0 }
   }
 
-  private static func firstLine(of path: String) throws(Refusal) -> Secret {
+  private static func firstLine(of path: String) throws(CommandError) -> Secret {
     try SecretFile.firstLine(of: path, for: variable, code: .vault)
   }
 }

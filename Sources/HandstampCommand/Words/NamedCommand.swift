@@ -26,10 +26,10 @@ struct NamedCommand {
   var help: String { path.joined(separator: " ") + " --help" }
 
   /// - Throws: A refusal that names the nearest subcommand. The parser would call the word an unexpected argument.
-  func check() throws(Refusal) {
+  func check() throws(CommandError) {
     guard let unknown else { return }
     let words = path.dropFirst() + [unknown.name]
-    throw Refusal(
+    throw CommandError(
       .usage, "unknown command: \(words.joined(separator: " ").onOneLine)",
       hint: NearestName.hint(for: unknown.name, among: unknown.known, in: help))
   }

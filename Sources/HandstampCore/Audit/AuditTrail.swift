@@ -2,7 +2,7 @@
 package struct AuditTrail: Sendable, Hashable {
   /// The result of checking the chain.
   package enum Verdict: Sendable, Hashable {
-    /// Nothing was changed and nothing is missing; the last `newer` records are newer than the stored head, so a truncation
+    /// Complete and unchanged; the last `newer` records are newer than the stored head, so a truncation
     /// among them could not be detected.
     case intact(newer: UInt64)
     /// Broken at the record with that number, for that reason. Everything before is intact.

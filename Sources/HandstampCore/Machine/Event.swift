@@ -45,7 +45,7 @@ extension SessionMachine {
     /// The next attempt to store a tombstone.
     case bury
     /// The next reading of a vault to which an older copy was restored, and which could not be written.
-    case look
+    case reload
     /// The idle and the absolute limit.
     case limit
     /// The next attempt of pending revocations.
@@ -98,7 +98,7 @@ extension SessionMachine {
     /// The refresh lock could not be acquired, for this reason.
     case lockFailed(Operation, RotationKey, VaultError = .unavailable("the refresh lock is held elsewhere"))
     /// The response to a refresh. The entropy spreads the next attempt.
-    case answered(Operation, RefreshResult, entropy: UInt64 = 0)
+    case refreshCompleted(Operation, RefreshResult, entropy: UInt64 = 0)
     /// Whether the sender of a recorded attempt has ended.
     case senderChecked(Operation, hasEnded: Bool)
     /// The response to a revocation. The entropy spreads the next attempt.

@@ -11,7 +11,7 @@ package struct RepeatRule: Sendable, Hashable {
   /// The parts of a known overlap. One response is awaited for a part, so that two may be lost in a row.
   package static let parts = 3
 
-  /// What is known of the server; `nil` for nothing.
+  /// The known facts about the server; `nil` for none.
   package var reuse: RefreshTokenReuse?
   /// ``RefreshPolicy/responseTimeout``.
   package var timeout: Duration

@@ -142,7 +142,7 @@ package struct RevocationQueue: Sendable, Hashable {
       delays[session] = nil
       confirmed.removeAll { $0.session == session }
       if inFlight.contains(session) { again.insert(session) }
-      edits.append(.tell(session, with: handle, insteadOf: RevocationHandle(late.sent.secret)))
+      edits.append(.replaceRevocation(session, with: handle, insteadOf: RevocationHandle(late.sent.secret)))
     }
     return edits
   }

@@ -12,7 +12,7 @@ extension SessionMachine {
   }
 
   /// The effect of a recorded attempt on a refresh.
-  enum Regard {
+  enum AttemptDisposition {
     case goOn
     case wait(Duration)
     /// Its age is unknown under this boot.
@@ -31,7 +31,7 @@ extension SessionMachine {
     return RepeatRule(reuse: reuse, timeout: policy.refresh.responseTimeout)
   }
 
-  func regard(for found: RefreshAttempt, in live: Live, at now: Moment) -> Regard {
+  func disposition(of found: RefreshAttempt, in live: Live, at now: Moment) -> AttemptDisposition {
     if found.isSame(as: live.attempt), live.attemptState != .open { return .goOn }
     guard let age = found.age(at: now) else { return .noteReading }
     let limit = found.limit ?? policy.refresh.responseTimeout
@@ -67,14 +67,14 @@ extension SessionMachine {
     live?.refresh?.state = .pausing
     live?.refresh?.lock = nil
     let lock = refresh.lock.map { [Effect.unlock($0)] } ?? []
-    return serveWithWhatLasts(at: now) + lock + [startTimer(.retry, after: wait)]
+    return serveWaitersWithCurrentToken(at: now) + lock + [startTimer(.retry, after: wait)]
   }
 
   mutating func noteReading(of found: RefreshAttempt, at now: Moment) -> [Effect] {
     guard let live, live.refresh != nil else { return [.ignored] }
     let operation = nextOperation()
     self.live?.refresh?.state = .notingReading(operation)
-    return [.edit(operation, .note(live.stored.id, found, as: found.read(at: now)))]
+    return [.edit(operation, .updateAttempt(live.stored.id, found, as: found.read(at: now)))]
   }
 
   mutating func readingNoted(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
@@ -103,7 +103,7 @@ extension SessionMachine {
     case .over where refresh.attempt < policy.retry.attempts:
       self.live?.refresh?.attempt += 1
       self.live?.refresh?.state = .pausing
-      return serveWithWhatLasts(at: now) + [startTimer(.retry, after: pause)]
+      return serveWaitersWithCurrentToken(at: now) + [startTimer(.retry, after: pause)]
     case .over: return giveUp(for: max(pause, quiet(entropy)), retryAfter: retryAfter ?? pause, at: now)
     case .open, .harmless:
       let limit = attempt.limit ?? policy.refresh.responseTimeout

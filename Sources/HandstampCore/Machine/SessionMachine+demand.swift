@@ -10,12 +10,12 @@ extension SessionMachine {
       return []
     case .restoring:
       waiters[waiter] = need
-      return look()
+      return reload()
     case .unavailable(.storageOutdated): return [.resume([waiter], .failure(.storageOutdated))]
     case .unavailable:
       // The vault may be readable by now.
       waiters[waiter] = need
-      return look()
+      return reload()
     case .signedOut:
       guard case .signedOut(let reason) = published else { return [.resume([waiter], .failure(.signedOut(nil)))] }
       return [.resume([waiter], .failure(.signedOut(reason)))]
@@ -52,7 +52,7 @@ extension SessionMachine {
   /// Starts a refresh unless there is one, or none is possible now.
   private mutating func startRefresh(at now: Moment) -> [Effect] {
     guard let live, live.refresh == nil else { return [] }
-    if live.hasOnlyAccess { return resumeAll(.failure(.storage(.locked))) + look() }
+    if live.hasOnlyAccess { return resumeAll(.failure(.storage(.locked))) + reload() }
     if let unsaved = live.unsaved {
       // First the tokens we have; a rotation that is not durable must not be followed by another.
       return save(unsaved)
@@ -98,11 +98,11 @@ extension SessionMachine {
 
   /// The refresh failed: a token that is still valid remains in use.
   mutating func failWaiters(_ error: SessionError, at now: Moment) -> [Effect] {
-    serveWithWhatLasts(at: now) + resumeAll(.failure(error))
+    serveWaitersWithCurrentToken(at: now) + resumeAll(.failure(error))
   }
 
   /// Serves callers that asked for more validity than there is, and can do with less.
-  mutating func serveWithWhatLasts(at now: Moment) -> [Effect] {
+  mutating func serveWaitersWithCurrentToken(at now: Moment) -> [Effect] {
     guard let live else { return [] }
     let tokens = waiters.compactMapValues { need in
       var need = need

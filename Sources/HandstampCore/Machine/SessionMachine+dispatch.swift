@@ -1,24 +1,25 @@
-/// Who an answer, a timer or a change of conditions is for.
+/// Dispatch of completed work, timers and changed conditions.
 extension SessionMachine {
-  mutating func answered(_ operation: Operation, _ reading: VaultReading, at now: Moment) -> [Effect] {
+  mutating func readCompleted(_ operation: Operation, _ reading: VaultReading, at now: Moment) -> [Effect] {
     if let effects = refreshRead(operation, reading, at: now) { return effects }
     guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
     switch purpose {
-    case .look:
+    case .reload:
       var effects = absorb(reading, at: now)
-      if looksAgain {
-        looksAgain = false
-        effects += look()
+      if reloadsAgain {
+        reloadsAgain = false
+        effects += reload()
       }
       return effects
     case .idleCheck: return idleChecked(reading, at: now)
-    case .begin, .lateAnswer, .save, .renew, .putBack, .end, .endAgain, .delivered, .tell, .postpone, .cleaned,
+    case .begin, .lateAnswer, .save, .renew, .restoreEntry, .end, .retryEnd, .delivered, .updateRevocation, .postpone,
+      .cleaned,
       .touch:
       return [.ignored]
     }
   }
 
-  mutating func answered(
+  mutating func editCompleted(
     _ operation: Operation, _ outcome: VaultOutcome, asOf: Moment, at now: Moment
   ) -> [Effect] {
     if let effects = refreshEdited(operation, outcome, asOf: asOf, at: now) {
@@ -26,11 +27,11 @@ extension SessionMachine {
     }
     guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
     if case .begin = purpose, case .done(let entry) = outcome { revision = entry.revision }
-    if case .putBack = purpose { return wasPutBack(outcome, at: now) }
-    return answered(purpose, outcome, at: now) + noteRevision(of: outcome)
+    if case .restoreEntry = purpose { return entryRestored(outcome, at: now) }
+    return editCompleted(purpose, outcome, at: now) + noteRevision(of: outcome)
   }
 
-  private mutating func answered(
+  private mutating func editCompleted(
     _ purpose: Purpose, _ outcome: VaultOutcome, at now: Moment
   ) -> [Effect] {
     switch purpose {
@@ -39,14 +40,14 @@ extension SessionMachine {
     case .save(let unsaved): return savedAgain(unsaved, outcome, at: now)
     case .renew(let waiter, let session, let access): return renewed(waiter, session, access, outcome, at: now)
     case .end: return endAnswered(outcome, at: now)
-    case .endAgain: return buriedAgain(outcome, at: now)
+    case .retryEnd: return tombstoneRetried(outcome, at: now)
     case .delivered:
       guard case .conflict(let entry) = outcome else { return [] }
       // It was revoked with a handle that the vault knows to be outdated.
       note(entry)
       return deliver(at: now)
-    case .tell, .postpone, .cleaned, .touch: return []
-    case .look, .lateAnswer, .idleCheck, .putBack: return [.ignored]
+    case .updateRevocation, .postpone, .cleaned, .touch: return []
+    case .reload, .lateAnswer, .idleCheck, .restoreEntry: return [.ignored]
     }
   }
 
@@ -57,8 +58,8 @@ extension SessionMachine {
     case .answer: return responseTimeoutPassed(at: now)
     case .save: return saveAgain()
     case .renew: return renewAgain()
-    case .bury: return buryAgain()
-    case .look: return look()
+    case .bury: return retryTombstone()
+    case .reload: return reload()
     case .limit:
       guard case .live(let live) = phase else { return [.ignored] }
       switch overdue(live.stored, at: now) {
@@ -81,11 +82,11 @@ extension SessionMachine {
     var effects = clean(again: true) + deliver(at: now)
     switch phase {
     case .dormant, .signedOut, .ending: return effects
-    case .restoring, .unavailable: return effects + look()
+    case .restoring, .unavailable: return effects + reload()
     case .live(let live):
       self.live?.quietUntil = nil
       if live.refresh?.state == .pausing { effects.append(startTimer(.retry, after: .zero)) }
-      if live.hasOnlyAccess { effects += look() }
+      if live.hasOnlyAccess { effects += reload() }
       return effects + refreshAheadIfDue(at: now)
     }
   }

@@ -76,7 +76,7 @@ extension SessionMachine {
     if !isKeyed {
       var first: Moment?
       if let found = live.stored.attempt {
-        switch regard(for: found, in: live, at: now) {
+        switch disposition(of: found, in: live, at: now) {
         case .goOn:
           former = found
           let isHarmless = found.isSame(as: live.attempt) && live.attemptState == .harmless
@@ -159,7 +159,7 @@ extension SessionMachine {
 
   // MARK: The answer
 
-  mutating func refreshAnswered(
+  mutating func refreshCompleted(
     _ operation: Operation, _ answer: RefreshResult, entropy: UInt64, at now: Moment
   ) -> [Effect] {
     if case .lateAnswer(let session, let sent)? = work[operation] {
@@ -196,7 +196,7 @@ extension SessionMachine {
       }
       return save(unsaved)
     case .noDecision(.unusableTokens(let reason, let successor?), _):
-      let failure = RequestFailure.unusableTokens(reason, successor: nil)
+      let failure = RequestError.unusableTokens(reason, successor: nil)
       guard let access = live.access else {
         self.live?.cause = failure
         return unanswered(.over, entropy: entropy, at: now)
@@ -367,7 +367,7 @@ extension SessionMachine {
     let operation = nextOperation()
     self.live?.refresh?.failure = failure
     self.live?.refresh?.state = .withdrawing(operation)
-    return [.edit(operation, .note(live.stored.id, stored, as: left))]
+    return [.edit(operation, .updateAttempt(live.stored.id, stored, as: left))]
   }
 
   private mutating func withdrawn(at now: Moment) -> [Effect] {
@@ -389,7 +389,7 @@ extension SessionMachine {
     self.live?.refresh = nil
     var effects: [Effect] = []
     if let error {
-      effects += serveWithWhatLasts(at: now) + resume(for: refresh.target, .failure(error))
+      effects += serveWaitersWithCurrentToken(at: now) + resume(for: refresh.target, .failure(error))
     } else if let access = refresh.target.map({ live.targeted[$0] }) ?? live.access {
       // A token that was issued for them satisfies all callers except those for which that very token was rejected.
       let refused = waiters.filter { $0.value.target == refresh.target && $0.value.refused == access.credential }
@@ -446,7 +446,8 @@ extension SessionMachine {
     work = work.filter { _, purpose in
       switch purpose {
       case .save, .touch: false
-      case .look, .begin, .renew, .lateAnswer, .putBack, .end, .endAgain, .delivered, .tell, .postpone, .cleaned,
+      case .reload, .begin, .renew, .lateAnswer, .restoreEntry, .end, .retryEnd, .delivered, .updateRevocation,
+        .postpone, .cleaned,
         .idleCheck:
         true
       }

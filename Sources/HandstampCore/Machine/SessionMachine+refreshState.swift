@@ -1,4 +1,4 @@
-/// What a refresh is waiting for.
+/// The step of a refresh that is in progress.
 extension SessionMachine {
   /// One refresh. Its state carries the operation that it waits for.
   struct Refresh: Sendable, Hashable {

@@ -1,13 +1,13 @@
 /// Handles the content of the vault, at launch and after every change.
 extension SessionMachine {
   /// Reads the vault; once, however many callers ask.
-  mutating func look() -> [Effect] {
-    if work.values.contains(.look) {
-      looksAgain = true
+  mutating func reload() -> [Effect] {
+    if work.values.contains(.reload) {
+      reloadsAgain = true
       return []
     }
     if case .dormant = phase { return [.ignored] }
-    return [.read(begin(.look))]
+    return [.read(begin(.reload))]
   }
 
   mutating func absorb(_ reading: VaultReading, at now: Moment) -> [Effect] {
@@ -33,7 +33,7 @@ extension SessionMachine {
   ///
   /// - Parameter isOwn: whether this process has just written it.
   mutating func absorb(_ entry: VaultEntry, isOwn: Bool = false, at now: Moment) -> [Effect] {
-    if wentBack(entry), let again = putBack(over: entry, at: now) { return again }
+    if wentBack(entry), let again = restoreEntry(over: entry, at: now) { return again }
     revision = entry.revision
     note(entry)
     if entry.session?.id != sessionNotToAdopt { sessionNotToAdopt = nil }

@@ -15,7 +15,7 @@ extension SessionMachine {
     var ended: SessionID?
     if case .ending(let ending) = phase { ended = ending.session }
     let edits = revocations.addSuccessors(inUse: session, ending: ended)
-    return edits.map { edit($0, for: .tell) } + deliver(at: now)
+    return edits.map { edit($0, for: .updateRevocation) } + deliver(at: now)
   }
 
   mutating func revocationAnswered(

@@ -10,35 +10,35 @@ extension SessionMachine {
 
   /// An older vault was restored under this program, with a session whose newer state, or whose end, is known here: the newer
   /// state is written again. `nil` for anything else.
-  mutating func putBack(over entry: VaultEntry, at now: Moment) -> [Effect]? {
+  mutating func restoreEntry(over entry: VaultEntry, at now: Moment) -> [Effect]? {
     guard let older = entry.session else { return nil }
     // Already in progress.
-    if work.values.contains(.putBack) { return [] }
+    if work.values.contains(.restoreEntry) { return [] }
     if case .live(let live) = phase, live.stored.id == older.id, live.stored.isRemembered, !live.hasOnlyAccess {
       let trouble = audit(.trouble, live.stored, "went_back", at: now)
-      return [trouble, edit(.putBack(live.stored, revision: revision), for: .putBack)]
+      return [trouble, edit(.putBack(live.stored, revision: revision), for: .restoreEntry)]
     }
     guard phase == .signedOut, ended.contains(older.id), unwrittenEnd == nil else { return nil }
     let reason = lastEndReason ?? .signedOut
     return [
       audit(.trouble, older, "went_back", at: now),
-      edit(.end(older.id, holding: nil, reason: reason, at: now, steps: []), for: .putBack),
+      edit(.end(older.id, holding: nil, reason: reason, at: now, steps: []), for: .restoreEntry),
     ]
   }
 
-  mutating func wasPutBack(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+  mutating func entryRestored(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry), .conflict(let entry):
       revision = min(revision, entry.revision)
       return absorb(entry, at: now)
-    case .failed: return [startTimer(.look, after: .seconds(5))]
+    case .failed: return [startTimer(.reload, after: .seconds(5))]
     }
   }
 
   /// Records the revision of an edit, and detects one that was applied to an older vault.
   mutating func noteRevision(of outcome: VaultOutcome) -> [Effect] {
     guard case .done(let entry) = outcome else { return [] }
-    if wentBack(entry) { return entry.session != nil && isRemembered ? look() : [] }
+    if wentBack(entry) { return entry.session != nil && isRemembered ? reload() : [] }
     // An entry that was not adopted does not count: the revision belongs to the refresh token in use here.
     if case .live(let live) = phase, entry.session?.refresh != live.stored.refresh { return [] }
     revision = max(revision, entry.revision)

@@ -21,16 +21,16 @@ extension SessionMachine {
       ending.commands.append(waiter)
       ending.steps += steps.filter { !ending.steps.contains($0) }
       phase = .ending(ending)
-      return effects + [edit(.endWhatever(reason, at: now, steps: steps), for: .end)]
+      return effects + [edit(.signOut(reason, at: now, steps: steps), for: .end)]
     case .live(let live):
       var ending = Ending(live, reason: reason, steps: steps)
       ending.commands = [waiter]
       if live.hasOnlyAccess { ending.at = now }
-      return effects + end(ending, .endWhatever(reason, at: now, steps: steps))
+      return effects + end(ending, .signOut(reason, at: now, steps: steps))
     case .dormant, .restoring, .signedOut, .unavailable:
       var ending = Ending(reason: reason, steps: steps, commands: [waiter])
       ending.at = now
-      return effects + end(ending, .endWhatever(reason, at: now, steps: steps))
+      return effects + end(ending, .signOut(reason, at: now, steps: steps))
     }
   }
 
@@ -126,7 +126,7 @@ extension SessionMachine {
     } else {
       if let session = ending.session, let handle = ending.revocation { revocations.add(session, handle) }
       // A command applies to the session at its time, not to one that may begin until it is written.
-      let whatever = VaultEdit.endWhatever(ending.reason, at: now, steps: ending.steps, isLate: true)
+      let whatever = VaultEdit.signOut(ending.reason, at: now, steps: ending.steps, isLate: true)
       let own = ending.session.map {
         VaultEdit.end($0, holding: nil, reason: ending.reason, at: now, steps: ending.steps)
       }
@@ -148,21 +148,21 @@ extension SessionMachine {
 
   /// Ends the timers of the session in use, and of what could not be stored.
   mutating func stopSessionTimers() {
-    for timer: Timer in [.limit, .save, .renew, .bury, .look] { timers[timer] = nil }
+    for timer: Timer in [.limit, .save, .renew, .bury, .reload] { timers[timer] = nil }
   }
 
-  mutating func buryAgain() -> [Effect] {
+  mutating func retryTombstone() -> [Effect] {
     guard let later = unwrittenEnd else { return [] }
-    return [isBeginning ? startTimer(.bury, after: .seconds(1)) : edit(later.edit, for: .endAgain)]
+    return [isBeginning ? startTimer(.bury, after: .seconds(1)) : edit(later.edit, for: .retryEnd)]
   }
 
   /// A tombstone that could not be written is retried as long as the program runs.
-  mutating func buriedAgain(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+  mutating func tombstoneRetried(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry), .conflict(let entry):
       guard let later = unwrittenEnd else { return [] }
       if let tombstone = tombstone(of: later, missingIn: entry) {
-        return [isBeginning ? startTimer(.bury, after: .seconds(1)) : edit(.bury(tombstone), for: .endAgain)]
+        return [isBeginning ? startTimer(.bury, after: .seconds(1)) : edit(.bury(tombstone), for: .retryEnd)]
       }
       unwrittenEnd = nil
       // A session that began elsewhere meanwhile was not adopted.

@@ -34,7 +34,7 @@ package struct SessionMachine: Sendable, Hashable {
   var timers: [Timer: UInt64] = [:]
   var published: SessionState = .restoring
   var lastNumber: UInt64 = 0
-  var looksAgain = false
+  var reloadsAgain = false
   /// The revision at which the vault was last read or written. A lower one means that an older vault was restored.
   package internal(set) var revision: UInt64 = 0
   /// The session of another program that the vault held when a never-stored one ended here. It is not adopted.
@@ -126,7 +126,7 @@ package struct SessionMachine: Sendable, Hashable {
     /// Consecutive refreshes without a response.
     var failures = 0
     /// Why the last attempt brought no tokens; `nil` after a successful one.
-    var cause: RequestFailure?
+    var cause: RequestError?
     /// No refresh is sent before this moment.
     var quietUntil: Moment?
     /// The end of the pause that the server asked for, or that an unsettled attempt requires.
@@ -218,21 +218,21 @@ package struct SessionMachine: Sendable, Hashable {
 
   /// Why work was requested that no refresh waits for.
   enum Purpose: Sendable, Hashable {
-    case look
+    case reload
     case begin(Waiter, StoredSession, isWanted: Bool)
     /// The session ended while its refresh was in flight.
     case lateAnswer(SessionID, sent: RefreshToken)
     case save(Unsaved)
     case renew(Waiter?, SessionID, StoredAccess)
     case end
-    case endAgain
+    case retryEnd
     case delivered
     /// A tombstone gets a newer token.
-    case tell
+    case updateRevocation
     case postpone
     case cleaned
     case touch
-    case putBack
+    case restoreEntry
     /// A read before the session ends for lack of activity: it may have been used in another process.
     case idleCheck
   }
@@ -247,14 +247,14 @@ package struct SessionMachine: Sendable, Hashable {
     case .start:
       guard case .dormant = phase else { return [.ignored] }
       phase = .restoring
-      return look()
-    case .vaultChanged: return look()
+      return reload()
+    case .vaultChanged: return reload()
     case .timer(let timer, let ticket):
       guard timers[timer] == ticket else { return [.ignored] }
       timers[timer] = nil
       return fired(timer, at: now)
-    case .read(let operation, let reading): return answered(operation, reading, at: now)
-    case .edited(let operation, let outcome, let asOf): return answered(operation, outcome, asOf: asOf, at: now)
+    case .read(let operation, let reading): return readCompleted(operation, reading, at: now)
+    case .edited(let operation, let outcome, let asOf): return editCompleted(operation, outcome, asOf: asOf, at: now)
     case .signIn(let waiter):
       let former = signingIn
       signingIn = waiter
@@ -278,8 +278,8 @@ package struct SessionMachine: Sendable, Hashable {
     case .conditionsChanged: return conditionsChanged(at: now)
     case .locked(let operation, let key): return locked(operation, key, at: now)
     case .lockFailed(let operation, let key, let trouble): return lockRefused(operation, key, trouble, at: now)
-    case .answered(let operation, let answer, let entropy):
-      return refreshAnswered(operation, answer, entropy: entropy, at: now)
+    case .refreshCompleted(let operation, let answer, let entropy):
+      return refreshCompleted(operation, answer, entropy: entropy, at: now)
     case .senderChecked(let operation, let hasEnded): return senderChecked(operation, hasEnded: hasEnded, at: now)
     case .revoked(let session, let result, let entropy):
       return revocationAnswered(session, result, entropy: entropy, at: now)
@@ -292,7 +292,7 @@ package struct SessionMachine: Sendable, Hashable {
   /// The state that an app shows now.
   package var state: SessionState { published }
 
-  /// What may be sent with requests now; `nil` while signed out and behind the fence of a sign-out.
+  /// The credential that may be sent with requests now; `nil` while signed out and behind the fence of a sign-out.
   package var access: StoredAccess? {
     live?.access
   }
@@ -394,7 +394,7 @@ extension SessionMachine {
   package var isRefreshUnsettled: Bool {
     let isLate = work.values.contains { purpose in
       switch purpose {
-      case .lateAnswer, .tell: true
+      case .lateAnswer, .updateRevocation: true
       default: false
       }
     }

@@ -22,10 +22,10 @@ public struct AccountsList: Sendable, Hashable {
   public subscript(id: AccountID) -> ListedAccount? { accounts.first { $0.id == id } }
 
   /// Returns the list's ID for the account that `server` calls `id`. Without a server, `id` belongs to no server's account.
-  package func id(of id: AccountID, at server: String?, prefixesIDs: Bool = false) -> AccountID {
+  package func id(of id: AccountID, at server: String?, qualifiesIDs: Bool = false) -> AccountID {
     // The account's own prefixed ID, even if a shorter one is free by now.
     let whole = ListedAccount.id(of: id, at: server)
-    guard !prefixesIDs else { return whole }
+    guard !qualifiesIDs else { return whole }
     var choices = [id]
     // An account may be named like another one's prefixed ID: then the server's URL is prefixed again.
     while let known = self[choices[choices.count - 1]], known.server != server {

@@ -16,13 +16,13 @@ public protocol MessageConnection: Sendable {
 public protocol MessageConnector: Sendable {
   /// Opens a connection; the request carries the token, and its URL begins with `ws:` or `wss:`.
   ///
-  /// - Throws: ``MessageRefusal``.
-  @concurrent func open(_ request: TransportRequest) async throws(MessageRefusal) -> any MessageConnection
+  /// - Throws: ``MessageError``.
+  @concurrent func open(_ request: TransportRequest) async throws(MessageError) -> any MessageConnection
 }
 
-/// Why no connection was opened.
+/// A reason for which no connection was opened.
 @nonexhaustive
-public enum MessageRefusal: Error, Sendable, Hashable {
+public enum MessageError: Error, Sendable, Hashable {
   /// The server answered the upgrade with this status instead of 101.
   case status(Int, retryAfter: Duration?)
   case transport(TransportError)

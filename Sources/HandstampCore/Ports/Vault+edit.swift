@@ -4,7 +4,7 @@ package enum VaultOutcome: Sendable, Hashable {
   case done(VaultEntry)
   /// The edit's condition was not met, and nothing was written; the stored entry.
   case conflict(VaultEntry)
-  /// Nothing was written, or the edit may be lost in a power cut.
+  /// The edit was not written, or may be lost in a power cut.
   case failed(VaultError)
 }
 

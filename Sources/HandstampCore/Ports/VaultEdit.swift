@@ -16,7 +16,7 @@ package enum VaultEdit: Sendable, Hashable {
     over: RefreshAttempt? = nil)
   /// Records that an attempt was read under another boot, or with `nil` that it had no consequences. Only if it is the recorded
   /// one.
-  case note(SessionID, RefreshAttempt, as: RefreshAttempt?)
+  case updateAttempt(SessionID, RefreshAttempt, as: RefreshAttempt?)
   /// A refresh has succeeded: stores the successor and clears the pending key and attempt. Only if the session holds `sent`.
   ///
   /// `usedKey` tells whether the server used the rotation key. A session without a revocation handle gets `revocation`.
@@ -33,14 +33,14 @@ package enum VaultEdit: Sendable, Hashable {
   case end(SessionID, holding: RefreshToken?, reason: EndReason, at: Moment, steps: [String] = [])
   /// Sign-out: ends any session; if there is none, adds the steps to the last tombstone. Never a conflict. A late write spares
   /// a session that began after it.
-  case endWhatever(EndReason, at: Moment, steps: [String] = [], isLate: Bool = false)
+  case signOut(EndReason, at: Moment, steps: [String] = [], isLate: Bool = false)
   /// A session that was never stored has ended; stores its tombstone. Never a conflict.
   case bury(Tombstone)
   /// The server has confirmed the end of this session, if not `nil` for this handle: its tombstone keeps only the reason. A
   /// tombstone with another handle stays: a replaced token ends nothing.
   case delivered(SessionID, with: RevocationHandle? = nil)
   /// The pending revocation of this session gets another handle, if it had `former`.
-  case tell(SessionID, with: RevocationHandle, insteadOf: RevocationHandle)
+  case replaceRevocation(SessionID, with: RevocationHandle, insteadOf: RevocationHandle)
   /// The server's response to this handle decides nothing: the revocation is retried after `delay`.
   case postpone(SessionID, with: RevocationHandle, DeliveryDelay)
   /// These clean-up steps have run.
@@ -77,8 +77,9 @@ package enum VaultEdit: Sendable, Hashable {
     case .prepare(_, _, _, _, .some, _): .attempt
     case .advance, .bury, .vacate: .response
     case .end: .end
-    case .endWhatever: .signOut
-    case .prepareSignIn, .forgetSignIn, .prepare, .note, .renew, .putBack, .delivered, .tell, .postpone, .cleaned,
+    case .signOut: .signOut
+    case .prepareSignIn, .forgetSignIn, .prepare, .updateAttempt, .renew, .putBack, .delivered, .replaceRevocation,
+      .postpone, .cleaned,
       .touch,
       .claim, .receive:
       .ordinary
@@ -119,7 +120,7 @@ package enum VaultEdit: Sendable, Hashable {
       guard attempt != nil || session.pendingKey == nil else { return .unchanged }
       new.session?.pendingKey = session.pendingKey ?? key
       if let attempt { new.session?.attempt = attempt }
-    case .note(let id, let former, let attempt):
+    case .updateAttempt(let id, let former, let attempt):
       guard let session = entry.session, session.id == id, session.attempt == former else { return .conflict }
       new.session?.attempt = attempt
     case .advance(let id, let sent, let successor, let access, let profile, let usedKey, let handle):
@@ -152,7 +153,7 @@ package enum VaultEdit: Sendable, Hashable {
         return .conflict
       }
       new.bury(session, reason: reason, at: time, steps: steps)
-    case .endWhatever(let reason, let time, let steps, let isLate):
+    case .signOut(let reason, let time, let steps, let isLate):
       if isLate, let later = entry.session?.startedAt.elapsed(since: time), later > .zero { return .unchanged }
       new.signIn = nil
       guard let session = entry.session else {
@@ -179,7 +180,7 @@ package enum VaultEdit: Sendable, Hashable {
         if new.tombstones[index].isFinished { new.tombstones[index].account = nil }
       }
       new.forgetDelivered(keeping: 1)
-    case .tell(let id, let handle, let former):
+    case .replaceRevocation(let id, let handle, let former):
       guard let index = entry.tombstones.firstIndex(where: { $0.session == id && $0.revocation == former }) else {
         return .conflict
       }

@@ -42,7 +42,7 @@ public struct StoredSession: Sendable, Hashable {
   public var pendingKey: RotationKey?
   /// A refresh whose response is not stored yet, at a server without rotation keys.
   public var attempt: RefreshAttempt?
-  /// What the server has shown about rotation keys.
+  /// The server's support of rotation keys, as far as it has shown it.
   public var rotationKeys: RotationKeyUse
   /// Whether the server has ever replaced the refresh token; `nil` before the first refresh.
   public var isRotated: Bool?
@@ -50,7 +50,7 @@ public struct StoredSession: Sendable, Hashable {
   public var revocation: RevocationHandle?
   /// The server that issued the tokens; `nil` if that was not stored. See ``BackendAbilities/issuer``.
   public var issuer: String?
-  /// What authorizes requests; `nil` if there is nothing yet.
+  /// The credential of requests; `nil` if there is none yet.
   public var access: StoredAccess?
   /// When the session began.
   public var startedAt: Moment
@@ -81,7 +81,7 @@ public struct StoredSession: Sendable, Hashable {
   }
 }
 
-/// What an OAuth server has shown about the rotation keys of a session.
+/// The support of an OAuth server for the rotation keys of a session, as far as it has shown it.
 public enum RotationKeyUse: UInt8, Sendable, Hashable, CaseIterable {
   /// No response has said that a key was used.
   case unknown = 0
@@ -150,7 +150,7 @@ extension StoredSession {
   }
 }
 
-/// What authorizes a session's requests: an access token and its lifetime, or cookies.
+/// The credential of a session's requests: an access token and its lifetime, or cookies.
 public struct StoredAccess: Sendable, Hashable {
   public var credential: Credential
   /// The token's lifetime; `nil` if the server did not send it: it is valid until an API rejects it. Always `nil` for cookies,

@@ -25,7 +25,7 @@ final class Generation: Sendable {
     pool = try DatabasePool(path: path, configuration: configuration)
     if try pool.read(schema.migrator.hasBeenSuperseded) { throw Superseded() }
     try schema.migrator.migrate(pool)
-    try pool.write { database in for shelf in schema.shelves { try shelf.prepare(database) } }
+    try pool.write { database in for table in schema.tables { try table.prepare(database) } }
     identity = FileIdentity(path: path)
   }
 

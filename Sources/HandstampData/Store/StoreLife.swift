@@ -7,7 +7,7 @@ import HandstampSupport
 ///
 /// ```swift
 /// let life = StoreLife(store, limits: PruneLimits(bytes: 64 << 20))
-/// life.cameToFront()  // and life.wentToBackground() when the system says so
+/// life.didEnterForeground()  // and life.didEnterBackground() when the system says so
 /// ```
 /// Pruning ends with the last reference to this object.
 public final class StoreLife: Sendable {
@@ -33,7 +33,7 @@ public final class StoreLife: Sendable {
   deinit { pruning.withLock { $0?.cancel() } }
 
   /// Starts pruning. Calling it again has no effect.
-  public func cameToFront() {
+  public func didEnterForeground() {
     pruning.withLock { pruning in
       guard pruning == nil else { return }
       pruning = Task { [store, limits, delay, pause] in
@@ -46,7 +46,7 @@ public final class StoreLife: Sendable {
   /// the log short, and the file unlocked while the program is suspended.
   ///
   /// - Returns: A task that finishes when this is done. Wait for it within the background time granted by the system.
-  @discardableResult public func wentToBackground() -> Task<Void, Never> {
+  @discardableResult public func didEnterBackground() -> Task<Void, Never> {
     let ending = pruning.withLock { pruning in
       defer { pruning = nil }
       return pruning

@@ -8,13 +8,13 @@ public struct StoreSchema: Sendable {
   /// GRDB's migrations, in order. A store with migrations of a newer program version is replaced with an empty one.
   public var migrator: DatabaseMigrator
   /// The tables that are upserted into and pruned.
-  public var shelves: [CachedTable]
+  public var tables: [CachedTable]
 
-  public init(shelves: [CachedTable], migrations: (inout DatabaseMigrator) -> Void) {
+  public init(tables: [CachedTable], migrations: (inout DatabaseMigrator) -> Void) {
     var migrator = DatabaseMigrator()
     migrations(&migrator)
     self.migrator = migrator
-    self.shelves = shelves
+    self.tables = tables
   }
 }
 
@@ -23,7 +23,7 @@ public struct StoreSchema: Sendable {
 /// The fetch time of each row is kept in a separate table, `shelf_<table>`, so that fetching an unchanged row again
 /// does not look like a change to observers.
 public struct CachedTable: Sendable, Hashable {
-  public var table: String
+  public var name: String
   /// The columns of the natural key, such as the server's own ID. They have a unique index.
   public var key: [String]
   /// The time since the last fetch after which a row may be removed; `nil` means only to save space.
@@ -31,22 +31,22 @@ public struct CachedTable: Sendable, Hashable {
   /// An SQL condition on a row of the table; rows that satisfy it are never removed.
   public var pinned: String?
 
-  public init(_ table: String, key: [String], keeps: Duration? = .seconds(7 * 86_400), pinned: String? = nil) {
-    self.table = table
+  public init(_ name: String, key: [String], keeps: Duration? = .seconds(7 * 86_400), pinned: String? = nil) {
+    self.name = name
     self.key = key
     self.keeps = keeps
     self.pinned = pinned
   }
 
-  var marks: String { "shelf_\(table)".quoted }
+  var marks: String { "shelf_\(name)".quoted }
 
   /// Creates the table of fetch times if missing.
   func prepare(_ database: Database) throws {
     try database.execute(
       sql: """
         CREATE TABLE IF NOT EXISTS \(marks) (row INTEGER PRIMARY KEY, fetched INTEGER NOT NULL);
-        CREATE INDEX IF NOT EXISTS \("shelf_\(table)_fetched".quoted) ON \(marks) (fetched, row);
-        CREATE TRIGGER IF NOT EXISTS \("shelf_\(table)_gone".quoted) AFTER DELETE ON \(table.quoted)
+        CREATE INDEX IF NOT EXISTS \("shelf_\(name)_fetched".quoted) ON \(marks) (fetched, row);
+        CREATE TRIGGER IF NOT EXISTS \("shelf_\(name)_gone".quoted) AFTER DELETE ON \(name.quoted)
         BEGIN DELETE FROM \(marks) WHERE row = old.id; END;
         """)
   }
@@ -55,7 +55,7 @@ public struct CachedTable: Sendable, Hashable {
   func adopt(_ database: Database, at now: UnixTime) throws {
     try database.execute(
       sql: """
-        INSERT INTO \(marks) SELECT id, ? FROM \(table.quoted) AS t
+        INSERT INTO \(marks) SELECT id, ? FROM \(name.quoted) AS t
         WHERE NOT EXISTS (SELECT 1 FROM \(marks) WHERE row = t.id)
         """, arguments: [now.milliseconds])
   }

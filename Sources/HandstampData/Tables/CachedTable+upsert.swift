@@ -31,13 +31,13 @@ extension CachedTable {
   ) throws -> Upserted {
     let names = values.keys.sorted()
     let before = database.totalChangesCount
-    let sql = SQLTexts.text(of: SQLTexts.Shape(shelf: self, names: names, clearing: clearing))
+    let sql = SQLTexts.text(of: SQLTexts.Shape(table: self, names: names, clearing: clearing))
     let statement = try database.cachedStatement(sql: sql.upsert)
     try statement.execute(arguments: arguments(key, names.map { values[$0] ?? nil }))
     let isChanged = database.totalChangesCount != before
     let marking = try database.cachedStatement(sql: sql.mark)
     guard let id = try Int64.fetchOne(marking, arguments: arguments([now.milliseconds], key)) else {
-      throw DatabaseError(resultCode: .SQLITE_CONSTRAINT, message: "a key column of \(table) is null")
+      throw DatabaseError(resultCode: .SQLITE_CONSTRAINT, message: "a key column of \(name) is null")
     }
     return Upserted(id: id, isChanged: isChanged)
   }
@@ -48,11 +48,11 @@ extension CachedTable {
 
   fileprivate func upsertSQL(_ names: [String], _ clearing: Set<String>) -> String {
     let columns = (key + names).map(\.quoted)
-    var sql = "INSERT INTO \(table.quoted) (\(columns.joined(separator: ", "))) VALUES "
+    var sql = "INSERT INTO \(name.quoted) (\(columns.joined(separator: ", "))) VALUES "
     sql += "(\(columns.map { _ in "?" }.joined(separator: ", "))) "
     sql += "ON CONFLICT (\(key.map(\.quoted).joined(separator: ", "))) DO "
     guard !names.isEmpty else { return sql + "NOTHING" }
-    let own = table.quoted
+    let own = name.quoted
     let sets = names.map { name -> String in
       let column = name.quoted
       if clearing.contains(name) { return "\(column) = excluded.\(column)" }
@@ -71,7 +71,7 @@ extension CachedTable {
   fileprivate var markSQL: String {
     let condition = key.map { "\($0.quoted) = ?" }.joined(separator: " AND ")
     return """
-      INSERT INTO \(marks) (row, fetched) SELECT id, ? FROM \(table.quoted) WHERE \(condition)
+      INSERT INTO \(marks) (row, fetched) SELECT id, ? FROM \(name.quoted) WHERE \(condition)
       ON CONFLICT (row) DO UPDATE SET fetched = max(fetched, excluded.fetched) RETURNING row
       """
   }
@@ -80,7 +80,7 @@ extension CachedTable {
 /// The SQL for each kind of row, cached because building it takes longer than running it.
 private enum SQLTexts {
   struct Shape: Hashable, Sendable {
-    var shelf: CachedTable
+    var table: CachedTable
     var names: [String]
     var clearing: Set<String>
   }
@@ -90,7 +90,7 @@ private enum SQLTexts {
 
   static func text(of shape: Shape) -> (upsert: String, mark: String) {
     if let known = texts.withLock({ $0[shape] }) { return known }
-    let text = (upsert: shape.shelf.upsertSQL(shape.names, shape.clearing), mark: shape.shelf.markSQL)
+    let text = (upsert: shape.table.upsertSQL(shape.names, shape.clearing), mark: shape.table.markSQL)
     texts.withLock { texts in
       if texts.count >= limit { texts = [:] }
       texts[shape] = text

@@ -39,11 +39,11 @@ extension DataStore {
     let now = clock.now().wall
     var report = PruneReport()
     let sweeps = try await write { [schema] database -> [Sweep] in
-      for shelf in schema.shelves { try shelf.adopt(database, at: now) }
-      return try Sweep.all(schema.shelves, database)
+      for table in schema.tables { try table.adopt(database, at: now) }
+      return try Sweep.all(schema.tables, database)
     }
     let aged = sweeps.compactMap { sweep in
-      sweep.shelf.keeps.map { keeps in
+      sweep.table.keeps.map { keeps in
         var aged = sweep
         aged.limit = now.advanced(by: .zero - keeps)
         return aged
@@ -82,7 +82,7 @@ extension DataStore {
     for sweep in sweeps {
       var sweep = sweep
       while let removed = try await step(&sweep, batch) {
-        report.removed[sweep.shelf.table, default: 0] += removed
+        report.removed[sweep.table.name, default: 0] += removed
         count += removed
         try Task.checkCancellation()
       }
@@ -104,7 +104,7 @@ extension DataStore {
       }
       guard let (index, _) = oldest else { break }
       let removed = try await step(&sweeps[index], min(batch, 250)) ?? 0
-      report.removed[sweeps[index].shelf.table, default: 0] += removed
+      report.removed[sweeps[index].table.name, default: 0] += removed
       count += removed
       if removed > 0 { report.bytes = try await usedBytes() }
     }
@@ -116,7 +116,7 @@ extension DataStore {
     let now = sweep
     let (next, removed) = try await write { [inUse] database in
       var sweep = now
-      let removed = try sweep.step(database, batch, inUse: inUse.ids(of: sweep.shelf.table))
+      let removed = try sweep.step(database, batch, inUse: inUse.ids(of: sweep.table.name))
       return (sweep, removed)
     }
     sweep = next

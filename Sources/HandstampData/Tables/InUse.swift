@@ -40,6 +40,6 @@ public final class RowsInUse: Sendable {
 
 extension DataStore {
   /// Protects these rows from pruning until the lease is released; for rows on display.
-  public func use(_ shelf: CachedTable, _ ids: [Int64]) -> RowsInUse { RowsInUse(inUse, shelf.table, ids) }
+  public func protect(_ ids: [Int64], in table: CachedTable) -> RowsInUse { RowsInUse(inUse, table.name, ids) }
 }
 #endif

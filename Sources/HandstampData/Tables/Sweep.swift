@@ -4,7 +4,7 @@ import HandstampCore
 
 /// A walk over one table's rows in order of fetching, oldest first.
 struct Sweep: Sendable {
-  let shelf: CachedTable
+  let table: CachedTable
   /// SQL conditions under which a row stays, besides being in use.
   private let stays: [String]
   /// Rows fetched at this time or later are skipped.
@@ -12,18 +12,18 @@ struct Sweep: Sendable {
   private var fetched = Int64.min
   private var row = Int64.min
 
-  private init(_ shelf: CachedTable, stays: [String]) {
-    self.shelf = shelf
+  private init(_ table: CachedTable, stays: [String]) {
+    self.table = table
     self.stays = stays
   }
 
-  /// Returns one sweep per shelf; referencing tables come before the tables they reference.
-  static func all(_ shelves: [CachedTable], _ database: Database) throws -> [Sweep] {
+  /// Returns one sweep per table; referencing tables come before the tables they reference.
+  static func all(_ tables: [CachedTable], _ database: Database) throws -> [Sweep] {
     var references: [String: [String]] = [:]
     var parents: [String: Set<String>] = [:]
-    let tables = try String.fetchAll(
+    let names = try String.fetchAll(
       database, sql: "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-    for child in tables {
+    for child in names {
       for key in try Row.fetchAll(database, sql: "SELECT * FROM pragma_foreign_key_list(?)", arguments: [child]) {
         let parent: String = key["table"]
         let (from, to): (String, String?) = (key["from"], key["to"])
@@ -35,17 +35,17 @@ struct Sweep: Sendable {
         parents[child, default: []].insert(parent)
       }
     }
-    let sweeps = shelves.map { shelf in
-      Sweep(shelf, stays: (shelf.pinned.map { ["coalesce((\($0)), 0)"] } ?? []) + (references[shelf.table] ?? []))
+    let sweeps = tables.map { table in
+      Sweep(table, stays: (table.pinned.map { ["coalesce((\($0)), 0)"] } ?? []) + (references[table.name] ?? []))
     }
     var (sorted, left) = ([Sweep](), sweeps)
     while !left.isEmpty {
       let free = left.filter { sweep in
-        !left.contains { parents[$0.shelf.table]?.contains(sweep.shelf.table) ?? false }
+        !left.contains { parents[$0.table.name]?.contains(sweep.table.name) ?? false }
       }
       // Tables that reference each other, in any order.
       sorted += free.isEmpty ? left : free
-      left = free.isEmpty ? [] : left.filter { sweep in !free.contains { $0.shelf == sweep.shelf } }
+      left = free.isEmpty ? [] : left.filter { sweep in !free.contains { $0.table == sweep.table } }
     }
     return sorted
   }
@@ -54,7 +54,7 @@ struct Sweep: Sendable {
   func next(_ database: Database) throws -> Int64? {
     try Int64.fetchOne(
       database,
-      sql: "SELECT fetched FROM \(shelf.marks) WHERE (fetched, row) > (?, ?) ORDER BY fetched, row LIMIT 1",
+      sql: "SELECT fetched FROM \(table.marks) WHERE (fetched, row) > (?, ?) ORDER BY fetched, row LIMIT 1",
       arguments: [fetched, row])
   }
 
@@ -64,15 +64,15 @@ struct Sweep: Sendable {
       database,
       sql: """
         SELECT fetched, row FROM (
-          SELECT fetched, row FROM \(shelf.marks) WHERE (fetched, row) > (?, ?) AND fetched < ?
+          SELECT fetched, row FROM \(table.marks) WHERE (fetched, row) > (?, ?) AND fetched < ?
           ORDER BY fetched, row LIMIT ?
         ) ORDER BY fetched DESC, row DESC LIMIT 1
         """, arguments: [fetched, row, limit?.milliseconds ?? .max, count])
     guard let window else { return nil }
     let (lastFetched, lastRow): (Int64, Int64) = (window["fetched"], window["row"])
     var sql = """
-      DELETE FROM \(shelf.table.quoted) WHERE id IN (
-        SELECT row FROM \(shelf.marks) WHERE (fetched, row) > (?, ?) AND (fetched, row) <= (?, ?))
+      DELETE FROM \(table.name.quoted) WHERE id IN (
+        SELECT row FROM \(table.marks) WHERE (fetched, row) > (?, ?) AND (fetched, row) <= (?, ?))
       """
     for condition in stays { sql += " AND NOT \(condition)" }
     if !inUse.isEmpty { sql += " AND id NOT IN (\(inUse.map(String.init).joined(separator: ", ")))" }

@@ -5,7 +5,7 @@ import HandstampVaults
 /// implemented by gnome-keyring, KWallet and KeePassXC.
 ///
 /// ```swift
-/// let key = KeptKey(in: SecretServiceKey(name: "org.example.forum"))
+/// let key = ManagedVaultKey(in: SecretServiceKey(name: "org.example.forum"))
 /// let vault = SealedFileVault(folder: folder, account: account, key: .managed(by: key))
 /// ```
 /// The secret store keeps one small key, and the sealed file keeps the data that changes with every refresh: files can

@@ -19,11 +19,11 @@ public enum SessionError: HandstampError, Hashable {
   /// ``RetryPolicy/cap``, whatever the server's `Retry-After`, or what remains of ``RefreshPolicy/responseTimeout`` if that is
   /// longer; until then, calls for a token that need a refresh fail without a request. After any other request it is the
   /// `Retry-After` of the response, if the backend reports it.
-  case requestFailed(RequestFailure, retryAfter: Duration? = nil)
+  case requestFailed(RequestError, retryAfter: Duration? = nil)
   /// The vault that stores the session cannot be used now, for this reason. Nothing was erased.
   case storage(VaultError)
   /// The stored session is older than the server's, as after restoring a backup: the server has replaced its refresh token.
-  /// Nothing was erased here, but the session is revoked at the server, if it has a ``TokenResponse/revocation``. Only signing
+  /// The data here was not erased, but the session is revoked at the server, if it has a ``TokenResponse/revocation``. Only signing
   /// in again helps.
   case storageOutdated
   /// The API rejects an access token that the server has just issued: check that the API's clock and expected `iss`/`aud` match
@@ -50,7 +50,7 @@ public enum SessionError: HandstampError, Hashable {
 
 extension SessionError {
   /// A code in `snake_case`, shared with the command's `--json` output and the server's problem documents. Stable between
-  /// releases, except that the code of ``refused(code:detail:)``, and of a ``RequestFailure/configuration(_:)``, is the
+  /// releases, except that the code of ``refused(code:detail:)``, and of a ``RequestError/configuration(_:)``, is the
   /// server's own.
   public var code: String {
     switch self {
@@ -85,7 +85,7 @@ extension SessionError {
   }
 
   /// The error of a request without a decision.
-  package init(_ failure: RequestFailure) {
+  package init(_ failure: RequestError) {
     switch failure {
     case .preparation(let error): self = error
     case .network(.cancelled): self = .cancelled

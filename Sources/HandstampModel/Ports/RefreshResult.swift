@@ -21,7 +21,7 @@ public enum RefreshResult: Sendable, Hashable {
   /// At a server without rotation keys, the failure also says whether a response may still arrive: after a broken connection, or a
   /// complete response of something else than the endpoint, the token is presented again within seconds, after a time-out only
   /// when the limit of the first attempt has passed.
-  case noDecision(RequestFailure, retryAfter: Duration? = nil)
+  case noDecision(RequestError, retryAfter: Duration? = nil)
 }
 
 /// The server's response to a revocation.
@@ -34,5 +34,5 @@ public enum RevocationResult: Sendable, Hashable {
   /// Anything else. Retried until there is a decision, also after a restart, by the back-off of ``SessionPolicy/retry`` without
   /// its limit of attempts. After a 4xx that decides nothing, such as a bare 401 (but not a 403, 407, 408, 425 or 429), retries
   /// are a minute apart, doubled each time up to a day. A vault keeps at most 32 such sessions, the newest.
-  case noDecision(RequestFailure)
+  case noDecision(RequestError)
 }

@@ -16,7 +16,7 @@ extension RevocationResult {
     case (200..<300, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (401, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
-    default: self = .noDecision(RequestFailure(.init(status: response.status, error: error)))
+    default: self = .noDecision(RequestError(.init(status: response.status, error: error)))
     }
   }
 
@@ -36,14 +36,14 @@ extension RevocationResult {
   }
 }
 
-extension RequestFailure {
+extension RequestError {
   /// Whether the server itself refused the request without a reason: the next attempt is delayed, longer each time
   /// (``DeliveryDelay``). Proxies also answer 403 and 407.
   package var isRefusalWithoutReason: Bool {
     switch self {
     case .server(let response), .configuration(let response):
       response.status >= 400 && ![403, 407].contains(response.status)
-        && !RequestFailure.isPassing(status: response.status)
+        && !RequestError.isPassing(status: response.status)
     case .network, .unusableTokens, .clock, .preparation: false
     }
   }

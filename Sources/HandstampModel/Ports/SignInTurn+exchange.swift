@@ -74,7 +74,7 @@ extension SignInTurn {
     try await keys.sleep(pause)
   }
 
-  /// What an error tells about the request.
+  /// The state of the request, as far as an error shows it.
   private enum Outcome: Equatable {
     /// The server may have begun a session.
     case lost

@@ -1,4 +1,4 @@
-/// What authorizes the requests of a session.
+/// The authorization of a session's requests.
 public enum Credential: Sendable, Hashable {
   /// An access token (RFC 6750), which a refresh replaces.
   case accessToken(AccessToken)

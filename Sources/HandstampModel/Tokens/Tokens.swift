@@ -62,7 +62,7 @@ public struct RotationKey: Sendable, Hashable {
 
 /// The tokens of a token response (RFC 6749 section 5.1), or the cookies that a site has set instead.
 public struct TokenSet: Sendable, Hashable {
-  /// What authorizes requests.
+  /// The credential of requests.
   public var credential: Credential
   /// The access token's lifetime, `expires_in`; `nil` (the default) if the server did not send it: the token then counts as
   /// valid until an API rejects it. Cookies have none.
@@ -103,7 +103,7 @@ public struct Profile: Sendable, Hashable, Codable {
 /// The result of a sign-in or refresh: tokens, and the session they belong to.
 ///
 /// A refresh changes only the session's tokens and profile. One whose ``session``, or whose profile's ID, is not that of the
-/// session in use is discarded as ``RequestFailure/unusableTokens(_:successor:)``.
+/// session in use is discarded as ``RequestError/unusableTokens(_:successor:)``.
 public struct TokenResponse: Sendable, Hashable {
   /// The new tokens.
   public var tokens: TokenSet

@@ -1,7 +1,7 @@
 public import HandstampCore
 import HandstampSupport
 
-/// What the owner of an account allows an OAuth client, until it is withdrawn.
+/// The permission of an account's owner for an OAuth client, until it is withdrawn.
 public struct Consent: Sendable, Hashable {
   /// How long after it was last used a consent is remembered.
   public static let memory = Duration.seconds(400 * 86_400)
@@ -15,7 +15,7 @@ public struct Consent: Sendable, Hashable {
   public let audiences: [String]
   /// When the user first allowed it.
   public let givenAt: UnixTime
-  /// That of the stored fact.
+  /// That of the stored item.
   var revision: Int64 = 0
 
   /// Returns whether the user has allowed all of these scopes, for all of these APIs.
@@ -25,10 +25,10 @@ public struct Consent: Sendable, Hashable {
 }
 
 extension Consent {
-  fileprivate init?(_ fact: RegistryFact) {
-    guard let consent = PayloadCoding.value(Consent.self, fact.payload) else { return nil }
+  fileprivate init?(_ item: StoredItem) {
+    guard let consent = PayloadCoding.value(Consent.self, item.payload) else { return nil }
     self = consent
-    revision = fact.revision
+    revision = item.revision
   }
 }
 
@@ -56,16 +56,16 @@ extension Registry {
   public func consent(
     of account: AccountID, to client: String, now: UnixTime
   ) async throws(RegistryError) -> Consent? {
-    try await liveFact(FactID(.consent, account.rawValue, client), now: now)
+    try await liveItem(StoredItemID(.consent, account.rawValue, client), now: now)
       .flatMap { Consent($0) }
   }
 
   /// Returns what the account's owner allows clients, the oldest first.
   public func consents(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [Consent] {
-    let facts = try await reading { () throws(RegistryStoreError) in
-      try await store.facts(.consent, subject: account.rawValue)
+    let items = try await reading { () throws(RegistryStoreError) in
+      try await store.items(.consent, subject: account.rawValue)
     }
-    return facts.filter { $0.expiresAt > now }.compactMap { Consent($0) }
+    return items.filter { $0.expiresAt > now }.compactMap { Consent($0) }
   }
 
   /// Returns which OAuth clients have access to an account, the oldest first: those that its owner allows something, and those that
@@ -98,21 +98,21 @@ extension Registry {
     let consent = Consent(
       client: grant.client, name: grant.clientName, scopes: scopes, audiences: audiences,
       givenAt: former?.givenAt ?? now)
-    let fact = RegistryFact(
-      id: FactID(.consent, account.rawValue, grant.client), kind: .consent, subject: account.rawValue,
+    let item = StoredItem(
+      id: StoredItemID(.consent, account.rawValue, grant.client), kind: .consent, subject: account.rawValue,
       payload: PayloadCoding.text(consent), createdAt: now, expiresAt: now.advanced(by: Consent.memory))
-    return remembered.map { .replaceFact(fact, expecting: $0.revision) } ?? .putFact(fact)
+    return remembered.map { .replaceItem(item, expecting: $0.revision) } ?? .putItem(item)
   }
 
   /// Withdraws what the owner of an account allows a client, and ends the client's sessions of the account.
   public func withdrawConsent(
     of account: AccountID, to client: String, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
-    let id = FactID(.consent, account.rawValue, client)
-    let forgotten = RegistryFact(id: id, kind: .consent, subject: account.rawValue, createdAt: now, expiresAt: now)
+    let id = StoredItemID(.consent, account.rawValue, client)
+    let forgotten = StoredItem(id: id, kind: .consent, subject: account.rawValue, createdAt: now, expiresAt: now)
     // Before, so that no code is issued without a question, or redeemed, between the look at the sessions and their end.
     try await write([
-      .putFact(forgotten),
+      .putItem(forgotten),
       audited(.consentWithdrawn, account: account, details: JSONText([("client", client)]).text, at: now),
       .voidOneTimeTokens(.authorizationCode, subject: account.rawValue),
       .voidOneTimeTokens(.deviceCode, subject: account.rawValue),

@@ -6,7 +6,7 @@ public struct EmailChange: Sendable, Hashable {
   public let email: EmailAddress
   /// When the mailed link expires.
   public let until: UnixTime
-  let fact: RegistryFact
+  let item: StoredItem
 }
 
 extension Registry {
@@ -18,32 +18,32 @@ extension Registry {
   public func beginEmailChange(
     of account: AccountRecord, to email: EmailAddress, by session: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) {
-    let wish = RegistryFact(
-      id: FactID(.emailChange, account.id.rawValue), kind: .emailChange, subject: account.id.rawValue,
+    let wish = StoredItem(
+      id: StoredItemID(.emailChange, account.id.rawValue), kind: .emailChange, subject: account.id.rawValue,
       payload: email.typed, createdAt: now, expiresAt: now.advanced(by: OneTimeTokenLimits.confirmation))
     var job = MailJob(kind: .emailChange, email: email)
     job.account = account.id
     let key = email.normalized + " " + String(random(), radix: 36)
     try await writeIfUnchanged(
       (session.map { [.expectSession($0)] } ?? []) + [
-        .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putFact(wish),
-        .putFact(job.fact(key: key, delay: .zero, now: now)),
+        .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putItem(wish),
+        .putItem(job.item(key: key, delay: .zero, now: now)),
       ] + notice(.emailChange, of: account.id, device: email.typed, now: now))
   }
 
   /// Returns what ``beginEmailChange(of:to:by:now:)`` waits for; `nil` for nothing.
   public func emailChange(of account: AccountID, now: UnixTime) async throws(RegistryError) -> EmailChange? {
-    guard let fact = try await liveFact(FactID(.emailChange, account.rawValue), now: now),
-      let email = EmailAddress(fact.payload)
+    guard let item = try await liveItem(StoredItemID(.emailChange, account.rawValue), now: now),
+      let email = EmailAddress(item.payload)
     else { return nil }
-    return EmailChange(email: email, until: fact.expiresAt, fact: fact)
+    return EmailChange(email: email, until: item.expiresAt, item: item)
   }
 
   /// Forgets the wish. The mailed token is worth nothing from then on.
   public func cancelEmailChange(of account: AccountID, now: UnixTime) async throws(RegistryError) {
     try await write([
       .voidOneTimeTokens(.emailChange, subject: account.rawValue),
-      .removeFacts(.emailChange, subject: account.rawValue),
+      .removeItems(.emailChange, subject: account.rawValue),
     ])
   }
 
@@ -54,7 +54,7 @@ extension Registry {
       .emailChange, subject: account.id.rawValue, account: account.id, email: wish.email,
       lasting: OneTimeTokenLimits.confirmation, now: now)
     // Only as long as the wish stands: it may be withdrawn while the mail is written.
-    return (token, [.replaceFact(wish.fact, expecting: wish.fact.revision), change])
+    return (token, [.replaceItem(wish.item, expecting: wish.item.revision), change])
   }
 
   /// Returns the address that a mailed token gives to an account at the moment; `nil` if the token is not valid, or for another
@@ -72,7 +72,7 @@ extension Registry {
   /// confirmed address.
   ///
   /// - Throws: ``RegistryError/oneTimeTokenInvalid``, ``RegistryError/emailTaken``.
-  public func confirmEmailChange(
+  public func completeEmailChange(
     with token: OneTimeToken, by user: BrowserSession, now: UnixTime
   ) async throws(RegistryError) -> AccountRecord {
     let owner = user.account.id
@@ -94,7 +94,7 @@ extension Registry {
         var job = MailJob(kind: .emailChanged, email: former)
         job.name = email.typed
         let key = former.normalized + " " + String(random(), radix: 36)
-        changes.append(.putFact(job.fact(key: key, delay: .zero, now: now)))
+        changes.append(.putItem(job.item(key: key, delay: .zero, now: now)))
       }
       let event = RegistryEvent(kind: .credentialChange, account: owner, at: now)
       do throws(RegistryStoreError) {

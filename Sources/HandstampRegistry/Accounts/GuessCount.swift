@@ -60,34 +60,34 @@ public struct GuessCount: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Whose guesses are counted: those of strangers at one address, or those of one device that the account knows. So a stranger
+  /// The origin of guesses that are counted together: strangers at one address, or those of one device that the account knows. So a stranger
   /// cannot lock out the owner on a known device, nor does the owner's sign-in there start the strangers' count over.
   public struct GuessSubject: Sendable, Hashable {
-    let id: FactID
-    /// What ``RegistryChange/removeFacts(_:subject:)`` finds it by. An address is not stored: it may have no account.
+    let id: StoredItemID
+    /// The subject, by which ``RegistryChange/removeItems(_:subject:)`` finds it. An address is not stored: it may have no account.
     let subject: String
 
     /// The guesses of strangers. Counted for every address, so that a limit does not reveal which have accounts.
     public init(_ email: EmailAddress) {
-      id = FactID(.guesses, "stranger", email.normalized)
+      id = StoredItemID(.guesses, "stranger", email.normalized)
       subject = Base64URL.encode(id.bytes)
     }
 
     public init(_ account: AccountID, on device: DeviceID) {
-      id = FactID(.guesses, "device", account.rawValue, device.rawValue)
+      id = StoredItemID(.guesses, "device", account.rawValue, device.rawValue)
       subject = account.rawValue
     }
 
     /// The changes that start all counts over: the owner proved to read the account's mails.
     static func forgetting(_ account: AccountRecord) -> [RegistryChange] {
-      var changes: [RegistryChange] = [.removeFacts(.guesses, subject: account.id.rawValue)]
-      if let email = account.email { changes.append(.removeFacts(.guesses, subject: GuessSubject(email).subject)) }
+      var changes: [RegistryChange] = [.removeItems(.guesses, subject: account.id.rawValue)]
+      if let email = account.email { changes.append(.removeItems(.guesses, subject: GuessSubject(email).subject)) }
       return changes
     }
   }
 
   public func guesses(of subject: GuessSubject, now: UnixTime) async throws(RegistryError) -> GuessCount {
-    try await liveFact(subject.id, now: now).flatMap { GuessCount(payload: $0.payload) } ?? .none
+    try await liveItem(subject.id, now: now).flatMap { GuessCount(payload: $0.payload) } ?? .none
   }
 
   /// Counts a wrong password, and returns the count after it. The audit log gets the 10th and the 100th in a row, not each:
@@ -101,8 +101,8 @@ extension Registry {
     of subject: GuessSubject, account: AccountID? = nil, as email: EmailAddress? = nil, now: UnixTime
   ) async throws(RegistryError) -> GuessCount {
     var count = GuessCount.none
-    let stops = { (fact: RegistryFact) -> [RegistryChange] in
-      guard let count = GuessCount(payload: fact.payload)?.count else { return [] }
+    let stops = { (item: StoredItem) -> [RegistryChange] in
+      guard let count = GuessCount(payload: item.payload)?.count else { return [] }
       if count == 1, let email {
         let hash = self.mint.mac(of: email.normalized, for: .logName)
         let details = JSONText([("way", "password"), ("email_hash", hash)])
@@ -111,9 +111,9 @@ extension Registry {
       guard [GuessCount.free, GuessCount.most].contains(count) else { return [] }
       return [self.audited(.guessesStopped, account: account, details: #"{"wrong":\#(count)}"#, at: now)]
     }
-    try await updateFact(subject.id, now: now, with: stops) { stored in
+    try await updateItem(subject.id, now: now, with: stops) { stored in
       count = (stored.flatMap { GuessCount(payload: $0.payload) } ?? .none).adding(at: now)
-      return RegistryFact(
+      return StoredItem(
         id: subject.id, kind: .guesses, subject: subject.subject, payload: count.payload,
         createdAt: stored?.createdAt ?? now,
         expiresAt: now.advanced(by: count.memory))
@@ -123,6 +123,6 @@ extension Registry {
 
   /// Starts over after a right password.
   public func forgetGuesses(of subject: GuessSubject, now: UnixTime) async throws(RegistryError) {
-    try await updateFact(subject.id, now: now) { _ in nil }
+    try await updateItem(subject.id, now: now) { _ in nil }
   }
 }

@@ -20,7 +20,7 @@ extension OneTimeTokenRecord.Purpose {
   }
 }
 
-extension RegistryFact.Kind {
+extension StoredItem.Kind {
   /// The least that removes those of an account; `nil` if they are no way in, and nothing that spares a sign-in a notice.
   fileprivate var removedBy: TakeBack? {
     switch self {
@@ -35,12 +35,12 @@ extension RegistryFact.Kind {
 extension TakeBack {
   /// The changes that void it. They never fail.
   ///
-  /// Each purpose of a token and each kind of fact says above what becomes of it, so that none can be forgotten.
+  /// Each purpose of a token and each kind of item says above what becomes of it, so that none can be forgotten.
   func changes(of account: AccountID) -> [RegistryChange] {
     OneTimeTokenRecord.Purpose.allCases.filter { includes($0.voidedBy) }
       .map { .voidOneTimeTokens($0, subject: account.rawValue) }
-      + RegistryFact.Kind.allCases.filter { includes($0.removedBy) }
-      .map { .removeFacts($0, subject: account.rawValue) }
+      + StoredItem.Kind.allCases.filter { includes($0.removedBy) }
+      .map { .removeItems($0, subject: account.rawValue) }
   }
 
   private func includes(_ least: TakeBack?) -> Bool {

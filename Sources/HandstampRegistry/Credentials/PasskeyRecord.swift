@@ -26,7 +26,7 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
   public let createdAt: UnixTime
   /// `nil` if it was never used.
   public var lastUsedAt: UnixTime?
-  /// That of the stored fact.
+  /// That of the stored item.
   var revision: Int64 = 0
 
   public init(
@@ -44,16 +44,16 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
     self.createdAt = createdAt
   }
 
-  init?(_ fact: RegistryFact) {
-    guard var record = PayloadCoding.value(PasskeyRecord.self, fact.payload) else { return nil }
-    record.revision = fact.revision
+  init?(_ item: StoredItem) {
+    guard var record = PayloadCoding.value(PasskeyRecord.self, item.payload) else { return nil }
+    record.revision = item.revision
     self = record
   }
 
-  var fact: RegistryFact {
-    RegistryFact(
-      id: FactID(.passkey, id), kind: .passkey, subject: account.rawValue, payload: PayloadCoding.text(self),
-      createdAt: createdAt, expiresAt: createdAt.advanced(by: RegistryFact.forever),
+  var item: StoredItem {
+    StoredItem(
+      id: StoredItemID(.passkey, id), kind: .passkey, subject: account.rawValue, payload: PayloadCoding.text(self),
+      createdAt: createdAt, expiresAt: createdAt.advanced(by: StoredItem.forever),
       revision: revision)
   }
 }

@@ -14,7 +14,7 @@ extension Registry {
   /// Returns the passkeys of an account, the oldest first.
   public func passkeys(of account: AccountID) async throws(RegistryError) -> [PasskeyRecord] {
     try await reading { () throws(RegistryStoreError) in
-      try await store.facts(.passkey, subject: account.rawValue)
+      try await store.items(.passkey, subject: account.rawValue)
     }.compactMap { PasskeyRecord($0) }
   }
 
@@ -22,7 +22,7 @@ extension Registry {
   ///
   /// - Parameter id: see ``PasskeyRecord/id``.
   public func passkey(_ id: String) async throws(RegistryError) -> PasskeyRecord? {
-    try await fact(FactID(.passkey, id)).flatMap { PasskeyRecord($0) }
+    try await item(StoredItemID(.passkey, id)).flatMap { PasskeyRecord($0) }
   }
 
   /// Adds a passkey to the account of a browser's user, whom a mail tells.
@@ -35,7 +35,7 @@ extension Registry {
   ) async throws(RegistryError) -> Bool {
     guard try await passkeys(of: user.account.id).count < PasskeyRecord.most else { return false }
     let changes =
-      user.expectations + [using(challenge, until: expiry, now: now), .createFact(passkey.fact)]
+      user.expectations + [using(challenge, until: expiry, now: now), .createItem(passkey.item)]
       + changed(.passkeyAdded, .passkeyAdded, of: user.account.id, passkey.name, now: now)
     do throws(RegistryStoreError) {
       _ = try await store.write(
@@ -65,7 +65,7 @@ extension Registry {
           .expectSession(user.row.id),
           // Replaced, so that the last passkey and the password, or two passkeys, are not removed at the same time.
           .replaceAccount(record, expecting: record.revision),
-          .removeFact(passkey.fact),
+          .removeItem(passkey.item),
         ] + changed(.passkeyRemoved, .passkeyRemoved, of: account, passkey.name, now: now)
       do throws(RegistryStoreError) {
         _ = try await store.write(
@@ -88,21 +88,21 @@ extension Registry {
   ///   - passkey: as read from this registry, with the values of its use.
   ///   - challenge: the challenge that was signed, which counts as used until `expiry`.
   /// - Returns: `nil` if its account is closed.
-  public func use(
-    of passkey: PasskeyRecord, challenge: [UInt8], until expiry: UnixTime, now: UnixTime
+  public func credentialUse(
+    for passkey: PasskeyRecord, challenge: [UInt8], until expiry: UnixTime, now: UnixTime
   ) async throws(RegistryError) -> CredentialUse? {
     guard let account = try await account(passkey.account), account.closedAt == nil else { return nil }
     var used = passkey
     used.lastUsedAt = now
     return CredentialUse(
       account: account, way: .passkey,
-      changes: [using(challenge, until: expiry, now: now), .replaceFact(used.fact, expecting: passkey.revision)])
+      changes: [using(challenge, until: expiry, now: now), .replaceItem(used.item, expecting: passkey.revision)])
   }
 
   /// Records that a user has proved with a passkey to be the account's owner, without a new session.
   ///
   /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if the passkey was used at the same time, or removed.
-  public func record(_ use: CredentialUse, now: UnixTime) async throws(RegistryError) {
+  public func commit(_ use: CredentialUse, now: UnixTime) async throws(RegistryError) {
     let audit = audited(
       .reauthenticated, account: use.account.id, details: JSONText([("way", use.way.rawValue)]).text, at: now)
     do throws(RegistryStoreError) { _ = try await store.write(use.changes + [audit], events: []) } catch {
@@ -112,7 +112,7 @@ extension Registry {
   }
 
   /// Logs that a passkey was refused whose signature is valid, because its counter says that it was copied.
-  public func refuse(_ passkey: PasskeyRecord, received: UInt32, now: UnixTime) async throws(RegistryError) {
+  public func recordRefusal(_ passkey: PasskeyRecord, received: UInt32, now: UnixTime) async throws(RegistryError) {
     let details = #"{"stored":\#(passkey.signCount),"received":\#(received)}"#
     try await write([audited(.passkeyRefused, account: passkey.account, details: details, at: now)])
   }

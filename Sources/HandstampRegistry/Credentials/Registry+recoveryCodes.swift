@@ -48,7 +48,7 @@ public struct RecoveryCode: Sendable, Hashable {
       .joined(separator: "-")
   }
 
-  /// What is stored of it.
+  /// The stored form.
   func hash(of account: AccountID) -> String {
     Base64URL.encode(SHA256.hash(data: Array("handstamp recovery code \(account) \(characters)".utf8)))
   }
@@ -64,12 +64,12 @@ extension Registry {
     var source = source
     let codes = (0..<RecoveryCode.count).map { _ in RecoveryCode(from: &source) }
     let account = user.account.id
-    let fact = RegistryFact(
-      id: FactID(.recoveryCodes, account.rawValue), kind: .recoveryCodes, subject: account.rawValue,
+    let item = StoredItem(
+      id: StoredItemID(.recoveryCodes, account.rawValue), kind: .recoveryCodes, subject: account.rawValue,
       payload: codes.map { $0.hash(of: account) }.joined(separator: " "), createdAt: now,
-      expiresAt: now.advanced(by: RegistryFact.forever))
+      expiresAt: now.advanced(by: StoredItem.forever))
     try await writeIfUnchanged(
-      user.expectations + [.putFact(fact)]
+      user.expectations + [.putItem(item)]
         + changed(.recoveryCodesMade, .recoveryCodesMade, of: account, user.row.device.name, now: now),
       events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
     return codes
@@ -77,7 +77,7 @@ extension Registry {
 
   /// Returns how many recovery codes of an account are unused.
   public func recoveryCodesLeft(of account: AccountID) async throws(RegistryError) -> Int {
-    try await fact(FactID(.recoveryCodes, account.rawValue)).map { $0.payload.split(separator: " ").count } ?? 0
+    try await item(StoredItemID(.recoveryCodes, account.rawValue)).map { $0.payload.split(separator: " ").count } ?? 0
   }
 
   private static let noCodes = Array(repeating: String(repeating: "-", count: 43), count: RecoveryCode.count)
@@ -87,21 +87,21 @@ extension Registry {
   ///
   /// - Parameter device: the name of the device that it is used on.
   /// - Returns: `nil` if the account has no such code, or is closed.
-  public func use(
-    of code: RecoveryCode, account: AccountRecord, on device: String, now: UnixTime
+  public func credentialUse(
+    for code: RecoveryCode, account: AccountRecord, on device: String, now: UnixTime
   ) async throws(RegistryError) -> CredentialUse? {
-    let stored = try await fact(FactID(.recoveryCodes, account.id.rawValue))
+    let stored = try await item(StoredItemID(.recoveryCodes, account.id.rawValue))
     // The same work for an account without codes, so that the time does not tell of them.
     let hash = code.hash(of: account.id)
     let payload = stored?.payload ?? Registry.noCodes
     let hashes = payload.split(separator: " ").map(String.init)
     let left = hashes.filter { $0 != hash }
-    guard left.count < hashes.count, var fact = stored, account.closedAt == nil else { return nil }
-    let revision = fact.revision
-    fact.payload = left.joined(separator: " ")
+    guard left.count < hashes.count, var item = stored, account.closedAt == nil else { return nil }
+    let revision = item.revision
+    item.payload = left.joined(separator: " ")
     return CredentialUse(
       account: account, way: .recoveryCode,
-      changes: [.replaceFact(fact, expecting: revision)]
+      changes: [.replaceItem(item, expecting: revision)]
         + changed(.recoveryCodeUsed, .recoveryCodeUsed, of: account.id, device, now: now))
   }
 }

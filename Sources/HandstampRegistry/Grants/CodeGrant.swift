@@ -21,7 +21,7 @@ public struct CodeGrant: Sendable, Hashable {
   public var audiences: [String] = []
   /// The thumbprint that `dpop_jkt` named (RFC 9449 section 10).
   public var thumbprint: String?
-  /// What the ID token repeats, so that the client knows it for the answer to its request (OpenID Connect Core 1.0 section 3.1.2.1).
+  /// The value that the ID token repeats, so that the client knows it for the response to its request (OpenID Connect Core 1.0 section 3.1.2.1).
   public var nonce: String?
   /// When the user who granted it had signed in.
   var authenticatedAt: UnixTime?
@@ -171,7 +171,7 @@ extension Registry {
     guard let session else { return mustLive ? nil : [] }
     guard let row = try await storedSession(session) else { return mustLive ? nil : [] }
     guard let end = row.end else {
-      return row.over(at: now) == nil || !mustLive ? [.expectSession(session)] : nil
+      return row.endReason(at: now) == nil || !mustLive ? [.expectSession(session)] : nil
     }
     return mustLive || end.reason.reachesClients ? nil : []
   }

@@ -2,7 +2,7 @@ public import HandstampCore
 
 /// A client that is still to be told that a session has ended (OpenID Connect Back-Channel Logout 1.0).
 package struct LogoutJob: StoredJob {
-  package static let kind = RegistryFact.Kind.logout
+  package static let kind = StoredItem.Kind.logout
   /// How long a failed job is kept after it was given up, for operators to see.
   private static let memory = Duration.seconds(7 * 86_400)
 
@@ -29,9 +29,9 @@ package struct LogoutJob: StoredJob {
     guard let client = row.client, client.scopes.contains("openid") else { return nil }
     let job = LogoutJob(client: client.id, account: row.account, session: row.id)
     // Put, not created: it must not be what an end of a session fails for.
-    return .putFact(
-      RegistryFact(
-        id: FactID(.logout, row.id.rawValue), kind: .logout, subject: client.id, payload: PayloadCoding.text(job),
+    return .putItem(
+      StoredItem(
+        id: StoredItemID(.logout, row.id.rawValue), kind: .logout, subject: client.id, payload: PayloadCoding.text(job),
         createdAt: now, dueAt: now, expiresAt: now.advanced(by: memory)))
   }
 }
@@ -74,7 +74,7 @@ extension Registry {
   /// Ends the work for a job that was done, or that concerns no client.
   package func finish(_ claimed: ClaimedJob<LogoutJob>, now: UnixTime) async throws(RegistryError) {
     do throws(RegistryStoreError) {
-      _ = try await store.write([.removeFact(claimed.fact)], events: [])
+      _ = try await store.write([.removeItem(claimed.item)], events: [])
     } catch {
       // Another worker has it by now.
       guard error == .conflict || error == .notFound else { throw RegistryError(error) }
@@ -91,20 +91,20 @@ extension Registry {
     job.failures += 1
     job.failure = failure.displayable(limit: 200)
     job.isGivenUp = later == nil
-    _ = try await change(claimed) { fact in
-      fact.payload = PayloadCoding.text(job)
-      fact.dueAt = later
+    _ = try await change(claimed) { item in
+      item.payload = PayloadCoding.text(job)
+      item.dueAt = later
     }
   }
 
   /// Returns the logouts that a client was not told of yet, the oldest first.
   public func waitingLogouts(of client: String, now: UnixTime) async throws(RegistryError) -> [WaitingLogout] {
-    let facts = try await reading { () throws(RegistryStoreError) in try await store.facts(.logout, subject: client) }
-    return facts.filter { $0.expiresAt > now }.compactMap { fact in
-      PayloadCoding.value(LogoutJob.self, fact.payload).map { job in
+    let items = try await reading { () throws(RegistryStoreError) in try await store.items(.logout, subject: client) }
+    return items.filter { $0.expiresAt > now }.compactMap { item in
+      PayloadCoding.value(LogoutJob.self, item.payload).map { job in
         WaitingLogout(
-          client: job.client, session: job.session, endedAt: fact.createdAt, failures: job.failures,
-          nextAt: fact.dueAt, failure: job.failure)
+          client: job.client, session: job.session, endedAt: item.createdAt, failures: job.failures,
+          nextAt: item.dueAt, failure: job.failure)
       }
     }
   }

@@ -1,10 +1,10 @@
 package import HandstampCore
 import HandstampSupport
 
-/// Something that a server still has to do, such as to send a mail, stored as a fact until it is done. One worker claims it; if that
+/// Something that a server still has to do, such as to send a mail, stored as an item until it is done. One worker claims it; if that
 /// one dies, another does it later.
 package protocol StoredJob: StoredPayload, Sendable, Hashable {
-  static var kind: RegistryFact.Kind { get }
+  static var kind: StoredItem.Kind { get }
   /// How often it was claimed.
   var attempts: Int { get set }
   /// Drawn by each claim, so that a worker whose lease has passed notices that another has the job.
@@ -14,11 +14,11 @@ package protocol StoredJob: StoredPayload, Sendable, Hashable {
 /// A job that one worker may do until its lease passes.
 package struct ClaimedJob<Job: StoredJob>: Sendable, Hashable {
   /// As it is stored.
-  var fact: RegistryFact
+  var item: StoredItem
   package let job: Job
 
   /// When it was stored.
-  package var createdAt: UnixTime { fact.createdAt }
+  package var createdAt: UnixTime { item.createdAt }
 }
 
 extension Registry {
@@ -28,29 +28,29 @@ extension Registry {
   /// Returns at most `limit` jobs to be done at `now` or earlier, the most overdue first.
   package func dueJobs<Job: StoredJob>(
     _ type: Job.Type, at now: UnixTime, limit: Int
-  ) async throws(RegistryError) -> [RegistryFact] {
-    try await reading { () throws(RegistryStoreError) in try await store.dueFacts(Job.kind, at: now, limit: limit) }
+  ) async throws(RegistryError) -> [StoredItem] {
+    try await reading { () throws(RegistryStoreError) in try await store.dueItems(Job.kind, at: now, limit: limit) }
   }
 
   /// Claims a job until `lease`; then another worker may. Returns `nil` if another has it, or if this version does not understand
   /// it.
   package func claim<Job: StoredJob>(
-    _ fact: RegistryFact, as type: Job.Type, until lease: UnixTime, now: UnixTime
+    _ item: StoredItem, as type: Job.Type, until lease: UnixTime, now: UnixTime
   ) async throws(RegistryError) -> ClaimedJob<Job>? {
     var source = source
-    var next = fact
-    guard var job = PayloadCoding.value(Job.self, fact.payload) else {
+    var next = item
+    guard var job = PayloadCoding.value(Job.self, item.payload) else {
       next.dueAt = now.advanced(by: Registry.deferral)
-      _ = try await replace(fact, by: next)
+      _ = try await replace(item, by: next)
       return nil
     }
     job.attempts += 1
     job.lease = Base64URL.encode(randomBytes(9, from: &source))
     next.dueAt = lease
     next.payload = PayloadCoding.text(job)
-    guard try await replace(fact, by: next) else { return nil }
+    guard try await replace(item, by: next) else { return nil }
     next.revision += 1
-    return ClaimedJob(fact: next, job: job)
+    return ClaimedJob(item: next, job: job)
   }
 
   /// Has a job done later, because it could not be done now.
@@ -60,29 +60,29 @@ extension Registry {
 
   /// Changes a job that is still claimed by the same worker. Returns `nil` if it is not.
   func change<Job: StoredJob>(
-    _ claimed: ClaimedJob<Job>, with more: [RegistryChange] = [], _ change: (inout RegistryFact) -> Void
+    _ claimed: ClaimedJob<Job>, with more: [RegistryChange] = [], _ change: (inout StoredItem) -> Void
   ) async throws(RegistryError) -> ClaimedJob<Job>? {
     var claimed = claimed
     for _ in 0..<Registry.attempts {
-      var next = claimed.fact
+      var next = claimed.item
       change(&next)
-      if try await replace(claimed.fact, by: next, with: more) {
+      if try await replace(claimed.item, by: next, with: more) {
         next.revision += 1
-        return ClaimedJob(fact: next, job: claimed.job)
+        return ClaimedJob(item: next, job: claimed.job)
       }
       // Another request for the same job has written it again, without a change.
-      guard let stored = try await fact(claimed.fact.id), stored.payload == claimed.fact.payload else { return nil }
-      claimed.fact = stored
+      guard let stored = try await item(claimed.item.id), stored.payload == claimed.item.payload else { return nil }
+      claimed.item = stored
     }
     throw Registry.contention
   }
 
-  /// Returns `false` if the stored fact is no longer `fact`.
+  /// Returns `false` if the stored item is no longer `item`.
   private func replace(
-    _ fact: RegistryFact, by next: RegistryFact, with more: [RegistryChange] = []
+    _ item: StoredItem, by next: StoredItem, with more: [RegistryChange] = []
   ) async throws(RegistryError) -> Bool {
     do throws(RegistryStoreError) {
-      _ = try await store.write(more + [.replaceFact(next, expecting: fact.revision)], events: [])
+      _ = try await store.write(more + [.replaceItem(next, expecting: item.revision)], events: [])
       return true
     } catch {
       switch error {

@@ -31,7 +31,7 @@ extension Registry {
     guard notices.contains(.newDevice), account.email != nil, try await isNews(device.id, of: account.id, now: now)
     else { return [] }
     let others = try await reading { () throws(RegistryStoreError) in
-      try await store.facts(.mail, subject: account.id.rawValue)
+      try await store.items(.mail, subject: account.id.rawValue)
     }
     guard others.count(where: { $0.expiresAt > now }) < Registry.mostNotices else { return [] }
     return notice(.newDevice, of: account.id, device: device.name, now: now)
@@ -45,7 +45,7 @@ extension Registry {
     // A device without an ID is never known.
     let device = DeviceInfo(id: DeviceID(""), name: name, platform: "client")
     guard !isElsewhere else { return try await noticing(device, of: account, now: now) }
-    let isKnown = try await liveFact(FactID(client, of: account.id), now: now) != nil
+    let isKnown = try await liveItem(StoredItemID(client, of: account.id), now: now) != nil
     let notice = isKnown ? [] : try await noticing(device, of: account, now: now)
     return notice + [remembering(client, of: account.id, for: Registry.deviceMemory, now: now)]
   }
@@ -56,9 +56,9 @@ extension Registry {
   func remembering(
     _ client: SessionClient, of account: AccountID, for memory: Duration, now: UnixTime
   ) -> RegistryChange {
-    .putFact(
-      RegistryFact(
-        id: FactID(client, of: account), kind: .client, subject: account.rawValue, createdAt: now,
+    .putItem(
+      StoredItem(
+        id: StoredItemID(client, of: account), kind: .client, subject: account.rawValue, createdAt: now,
         expiresAt: now.advanced(by: memory)))
   }
 
@@ -72,14 +72,14 @@ extension Registry {
     let job = MailJob.notice(notice, of: account, device: device)
     // Put, not created: a notice must not be what an end of a session fails for.
     return [
-      .putFact(
-        job.fact(
+      .putItem(
+        job.item(
           subject: account.rawValue, key: account.rawValue + " " + String(random(), radix: 36), delay: .zero, now: now))
     ]
   }
 }
 
-extension FactID {
+extension StoredItemID {
   fileprivate init(_ client: SessionClient, of account: AccountID) {
     self.init(.client, account.rawValue, client.id)
   }

@@ -2,7 +2,7 @@ package import HandstampCore
 
 /// A mail that is still to be written. It holds no secret: the account is looked up, and a one-time token issued, when it is sent.
 package struct MailJob: StoredJob {
-  package static let kind = RegistryFact.Kind.mail
+  package static let kind = StoredItem.Kind.mail
 
   package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The address wants to set a new password. It may have no account.
@@ -25,7 +25,7 @@ package struct MailJob: StoredJob {
     case recoveryCodesMade = "recovery-codes-made"
     case recoveryCodeUsed = "recovery-code-used"
 
-    /// What an account is told of; `nil` for a mail that an address asked for.
+    /// The notice to an account; `nil` for a mail that an address asked for.
     package var notice: AccountNotice? {
       switch self {
       case .reset, .signUp, .upgrade, .emailChange, .emailChanged: nil
@@ -82,9 +82,9 @@ package struct MailJob: StoredJob {
   /// The job as it is stored.
   ///
   /// - Parameter key: tells it from others of its kind.
-  func fact(subject: String = "", key: String, delay: Duration, now: UnixTime) -> RegistryFact {
-    RegistryFact(
-      id: FactID(.mail, kind.rawValue, key), kind: .mail, subject: subject, payload: PayloadCoding.text(self),
+  func item(subject: String = "", key: String, delay: Duration, now: UnixTime) -> StoredItem {
+    StoredItem(
+      id: StoredItemID(.mail, kind.rawValue, key), kind: .mail, subject: subject, payload: PayloadCoding.text(self),
       createdAt: now, dueAt: now.advanced(by: delay), expiresAt: now.advanced(by: MailJob.memory))
   }
 
@@ -110,7 +110,7 @@ extension MailJob {
 
 package typealias ClaimedMail = ClaimedJob<MailJob>
 
-/// What a mail has to say, and to whom.
+/// The content and recipient of a mail.
 package struct Letter: Sendable, Hashable {
   package enum Content: Sendable, Hashable {
     case reset(OneTimeToken)

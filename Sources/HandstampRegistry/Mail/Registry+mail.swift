@@ -8,8 +8,8 @@ extension Registry {
   /// Writes in any case, and looks up no account, so that the time of a response tells nothing about the address.
   package func post(_ job: MailJob, to email: EmailAddress, delay: Duration, now: UnixTime) async throws(RegistryError)
   {
-    let fact = job.fact(key: email.normalized, delay: delay, now: now)
-    try await updateFact(fact.id, now: now) { $0 ?? fact }
+    let item = job.item(key: email.normalized, delay: delay, now: now)
+    try await updateItem(item.id, now: now) { $0 ?? item }
   }
 
   /// Looks up the account, issues a one-time token if the mail needs one, and renews the lease.
@@ -83,11 +83,11 @@ extension Registry {
   /// Ends the work for a mail. What remains until `interval` has passed since it was asked for is that there was one.
   package func finish(_ mail: ClaimedMail, interval: Duration, now: UnixTime) async throws(RegistryError) {
     let end = mail.createdAt.advanced(by: interval)
-    _ = try await change(mail) { fact in
-      fact.payload = ""
-      fact.dueAt = nil
-      // Not yet passed, also for an interval that has: a fact is deleted by its expiry.
-      fact.expiresAt = max(end, now.advanced(by: .milliseconds(1)))
+    _ = try await change(mail) { item in
+      item.payload = ""
+      item.dueAt = nil
+      // Not yet passed, also for an interval that has: an item is deleted by its expiry.
+      item.expiresAt = max(end, now.advanced(by: .milliseconds(1)))
     }
   }
 }

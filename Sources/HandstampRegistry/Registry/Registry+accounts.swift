@@ -165,7 +165,7 @@ extension RegistryChange {
       id: record.id, email: nil, username: "", passwordHash: nil, createdAt: record.createdAt,
       closedAt: record.closedAt ?? time)
     return [
-      .replaceAccount(husk, expecting: record.revision), .removeFacts(.mail, subject: record.id.rawValue),
+      .replaceAccount(husk, expecting: record.revision), .removeItems(.mail, subject: record.id.rawValue),
     ] + TakeBack.everything.changes(of: record.id)
   }
 }

@@ -1,6 +1,6 @@
 public import HandstampCore
 
-/// What administrators need beyond the operations of owners.
+/// Operations of administrators beyond those of owners.
 extension Registry {
   /// Returns at most `limit` accounts in the order of their IDs, deleted ones too: those after `id`, or the first ones.
   public func accounts(after id: AccountID? = nil, limit: Int) async throws(RegistryError) -> [AccountRecord] {
@@ -12,16 +12,16 @@ extension Registry {
     try await reading { () throws(RegistryStoreError) in try await store.endedSessions(of: account) }
   }
 
-  /// Returns the facts about an account, its devices for example.
-  public func facts(about account: AccountRecord) async throws(RegistryError) -> [RegistryFact] {
-    var facts: [RegistryFact] = []
-    for kind in RegistryFact.Kind.allCases {
-      facts += try await reading { () throws(RegistryStoreError) in
-        try await store.facts(kind, subject: account.id.rawValue)
+  /// Returns the items about an account, its devices for example.
+  public func items(about account: AccountRecord) async throws(RegistryError) -> [StoredItem] {
+    var items: [StoredItem] = []
+    for kind in StoredItem.Kind.allCases {
+      items += try await reading { () throws(RegistryStoreError) in
+        try await store.items(kind, subject: account.id.rawValue)
       }
     }
-    if let email = account.email, let guesses = try await fact(GuessSubject(email).id) { facts.append(guesses) }
-    return facts
+    if let email = account.email, let guesses = try await item(GuessSubject(email).id) { items.append(guesses) }
+    return items
   }
 
   /// Returns at most `limit` entries of the audit log after the one with that ID, in order.
@@ -54,17 +54,17 @@ extension Registry {
   /// Returns at most `limit` entries of the audit log that were not taken before, in order. Each is given to one server on the store,
   /// once; what that server does with it is not known.
   public func takeAuditedActions(limit: Int, now: UnixTime) async throws(RegistryError) -> [StoredAuditedAction] {
-    let id = FactID(.auditCopy)
+    let id = StoredItemID(.auditCopy)
     do throws(RegistryStoreError) {
-      let former = try await store.fact(id)
+      let former = try await store.item(id)
       let entries = try await store.auditedActions(
         after: former.flatMap { Int64($0.payload) } ?? 0, about: nil, limit: limit)
       guard let last = entries.last else { return [] }
-      let next = RegistryFact(
+      let next = StoredItem(
         id: id, kind: .auditCopy, payload: String(last.id), createdAt: former?.createdAt ?? now,
-        expiresAt: now.advanced(by: RegistryFact.forever))
+        expiresAt: now.advanced(by: StoredItem.forever))
       _ = try await store.write(
-        [former.map { .replaceFact(next, expecting: $0.revision) } ?? .createFact(next)], events: [])
+        [former.map { .replaceItem(next, expecting: $0.revision) } ?? .createItem(next)], events: [])
       return entries
     } catch .conflict, .alreadyExists, .notFound {
       // Another server has taken them.

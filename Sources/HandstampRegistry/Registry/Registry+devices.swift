@@ -10,9 +10,9 @@ extension Registry {
   /// the ID of a device that is known.
   public func knows(_ device: DeviceID, of account: AccountID, now: UnixTime) async throws(RegistryError) -> Bool {
     guard !device.rawValue.isEmpty else { return false }
-    if try await liveFact(FactID(device, of: account), now: now) != nil { return true }
+    if try await liveItem(StoredItemID(device, of: account), now: now) != nil { return true }
     return try await liveSessions(of: account).contains {
-      $0.client == nil && $0.device.id == device && $0.over(at: now) == nil
+      $0.client == nil && $0.device.id == device && $0.endReason(at: now) == nil
     }
   }
 
@@ -27,22 +27,26 @@ extension Registry {
   func remembering(
     _ device: DeviceID, of account: AccountID, seenAt time: UnixTime, isOut: Bool = false
   ) -> RegistryChange {
-    .putFact(
-      RegistryFact(
-        id: FactID(device, of: account), kind: .device, subject: account.rawValue, payload: isOut ? Registry.out : "",
+    .putItem(
+      StoredItem(
+        id: StoredItemID(device, of: account), kind: .device, subject: account.rawValue,
+        payload: isOut ? Registry.out : "",
         createdAt: time, expiresAt: time.advanced(by: Registry.deviceMemory)))
   }
 
   /// The change after which a device is not known.
   func forgetting(_ device: DeviceID, of account: AccountID, now: UnixTime) -> RegistryChange {
-    .putFact(
-      RegistryFact(
-        id: FactID(device, of: account), kind: .device, subject: account.rawValue, createdAt: now, expiresAt: now))
+    .putItem(
+      StoredItem(
+        id: StoredItemID(device, of: account), kind: .device, subject: account.rawValue, createdAt: now, expiresAt: now)
+    )
   }
 
   /// Returns whether a sign-in on this device is news to the owner.
   func isNews(_ device: DeviceID, of account: AccountID, now: UnixTime) async throws(RegistryError) -> Bool {
-    if let fact = try await liveFact(FactID(device, of: account), now: now) { return fact.payload == Registry.out }
+    if let item = try await liveItem(StoredItemID(device, of: account), now: now) {
+      return item.payload == Registry.out
+    }
     return try await !knows(device, of: account, now: now)
   }
 
@@ -50,6 +54,6 @@ extension Registry {
   private static let out = "out"
 }
 
-extension FactID {
+extension StoredItemID {
   init(_ device: DeviceID, of account: AccountID) { self.init(.device, account.rawValue, device.rawValue) }
 }

@@ -112,14 +112,14 @@ extension Registry {
   public func expire(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> EndOutcome {
     // A session that a refresh has just extended is no longer expired and stays.
     try await end(.expired, now: now, onlyUnchanged: true) { () throws(RegistryStoreError) in
-      try await store.expired(at: now, limit: limit).filter { $0.over(at: now) != nil }
+      try await store.expired(at: now, limit: limit).filter { $0.endReason(at: now) != nil }
     }
   }
 
   /// Updates when a session was last seen, at most once per touch interval. Returns whether anything was written.
   @discardableResult
   public func touch(_ row: SessionRow, now: UnixTime) async throws(RegistryError) -> Bool {
-    guard row.over(at: now) == nil else { return false }
+    guard row.endReason(at: now) == nil else { return false }
     guard now.since(row.lastSeenAt) >= limits.touchInterval(idleLimit: row.idleLimit) else { return false }
     var seen = row
     seen.lastSeenAt = now
@@ -197,7 +197,7 @@ extension Registry {
       guard !found.isEmpty || !more.isEmpty else { return .nothing }
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       for row in found {
-        let end = SessionEnd(at: now, reason: row.over(at: now) ?? reason)
+        let end = SessionEnd(at: now, reason: row.endReason(at: now) ?? reason)
         let next = row.ended(end.reason, at: end.at)
         ended.append(next)
         changes += onlyUnchanged ? replacingEnded(row, by: next) : ending(row, end)
@@ -259,17 +259,17 @@ extension Registry {
         if stored?.revision != revision { return false }
       case .redeemOneTimeToken(let id):
         if try await oneTimeToken(id) == nil { return false }
-      case .replaceFact(let fact, let expecting):
-        if try await self.fact(fact.id)?.revision != expecting { return false }
-      case .removeFact(let fact):
-        if try await self.fact(fact.id)?.revision != fact.revision { return false }
+      case .replaceItem(let item, let expecting):
+        if try await self.item(item.id)?.revision != expecting { return false }
+      case .removeItem(let item):
+        if try await self.item(item.id)?.revision != item.revision { return false }
       case .expectSession(let id):
         let stored = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
         if stored?.end != nil { return false }
       case .createOneTimeToken(let record):
         if try await oneTimeToken(record.id) != nil { return false }
-      case .createSession, .replaceSession, .endSession, .createAccount, .voidOneTimeTokens, .createFact,
-        .putFact, .removeFacts, .eraseDevices, .audit, .noteClock, .moveTimes:
+      case .createSession, .replaceSession, .endSession, .createAccount, .voidOneTimeTokens, .createItem,
+        .putItem, .removeItems, .eraseDevices, .audit, .noteClock, .moveTimes:
         continue
       }
     }

@@ -16,7 +16,7 @@ extension Registry {
   public func settle(_ row: SessionRow, now: UnixTime) async throws(RegistryError) -> EndOutcome {
     guard row.pending != nil else { return .nothing }
     for _ in 0..<Registry.attempts {
-      guard let row = try await storedSession(row.id), let pending = row.pending, row.over(at: now) == nil else {
+      guard let row = try await storedSession(row.id), let pending = row.pending, row.endReason(at: now) == nil else {
         return .nothing
       }
       let live = try await liveSessions(of: row.account)
@@ -29,7 +29,7 @@ extension Registry {
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       for old in former + excess(others, now: now) + (try await left(by: pending, of: row.account)) {
         // A session that had already expired keeps that reason.
-        let reason = old.over(at: now) ?? (old.account == row.account ? .replaced : .signedOut)
+        let reason = old.endReason(at: now) ?? (old.account == row.account ? .replaced : .signedOut)
         ended.append(old.ended(reason, at: now))
         changes += ending(old, SessionEnd(at: now, reason: reason))
         if old.device.id != row.device.id, let device = remembering(old) { changes.append(device) }
@@ -49,7 +49,7 @@ extension Registry {
   /// The sessions in use that exceed ``RegistryLimits/maxSessions`` together with one more.
   private func excess(_ others: [SessionRow], now: UnixTime) -> [SessionRow] {
     guard let most = limits.maxSessions else { return [] }
-    let used = others.filter { $0.pending == nil && $0.over(at: now) == nil }
+    let used = others.filter { $0.pending == nil && $0.endReason(at: now) == nil }
     return Array(
       used.sorted { ($0.lastSeenAt, $0.id.rawValue) < ($1.lastSeenAt, $1.id.rawValue) }
         .prefix(max(0, used.count - (most - 1))))

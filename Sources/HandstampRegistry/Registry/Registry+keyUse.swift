@@ -7,15 +7,15 @@ extension Registry {
   public func noteKeyUse(now: UnixTime) async throws(RegistryError) {
     let key = mint.keys.current
     // It outlasts every session.
-    let fact = RegistryFact(
-      id: FactID(.masterKey, key.rawValue), kind: .masterKey, payload: String(now.milliseconds), createdAt: now,
+    let item = StoredItem(
+      id: StoredItemID(.masterKey, key.rawValue), kind: .masterKey, payload: String(now.milliseconds), createdAt: now,
       expiresAt: now.advanced(by: .seconds(3650 * 86_400)))
-    try await write([.putFact(fact)])
+    try await write([.putItem(item)])
   }
 
   /// Returns when a server last noted that a key was its current one; `nil` if none ever did.
   public func lastUse(of key: KeyID) async throws(RegistryError) -> UnixTime? {
-    try await fact(FactID(.masterKey, key.rawValue)).flatMap { Int64($0.payload) }
+    try await item(StoredItemID(.masterKey, key.rawValue)).flatMap { Int64($0.payload) }
       .map { UnixTime(milliseconds: $0) }
   }
 }

@@ -1,6 +1,6 @@
 package import HandstampCore
 
-/// What the servers on a shared store must have in common, so that each accepts the access tokens of the others.
+/// The settings that servers on a shared store must have in common, so that each accepts the access tokens of the others.
 package struct NodeKeys: Sendable, Hashable {
   /// A name that the server has made up at its start.
   package var node: String
@@ -43,15 +43,15 @@ extension Registry {
   /// Notes the keys of a running server, and returns those of the others. Call it once a minute, and before the server answers its
   /// first request: of two that start at the same time, one finds the other.
   package func note(_ keys: NodeKeys, now: UnixTime) async throws(RegistryError) -> [NodeKeys] {
-    let fact = RegistryFact(
-      id: FactID(.nodeKeys, keys.node), kind: .nodeKeys, subject: Registry.nodes,
+    let item = StoredItem(
+      id: StoredItemID(.nodeKeys, keys.node), kind: .nodeKeys, subject: Registry.nodes,
       payload: "\(keys.node) \(keys.text)", createdAt: now, expiresAt: now.advanced(by: Registry.nodeLife))
-    try await write([.putFact(fact)])
-    let facts = try await reading { () throws(RegistryStoreError) in
-      try await store.facts(.nodeKeys, subject: Registry.nodes)
+    try await write([.putItem(item)])
+    let items = try await reading { () throws(RegistryStoreError) in
+      try await store.items(.nodeKeys, subject: Registry.nodes)
     }
-    return facts.filter { $0.expiresAt > now }.compactMap { fact in
-      let parts = fact.payload.split(separator: " ", maxSplits: 1)
+    return items.filter { $0.expiresAt > now }.compactMap { item in
+      let parts = item.payload.split(separator: " ", maxSplits: 1)
       guard parts.count == 2, parts[0] != keys.node else { return nil }
       return NodeKeys(node: String(parts[0]), text: String(parts[1]))
     }
@@ -59,7 +59,7 @@ extension Registry {
 
   /// Forgets a server that stops.
   package func forget(_ keys: NodeKeys) async throws(RegistryError) {
-    guard let fact = try await fact(FactID(.nodeKeys, keys.node)) else { return }
-    try await write([.removeFact(fact)])
+    guard let item = try await item(StoredItemID(.nodeKeys, keys.node)) else { return }
+    try await write([.removeItem(item)])
   }
 }

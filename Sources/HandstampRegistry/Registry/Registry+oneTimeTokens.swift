@@ -97,8 +97,8 @@ extension Registry {
 
   /// Returns what a confirmation token confirms at the moment, the address and the name; `nil` if the token is not valid. Saves an
   /// expensive password hash; the write decides.
-  public func signUp(
-    confirmedBy token: OneTimeToken, now: UnixTime
+  public func pendingSignUp(
+    for token: OneTimeToken, now: UnixTime
   ) async throws(RegistryError) -> OneTimeTokenRecord? {
     if let upgrade = try await find(token, .upgrade, now: now) { return upgrade }
     return try await find(token, .signUp, now: now)
@@ -111,13 +111,13 @@ extension Registry {
   ///   - former: the session of another account that a browser leaves.
   ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
   ///   - key: the client's key for this request, see ``repeatedConfirmation(_:device:thumbprint:key:now:)``.
-  public func confirm(
+  public func completeSignUp(
     _ token: OneTimeToken, passwordHash hash: Secret, device: DeviceInfo, kind: SessionKind = .keyed,
     leaving former: SessionID? = nil, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     var origin = confirmationOrigin(token, thumbprint, key)
     (origin.kind, origin.replaces) = (kind, former)
-    return try await confirm(token, hash, device, origin, now)
+    return try await completeSignUp(token, hash, device, origin, now)
   }
 
   /// Returns the unused session that an earlier request with the same key and token has created; `nil` if there is none. Hand it out
@@ -135,7 +135,7 @@ extension Registry {
       request: RepeatableRequest(key, for: "confirmation", Base64URL.encode(id.bytes)))
   }
 
-  private func confirm(
+  private func completeSignUp(
     _ token: OneTimeToken, _ hash: Secret, _ device: DeviceInfo, _ origin: SessionOrigin, _ now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
@@ -200,7 +200,7 @@ extension Registry {
 
   /// Returns the account whose password a token can reset at the moment; `nil` if the token is not valid. Saves an expensive
   /// password hash; the write decides.
-  public func account(resetBy token: OneTimeToken, now: UnixTime) async throws(RegistryError) -> AccountRecord? {
+  public func account(forResetToken token: OneTimeToken, now: UnixTime) async throws(RegistryError) -> AccountRecord? {
     guard let id = try await find(token, .passwordReset, now: now)?.account, let record = try await account(id),
       record.closedAt == nil
     else { return nil }

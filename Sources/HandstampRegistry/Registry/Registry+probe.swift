@@ -7,9 +7,9 @@ extension Registry {
   /// - Throws: ``RegistryError/unavailable(_:)``.
   public func checkUsable(now: UnixTime) async throws(RegistryError) {
     _ = try await lastEventID()
-    let fact = RegistryFact(
-      id: FactID(.probe), kind: .probe, createdAt: now, expiresAt: now.advanced(by: .seconds(86_400)))
-    try await write([.putFact(fact)])
+    let item = StoredItem(
+      id: StoredItemID(.probe), kind: .probe, createdAt: now, expiresAt: now.advanced(by: .seconds(86_400)))
+    try await write([.putItem(item)])
     if let damage = store.damage { throw .unavailable(damage) }
   }
 }

@@ -86,7 +86,7 @@ extension Registry {
       }
       return (changes, [])
     case .theft(let ended, let sign):
-      // The second use is a fact, however often either party refreshes in the meantime.
+      // The second use is an item, however often either party refreshes in the meantime.
       let end = ending(row, SessionEnd(at: now, reason: .tokenReuseDetected))
       let notice = notice(.tokenTheft, of: row.account, device: row.device.name, now: now)
       let audit = audited(

@@ -16,11 +16,11 @@ public struct NewSession: Sendable, Hashable {
   public var isRepeated = false
 }
 
-/// What makes a request to begin a session one that can be repeated (draft-ietf-httpapi-idempotency-key-header calls it an
+/// The key with which a request to begin a session can be repeated (draft-ietf-httpapi-idempotency-key-header calls it an
 /// idempotency key).
 struct RepeatableRequest: Sendable {
   var key: RotationKey
-  /// What the request is for: only one for the same is a repeat.
+  /// The purpose of the request: only one for the same is a repeat.
   var subject: [String]
 
   /// Returns `nil` without a key.
@@ -155,7 +155,7 @@ extension Registry {
     var (changes, events) = (changes, events)
     for old in strangers + surplus {
       // A session that had already expired keeps that reason.
-      let reason = old.over(at: now) ?? .replaced
+      let reason = old.endReason(at: now) ?? .replaced
       changes += ending(old, SessionEnd(at: now, reason: reason))
       if !strangers.contains(where: { $0.id == old.id }), let device = remembering(old) { changes.append(device) }
       events.append(.revoked(old.ended(reason, at: now), at: now))
@@ -186,7 +186,8 @@ extension Registry {
   ) async throws(RegistryError) -> NewSession? {
     for session in sessions(of: origin, device) {
       guard let row = try await storedSession(session.id) else { continue }
-      guard row.pending?.canBeForgotten == true, row.counter == 0, row.over(at: now) == nil, row.kind == origin.kind,
+      guard row.pending?.canBeForgotten == true, row.counter == 0, row.endReason(at: now) == nil,
+        row.kind == origin.kind,
         row.client?.id == origin.client?.id, row.dpopThumbprint == origin.thumbprint,
         row.account == account ?? row.account,
         let account = try await self.account(row.account), account.closedAt == nil

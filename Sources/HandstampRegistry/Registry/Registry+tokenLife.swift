@@ -22,19 +22,19 @@ extension Registry {
   ///
   /// - Parameter interval: the time until the next call, at most.
   public func noteTokenLife(_ life: Duration, every interval: Duration, now: UnixTime) async throws(RegistryError) {
-    let fact = RegistryFact(
-      id: FactID(.tokenLife, String(life.wholeMilliseconds)), kind: .tokenLife, subject: Registry.subject,
+    let item = StoredItem(
+      id: StoredItemID(.tokenLife, String(life.wholeMilliseconds)), kind: .tokenLife, subject: Registry.subject,
       payload: String(life.wholeMilliseconds), createdAt: now,
       // Until the last token of a server is over that dies right before the next call.
       expiresAt: now.advanced(by: interval + life + Registry.clockDifference))
-    try await write([.putFact(fact)])
+    try await write([.putItem(item)])
   }
 
   /// Returns the longest life of an access token that may be valid still; zero if none was noted.
   public func longestTokenLife(now: UnixTime) async throws(RegistryError) -> Duration {
-    let facts = try await reading { () throws(RegistryStoreError) in
-      try await store.facts(.tokenLife, subject: Registry.subject)
+    let items = try await reading { () throws(RegistryStoreError) in
+      try await store.items(.tokenLife, subject: Registry.subject)
     }
-    return facts.filter { $0.expiresAt > now }.compactMap { Int64($0.payload) }.map { .milliseconds($0) }.max() ?? .zero
+    return items.filter { $0.expiresAt > now }.compactMap { Int64($0.payload) }.map { .milliseconds($0) }.max() ?? .zero
   }
 }

@@ -9,11 +9,11 @@ public struct Registry: Sendable {
   let store: any RegistryStore
   public let mint: TokenMint
   public let limits: RegistryLimits
-  /// What accounts are told of by mail. Stored in the write that makes the event, and sent by a server that has a mailer.
+  /// The events of which accounts are told by mail. Stored in the write that makes the event, and sent by a server that has a mailer.
   package var notices: Set<AccountNotice> = []
   let rotation: Rotation
   let random: @Sendable () -> UInt64
-  /// Who the changes are made for.
+  /// The actor of the changes, for the audit log.
   private(set) var actor = AuditActor.server()
 
   /// How often an operation is tried when concurrent writers change the same row. Each conflict means that another write won.
@@ -66,7 +66,7 @@ public struct Registry: Sendable {
   /// ``SessionRow/isForgotten(at:)``.
   public func session(_ id: SessionID, now: UnixTime) async throws(RegistryError) -> SessionRow? {
     let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-    guard let row, row.over(at: now) == nil, !row.isForgotten(at: now) else { return nil }
+    guard let row, row.endReason(at: now) == nil, !row.isForgotten(at: now) else { return nil }
     return row
   }
 
@@ -83,7 +83,7 @@ public struct Registry: Sendable {
   /// Returns an account's live sessions, most recently seen first, without those that have waited too long for their first use.
   public func sessions(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
     let rows = try await reading { () throws(RegistryStoreError) in try await store.sessions(of: account) }
-    return rows.filter { $0.over(at: now) == nil && !$0.isForgotten(at: now) }.sorted {
+    return rows.filter { $0.endReason(at: now) == nil && !$0.isForgotten(at: now) }.sorted {
       ($0.lastSeenAt, $0.id) > ($1.lastSeenAt, $1.id)
     }
   }

@@ -83,7 +83,7 @@ extension Registry {
   /// may have the cookie of another server that had this address before.
   public func browserSession(_ presented: Secret, now: UnixTime) async throws(RegistryError) -> BrowserSession? {
     guard case .genuine(let claims) = mint.read(browserCookie: presented),
-      let row = try await storedSession(claims.session.id), row.over(at: now) == nil, row.kind == .browser,
+      let row = try await storedSession(claims.session.id), row.endReason(at: now) == nil, row.kind == .browser,
       let proven = row.provenAt(cookie: claims.counter), let account = try await account(row.account),
       account.closedAt == nil
     else { return nil }

@@ -1,6 +1,6 @@
 public import HandstampCore
 
-/// What is known of a session whose tokens, or whose cookie, were never used. It has taken the place of no other session yet: if the
+/// The state of a session whose tokens, or whose cookie, were never used. It has taken the place of no other session yet: if the
 /// response with its tokens is lost, nothing has changed for the user.
 public struct PendingSession: Sendable, Hashable, RawRepresentable {
   /// How long a session is shown, and its access tokens are accepted, before its first use: 10 min. No response is in flight for as

@@ -14,7 +14,7 @@ public enum TheftSign: String, Sendable, Hashable, CaseIterable {
   case replayed
 }
 
-/// What a refresh shows of its client besides token and key, and what the operator has set for that client.
+/// The client of a refresh, as the request shows it, and the operator's settings for that client.
 public struct RefreshTerms: Sendable, Hashable {
   /// The overlap unless an operator sets another: 2 min.
   public static let overlap: Duration = .seconds(120)
@@ -82,7 +82,7 @@ public struct Rotation: Sendable, Hashable {
     case .browser: return .invalidRequest
     case .keyed, .plain: break
     }
-    if let reason = row.over(at: now) { return .ended(reason) }
+    if let reason = row.endReason(at: now) { return .ended(reason) }
     if rules.comparesMark, token.counter > 0, let made = row.accepted(at: token.counter - 1)?.mark, made != token.mark {
       return theft(row, .forkedBranch, now)
     }

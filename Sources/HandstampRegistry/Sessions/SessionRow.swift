@@ -144,7 +144,7 @@ extension SessionRow {
   }
 
   /// Returns why the session has ended or expired at `now`, or `nil` if it is live. At the instant of expiry it has expired.
-  public func over(at now: UnixTime) -> EndReason? {
+  public func endReason(at now: UnixTime) -> EndReason? {
     if let end { return end.reason }
     if let absoluteExpiry, now >= absoluteExpiry { return .expired }
     if let idleExpiry, now >= idleExpiry { return .idle }

@@ -1,4 +1,4 @@
-/// Who changes are made for, as the audit log names them.
+/// The actor of changes, as the audit log names it.
 public struct AuditActor: Sendable, Hashable {
   /// `owner`, `server`, a user of the server's machine after `operator:`, or an administrator's name after `admin:`.
   public let name: String

@@ -54,15 +54,15 @@ public struct AuditedAction: Sendable, Hashable {
   }
 
   public var at: UnixTime
-  /// What was done: a ``Kind``, or an action of another version. Stable.
+  /// The action: a ``Kind``, or an action of another version. Stable.
   public var action: String
-  /// Who did it, as in ``AuditActor/name``.
+  /// The actor, as in ``AuditActor/name``.
   public var actor: String
   public var account: AccountID?
   public var session: SessionID?
   /// The client's IP address, if there was a request; its ``network`` alone once ``RegistryLimits/addressRetention`` has passed.
   public var address: String?
-  /// Further facts, as a JSON object. It must contain no secret.
+  /// Further items, as a JSON object. It must contain no secret.
   public var details: String
 
   public init(

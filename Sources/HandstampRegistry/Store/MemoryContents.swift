@@ -9,7 +9,7 @@ struct MemoryContents {
   private(set) var emails: [String: AccountID] = [:]
   private(set) var identities: [ExternalIdentity: AccountID] = [:]
   private(set) var oneTimeTokens: [OneTimeTokenID: OneTimeTokenRecord] = [:]
-  private(set) var facts: [FactID: RegistryFact] = [:]
+  private(set) var items: [StoredItemID: StoredItem] = [:]
   private(set) var clock: ClockNote?
   private var audit: [AuditedAction] = []
   /// The number of pruned audited actions, all of them before ``audit``.
@@ -50,7 +50,7 @@ struct MemoryContents {
     let ended = sessions.values.count { $0.end != nil }
     return RegistryCounts(
       accounts: open.count, guests: open.count(where: \.isGuest), liveSessions: sessions.count - ended,
-      endedSessions: ended, oneTimeTokens: oneTimeTokens.count, facts: facts.count, events: events.count,
+      endedSessions: ended, oneTimeTokens: oneTimeTokens.count, items: items.count, events: events.count,
       auditedActions: audit.count)
   }
 
@@ -74,8 +74,8 @@ struct MemoryContents {
     for id in guests { accounts[id] = nil }
     let over = oneTimeTokens.values.filter { $0.expiresAt <= retention.now }.map(\.id).sorted().prefix(limit)
     for id in over { oneTimeTokens[id] = nil }
-    let stale = facts.values.filter { $0.expiresAt <= retention.now }.map(\.id).sorted().prefix(limit)
-    for id in stale { facts[id] = nil }
+    let stale = items.values.filter { $0.expiresAt <= retention.now }.map(\.id).sorted().prefix(limit)
+    for id in stale { items[id] = nil }
     let audited = audit.prefix(limit).prefix { $0.at < retention.auditBefore }.count
     audit.removeFirst(audited)
     forgottenAudit += audited
@@ -90,10 +90,10 @@ struct MemoryContents {
     case session(SessionRow?, SessionRow)
     case account(AccountRecord?, AccountRecord)
     case oneTimeTokens([OneTimeTokenID: OneTimeTokenRecord])
-    case facts([FactID: RegistryFact])
+    case items([StoredItemID: StoredItem])
     case audit(count: Int)
     case clock(ClockNote?)
-    case rows([SessionID: SessionRow], [OneTimeTokenID: OneTimeTokenRecord], [FactID: RegistryFact])
+    case rows([SessionID: SessionRow], [OneTimeTokenID: OneTimeTokenRecord], [StoredItemID: StoredItem])
     case nothing
   }
 
@@ -103,8 +103,8 @@ struct MemoryContents {
     case .endSession(let id, _): sessions[id].map { .session($0, $0) } ?? .nothing
     case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
     case .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens: .oneTimeTokens(oneTimeTokens)
-    case .createFact, .replaceFact, .putFact, .removeFact, .removeFacts: .facts(facts)
-    case .eraseDevices, .moveTimes: .rows(sessions, oneTimeTokens, facts)
+    case .createItem, .replaceItem, .putItem, .removeItem, .removeItems: .items(items)
+    case .eraseDevices, .moveTimes: .rows(sessions, oneTimeTokens, items)
     case .audit: .audit(count: audit.count)
     case .noteClock: .clock(clock)
     case .expectAccount, .expectSession: .nothing
@@ -124,11 +124,11 @@ struct MemoryContents {
       if let email = old?.email { emails[email.normalized] = new.id }
       if let identity = old?.identity { identities[identity] = new.id }
     case .oneTimeTokens(let old): oneTimeTokens = old
-    case .facts(let old): facts = old
+    case .items(let old): items = old
     case .audit(let count): audit.removeSubrange(count...)
     case .clock(let old): clock = old
-    case .rows(let oldSessions, let oldTokens, let oldFacts):
-      (sessions, oneTimeTokens, facts) = (oldSessions, oldTokens, oldFacts)
+    case .rows(let oldSessions, let oldTokens, let oldItems):
+      (sessions, oneTimeTokens, items) = (oldSessions, oldTokens, oldItems)
     case .nothing: return
     }
   }
@@ -173,23 +173,23 @@ struct MemoryContents {
       guard oneTimeTokens.removeValue(forKey: id) != nil else { throw .notFound }
     case .voidOneTimeTokens(let purpose, let subject):
       oneTimeTokens = oneTimeTokens.filter { $0.value.purpose != purpose || $0.value.subject != subject }
-    case .createFact(var fact):
-      guard facts[fact.id] == nil else { throw .alreadyExists }
-      fact.revision = 0
-      facts[fact.id] = fact
-    case .replaceFact(let fact, let expecting):
-      try expect(fact.id, expecting)
-      try apply(.putFact(fact))
-    case .putFact(let fact):
-      var next = facts[fact.id] ?? fact
-      next.revision = facts[fact.id].map { $0.revision + 1 } ?? 0
-      (next.payload, next.dueAt, next.expiresAt) = (fact.payload, fact.dueAt, fact.expiresAt)
-      facts[fact.id] = next
-    case .removeFact(let fact):
-      try expect(fact.id, fact.revision)
-      facts[fact.id] = nil
-    case .removeFacts(let kind, let subject):
-      facts = facts.filter { $0.value.kind != kind || $0.value.subject != subject }
+    case .createItem(var item):
+      guard items[item.id] == nil else { throw .alreadyExists }
+      item.revision = 0
+      items[item.id] = item
+    case .replaceItem(let item, let expecting):
+      try expect(item.id, expecting)
+      try apply(.putItem(item))
+    case .putItem(let item):
+      var next = items[item.id] ?? item
+      next.revision = items[item.id].map { $0.revision + 1 } ?? 0
+      (next.payload, next.dueAt, next.expiresAt) = (item.payload, item.dueAt, item.expiresAt)
+      items[item.id] = next
+    case .removeItem(let item):
+      try expect(item.id, item.revision)
+      items[item.id] = nil
+    case .removeItems(let kind, let subject):
+      items = items.filter { $0.value.kind != kind || $0.value.subject != subject }
     case .eraseDevices(let account):
       for (id, var row) in sessions where row.account == account {
         row.device = DeviceInfo(id: DeviceID(""), name: "", platform: "")
@@ -204,12 +204,12 @@ struct MemoryContents {
     case .moveTimes(let shift):
       for (id, row) in sessions where row.end == nil { sessions[id] = row.moved(by: shift) }
       oneTimeTokens = oneTimeTokens.mapValues { $0.moved(by: shift) }
-      facts = facts.mapValues { $0.moved(by: shift) }
+      items = items.mapValues { $0.moved(by: shift) }
     }
   }
 
-  private func expect(_ id: FactID, _ revision: Int64) throws(RegistryStoreError) {
-    guard let stored = facts[id] else { throw .notFound }
+  private func expect(_ id: StoredItemID, _ revision: Int64) throws(RegistryStoreError) {
+    guard let stored = items[id] else { throw .notFound }
     guard stored.revision == revision else { throw .conflict }
   }
 

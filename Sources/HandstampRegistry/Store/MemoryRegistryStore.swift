@@ -62,17 +62,17 @@ public actor MemoryRegistryStore: RegistryStore {
 
   public func oneTimeToken(_ id: OneTimeTokenID) -> OneTimeTokenRecord? { contents.oneTimeTokens[id] }
 
-  public func fact(_ id: FactID) -> RegistryFact? { contents.facts[id] }
+  public func item(_ id: StoredItemID) -> StoredItem? { contents.items[id] }
 
-  public func facts(_ kind: RegistryFact.Kind, subject: String) -> [RegistryFact] {
-    contents.facts.values.filter { $0.kind == kind && $0.subject == subject }
+  public func items(_ kind: StoredItem.Kind, subject: String) -> [StoredItem] {
+    contents.items.values.filter { $0.kind == kind && $0.subject == subject }
       .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
   }
 
-  public func dueFacts(_ kind: RegistryFact.Kind, at now: UnixTime, limit: Int) -> [RegistryFact] {
-    let due = contents.facts.values.compactMap { fact -> (UnixTime, RegistryFact)? in
-      guard fact.kind == kind, let time = fact.dueAt, time <= now else { return nil }
-      return (time, fact)
+  public func dueItems(_ kind: StoredItem.Kind, at now: UnixTime, limit: Int) -> [StoredItem] {
+    let due = contents.items.values.compactMap { item -> (UnixTime, StoredItem)? in
+      guard item.kind == kind, let time = item.dueAt, time <= now else { return nil }
+      return (time, item)
     }
     return due.sorted { ($0.0, $0.1.id) < ($1.0, $1.1.id) }.prefix(max(limit, 0)).map(\.1)
   }

@@ -1,7 +1,7 @@
 package import HandstampCore
 import HandstampSupport
 
-/// What the payload of a one-time token or a fact says: form-encoded, with its fields sorted by name.
+/// The payload of a one-time token or an item: form-encoded, with its fields sorted by name.
 package protocol StoredPayload {
   var fields: [String: String?] { get }
   init?(fields: [String: String])

@@ -8,20 +8,20 @@ public struct RegistryCounts: Sendable, Hashable {
   public var liveSessions: Int
   public var endedSessions: Int
   public var oneTimeTokens: Int
-  public var facts: Int
+  public var items: Int
   public var events: Int
   public var auditedActions: Int
 
   public init(
     accounts: Int = 0, guests: Int = 0, liveSessions: Int = 0, endedSessions: Int = 0, oneTimeTokens: Int = 0,
-    facts: Int = 0, events: Int = 0, auditedActions: Int = 0
+    items: Int = 0, events: Int = 0, auditedActions: Int = 0
   ) {
     self.accounts = accounts
     self.guests = guests
     self.liveSessions = liveSessions
     self.endedSessions = endedSessions
     self.oneTimeTokens = oneTimeTokens
-    self.facts = facts
+    self.items = items
     self.events = events
     self.auditedActions = auditedActions
   }

@@ -49,15 +49,15 @@ public protocol RegistryStore: Sendable {
   /// Returns the one-time token with that ID, or `nil` if there is none.
   @concurrent func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord?
 
-  @concurrent func fact(_ id: FactID) async throws(RegistryStoreError) -> RegistryFact?
+  @concurrent func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem?
 
-  /// Returns the facts of that kind and subject, the oldest first.
-  @concurrent func facts(_ kind: RegistryFact.Kind, subject: String) async throws(RegistryStoreError) -> [RegistryFact]
+  /// Returns the items of that kind and subject, the oldest first.
+  @concurrent func items(_ kind: StoredItem.Kind, subject: String) async throws(RegistryStoreError) -> [StoredItem]
 
-  /// Returns at most `limit` facts of that kind whose ``RegistryFact/dueAt`` is `now` or earlier, the most overdue first.
-  @concurrent func dueFacts(
-    _ kind: RegistryFact.Kind, at now: UnixTime, limit: Int
-  ) async throws(RegistryStoreError) -> [RegistryFact]
+  /// Returns at most `limit` items of that kind whose ``StoredItem/dueAt`` is `now` or earlier, the most overdue first.
+  @concurrent func dueItems(
+    _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem]
 
   /// Returns at most `limit` accounts in the order of their IDs, closed and deleted ones too: those after `id`, or the first
   /// ones.
@@ -80,7 +80,7 @@ public protocol RegistryStore: Sendable {
   @concurrent func counts() async throws(RegistryStoreError) -> RegistryCounts
 
   /// Deletes at most `limit` of each kind that `retention` covers: the oldest events and audited actions, ended sessions, expired
-  /// one-time tokens and expired facts; reduces as many old addresses of the audit log to networks, which do not count; with the last session of a guest account that is not closed also the account, because
+  /// one-time tokens and expired items; reduces as many old addresses of the audit log to networks, which do not count; with the last session of a guest account that is not closed also the account, because
   /// there is no way into it any more. Never deletes a session that was not ended. Returns how many were deleted; 0 means that none are left to delete.
   @concurrent func prune(_ retention: Retention, limit: Int) async throws(RegistryStoreError) -> Int
 
@@ -131,17 +131,17 @@ public enum RegistryChange: Sendable, Hashable {
   case redeemOneTimeToken(OneTimeTokenID)
   /// Deletes all one-time tokens of that purpose and subject. Never fails.
   case voidOneTimeTokens(OneTimeTokenRecord.Purpose, subject: String)
-  /// Creates a fact. Fails with `alreadyExists` if its ID is taken. Stored with revision 0.
-  case createFact(RegistryFact)
-  /// Replaces a fact. Fails with `notFound` if it does not exist, with `conflict` if its revision is not the expected one. Stored
+  /// Creates an item. Fails with `alreadyExists` if its ID is taken. Stored with revision 0.
+  case createItem(StoredItem)
+  /// Replaces an item. Fails with `notFound` if it does not exist, with `conflict` if its revision is not the expected one. Stored
   /// with revision `expecting + 1`. Kind, subject and creation time never change.
-  case replaceFact(RegistryFact, expecting: Int64)
-  /// Creates a fact, or replaces one whatever its revision. Kind, subject and creation time never change. Never fails.
-  case putFact(RegistryFact)
-  /// Deletes a fact unless its revision has changed. Fails like ``replaceFact(_:expecting:)``.
-  case removeFact(RegistryFact)
-  /// Deletes all facts of that kind and subject. Never fails.
-  case removeFacts(RegistryFact.Kind, subject: String)
+  case replaceItem(StoredItem, expecting: Int64)
+  /// Creates an item, or replaces one whatever its revision. Kind, subject and creation time never change. Never fails.
+  case putItem(StoredItem)
+  /// Deletes an item unless its revision has changed. Fails like ``replaceItem(_:expecting:)``.
+  case removeItem(StoredItem)
+  /// Deletes all items of that kind and subject. Never fails.
+  case removeItems(StoredItem.Kind, subject: String)
   /// Erases what all sessions of an account, ended ones too, know about their devices: ID, name, platform and push token. Every
   /// session of the account must have ended. Never fails.
   case eraseDevices(of: AccountID)
@@ -157,7 +157,7 @@ public enum RegistryChange: Sendable, Hashable {
   /// ``ClockNote/revision(after:)``.
   case noteClock(ClockNote)
   /// Moves times in the span: in sessions that were not ended, creation, rotation and last use, and the absolute expiry along
-  /// with the creation; in one-time tokens and facts that were created in it, all times. Increments the revision of changed sessions and facts.
+  /// with the creation; in one-time tokens and items that were created in it, all times. Increments the revision of changed sessions and items.
   /// Never fails.
   case moveTimes(TimeShift)
 }

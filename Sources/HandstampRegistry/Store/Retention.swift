@@ -14,7 +14,7 @@ public struct Retention: Sendable, Hashable {
   public var endedBefore: UnixTime
   /// How long after its end a session without an expiry counts as expired.
   public var unlimited: Duration
-  /// One-time tokens and facts that expire at this time or earlier are deleted.
+  /// One-time tokens and items that expire at this time or earlier are deleted.
   public var now: UnixTime
 
   /// - Parameters:

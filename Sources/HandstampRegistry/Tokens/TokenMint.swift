@@ -152,7 +152,7 @@ public struct TokenMint: Sendable {
   }
 }
 
-/// What a browser's cookie names.
+/// The content of a browser's cookie.
 struct BrowserClaims: Sendable, Hashable {
   var session: SessionBytes
   var counter: UInt64

@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampRegistry
 
 /// Accounts that the app keeps. The registry has a record of each that has signed in, without address and password.
-struct DirectoryAccounts: Accounts {
+struct DirectoryAccounts: AccountSource {
   /// Marks the registry's records of these accounts. It is stored.
   private static let origin = "urn:handstamp:account-directory"
 
@@ -20,8 +20,8 @@ struct DirectoryAccounts: Accounts {
       record = try await self.record(of: entry, if: attempt.password)
       return record != nil
     }
-    guard fits, let entry, let record, record.state != .deleted else { throw Problem.wrongCredentials }
-    guard record.state == .active else { throw Problem.accountDisabled }
+    guard fits, let entry, let record, record.state != .deleted else { throw ProblemError.wrongCredentials }
+    guard record.state == .active else { throw ProblemError.accountDisabled }
     guard record.identity?.issuer == DirectoryAccounts.origin else {
       throw AccountDirectoryError.unavailable(
         "an account of the server's own has the ID of an account in the directory")
@@ -50,7 +50,7 @@ struct DirectoryAccounts: Accounts {
   }
 
   func newAccount(
-    _ new: NewAccount, password: Secret, by caller: AccountDesk.Caller
+    _ new: NewAccount, password: Secret, by caller: AccountService.Caller
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     { now in
       let entry: DirectoryAccount

@@ -8,7 +8,7 @@ struct OwnAccountsOnly<Context: RequestContext>: RouterMiddleware {
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
-    guard !hasDirectory else { throw Problem.notOffered("This server does not manage accounts") }
+    guard !hasDirectory else { throw ProblemError.notOffered("This server does not manage accounts") }
     return try await next(request, context)
   }
 }

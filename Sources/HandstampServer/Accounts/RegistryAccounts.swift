@@ -4,7 +4,7 @@ import HandstampRegistry
 import Logging
 
 /// Accounts in the server's own registry, with their passwords. An account and its first session are created in one write.
-struct RegistryAccounts: Accounts {
+struct RegistryAccounts: AccountSource {
   let registry: Registry
   let passwords: PasswordPool
   let passwordGuard: PasswordGuard
@@ -18,12 +18,12 @@ struct RegistryAccounts: Accounts {
       let place = try passwords.admit(isPreferred: isKnownDevice)
       return try await place.verify(attempt.password, against: found?.passwordHash)
     }
-    guard fits, let found else { throw Problem.wrongCredentials }
+    guard fits, let found else { throw ProblemError.wrongCredentials }
     // Only to someone who knows the password.
     guard found.closedAt == nil else {
       try await registry.acting(as: .owner(from: attempt.client.text)).audit(
         .signInRefused, account: found.id, details: #"{"way":"password","reason":"account_disabled"}"#, now: clock.now)
-      throw Problem.accountDisabled
+      throw ProblemError.accountDisabled
     }
     return try await strengthened(found, attempt)
   }
@@ -35,13 +35,13 @@ struct RegistryAccounts: Accounts {
       let new = try? await passwords.hash(attempt.password)
     else { return account }
     do throws(RegistryError) { return try await registry.strengthen(account, hash: new) } catch {
-      attempt.logger.info("A password hash was not strengthened", metadata: ["handstamp.cause": "\(error)"])
+      attempt.logger.info("Password hash not strengthened", metadata: ["handstamp.cause": "\(error)"])
       return account
     }
   }
 
   func newAccount(
-    _ new: NewAccount, password: Secret, by caller: AccountDesk.Caller
+    _ new: NewAccount, password: Secret, by caller: AccountService.Caller
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
     // Hash before the address is looked up, so that the response time is the same either way.
     let hash = try await passwords.hash(password)

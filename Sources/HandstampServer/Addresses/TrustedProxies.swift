@@ -37,7 +37,7 @@ public struct TrustedProxies: Sendable, Hashable {
 
 /// Where a request comes from.
 struct ClientAddress: Sendable, Hashable {
-  /// What the address was taken from.
+  /// The source of the address.
   enum Source: String, Sendable {
     /// The peer of the connection.
     case connection

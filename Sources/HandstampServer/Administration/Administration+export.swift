@@ -23,8 +23,8 @@ extension Administration {
     let ended = try await asking { () throws(RegistryError) in try await registry.endedSessions(of: id) }
     let over = Set(ended.map(\.id))
     json.add("sessions", (live.filter { !over.contains($0.id) } + ended).map(\.described))
-    let facts = try await asking { () throws(RegistryError) in try await registry.facts(about: record) }
-    json.add("remembered", facts.map(\.described))
+    let items = try await asking { () throws(RegistryError) in try await registry.items(about: record) }
+    json.add("remembered", items.map(\.described))
     json.add("events", try await events(of: id))
     json.add("audit", try await entries(about: id))
     try await asking { () throws(RegistryError) in
@@ -56,7 +56,7 @@ extension Administration {
   }
 }
 
-extension RegistryFact {
+extension StoredItem {
   fileprivate var described: JSONText {
     var json = JSONText()
     json.add("kind", kind.rawValue)

@@ -112,7 +112,7 @@ extension RegistryCounts {
     json.add("live_sessions", Int64(liveSessions))
     json.add("ended_sessions", Int64(endedSessions))
     json.add("one_time_tokens", Int64(oneTimeTokens))
-    json.add("facts", Int64(facts))
+    json.add("facts", Int64(items))
     json.add("events", Int64(events))
     json.add("audited_actions", Int64(auditedActions))
     return json

@@ -3,7 +3,7 @@ import Foundation
 public import HandstampCore
 public import HandstampRegistry
 
-/// What an operator does with a server's accounts and sessions: the one implementation behind `handstamp admin` and the HTTP API.
+/// An operator's work with a server's accounts and sessions: the one implementation behind `handstamp admin` and the HTTP API.
 ///
 /// Every change is in the audit log, in the same write. Changes are durable when a call returns.
 public struct Administration: Sendable {

@@ -59,14 +59,14 @@ struct AdministrationController: Sendable {
       } catch AdministrationError.busy(let error) {
         throw error
       } catch let error as AdministrationError {
-        throw Problem(error, administration.policy)
+        throw ProblemError(error, administration.policy)
       }
     }
   }
 
   private func administrator(
     of request: Request, _ context: some SessionRequestContext
-  ) throws(Problem) -> Administrator {
+  ) throws(ProblemError) -> Administrator {
     let fields = request.headers[values: .authorization]
     guard let field = fields.first else { throw .tokenMissing }
     let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
@@ -80,7 +80,7 @@ struct AdministrationController: Sendable {
     try limits.take(.adminFailures, from: client)
     context.logger.notice(
       "Administrator refused", metadata: ["handstamp.address": "\(client.text ?? "unknown")"])
-    var problem = Problem(.unauthorized, "token_invalid", "The administrator's token is not valid")
+    var problem = ProblemError(.unauthorized, "token_invalid", "The administrator's token is not valid")
     // Administrators' tokens have no keys.
     problem.headers[.wwwAuthenticate] = "Bearer error=\"invalid_token\""
     throw problem
@@ -182,7 +182,7 @@ struct AdministrationController: Sendable {
   @concurrent private func endClientSessions(
     _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
   ) async throws -> Response {
-    guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
+    guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
     return .ended(try await administration.endSessions(ofClient: try context.decoded("id")))
   }
 
@@ -212,7 +212,7 @@ struct AdministrationController: Sendable {
     _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
   ) async throws -> Response {
     // A caller who adds a condition does not mean all sessions.
-    guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
+    guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
     return .ended(try await administration.endSessions(of: try context.account))
   }
 
@@ -240,7 +240,7 @@ struct AdministrationController: Sendable {
     _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
   ) async throws -> Response {
     let id = try context.parameters.require("id")
-    guard clients.contains(where: { $0.id == id }) else { throw Problem.notFound }
+    guard clients.contains(where: { $0.id == id }) else { throw ProblemError.notFound }
     var json = JSONText()
     json.add("logouts", try await administration.waitingLogouts(of: id).map(\.described))
     return .json(json)
@@ -253,13 +253,13 @@ struct AdministrationController: Sendable {
     let query = request.uri.queryParameters
     var after: Int64 = 0
     if let text = query.get("after") {
-      guard let number = Int64(text), number >= 0 else { throw Problem.invalidRequest("after: not an ID.") }
+      guard let number = Int64(text), number >= 0 else { throw ProblemError.invalidRequest("after: not an ID.") }
       after = number
     }
     let limit = try query.limit
     let account = query.get("account").map { AccountID($0) }
     let since = query.get("since").flatMap { UnixTime(date: $0) }
-    guard since != nil || query.get("since") == nil else { throw Problem.invalidRequest("since: not a time.") }
+    guard since != nil || query.get("since") == nil else { throw ProblemError.invalidRequest("since: not a time.") }
     let page = try await administration.auditedActions(after: after, about: account, since: since, limit: limit)
     var json = JSONText()
     json.add("audit", page.map(\.described))
@@ -279,7 +279,7 @@ struct AdministrationController: Sendable {
 struct TakeBackBody: JSONBody {
   var email: String?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     email = try fields.optionalText("email")
   }
 }
@@ -290,7 +290,7 @@ struct NewAccountBody: JSONBody {
   var username: String?
   var password: Secret?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     email = try fields.text("email")
     username = try fields.optionalText("username")
     password = try fields.optionalText("password").map { Secret($0) }
@@ -299,10 +299,10 @@ struct NewAccountBody: JSONBody {
 
 extension RequestContext {
   /// The account ID in the path.
-  fileprivate var account: AccountID { get throws(Problem) { AccountID(try decoded("id")) } }
+  fileprivate var account: AccountID { get throws(ProblemError) { AccountID(try decoded("id")) } }
 
   /// A parameter in the path, percent-decoded (RFC 3986 section 2.1).
-  fileprivate func decoded(_ name: String) throws(Problem) -> String {
+  fileprivate func decoded(_ name: String) throws(ProblemError) -> String {
     guard let text = parameters.get(name)?.removingPercentEncoding, !text.isEmpty else { throw .notFound }
     return text
   }
@@ -311,7 +311,7 @@ extension RequestContext {
 extension Parameters {
   /// The size of a page: 1 to ``Administration/mostRows``.
   fileprivate var limit: Int {
-    get throws(Problem) {
+    get throws(ProblemError) {
       guard let text = get("limit") else { return 100 }
       guard let limit = Int(text), (1...Administration.mostRows).contains(limit) else {
         throw .invalidRequest("limit: must be 1 to \(Administration.mostRows).")

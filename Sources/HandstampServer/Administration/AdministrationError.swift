@@ -2,7 +2,7 @@
 public import HandstampRegistry
 import HTTPTypes
 
-/// Why an administrator's request was not carried out. Nothing was changed, unless the store failed.
+/// A reason for which an administrator's request was not carried out. Nothing was changed, unless the store failed.
 public enum AdministrationError: Error, Sendable, Hashable {
   case accountNotFound
   case sessionNotFound
@@ -26,7 +26,7 @@ public enum AdministrationError: Error, Sendable, Hashable {
   case registry(RegistryError)
 }
 
-extension Problem {
+extension ProblemError {
   init(_ error: AdministrationError, _ policy: PasswordPolicy) {
     self =
       switch error {
@@ -36,12 +36,12 @@ extension Problem {
       case .invalidName:
         .invalidRequest("username: must be 1 to 200 characters, without control characters.")
       case .weakPassword(let fault): .weakPassword(fault, policy)
-      case .accountDeleted: Problem(.conflict, "account_deleted", "The account was deleted")
-      case .accountDisabled: Problem(.conflict, "account_disabled", "The account is disabled")
-      case .noAddress: Problem(.conflict, "no_address", "The account has no address to sign in with")
+      case .accountDeleted: ProblemError(.conflict, "account_deleted", "The account was deleted")
+      case .accountDisabled: ProblemError(.conflict, "account_disabled", "The account is disabled")
+      case .noAddress: ProblemError(.conflict, "no_address", "The account has no address to sign in with")
       case .notOffered: .notOffered("This server does not manage accounts")
       case .busy: .busy
-      case .registry(let error): Problem(error)
+      case .registry(let error): ProblemError(error)
       }
   }
 }

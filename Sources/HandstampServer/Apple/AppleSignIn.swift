@@ -29,7 +29,7 @@ public struct AppleSignIn: Sendable {
 }
 
 /// A reason to refuse an identity token.
-enum IdentityTokenFault: Error, Hashable {
+enum IdentityTokenError: Error, Hashable {
   /// The token is not Apple's, damaged, expired, for another app, or has another nonce. Which of these is not reported.
   case invalid
   /// The keys are not available at the moment. The text says why.

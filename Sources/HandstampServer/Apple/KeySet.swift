@@ -20,7 +20,7 @@ actor KeySet {
   private var keys: [String: JWSPublicKey] = [:]
   private var goodUntil: UnixTime?
   private var triedAt: UnixTime?
-  private var fetching: Task<Result<Fetched, IdentityTokenFault>, Never>?
+  private var fetching: Task<Result<Fetched, IdentityTokenError>, Never>?
 
   init(url: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
     self.url = url
@@ -30,8 +30,8 @@ actor KeySet {
 
   /// Returns the key with this ID, or `nil` if the provider has none.
   ///
-  /// - Throws: ``IdentityTokenFault/unavailable(_:)`` if the keys cannot be fetched.
-  func key(named kid: String) async throws(IdentityTokenFault) -> JWSPublicKey? {
+  /// - Throws: ``IdentityTokenError/unavailable(_:)`` if the keys cannot be fetched.
+  func key(named kid: String) async throws(IdentityTokenError) -> JWSPublicKey? {
     if isGood, let key = keys[kid] { return key }
     // A fetch that is already in flight can be shared.
     guard fetching != nil || mayFetch else {
@@ -49,7 +49,7 @@ actor KeySet {
   private var mayFetch: Bool { triedAt.map { now().since($0) >= KeySet.pause || now() < $0 } ?? true }
 
   /// Returns a cached key within the grace period, while no new ones are available.
-  private func usable(_ kid: String, failure: IdentityTokenFault) throws(IdentityTokenFault) -> JWSPublicKey? {
+  private func usable(_ kid: String, failure: IdentityTokenError) throws(IdentityTokenError) -> JWSPublicKey? {
     guard let goodUntil, now() < goodUntil.advanced(by: KeySet.grace) else { throw failure }
     if let key = keys[kid] { return key }
     throw failure
@@ -61,7 +61,7 @@ actor KeySet {
   }
 
   /// Fetches the keys. Concurrent callers share one fetch, which continues if the first of them is cancelled.
-  private func fetch() async -> Result<Fetched, IdentityTokenFault> {
+  private func fetch() async -> Result<Fetched, IdentityTokenError> {
     if let fetching { return await fetching.value }
     triedAt = now()
     let task = Task { [url, transport] in await KeySet.fetch(url, transport) }
@@ -75,7 +75,7 @@ actor KeySet {
     return result
   }
 
-  private static func fetch(_ url: String, _ transport: any Transport) async -> Result<Fetched, IdentityTokenFault> {
+  private static func fetch(_ url: String, _ transport: any Transport) async -> Result<Fetched, IdentityTokenError> {
     let request = TransportRequest(
       method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
       maximumResponseSize: JWKSet.longest)

@@ -24,7 +24,8 @@ struct BrowserSessionController: Sendable {
 
   /// `GET /v1/session`: whether this browser is signed in, and the CSRF token for other requests.
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let user = try await cookies.session(of: request, context.logger), let cookie = request.cookie(Cookie.session)
+    guard let user = try await cookies.session(of: request, context.logger),
+      let cookie = request.cookie(ResponseCookie.session)
     else {
       var json = JSONText()
       json.add("signed_in", false)
@@ -36,19 +37,19 @@ struct BrowserSessionController: Sendable {
   /// `POST /v1/session`: signs in with a password or a passkey. If the browser is signed in to the account, the user has proved it
   /// again. There is another cookie, and another CSRF token, each time; the former ones count until the browser has presented them.
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard cookies.origins.admit(request) else { throw Problem.otherOrigin }
+    guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
     let body = try await request.json(as: BrowserSessionBody.self, upTo: bodyLimit)
     let visit = try await web.visit(request, form: nil, context.logger)
-    let caller = web.desk.caller(request, context)
+    let caller = web.service.caller(request, context)
     let new: NewBrowserSession
     switch body.proof {
     case .password(let email, let password):
-      let account = try await web.desk.accounts.account(
+      let account = try await web.service.accounts.account(
         PasswordAttempt(
           email: email, password: password, device: visit.browser.id, client: caller.client, logger: context.logger))
       new = try await web.session(of: account, visit, caller)
     case .passkey(let answer):
-      new = try await web.desk.verify(passkey: answer, boundTo: PasskeySignInController.app, caller) {
+      new = try await web.service.verify(passkey: answer, boundTo: PasskeySignInController.app, caller) {
         try await web.session(of: $0.account, by: $0, visit, caller)
       }
     }
@@ -66,7 +67,8 @@ struct BrowserSessionController: Sendable {
       try await web.end(user.row.id, of: user.account.id, context.logger)
     }
     var response = Response.nothing
-    response.headers.append(HTTPField(name: .setCookie, value: Cookie(name: Cookie.session, value: nil).field))
+    response.headers.append(
+      HTTPField(name: .setCookie, value: ResponseCookie(name: ResponseCookie.session, value: nil).field))
     response.headers[.clearSiteData] = web.clearedData
     return response
   }
@@ -74,7 +76,7 @@ struct BrowserSessionController: Sendable {
   /// `POST /v1/session/token`: an access token of this session for other services, which verify it (RFC 9068). It expires soon, and
   /// there is nothing to refresh it with but the cookie.
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let user = try await cookies.session(of: request, context.logger) else { throw Problem.notSignedIn }
+    guard let user = try await cookies.session(of: request, context.logger) else { throw ProblemError.notSignedIn }
     return .json(try responses.accessToken(of: user))
   }
 
@@ -99,7 +101,7 @@ struct BrowserSessionBody: JSONBody {
   }
   var proof: Proof
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     proof =
       if let passkey = try fields.optionalText("passkey") {
         .passkey(passkey)
@@ -107,7 +109,7 @@ struct BrowserSessionBody: JSONBody {
   }
 }
 
-extension Problem {
-  static let notSignedIn = Problem(.unauthorized, "not_signed_in", "This browser is not signed in")
+extension ProblemError {
+  static let notSignedIn = ProblemError(.unauthorized, "not_signed_in", "This browser is not signed in")
 }
 #endif

@@ -36,7 +36,7 @@ public struct WebOriginFault: Error, Sendable, Hashable, CustomStringConvertible
   public var description: String { "\(text) is not the https origin of a web application" }
 }
 
-/// Lets pages of some origins read answers (CORS, Fetch Standard section 3.2). Others get no field, so that browsers keep the answers from
+/// Lets pages of some origins read responses (CORS, Fetch Standard section 3.2). Others get no field, so that browsers keep the responses from
 /// them.
 struct CrossOriginMiddleware<Context: RequestContext>: RouterMiddleware {
   let origins: Set<String>
@@ -55,7 +55,7 @@ struct CrossOriginMiddleware<Context: RequestContext>: RouterMiddleware {
     return response
   }
 
-  /// The answer to the question before a request (section 3.2.2).
+  /// The response to the question before a request (section 3.2.2).
   static var preflight: Response {
     Response(
       status: .noContent,

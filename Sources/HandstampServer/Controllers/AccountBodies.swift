@@ -7,7 +7,7 @@ struct GuestBody: JSONBody {
   var device: DeviceInfo
   var key: RotationKey?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     device = try fields.device()
     key = try fields.rotationKey()
   }
@@ -20,7 +20,7 @@ struct ConfirmBody: JSONBody {
   var device: DeviceInfo
   var key: RotationKey?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     token = try fields.secret("token")
     password = try fields.secret("password")
     device = try fields.device()
@@ -34,7 +34,7 @@ struct PasswordBody: JSONBody {
   var new: Secret
   var endOthers: Bool
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     current = try fields.secret("current")
     new = try fields.secret("new")
     endOthers = try fields.flag("end_others")
@@ -45,7 +45,7 @@ struct PasswordBody: JSONBody {
 struct DeletionBody: JSONBody {
   var password: Secret?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     password = try fields.optionalText("password").map { Secret($0) }
   }
 }
@@ -60,7 +60,7 @@ struct ReauthenticationBody: JSONBody {
   }
   var proof: Proof
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     if fields.contains("id_token") {
       proof = .identity(token: try fields.secret("id_token"), nonce: try fields.text("nonce"))
     } else if fields.contains("passkey") {
@@ -75,7 +75,7 @@ struct ReauthenticationBody: JSONBody {
 struct ResetBody: JSONBody {
   var email: EmailAddress
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     email = try fields.email()
   }
 }
@@ -87,7 +87,7 @@ struct ResetConfirmBody: JSONBody {
   /// Whether passkeys, recovery codes, consents and known devices stay.
   var keepsOthers: Bool
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     token = try fields.secret("token")
     password = try fields.secret("new_password")
     keepsOthers = fields.contains("keep_passkeys") ? try fields.flag("keep_passkeys") : false
@@ -98,7 +98,7 @@ struct ResetConfirmBody: JSONBody {
 struct NameBody: JSONBody {
   var name: String
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     name = try fields.name("name")
   }
 }
@@ -108,7 +108,7 @@ struct PushTokenBody: JSONBody {
   static let longest = 4096
   var token: Secret?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     // Null must be explicit; a missing field is an error.
     if fields.isNull("token") { return }
     let text = try fields.text("token")
@@ -129,7 +129,7 @@ struct AppleBody: JSONBody {
   var username: String?
   var key: RotationKey?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     idToken = try fields.secret("id_token")
     nonce = try fields.text("nonce")
     device = try fields.device()

@@ -6,7 +6,7 @@ import Hummingbird
 
 /// The signed-in account: its profile, its password, its deletion.
 struct AccountController: Sendable {
-  let desk: AccountDesk
+  let service: AccountService
   let authenticator: Authenticator
   let responses: TokenResponses
   /// Maximum size of a body, in bytes.
@@ -26,7 +26,7 @@ struct AccountController: Sendable {
   @concurrent func show(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let account = try await desk.registry.account(of: context.session)
+    let account = try await service.registry.account(of: context.session)
     var json = account.profile
     // The name used by OpenID Connect's userinfo endpoint.
     json.add("sub", account.id.rawValue)
@@ -43,8 +43,8 @@ struct AccountController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(as: PasswordBody.self, upTo: bodyLimit)
-    try await desk.changePassword(
-      of: try await desk.owner(request, context), from: body.current, to: body.new, endingOthers: body.endOthers)
+    try await service.changePassword(
+      of: try await service.owner(request, context), from: body.current, to: body.new, endingOthers: body.endOthers)
     return .nothing
   }
 
@@ -54,14 +54,14 @@ struct AccountController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(as: ReauthenticationBody.self, upTo: bodyLimit)
-    let owner = try await desk.owner(request, context)
+    let owner = try await service.owner(request, context)
     switch body.proof {
-    case .password(let password): try await desk.prove(password, owner)
-    case .identity(let token, let nonce): try await desk.prove(by: token, nonce: nonce, owner)
-    case .passkey(let answer): try await desk.prove(byPasskey: answer, owner)
+    case .password(let password): try await service.prove(password, owner)
+    case .identity(let token, let nonce): try await service.prove(by: token, nonce: nonce, owner)
+    case .passkey(let answer): try await service.prove(byPasskey: answer, owner)
     }
-    let now = desk.clock.now
-    guard let row = try await desk.registry.session(context.session.id, now: now) else {
+    let now = service.clock.now
+    guard let row = try await service.registry.session(context.session.id, now: now) else {
       throw RegistryError.notFound
     }
     return .json(try responses.reauthenticated(row, at: now))
@@ -72,7 +72,7 @@ struct AccountController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.optionalJSON(as: DeletionBody.self, upTo: bodyLimit)
-    try await desk.delete(try await desk.owner(request, context), password: body?.password)
+    try await service.delete(try await service.owner(request, context), password: body?.password)
     return .nothing
   }
 }

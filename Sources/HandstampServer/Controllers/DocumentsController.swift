@@ -3,7 +3,7 @@ import HandstampRegistry
 import HandstampSupport
 import Hummingbird
 
-/// What everyone may read: the key set, the operator's configuration for apps, whether the server works.
+/// Public documents: the key set, the operator's configuration for apps, whether the server works.
 struct DocumentsController: Sendable {
   let registry: Registry
   let keySet: FixedDocument

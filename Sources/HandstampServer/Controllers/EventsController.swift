@@ -9,7 +9,7 @@ import Logging
 struct EventsController: Sendable {
   let registry: Registry
   let authenticator: Authenticator
-  let journal: SessionJournal
+  let recorder: SessionEventRecorder
   let clock: ServerClock
   /// Time without an event after which a stream sends a heartbeat.
   let heartbeat: Duration
@@ -34,15 +34,15 @@ struct EventsController: Sendable {
     let stream = EventStream(
       session: session, cursor: try cursor(of: request, newest: newest),
       life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat,
-      place: try journal.place(for: session, within: limits),
-      eventLoop: channel.eventLoop, metrics: journal.metrics,
+      place: try recorder.place(for: session, within: limits),
+      eventLoop: channel.eventLoop, metrics: recorder.metrics,
       abort: { channel.close(promise: nil) },
       read: { [registry] in try await registry.events(after: $0, of: session.account) })
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }
 
   /// Returns the start of a stream. An ID beyond the newest event, as after the store was rolled back, counts as the newest.
-  private func cursor(of request: Request, newest: EventID) throws(Problem) -> EventID {
+  private func cursor(of request: Request, newest: EventID) throws(ProblemError) -> EventID {
     guard let last = request.headers[.lastEventID] else { return newest }
     guard let number = Int64(last), number >= 0 else { throw .invalidRequest("Last-Event-ID is not a valid event ID.") }
     return min(EventID(rawValue: number), newest)

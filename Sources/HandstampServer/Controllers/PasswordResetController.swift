@@ -4,7 +4,7 @@ import Hummingbird
 
 /// Forgotten passwords: a mailed one-time token sets a new one.
 struct PasswordResetController: Sendable {
-  let desk: AccountDesk
+  let service: AccountService
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
@@ -17,15 +17,15 @@ struct PasswordResetController: Sendable {
   /// to reset.
   @concurrent func request(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let email = try await request.json(as: ResetBody.self, upTo: bodyLimit).email
-    try await desk.requestReset(of: email, by: desk.caller(request, context))
+    try await service.requestReset(of: email, by: service.caller(request, context))
     return .accepted("mail_sent")
   }
 
   /// `POST /v1/password-reset/confirm`: sets the password, ends every session of the account, and takes it back.
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: ResetConfirmBody.self, upTo: bodyLimit)
-    try await desk.resetPassword(
-      with: body.token, to: body.password, keepingOthers: body.keepsOthers, by: desk.caller(request, context))
+    try await service.resetPassword(
+      with: body.token, to: body.password, keepingOthers: body.keepsOthers, by: service.caller(request, context))
     return .nothing
   }
 }

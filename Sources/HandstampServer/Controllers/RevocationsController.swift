@@ -27,7 +27,7 @@ struct RevocationsController: Sendable {
   /// after `Last-Event-ID`. For clients that may introspect every token.
   @concurrent func revocations(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let client = try authentication.confidentialClient(request, context)
-    guard client.introspects else { throw Problem.notOffered("This client may not follow ended sessions") }
+    guard client.introspects else { throw ProblemError.notOffered("This client may not follow ended sessions") }
     let place = try place()
     let channel = context.channel
     let stream = RevocationStream(
@@ -39,7 +39,7 @@ struct RevocationsController: Sendable {
     return .events(from: stream, to: request, context, lost: "Revocation feed ended, store unavailable")
   }
 
-  private func place() throws(Problem) -> EventHub.VerifierPlace {
+  private func place() throws(ProblemError) -> EventHub.VerifierPlace {
     do throws(EventHub.Refusal) { return try hub.verifierPlace(within: limit) } catch {
       metrics.update { $0.refusedFeeds += 1 }
       throw .tooManyStreams

@@ -7,10 +7,10 @@ import Hummingbird
 
 /// The devices that the account is signed in on, and sign-out.
 struct SessionsController: Sendable {
-  let desk: AccountDesk
+  let service: AccountService
   let authenticator: Authenticator
-  private var registry: Registry { desk.registry }
-  private var clock: ServerClock { desk.clock }
+  private var registry: Registry { service.registry }
+  private var clock: ServerClock { service.clock }
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
@@ -42,7 +42,7 @@ struct SessionsController: Sendable {
   ) async throws -> Response {
     let id = try context.sessionID
     let body = try await request.json(as: NameBody.self, upTo: bodyLimit)
-    let row = try await desk.rename(id, to: body.name, by: try await desk.owner(request, context))
+    let row = try await service.rename(id, to: body.name, by: try await service.owner(request, context))
     return .json(row.description(current: context.session.id))
   }
 
@@ -51,7 +51,7 @@ struct SessionsController: Sendable {
   @concurrent func end(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    try await desk.end(try context.sessionID, by: try await desk.owner(request, context))
+    try await service.end(try context.sessionID, by: try await service.owner(request, context))
     return .nothing
   }
 
@@ -60,22 +60,22 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     // A client that adds a condition does not mean all sessions.
-    guard request.uri.query == nil else { throw Problem.invalidRequest("Query parameters are not supported.") }
-    return .ended(try await desk.endAll(by: try await desk.owner(request, context), keepingOwn: false).count)
+    guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
+    return .ended(try await service.endAll(by: try await service.owner(request, context), keepingOwn: false).count)
   }
 
   /// `POST /v1/sessions/end-others`: ends all sessions of the account except the one that makes the request.
   @concurrent func endOthers(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    return .ended(try await desk.endAll(by: try await desk.owner(request, context), keepingOwn: true).count)
+    return .ended(try await service.endAll(by: try await service.owner(request, context), keepingOwn: true).count)
   }
 
   /// `POST /v1/sign-out`: ends the session that makes the request.
   @concurrent func signOut(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    try await desk.end(context.session.id, by: try await desk.owner(request, context))
+    try await service.end(context.session.id, by: try await service.owner(request, context))
     return .nothing
   }
 
@@ -100,7 +100,7 @@ struct SessionsController: Sendable {
 extension SignedInContext {
   /// The session ID in the path, percent-decoded (RFC 3986 section 2.1).
   fileprivate var sessionID: SessionID {
-    get throws(Problem) {
+    get throws(ProblemError) {
       guard let id = parameters.get("id")?.removingPercentEncoding else { throw .notFound }
       return SessionID(id)
     }

@@ -14,7 +14,7 @@ struct SignUpBody: JSONBody {
   /// The key with which the request can be repeated; `nil` for a client that sends none.
   var key: RotationKey?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     email = try fields.newEmail()
     username = try fields.name("username")
     password = try fields.optionalText("password").map { Secret($0) }
@@ -23,7 +23,7 @@ struct SignUpBody: JSONBody {
   }
 
   var requiredPassword: Secret {
-    get throws(Problem) {
+    get throws(ProblemError) {
       guard let password else { throw .invalidRequest("Missing: password.") }
       return password
     }
@@ -37,7 +37,7 @@ struct SignInBody: JSONBody {
   var device: DeviceInfo
   var key: RotationKey?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     email = try fields.email()
     password = try fields.secret("password")
     device = try fields.device()
@@ -47,7 +47,7 @@ struct SignInBody: JSONBody {
 
 extension JSONFields {
   /// A display name: 1 to 200 characters, without control characters.
-  func name(_ name: String) throws(Problem) -> String {
+  func name(_ name: String) throws(ProblemError) -> String {
     let text = try text(name)
     guard text.isDisplayName else {
       throw .invalidRequest("\(name): must be 1 to 200 characters, without control characters.")
@@ -56,7 +56,7 @@ extension JSONFields {
   }
 
   /// The key with which a request that begins a session can be repeated: 16 bytes in base64url. `nil` if there is none.
-  func rotationKey() throws(Problem) -> RotationKey? {
+  func rotationKey() throws(ProblemError) -> RotationKey? {
     guard let text = try optionalText("rotation_key") else { return nil }
     guard let key = RotationKey(wireText: text) else {
       throw .invalidRequest("rotation_key: must be 16 bytes in base64url.")
@@ -65,16 +65,16 @@ extension JSONFields {
   }
 
   /// A client's description of its device. Shown to the account's owner and not trusted.
-  func device() throws(Problem) -> DeviceInfo {
+  func device() throws(ProblemError) -> DeviceInfo {
     let fields = try object("device")
     return DeviceInfo(
       id: DeviceID(try fields.name("id")), name: try fields.name("name"), platform: try fields.name("platform"))
   }
 
-  func email() throws(Problem) -> EmailAddress { try valid(EmailAddress(printable: try text("email"))) }
-  func newEmail() throws(Problem) -> EmailAddress { try valid(EmailAddress(new: try text("email"))) }
+  func email() throws(ProblemError) -> EmailAddress { try valid(EmailAddress(printable: try text("email"))) }
+  func newEmail() throws(ProblemError) -> EmailAddress { try valid(EmailAddress(new: try text("email"))) }
 
-  private func valid(_ address: EmailAddress?) throws(Problem) -> EmailAddress {
+  private func valid(_ address: EmailAddress?) throws(ProblemError) -> EmailAddress {
     guard let address else { throw .invalidRequest("email: not a valid email address.") }
     return address
   }

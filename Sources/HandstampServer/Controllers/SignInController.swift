@@ -5,7 +5,7 @@ import Hummingbird
 
 /// Sign-in with a password, and with Apple.
 struct SignInController: Sendable {
-  let desk: AccountDesk
+  let service: AccountService
   let sessions: SessionIssuer
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
@@ -19,20 +19,20 @@ struct SignInController: Sendable {
   @concurrent func signIn(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: SignInBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
-    let new = try await desk.signIn(
+    let new = try await service.signIn(
       email: body.email, password: body.password, binding.start(body.device, body.key),
-      by: desk.caller(request, context))
+      by: service.caller(request, context))
     return try sessions.answer(new, binding)
   }
 
   /// `POST /v1/sign-in/apple`: signs in a user with Apple's identity token; the first sign-in creates the account.
   @concurrent func signInWithApple(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard desk.identityTokens != nil else { throw Problem.noApple }
+    guard service.identityTokens != nil else { throw ProblemError.noApple }
     let body = try await request.json(as: AppleBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
-    let new = try await desk.signIn(
+    let new = try await service.signIn(
       with: body.idToken, nonce: body.nonce, username: body.username ?? "", binding.start(body.device, body.key),
-      by: desk.caller(request, context))
+      by: service.caller(request, context))
     return try sessions.answer(new, binding)
   }
 }

@@ -6,7 +6,7 @@ import Hummingbird
 
 /// New accounts: sign-up, guests, and guests who become full accounts.
 struct SignUpController: Sendable {
-  let desk: AccountDesk
+  let service: AccountService
   let sessions: SessionIssuer
   let authenticator: Authenticator
   /// Maximum size of a body, in bytes.
@@ -25,7 +25,7 @@ struct SignUpController: Sendable {
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: SignUpBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
-    let result = try await desk.signUp(body.account(binding), by: desk.caller(request, context))
+    let result = try await service.signUp(body.account(binding), by: service.caller(request, context))
     return try answer(result, binding, status: .created)
   }
 
@@ -33,8 +33,8 @@ struct SignUpController: Sendable {
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: ConfirmBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
-    let new = try await desk.confirm(
-      body.token, password: body.password, binding.start(body.device, body.key), by: desk.caller(request, context))
+    let new = try await service.confirm(
+      body.token, password: body.password, binding.start(body.device, body.key), by: service.caller(request, context))
     return try sessions.answer(new, binding, status: .created)
   }
 
@@ -42,7 +42,7 @@ struct SignUpController: Sendable {
   @concurrent func createGuest(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let body = try await request.json(as: GuestBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
-    let new = try await desk.beginGuest(binding.start(body.device, body.key), by: desk.caller(request, context))
+    let new = try await service.beginGuest(binding.start(body.device, body.key), by: service.caller(request, context))
     return try sessions.answer(new, binding, status: .created)
   }
 
@@ -52,13 +52,13 @@ struct SignUpController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(as: SignUpBody.self, upTo: bodyLimit)
-    let owner = try await desk.owner(request, context)
+    let owner = try await service.owner(request, context)
     let binding = try sessions.binding(of: request, replacing: context.session)
-    return try answer(try await desk.upgrade(owner, to: body.account(binding)), binding, status: .ok)
+    return try answer(try await service.upgrade(owner, to: body.account(binding)), binding, status: .ok)
   }
 
   private func answer(
-    _ result: AccountDesk.SignUpResult, _ binding: SessionIssuer.Binding, status: HTTPResponse.Status
+    _ result: AccountService.SignUpResult, _ binding: SessionIssuer.Binding, status: HTTPResponse.Status
   ) throws -> Response {
     switch result {
     case .began(let new): try sessions.answer(new, binding, status: status)

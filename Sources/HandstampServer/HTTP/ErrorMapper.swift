@@ -25,31 +25,31 @@ struct ErrorMapper: Sendable {
     }
   }
 
-  func problem(for error: any Error, logger: Logger) -> Problem {
+  func problem(for error: any Error, logger: Logger) -> ProblemError {
     switch error {
-    case let problem as Problem: return problem
+    case let problem as ProblemError: return problem
     case let error as RegistryError:
       report(error, logger: logger)
-      return Problem(error)
+      return ProblemError(error)
     case let busy as PasswordPool.Busy:
       if let cause = busy.cause {
-        logger.error("A password could not be hashed", metadata: ["handstamp.cause": "\(cause)"])
+        logger.error("Password hashing failed", metadata: ["handstamp.cause": "\(cause)"])
       }
       return .busy
-    case let refusal as PasskeyDesk.Refusal: return Problem(refusal)
+    case let refusal as PasskeyService.VerificationError: return ProblemError(refusal)
     case let error as AccountDirectoryError: return problem(for: error, logger: logger)
-    case let fault as ProofDesk.Fault: return Problem(fault)
-    case let fault as IdentityTokenFault: return problem(for: fault, logger: logger)
-    case is FormBody.Fault: return .invalidRequest("The form is not valid.")
+    case let fault as DPoPVerifier.Fault: return ProblemError(fault)
+    case let fault as IdentityTokenError: return problem(for: fault, logger: logger)
+    case is FormFields.Fault: return .invalidRequest("The form is not valid.")
     case is CancellationError: return .unavailable
     case is HTTPParserError:
       // In the middle of a body: a chunk without a length, for example.
-      var problem = Problem(.badRequest, "invalid_request", "The request is not valid HTTP")
+      var problem = ProblemError(.badRequest, "invalid_request", "The request is not valid HTTP")
       problem.headers[.connection] = "close"
       return problem
     case let error as HTTPError where error.status == .notFound: return .notFound
     case let error as any HTTPResponseError where error.status.kind == .clientError:
-      return Problem(error.status, "invalid_request", "The request is not valid")
+      return ProblemError(error.status, "invalid_request", "The request is not valid")
     default:
       // Log only the type: the text of an error may quote the request.
       logger.error("Request failed", metadata: ["handstamp.error": "\(type(of: error))"])
@@ -64,9 +64,9 @@ struct ErrorMapper: Sendable {
       // Server failures, including a missing key, must never look like a refusal, which would sign users out.
       report(error, logger: logger)
       return .unavailable
-    case FormBody.Fault.repeated: return .invalidRequest("a parameter is repeated")
-    case FormBody.Fault.malformed: return .invalidRequest("the body is not a valid form")
-    case let fault as ProofDesk.Fault: return OAuthError(fault)
+    case FormFields.Fault.repeated: return .invalidRequest("a parameter is repeated")
+    case FormFields.Fault.malformed: return .invalidRequest("the body is not a valid form")
+    case let fault as DPoPVerifier.Fault: return OAuthError(fault)
     default:
       let problem = problem(for: error, logger: logger)
       if problem.status == .tooManyRequests {
@@ -86,7 +86,7 @@ struct ErrorMapper: Sendable {
     }
   }
 
-  private func page(for problem: Problem, _ request: Request, _ logger: Logger) -> Response {
+  private func page(for problem: ProblemError, _ request: Request, _ logger: Logger) -> Response {
     let reader = pages.reader(of: request)
     let again = PageAction(text: "action.try_again", href: reader.here)
     let home = PageAction(text: "action.to_account", href: pages.base + "/account", isPrimary: false)
@@ -114,7 +114,7 @@ struct ErrorMapper: Sendable {
     return response
   }
 
-  private func problem(for error: AccountDirectoryError, logger: Logger) -> Problem {
+  private func problem(for error: AccountDirectoryError, logger: Logger) -> ProblemError {
     switch error {
     case .emailTaken: return .emailTaken
     case .busy: return .busy
@@ -124,7 +124,7 @@ struct ErrorMapper: Sendable {
     }
   }
 
-  private func problem(for fault: IdentityTokenFault, logger: Logger) -> Problem {
+  private func problem(for fault: IdentityTokenError, logger: Logger) -> ProblemError {
     switch fault {
     case .invalid:
       metrics.update { $0.refusedSignIns += 1 }
@@ -150,7 +150,7 @@ struct ErrorMapper: Sendable {
   }
 }
 
-extension Problem {
+extension ProblemError {
   init(_ error: RegistryError) {
     self =
       switch error {
@@ -166,18 +166,18 @@ extension Problem {
       }
   }
 
-  static let rotationKeyUsed = Problem(
+  static let rotationKeyUsed = ProblemError(
     .conflict, "rotation_key_used", "A session that this key began is in use, or has ended",
     detail: "Sign in again with another rotation_key.")
 
   /// The error of the API for a proof of possession (RFC 9449 section 7.1).
-  init(_ fault: ProofDesk.Fault) {
+  init(_ fault: DPoPVerifier.Fault) {
     switch fault {
     case .invalid:
-      self = Problem(.unauthorized, "proof_invalid", "The proof of possession is not valid")
+      self = ProblemError(.unauthorized, "proof_invalid", "The proof of possession is not valid")
       headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "invalid_dpop_proof")
     case .wantsNonce(let nonce):
-      self = Problem(.unauthorized, "proof_invalid", "The proof must contain the server's nonce")
+      self = ProblemError(.unauthorized, "proof_invalid", "The proof must contain the server's nonce")
       headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "use_dpop_nonce")
       headers[.dpopNonce] = nonce
     }
@@ -186,7 +186,7 @@ extension Problem {
 
 extension OAuthError {
   /// The error of the token endpoint for a proof of possession (RFC 9449 section 5).
-  init(_ fault: ProofDesk.Fault) {
+  init(_ fault: DPoPVerifier.Fault) {
     switch fault {
     case .invalid: self = OAuthError("invalid_dpop_proof")
     case .wantsNonce(let nonce): self = OAuthError("use_dpop_nonce", headers: [.dpopNonce: nonce])

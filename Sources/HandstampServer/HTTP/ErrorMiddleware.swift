@@ -2,7 +2,7 @@
 import Hummingbird
 import NIOCore
 
-/// Answers every error of the routes behind it, in their format, and adds the fields of every answer. See ``ErrorMapper``.
+/// Answers every error of the routes behind it, in their format, and adds the fields of every response. See ``ErrorMapper``.
 struct ErrorMiddleware<Context: RequestContext>: RouterMiddleware {
   let errors: ErrorMapper
   let format: ErrorMapper.Format

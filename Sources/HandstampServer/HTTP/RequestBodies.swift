@@ -9,21 +9,21 @@ import NIOCore
 extension Request {
   /// Returns the whole body of a request.
   ///
-  /// - Throws: ``Problem`` if the content type is not `type`, or the body has more than `limit` bytes.
+  /// - Throws: ``ProblemError`` if the content type is not `type`, or the body has more than `limit` bytes.
   func wholeBody(of type: String, upTo limit: Int) async throws -> ByteBuffer {
     guard let declared = headers[.contentType], declared.isMediaType(type) else {
-      throw Problem.unsupportedMediaType(type)
+      throw ProblemError.unsupportedMediaType(type)
     }
     return try await wholeBody(upTo: limit)
   }
 
   /// Returns the whole body, at most `limit` bytes.
   func wholeBody(upTo limit: Int) async throws -> ByteBuffer {
-    if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit { throw Problem.tooLarge(limit) }
+    if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit { throw ProblemError.tooLarge(limit) }
     do {
       return try await body.collect(upTo: limit)
     } catch is NIOTooManyBytesError {
-      throw Problem.tooLarge(limit)
+      throw ProblemError.tooLarge(limit)
     }
   }
 
@@ -31,7 +31,7 @@ extension Request {
   func optionalJSON<Value: JSONBody>(as type: Value.Type, upTo limit: Int) async throws -> Value? {
     if headers[.contentType] == nil {
       guard try await wholeBody(upTo: limit).readableBytes == 0 else {
-        throw Problem.unsupportedMediaType("application/json")
+        throw ProblemError.unsupportedMediaType("application/json")
       }
       return nil
     }
@@ -40,11 +40,11 @@ extension Request {
 
   /// Decodes the body as a value.
   ///
-  /// - Throws: ``Problem``, which never repeats data from the request.
+  /// - Throws: ``ProblemError``, which never repeats data from the request.
   func json<Value: JSONBody>(as type: Value.Type, upTo limit: Int) async throws -> Value {
     let buffer = try await wholeBody(of: "application/json", upTo: limit)
     guard case .object(let members)? = JSONValue(Array(buffer.readableBytesView)) else {
-      throw Problem.invalidRequest("The body is not the expected JSON object.")
+      throw ProblemError.invalidRequest("The body is not the expected JSON object.")
     }
     return try Value(JSONFields(members))
   }
@@ -61,7 +61,7 @@ extension String {
 
 /// A body of the JSON API. Unknown fields are ignored: a newer client must be able to speak to this server.
 protocol JSONBody {
-  init(_ fields: JSONFields) throws(Problem)
+  init(_ fields: JSONFields) throws(ProblemError)
 }
 
 /// The fields of a body. Of the request, the errors name fields that are the server's own alone.
@@ -78,31 +78,31 @@ struct JSONFields {
   func contains(_ name: String) -> Bool { members[name] != nil }
   func isNull(_ name: String) -> Bool { members[name] == .null }
 
-  func text(_ name: String) throws(Problem) -> String {
+  func text(_ name: String) throws(ProblemError) -> String {
     guard case .string(let text) = try value(name) else { throw wrongType(name) }
     return text
   }
 
   /// `nil` if the field is missing; `null` is refused, as the OpenAPI document says.
-  func optionalText(_ name: String) throws(Problem) -> String? { contains(name) ? try text(name) : nil }
+  func optionalText(_ name: String) throws(ProblemError) -> String? { contains(name) ? try text(name) : nil }
 
-  func secret(_ name: String) throws(Problem) -> Secret { Secret(try text(name)) }
+  func secret(_ name: String) throws(ProblemError) -> Secret { Secret(try text(name)) }
 
-  func flag(_ name: String) throws(Problem) -> Bool {
+  func flag(_ name: String) throws(ProblemError) -> Bool {
     guard case .bool(let flag) = try value(name) else { throw wrongType(name) }
     return flag
   }
 
-  func object(_ name: String) throws(Problem) -> JSONFields {
+  func object(_ name: String) throws(ProblemError) -> JSONFields {
     guard case .object(let members) = try value(name) else { throw wrongType(name) }
     return JSONFields(members, path: "\(path)\(name).")
   }
 
-  private func value(_ name: String) throws(Problem) -> JSONValue {
+  private func value(_ name: String) throws(ProblemError) -> JSONValue {
     guard let value = members[name] else { throw .invalidRequest("Missing: \(path)\(name).") }
     return value
   }
 
-  private func wrongType(_ name: String) -> Problem { .invalidRequest("Wrong type: \(path)\(name).") }
+  private func wrongType(_ name: String) -> ProblemError { .invalidRequest("Wrong type: \(path)\(name).") }
 }
 #endif

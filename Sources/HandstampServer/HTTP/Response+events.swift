@@ -13,7 +13,7 @@ protocol EventSource: Sendable {
 }
 
 extension Response {
-  /// The answer that a stream of events writes.
+  /// The response that a stream of events writes.
   ///
   /// - Parameter lost: the line of the log if the store fails. The reader notices at once, because the stream ends, and comes back
   ///   with its last event ID.

@@ -24,7 +24,7 @@ extension ResponseFields {
   }
 }
 
-/// What a server tells browsers about HTTPS (RFC 6797). Only servers whose issuer is an `https` URL send it.
+/// The server's policy for browsers about HTTPS (RFC 6797). Only servers whose issuer is an `https` URL send it.
 public struct TransportSecurity: Sendable, Hashable {
   /// How long browsers use only HTTPS at this host. Default two years.
   public var maxAge: Duration

@@ -16,11 +16,11 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
     var response: Response
     // Routers take `//admin` for `/admin`, which a proxy's rule for `/admin` does not.
     if request.uri.path.contains("//") {
-      response = Problem.notFound.response
+      response = ProblemError.notFound.response
     } else {
       do { return try await next(request, context) } catch let error as HTTPError where error.status == .notFound {
         if let methods = routes.methods(at: request.uri.path) {
-          response = Problem.methodNotAllowed(methods).response
+          response = ProblemError.methodNotAllowed(methods).response
         } else if request.method == .get, request.uri.path == "/" {
           // Not a route, for routers take paths that are not valid for the root.
           response = request.isFromBrowser ? .seeOther(errors.pages.issuer + "/account") : welcome
@@ -50,7 +50,7 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
 }
 
 extension Request {
-  /// Whether a person may see the answer: programs do not ask for pages.
+  /// Whether a person may see the response: programs do not ask for pages.
   fileprivate var isFromBrowser: Bool { method == .get && headers[.accept]?.contains("text/html") == true }
 }
 #endif

@@ -4,7 +4,7 @@ import ServiceLifecycle
 
 /// Wakes the worker of stored jobs of one kind, and knows when it has nothing left to do.
 final class JobBell: Sendable {
-  /// What wakes the worker.
+  /// The signals that wake the worker.
   enum Signal: Sendable {
     /// There may be something to do.
     case look
@@ -49,7 +49,7 @@ final class JobBell: Sendable {
   }
 
   /// Returns when no job is due or being done. For tests.
-  func idle() async {
+  func waitUntilIdle() async {
     await withCheckedContinuation { continuation in
       state.withLock { $0.waiters.append(continuation) }
       signal(.look)

@@ -45,13 +45,13 @@ struct JobWorker<Job: StoredJob>: Sendable {
         while running < width {
           let now = clock.now
           let soon = try await registry.dueJobs(Job.self, at: now.advanced(by: interval), limit: width - running)
-          let due = soon.compactMap { fact in fact.dueAt.map { (fact, at: $0) } }
+          let due = soon.compactMap { item in item.dueAt.map { (item, at: $0) } }
           if let next = due.first?.at, next > now { pause = next.since(now) }
           let ready = due.filter { $0.at <= now }
           guard !ready.isEmpty else { break }
-          for (fact, _) in ready {
+          for (item, _) in ready {
             // Another server may have been faster.
-            guard let job = try await registry.claim(fact, as: Job.self, until: now.advanced(by: lease), now: now)
+            guard let job = try await registry.claim(item, as: Job.self, until: now.advanced(by: lease), now: now)
             else { continue }
             running += 1
             group.addTask {

@@ -36,7 +36,7 @@ public struct ServerLimits: Sendable, Hashable {
     }
   }
 
-  /// What is limited. The raw value names the limit in responses.
+  /// A limited operation. The raw value names the limit in responses.
   public enum Operation: String, Sendable, Hashable, CaseIterable {
     /// Checks of a password or a passkey: sign-in, reauthentication, change of a password, deletion of an
     /// account. The subject is the address.

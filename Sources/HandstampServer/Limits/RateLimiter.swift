@@ -4,7 +4,7 @@ import HandstampSupport
 
 /// The token buckets of all limits, in memory (generic cell rate algorithm: a bucket is the time at which it is full again).
 final class RateLimiter: Sendable {
-  /// Whose bucket it is.
+  /// The owner of a bucket.
   enum Subject: Sendable, Hashable {
     case everyone
     /// A network; `nil` are the clients whose address is not known.

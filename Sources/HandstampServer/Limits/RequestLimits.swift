@@ -16,11 +16,11 @@ struct RequestLimits: Sendable {
 
   /// Takes one from all these buckets of an operation, or none if one is empty.
   ///
-  /// - Throws: ``Problem`` `rate_limited` with the time until the same request may succeed.
+  /// - Throws: ``ProblemError`` `rate_limited` with the time until the same request may succeed.
   func take(
     _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil,
     _ buckets: RateLimiter.Buckets = [.own, .shared]
-  ) throws(Problem) {
+  ) throws(ProblemError) {
     do throws(RateLimiter.Refusal) {
       try limiter.take(operation, from: client, about: subject, buckets)
     } catch {
@@ -33,19 +33,19 @@ struct RequestLimits: Sendable {
   /// nothing that others need. If it is worth its work, ``takeShared(_:)`` follows.
   func takeOwn(
     _ operation: ServerLimits.Operation, from client: ClientAddress, about subject: String? = nil
-  ) throws(Problem) {
+  ) throws(ProblemError) {
     try take(operation, from: client, about: subject, .own)
   }
 
   /// Takes one from the bucket of all clients together.
-  func takeShared(_ operation: ServerLimits.Operation) throws(Problem) { try take(operation, from: nil, .shared) }
+  func takeShared(_ operation: ServerLimits.Operation) throws(ProblemError) { try take(operation, from: nil, .shared) }
 }
 
-extension Problem {
+extension ProblemError {
   /// 429 (RFC 6585 section 4) with the fields of draft-ietf-httpapi-ratelimit-headers.
-  static func rateLimited(_ name: String, _ limit: RateLimit, wait: Duration) -> Problem {
+  static func rateLimited(_ name: String, _ limit: RateLimit, wait: Duration) -> ProblemError {
     let seconds = Int(clamping: max(1, wait.roundedUpSeconds))
-    var problem = Problem(
+    var problem = ProblemError(
       .tooManyRequests, "rate_limited", "Too many attempts", detail: "Try again later.", retryAfter: seconds)
     problem.headers[.rateLimitPolicy] = "\"\(name)\";q=\(limit.burst);w=\(max(1, limit.window.roundedUpSeconds))"
     problem.headers[.rateLimit] = "\"\(name)\";r=0;t=\(seconds)"

@@ -23,7 +23,7 @@ final class Connection: ChannelInboundHandler, RemovableChannelHandler, @uncheck
   private let channel: any Channel
   private let table: ConnectionTable
   private let options: ListenerOptions
-  /// What an idle connection gets when the server shuts down.
+  /// The work on an idle connection when the server shuts down.
   private let grace: Duration
 
   private var requests = 0

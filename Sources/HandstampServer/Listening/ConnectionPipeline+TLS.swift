@@ -60,13 +60,13 @@ extension ConnectionPipeline {
   static func isHTTP(_ error: any Error) -> Bool { !(error is NIOSSLError) && !(error is BoringSSLError) }
 }
 
-/// Closes a connection of HTTP/2 whose client sends much that is part of no request, such as frames that grant room for answers, or of
+/// Closes a connection of HTTP/2 whose client sends much that is part of no request, such as frames that grant room for responses, or of
 /// unknown kinds: they cost it nothing, and keep an event loop busy.
 private final class FrameBudget: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
-  /// In bytes: as much as an honest client sends beside many answers that it reads at once.
+  /// In bytes: as much as an honest client sends beside many responses that it reads at once.
   private static let most = 256 << 10
   /// In bytes per second: some thousand frames, as a client sends that reads 50 MB a second.
   private static let rate: Int64 = 16 << 10
@@ -113,7 +113,7 @@ private final class ConnectionEnd: ChannelInboundHandler {
 #elseif Server
 import NIOCore
 
-/// Never created without the trait `TLS`: ``TLSFiles`` throws ``TLSFault/missingTrait``.
+/// Never created without the trait `TLS`: ``TLSFiles`` throws ``TLSError/missingTrait``.
 struct SecureContext: Sendable {
   private init() {}
 }

@@ -21,9 +21,9 @@ final class ConnectionTable: Sendable {
 
   private let content: Locked<Content>
   private let metrics: ServerMetrics
-  private let log: SeldomLog
+  private let log: ThrottledLogger
 
-  init(limits: (all: Int, perAddress: Int), metrics: ServerMetrics, log: SeldomLog) {
+  init(limits: (all: Int, perAddress: Int), metrics: ServerMetrics, log: ThrottledLogger) {
     content = Locked(Content(order: IdleOrder(limit: limits.all, limitPerAddress: limits.perAddress)))
     self.metrics = metrics
     self.log = log
@@ -101,7 +101,7 @@ final class ConnectionTable: Sendable {
 
   // MARK: The end
 
-  /// Ends idle connections now and the others after their answer; new ones get one answer.
+  /// Ends idle connections now and the others after their response; new ones get one response.
   func drain() {
     let connections = content.withLock { content in
       content.isDraining = true

@@ -32,7 +32,7 @@ extension ExchangeHandler {
       }
     } catch {
       // The connection is gone, or the response is incomplete, which only its end can say.
-      host.logger.trace("Answer not sent", metadata: ["handstamp.error": "\(type(of: error))"])
+      host.logger.trace("Response not sent", metadata: ["handstamp.error": "\(type(of: error))"])
       channel.close(promise: nil)
     }
   }

@@ -6,7 +6,7 @@ import NIOHTTPTypes
 
 /// How an exchange answers, and ends.
 extension ExchangeHandler {
-  /// Sends a part of the answer, the head first. Returns when the client's side has accepted it.
+  /// Sends a part of the response, the head first. Returns when the client's side has accepted it.
   @discardableResult
   func send(_ head: HTTPResponse?, _ body: ByteBuffer?, isLast: Bool) -> EventLoopFuture<Void>? {
     guard let context, case .answering = state else { return nil }
@@ -127,8 +127,8 @@ extension ExchangeHandler {
 
   // MARK: The end
 
-  /// Ends the connection after the last answer: receives the rest of the request, closes the sending side, and closes the
-  /// connection when the client has done so too or is silent. Closing it at once could take the answer away from a client that
+  /// Ends the connection after the last response: receives the rest of the request, closes the sending side, and closes the
+  /// connection when the client has done so too or is silent. Closing it at once could take the response away from a client that
   /// is still sending.
   func linger() {
     guard let context else { return }

@@ -20,9 +20,9 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     case waiting
     case receiving(HTTPRequest, ByteBuffer)
     case answering
-    /// The answer is sent; the rest of its request is received and ignored.
+    /// The response is sent; the rest of its request is received and ignored.
     case skipping
-    /// The last answer is sent; data that still arrive are ignored.
+    /// The last response is sent; data that still arrive are ignored.
     case lingering
     case closed
   }
@@ -38,7 +38,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   let isStream: Bool
   var context: ChannelHandlerContext?
   var state = State.waiting
-  /// Whether the connection serves another request after this answer.
+  /// Whether the connection serves another request after this response.
   var isKept = true
   var isCounted = false
   /// Whether the client has not sent its latest request to the end.
@@ -46,7 +46,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   /// Whether the rest of the request that was answered is still to be ignored.
   var isRestDue = false
   var isInputClosed = false
-  /// Requests that the client sent before it had an answer. At most one read of them: reading pauses then.
+  /// Requests that the client sent before it had a response. At most one read of them: reading pauses then.
   var arrivals: [Arrival] = []
   var isReadHeld = false
   private var bodyBegan = NIODeadline.now()
@@ -183,7 +183,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     guard let context else { return }
     bodyTimer?.cancel()
     bodyTimer = nil
-    // A client that is told that the connection ends may give up sending, and miss the answer.
+    // A client that is told that the connection ends may give up sending, and miss the response.
     isRestDue = !isComplete && failure == nil && !isStream && request.headerFields[.connection] != "close"
     // What follows CONNECT is no request (RFC 9110 section 9.3.6).
     isKept = (isComplete || isRestDue) && request.headerFields[.connection] != "close" && request.method != .connect
@@ -218,7 +218,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     isRequestOpen = false
     switch state {
     case .waiting: refuse(error as? HTTPParserError == .headerOverflow ? .headTooLarge : .notHTTP)
-    // The route decides the format of the answer.
+    // The route decides the format of the response.
     case .receiving(let request, let body): answer(request, body, isComplete: false, failure: error)
     case .answering where isRestDue: isKept = false
     case .answering: if isKept { arrivals.append(.failure) }
@@ -259,7 +259,7 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
   }
 
   /// Answers without asking the responder, and ends the connection.
-  func refuse(_ problem: Problem) {
+  func refuse(_ problem: ProblemError) {
     bodyTimer?.cancel()
     bodyTimer = nil
     isKept = false

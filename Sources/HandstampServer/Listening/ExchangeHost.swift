@@ -14,16 +14,16 @@ struct ExchangeHost: Sendable {
   let table: ConnectionTable
   let tasks: RequestTasks
   let metrics: ServerMetrics
-  let log: SeldomLog
+  let log: ThrottledLogger
   let logger: Logger
   let date = DateField()
 }
 
-extension Problem {
-  static let notHTTP = Problem(.badRequest, "invalid_request", "The request is not valid HTTP")
-  static let headTooLarge = Problem(
+extension ProblemError {
+  static let notHTTP = ProblemError(.badRequest, "invalid_request", "The request is not valid HTTP")
+  static let headTooLarge = ProblemError(
     .requestHeaderFieldsTooLarge, "head_too_large", "The request line and header fields are too large")
-  static let tooSlow = Problem(.requestTimeout, "request_timeout", "The request took too long to arrive")
+  static let tooSlow = ProblemError(.requestTimeout, "request_timeout", "The request took too long to arrive")
 }
 
 /// The `Date` field, formatted once per second.

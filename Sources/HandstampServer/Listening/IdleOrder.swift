@@ -4,7 +4,7 @@
 /// A connection is idle while no request of it is being received completely or answered. Every operation takes constant time,
 /// because a flood of connections calls them under a lock.
 struct IdleOrder: Sendable {
-  /// What happens to a new connection.
+  /// The fate of a new connection.
   enum Admission: Sendable, Hashable {
     /// Admitted under a number; another connection may have to be closed for it.
     case admitted(Int, closing: Int?)

@@ -28,15 +28,15 @@ package struct Listener: Service, CustomStringConvertible {
     metrics: ServerMetrics = ServerMetrics(), logger: Logger, notifier: ServiceNotifier = .silent,
     onReady: @escaping @Sendable (_ port: Int) async -> Void,
     respond: @escaping @Sendable (Request, any Channel) async throws -> Response
-  ) throws(ListenFault) {
+  ) throws(ListenError) {
     for case .descriptor(let descriptor) in addresses where BoundSocket(descriptor) == nil {
       throw .notListening(.descriptor(descriptor))
     }
     self.addresses = addresses
     self.notifier = notifier
     self.onReady = onReady
-    do throws(TLSFault) {
-      identity = try options.tls.map { files throws(TLSFault) in
+    do throws(TLSError) {
+      identity = try options.tls.map { files throws(TLSError) in
         try TLSIdentity(files, metrics: metrics, logger: logger)
       }
     } catch { throw .tls(error) }
@@ -48,7 +48,7 @@ package struct Listener: Service, CustomStringConvertible {
         "handstamp.descriptors": "\(descriptors)", "handstamp.connections": "\(limits.all)",
         "handstamp.per_address": "\(limits.perAddress)",
       ])
-    let log = SeldomLog(logger)
+    let log = ThrottledLogger(logger)
     host = ExchangeHost(
       options: options, respond: respond, table: ConnectionTable(limits: limits, metrics: metrics, log: log),
       tasks: RequestTasks(on: Listener.group, prompt: promptPaths), metrics: metrics, log: log, logger: logger)
@@ -91,15 +91,15 @@ package struct Listener: Service, CustomStringConvertible {
     // What the channels have accepted is on its way to other event loops.
     for loop in Listener.group.makeIterator() { try? await loop.submit {}.get() }
     for channel in channels { try? await channel.eventLoop.submit {}.get() }
-    host.logger.info("Accepts no more connections")
+    host.logger.info("Stopped accepting connections")
     host.table.drain()
     for channel in channels { try? await channel.close().get() }
   }
 
-  private func bound() async throws(ListenFault) -> [any Channel] {
+  private func bound() async throws(ListenError) -> [any Channel] {
     var channels: [any Channel] = []
     for address in addresses {
-      do throws(ListenFault) {
+      do throws(ListenError) {
         channels.append(try await bound(to: address))
       } catch {
         for channel in channels { try? await channel.close().get() }
@@ -109,7 +109,7 @@ package struct Listener: Service, CustomStringConvertible {
     return channels
   }
 
-  private func bound(to address: ListeningAddress) async throws(ListenFault) -> any Channel {
+  private func bound(to address: ListeningAddress) async throws(ListenError) -> any Channel {
     let bootstrap = bootstrap(for: address)
     do {
       switch address {
@@ -149,7 +149,7 @@ package struct Listener: Service, CustomStringConvertible {
           let address = IPAddress(channel.remoteAddress).flatMap {
             host.options.proxies.contains($0) ? nil : $0.network
           }
-          guard host.table.admit(connection, from: address) else { throw Refused() }
+          guard host.table.admit(connection, from: address) else { throw RefusedError() }
           // Also of a channel that is closed before it was ever active.
           channel.closeFuture.whenComplete { _ in host.table.remove(connection.number) }
           try channel.pipeline.syncOperations.addHandler(connection)
@@ -159,16 +159,16 @@ package struct Listener: Service, CustomStringConvertible {
   }
 
   /// The bootstrap closes a connection whose set-up fails.
-  private struct Refused: Error {}
+  private struct RefusedError: Error {}
 }
 
 /// Reports failures to accept a connection; the handler before it pauses then.
 final class AcceptWatch: ChannelInboundHandler {
   typealias InboundIn = any Channel
   private let metrics: ServerMetrics
-  private let log: SeldomLog
+  private let log: ThrottledLogger
 
-  init(metrics: ServerMetrics, log: SeldomLog) {
+  init(metrics: ServerMetrics, log: ThrottledLogger) {
     self.metrics = metrics
     self.log = log
   }

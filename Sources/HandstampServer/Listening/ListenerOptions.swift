@@ -14,7 +14,7 @@ public struct ListenerOptions: Sendable {
   public var bodyLimit = Duration.seconds(30) { didSet { bodyLimit = max(.milliseconds(1), bodyLimit) } }
   /// Bytes per second at which a body must arrive: ``bodyLimit`` grows by a second for each of these. At least 1. Default 1024.
   public var bodyRate = 1024 { didSet { bodyRate = max(1, bodyRate) } }
-  /// How long a client may accept nothing of an answer. Default 30 s; then the connection is closed.
+  /// How long a client may accept nothing of a response. Default 30 s; then the connection is closed.
   public var writeLimit = Duration.seconds(30) { didSet { writeLimit = max(.milliseconds(1), writeLimit) } }
   /// Maximum number of connections, at least 1. `nil` (the default) takes the process's limit of open files, less 96 for the store,
   /// logs and mails, and at most 32768. Beyond it the connection that has been idle for longest is closed; if none is idle, the new
@@ -43,7 +43,7 @@ public struct ListenerOptions: Sendable {
 
   public init() {}
 
-  /// How long a connection stays open after its last answer, so that the client receives that (RFC 9112 section 9.6). The rest of
+  /// How long a connection stays open after its last response, so that the client receives that (RFC 9112 section 9.6). The rest of
   /// a request that was answered early is received for ``bodyLimit`` at most.
   static let lingerLimit = Duration.seconds(1)
   /// How long accepting pauses after a failure, such as a lack of descriptors: other clients wait as long.

@@ -16,7 +16,7 @@ final class RequestCheck: ChannelDuplexHandler, RemovableChannelHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
-    // The framework answers a parser's error with 400, after the answers to earlier requests, and closes the connection.
+    // The framework answers a parser's error with 400, after the responses to earlier requests, and closes the connection.
     guard Host.isGood(head) else { return context.fireErrorCaught(HTTPParserError.invalidHeaderToken) }
     let isKept = RequestCheck.isKept(head)
     open.append((head.version, isKept))

@@ -7,7 +7,7 @@ import NIOSSL
 
 /// The files of the server's certificate, in PEM, as certbot writes them (`fullchain.pem`, `privkey.pem`).
 ///
-/// Needs the trait `TLS`: without it, the server does not start with them (``TLSFault/missingTrait``). They are read again when
+/// Needs the trait `TLS`: without it, the server does not start with them (``TLSError/missingTrait``). They are read again when
 /// they change, also when a symbolic link to them does: new connections get the new certificate, open ones continue. If the new
 /// files cannot be used, the former ones stay in use.
 public struct TLSFiles: Sendable, Hashable {
@@ -25,19 +25,19 @@ public struct TLSFiles: Sendable, Hashable {
   }
 
   /// Reads the files, and checks that they belong together.
-  public func check() throws(TLSFault) { _ = try context() }
+  public func check() throws(TLSError) { _ = try context() }
 
   /// Reads the files.
-  func context() throws(TLSFault) -> SecureContext {
+  func context() throws(TLSError) -> SecureContext {
     #if TLS
     let chain: [NIOSSLCertificate]
     do { chain = try NIOSSLCertificate.fromPEMBytes(try TLSFiles.bytes(of: certificate)) } catch {
-      throw TLSFault.from(error, certificate, else: .certificate(certificate))
+      throw TLSError.from(error, certificate, else: .certificate(certificate))
     }
     guard !chain.isEmpty else { throw .certificate(certificate) }
     let key: NIOSSLPrivateKey
     do { key = try NIOSSLPrivateKey(bytes: try TLSFiles.bytes(of: self.key), format: .pem) } catch {
-      throw TLSFault.from(error, self.key, else: .key(self.key))
+      throw TLSError.from(error, self.key, else: .key(self.key))
     }
     var configuration = TLSConfiguration.makeServerConfiguration(
       certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
@@ -51,7 +51,7 @@ public struct TLSFiles: Sendable, Hashable {
     #endif
   }
 
-  private static func bytes(of path: String) throws(TLSFault) -> [UInt8] {
+  private static func bytes(of path: String) throws(TLSError) -> [UInt8] {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { throw .unreadable(path, cause: String(cString: strerror(errno))) }
     defer { close(file) }
@@ -92,7 +92,7 @@ public struct TLSFiles: Sendable, Hashable {
 }
 
 /// A reason why a certificate and its key cannot be used.
-public enum TLSFault: Error, Sendable, Hashable, CustomStringConvertible {
+public enum TLSError: Error, Sendable, Hashable, CustomStringConvertible {
   case unreadable(String, cause: String)
   /// The file has no certificate in PEM.
   case certificate(String)
@@ -103,7 +103,7 @@ public enum TLSFault: Error, Sendable, Hashable, CustomStringConvertible {
   /// The package was built without the trait `TLS`.
   case missingTrait
 
-  static func from(_ error: any Error, _ path: String, else fault: TLSFault) -> TLSFault { error as? TLSFault ?? fault }
+  static func from(_ error: any Error, _ path: String, else fault: TLSError) -> TLSError { error as? TLSError ?? fault }
 
   public var description: String {
     switch self {
@@ -115,7 +115,7 @@ public enum TLSFault: Error, Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// What to do.
+  /// The advice for the operator.
   public var hint: String {
     switch self {
     case .unreadable: "name a file that the server's user may read"

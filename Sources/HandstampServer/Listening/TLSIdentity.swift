@@ -15,7 +15,7 @@ final class TLSIdentity: Sendable {
   private let metrics: ServerMetrics
   private let logger: Logger
 
-  init(_ files: TLSFiles, metrics: ServerMetrics, logger: Logger) throws(TLSFault) {
+  init(_ files: TLSFiles, metrics: ServerMetrics, logger: Logger) throws(TLSError) {
     self.files = files
     self.metrics = metrics
     self.logger = logger
@@ -24,7 +24,7 @@ final class TLSIdentity: Sendable {
     content = Locked(Content(context: try files.context(), stamp: stamp))
   }
 
-  /// What a new connection uses.
+  /// The certificate of new connections.
   var context: SecureContext { content.withLock { $0.context } }
 
   /// Reads the files again at every change, until the task is cancelled.
@@ -36,7 +36,7 @@ final class TLSIdentity: Sendable {
   func reload() {
     let stamp = files.stamp
     guard stamp != content.withLock({ $0.stamp }) else { return }
-    do throws(TLSFault) {
+    do throws(TLSError) {
       let context = try files.context()
       content.withLock { $0 = Content(context: context, stamp: stamp) }
       metrics.update { $0.certificatesLoaded += 1 }
@@ -46,7 +46,7 @@ final class TLSIdentity: Sendable {
       content.withLock { $0.stamp = stamp }
       metrics.update { $0.certificatesRefused += 1 }
       logger.error(
-        "New certificate not usable, the former one stays in use", metadata: ["handstamp.cause": "\(error)"])
+        "New certificate not usable; the former one stays in use", metadata: ["handstamp.cause": "\(error)"])
     }
   }
 }

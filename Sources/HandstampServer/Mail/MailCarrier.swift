@@ -75,7 +75,7 @@ struct MailCarrier: Service, CustomStringConvertible {
   }
 
   private func send(_ letter: Letter, of mail: ClaimedMail, with mailer: any Mailer) async throws {
-    do throws(MailFault) {
+    do throws(MailError) {
       try await mailer.send(try writer.mail(letter, at: clock.read().wall))
       metrics.update { $0.mailsSent += 1 }
     } catch {
@@ -88,7 +88,7 @@ struct MailCarrier: Service, CustomStringConvertible {
       var metadata = metadata(of: mail)
       metadata["handstamp.cause"] = "\(error)"
       metadata["handstamp.retry_seconds"] = "\(pause.components.seconds)"
-      logger.warning("Mail could not be handed over, it is tried again", metadata: metadata)
+      logger.warning("Mail delivery failed; will retry", metadata: metadata)
       return try await registry.postpone(mail, until: next)
     }
     try await finish(mail)
@@ -99,11 +99,11 @@ struct MailCarrier: Service, CustomStringConvertible {
     try await registry.finish(mail, interval: interval, now: clock.now)
   }
 
-  private func giveUp(_ mail: ClaimedMail, _ fault: MailFault?) async throws {
+  private func giveUp(_ mail: ClaimedMail, _ fault: MailError?) async throws {
     metrics.update { $0.mailsAbandoned += 1 }
     var metadata = metadata(of: mail)
     metadata["handstamp.cause"] = "\(fault.map { "\($0)" } ?? "too old")"
-    logger.error("Mail could not be handed over, it is given up", metadata: metadata)
+    logger.error("Mail delivery failed permanently", metadata: metadata)
     try await finish(mail)
   }
 

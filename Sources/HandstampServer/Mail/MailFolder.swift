@@ -16,7 +16,7 @@ public struct MailFolder: Mailer {
   public init(path: String) { self.path = path }
 
   /// Writes the mail atomically to a file that only its owner can read. The names sort by time and end in `.eml`.
-  @concurrent public func send(_ mail: Mail) async throws(MailFault) {
+  @concurrent public func send(_ mail: Mail) async throws(MailError) {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
       throw .unavailable("cannot create the mail folder: \(String(cString: strerror(errno)))")
     }
@@ -40,7 +40,7 @@ public struct MailFolder: Mailer {
 
 extension Secret {
   /// Writes a new file that only its owner can read.
-  func write(to path: String) throws(MailFault) {
+  func write(to path: String) throws(MailError) {
     let bytes = withExposedBytes { Array($0) }
     do throws(SystemError) {
       if try AtomicFile.create(path, with: bytes) { return }

@@ -11,8 +11,8 @@ struct MailWriter: Sendable {
   /// Where users see their devices.
   let devicesLink: String
 
-  /// - Throws: ``MailFault/badAddress`` if mail cannot be sent to the address.
-  func mail(_ letter: Letter, at time: UnixTime) throws(MailFault) -> Mail {
+  /// - Throws: ``MailError/badAddress`` if mail cannot be sent to the address.
+  func mail(_ letter: Letter, at time: UnixTime) throws(MailError) -> Mail {
     guard let from = Mailbox(sender), let to = Mailbox(letter.to) else { throw .badAddress }
     let id = String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
     let (subject, text) = words(letter.content)

@@ -5,7 +5,7 @@ public import HandstampRegistry
 /// Delivers the server's mails.
 public protocol Mailer: Sendable {
   /// Hands a mail over for delivery, outside any request. Called for several mails at once, and again later for one that failed.
-  @concurrent func send(_ mail: Mail) async throws(MailFault)
+  @concurrent func send(_ mail: Mail) async throws(MailError)
 
   /// Removes what it keeps of mails whose codes have expired. Called about once an hour. By default, it does nothing.
   @concurrent func tidy(at now: UnixTime) async
@@ -16,7 +16,7 @@ extension Mailer {
 }
 
 /// A failure to hand over a mail.
-public enum MailFault: Error, Sendable, Hashable {
+public enum MailError: Error, Sendable, Hashable {
   /// The folder, the program or the mail server is not usable at the moment. The text says why, without address or content.
   case unavailable(String)
   /// The program exited with this status.

@@ -53,7 +53,7 @@ public struct SMTPMailer: Mailer {
     self.limit = limit
   }
 
-  @concurrent public func send(_ mail: Mail) async throws(MailFault) {
+  @concurrent public func send(_ mail: Mail) async throws(MailError) {
     let isCancelled = Locked(false)
     let outcome = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -96,7 +96,7 @@ public struct SMTPMailer: Mailer {
     return outcome
   }
 
-  private func check(_ outcome: HSMailOutcome) throws(MailFault) {
+  private func check(_ outcome: HSMailOutcome) throws(MailError) {
     switch outcome.end {
     case HSMailSent: return
     case HSMailNoLibrary: throw .unavailable("libcurl is not installed")

@@ -16,7 +16,7 @@ public struct Sendmail: Mailer {
     self.limit = limit
   }
 
-  @concurrent public func send(_ mail: Mail) async throws(MailFault) {
+  @concurrent public func send(_ mail: Mail) async throws(MailError) {
     // An unlinked file instead of a pipe, so that a program that exits without reading does no harm.
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("mail-\(UUID().uuidString)").path
     defer { unlink(path) }

@@ -52,7 +52,7 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
     default: break
     }
     context.logger.debug(
-      "Request answered",
+      "Request completed",
       metadata: [
         "http.method": "\(labels.method)", "http.route": "\(labels.route)", "http.status": "\(labels.status)",
         "handstamp.milliseconds": "\(took.wholeMilliseconds)",

@@ -87,7 +87,7 @@ public final class ServerMetrics: Sendable {
     public var slowRequests = 0
     /// Connections of HTTP/2 that were closed because of what came beside their requests.
     public var idleFrames = 0
-    /// Connections closed because the client did not accept an answer.
+    /// Connections closed because the client did not accept a response.
     public var slowReaders = 0
     /// Certificates loaded while the server ran.
     public var certificatesLoaded = 0
@@ -101,7 +101,7 @@ public final class ServerMetrics: Sendable {
     public var storedSessions = 0
   }
 
-  /// What was published, and where.
+  /// The published metrics, and their instruments.
   private struct Publication: Sendable {
     var former = Snapshot()
     var counters: [String: Counter] = [:]
@@ -124,7 +124,7 @@ public final class ServerMetrics: Sendable {
     counters.withLock { change(&$0) }
   }
 
-  /// Passes the counters on to swift-metrics. A running server does it every second, and before each answer of its metrics page.
+  /// Passes the counters on to swift-metrics. A running server does it every second, and before each response of its metrics page.
   public func publish() {
     publication.withLock { publication in
       let now = snapshot
@@ -146,7 +146,7 @@ public final class ServerMetrics: Sendable {
     }
   }
 
-  /// Records how long a request took until its answer began.
+  /// Records how long a request took until its response began.
   func record(_ labels: RequestLabels, _ duration: Duration) {
     let timer = publication.withLock { publication in
       if let known = publication.timers[labels] { return known }

@@ -4,7 +4,7 @@ import HandstampSupport
 
 /// A client's authorization request (RFC 6749 section 4.1.1, OpenID Connect Core 1.0 section 3.1.2.1).
 struct AuthorizationRequest: Sendable {
-  enum Fault: Error, Sendable {
+  enum ValidationError: Error, Sendable {
     /// Shown on a page: the client or its redirect URI is not known, so the browser must not be sent back.
     case page(String)
     /// Reported to the client.
@@ -14,8 +14,8 @@ struct AuthorizationRequest: Sendable {
   let client: ConfiguredClient
   let grant: CodeGrant
   let state: String?
-  let signIn: SignInWish
-  /// What the client believes that the user will type as the address.
+  let signIn: PromptRequirements
+  /// The address that the user will type, as the client believes.
   let loginHint: String?
   /// An ID token of the user whom the client expects, not yet verified.
   let idTokenHint: String?
@@ -23,7 +23,7 @@ struct AuthorizationRequest: Sendable {
   let leftOut: [String]
 
   /// Reads the request in an address.
-  init(query: String, clients: ClientDirectory) throws(Fault) {
+  init(query: String, clients: ClientDirectory) throws(ValidationError) {
     let fields = try AuthorizationRequest.fields(query)
     guard let id = fields["client_id"], let client = clients[id] else {
       throw .page("This app is not registered with this server.")
@@ -32,24 +32,24 @@ struct AuthorizationRequest: Sendable {
   }
 
   /// Reads a request that `client` has sent beforehand.
-  init(_ parameters: String, of client: ConfiguredClient) throws(Fault) {
+  init(_ parameters: String, of client: ConfiguredClient) throws(ValidationError) {
     try self.init(try AuthorizationRequest.fields(parameters), of: client)
   }
 
-  private static func fields(_ query: String) throws(Fault) -> FormBody {
-    do throws(FormBody.Fault) { return try FormBody(Array(query.utf8)) } catch {
+  private static func fields(_ query: String) throws(ValidationError) -> FormFields {
+    do throws(FormFields.ValidationError) { return try FormFields(Array(query.utf8)) } catch {
       throw .page("The app's request is not valid: a parameter is repeated or malformed.")
     }
   }
 
-  private init(_ fields: FormBody, of client: ConfiguredClient) throws(Fault) {
+  private init(_ fields: FormFields, of client: ConfiguredClient) throws(ValidationError) {
     guard client.flows.contains(.code) else { throw .page("This app is not registered with this server.") }
     // Only exact matches: a browser that is sent elsewhere takes the code there (RFC 9700 section 4.1).
     guard let redirect = fields["redirect_uri"], client.allows(redirect: redirect) else {
       throw .page("The app's return address is not registered with this server.")
     }
     let state = fields["state"]
-    func refuse(_ error: String, _ words: String) -> Fault {
+    func refuse(_ error: String, _ words: String) -> ValidationError {
       .answer(redirect: redirect, state: state, error: error, words: words)
     }
     guard fields["request"] == nil else { throw refuse("request_not_supported", "request objects are not supported") }
@@ -78,7 +78,7 @@ struct AuthorizationRequest: Sendable {
     guard resource.map({ client.audiences.contains($0) }) ?? true else {
       throw refuse("invalid_target", "the client may not request this resource")
     }
-    do throws(SignInWish.Fault) { signIn = try SignInWish(fields) } catch {
+    do throws(PromptRequirements.ValidationError) { signIn = try PromptRequirements(fields) } catch {
       throw refuse("invalid_request", error.words)
     }
     // It is stored with the code and repeated in the ID token.
@@ -107,7 +107,7 @@ struct AuthorizationRequest: Sendable {
 
   /// Returns what a request lacks that keeps its code from being used by others; `nil` if it lacks nothing.
   private static func missingProtection(
-    of fields: FormBody, for client: ConfiguredClient, _ scope: String
+    of fields: FormFields, for client: ConfiguredClient, _ scope: String
   ) -> String? {
     let method = fields["code_challenge_method"]
     guard let challenge = fields["code_challenge"] else {

@@ -6,14 +6,14 @@ import HTTPTypes
 import Hummingbird
 
 /// The client that sends a request to an OAuth endpoint.
-enum Caller: Sendable {
+enum ClientCaller: Sendable {
   /// The server's own app, which does not need to identify itself.
   case own
   case client(ConfiguredClient)
 
   var client: ConfiguredClient? { if case .client(let client) = self { client } else { nil } }
 
-  /// What the registry has to know of the client to refresh its session.
+  /// The client's data that the registry needs to refresh its session.
   ///
   /// - Parameter life: how long access tokens are valid. The overlap is at most half of that: a client refreshes once per access
   ///   token, so a longer overlap would reach back to the refresh before.
@@ -30,13 +30,13 @@ struct ClientAuthentication: Sendable {
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
-  /// - Throws: ``Problem`` or ``FormBody/Fault`` for a body that is not a form, ``OAuthError/invalidClient`` for a client that
+  /// - Throws: ``ProblemError`` or ``FormFields/Fault`` for a body that is not a form, ``OAuthError/invalidClient`` for a client that
   ///   is not known or sends a wrong secret.
   func call(
     _ request: Request, _ context: some SessionRequestContext
-  ) async throws -> (form: FormBody, caller: Caller) {
+  ) async throws -> (form: FormFields, caller: ClientCaller) {
     let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: bodyLimit)
-    let form = try FormBody(body.readableBytesView)
+    let form = try FormFields(body.readableBytesView)
     do throws(OAuthError) { return (form, try caller(of: request, form)) } catch {
       try limits.take(.clientFailures, from: limits.client(of: request, context))
       throw error
@@ -53,12 +53,12 @@ struct ClientAuthentication: Sendable {
       return client
     }
     try limits.take(.clientFailures, from: limits.client(of: request, context))
-    throw Problem.invalidClient
+    throw ProblemError.invalidClient
   }
 
   /// Returns the client that sends `form`: a confidential client sends its secret, by one method; a public client sends only
   /// its ID.
-  private func caller(of request: Request, _ form: FormBody) throws(OAuthError) -> Caller {
+  private func caller(of request: Request, _ form: FormFields) throws(OAuthError) -> ClientCaller {
     if let field = request.headers[.authorization], field.lowercased().hasPrefix("basic ") {
       guard let (id, secret) = ClientAuthentication.basic(field), form["client_id"].map({ $0 == id }) ?? true else {
         throw .invalidClient
@@ -89,7 +89,7 @@ struct ClientAuthentication: Sendable {
   private static func basic(_ field: String) -> (id: String, secret: Secret?)? {
     guard let data = Data(base64Encoded: field.dropFirst("basic ".count).trimmingCharacters(in: .whitespaces)),
       let colon = data.firstIndex(of: UInt8(ascii: ":")),
-      let fields = try? FormBody(
+      let fields = try? FormFields(
         Array("id=".utf8) + data[..<colon] + Array("&secret=".utf8) + data[data.index(after: colon)...]),
       let id = fields["id"]
     else { return nil }

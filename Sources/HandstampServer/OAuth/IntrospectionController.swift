@@ -11,7 +11,7 @@ struct IntrospectionController: Sendable {
   let authentication: ClientAuthentication
   let reader: TokenReader
   let limits: RequestLimits
-  let journal: SessionJournal
+  let recorder: SessionEventRecorder
   let issuer: String
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
@@ -42,7 +42,7 @@ struct IntrospectionController: Sendable {
     case .access(let claims):
       guard row.account == claims.account, client.mayIntrospect(claims) else { return nil }
       // Its client has presented the token to this one.
-      journal.displaced(try await reader.registry.settle(row, now: now), logger: logger)
+      recorder.recordDisplacement(try await reader.registry.settle(row, now: now), logger: logger)
       // Scopes that the user has allowed the token's client, and the operator this one.
       let scopes = claims.scope?.split(separator: " ").map(String.init) ?? client.scopes
       let visible = scopes.filter { client.scopes.contains($0) }

@@ -27,7 +27,7 @@ extension FixedDocument {
     json.add(
       "grant_types_supported",
       ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"])
-    json.add("prompt_values_supported", SignInWish.Prompt.allCases.map(\.rawValue))
+    json.add("prompt_values_supported", PromptRequirements.Prompt.allCases.map(\.rawValue))
     json.add("code_challenge_methods_supported", ["S256"])
     json.add(
       "token_endpoint_auth_methods_supported", ["none", "client_secret_basic", "client_secret_post"])
@@ -35,7 +35,7 @@ extension FixedDocument {
       "revocation_endpoint_auth_methods_supported", ["none", "client_secret_basic", "client_secret_post"])
     json.add("introspection_endpoint_auth_methods_supported", ["client_secret_basic", "client_secret_post"])
     json.add("authorization_response_iss_parameter_supported", true)
-    json.add("dpop_signing_alg_values_supported", [ProofDesk.algorithm])
+    json.add("dpop_signing_alg_values_supported", [DPoPVerifier.algorithm])
     json.add("access_token_signing_alg_values_supported", algorithms.map(\.rawValue))
     json.add("subject_types_supported", ["public"])
     json.add("id_token_signing_alg_values_supported", algorithms.map(\.rawValue))

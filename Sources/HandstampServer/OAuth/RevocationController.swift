@@ -12,7 +12,7 @@ import Hummingbird
 struct RevocationController: Sendable {
   let authentication: ClientAuthentication
   let reader: TokenReader
-  let journal: SessionJournal
+  let recorder: SessionEventRecorder
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.prompt { $0.post("/oauth/revoke", use: revoke) }
@@ -26,20 +26,20 @@ struct RevocationController: Sendable {
     try await require(caller, toOwn: token, now: now)
     if case .access(let claims) = token {
       do throws(RegistryError) {
-        journal.ended(
+        recorder.recordEnd(
           try await reader.registry.end(claims.session, of: claims.account, reason: .signedOut, now: now),
           logger: context.logger)
       } catch {
         guard error == .notFound else { throw error }
       }
     } else {
-      journal.ended(try await reader.registry.revoke(Secret(presented), now: now), logger: context.logger)
+      recorder.recordEnd(try await reader.registry.revoke(Secret(presented), now: now), logger: context.logger)
     }
     return .oauth(JSONText())
   }
 
   /// Verifies that the token of a live session was issued to the caller (RFC 7009 section 2.1).
-  private func require(_ caller: Caller, toOwn token: TokenReader.Token?, now: UnixTime) async throws {
+  private func require(_ caller: ClientCaller, toOwn token: TokenReader.Token?, now: UnixTime) async throws {
     guard let token, let row = try await reader.registry.session(token.session, now: now),
       row.client?.id != caller.client?.id
     else { return }

@@ -31,7 +31,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   func identity(
     _ row: SessionRow, of client: ConfiguredClient, nonce: String?, accessToken: String, about: AccountClaims?,
     at now: UnixTime
-  ) throws(JWSPrivateKey.Fault) -> String {
+  ) throws(JWSPrivateKey.SigningError) -> String {
     var claims = JSONText(reserving: 384)
     claims.add("iss", issuer)
     claims.add("sub", row.account.rawValue)
@@ -52,7 +52,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// - Parameter id: its `jti`, the same for every attempt, so that the client can recognize a repetition.
   func logout(
     of session: SessionID, _ account: AccountID, for client: ConfiguredClient, id: String, at now: UnixTime
-  ) throws(JWSPrivateKey.Fault) -> String {
+  ) throws(JWSPrivateKey.SigningError) -> String {
     var claims = JSONText(reserving: 320)
     claims.add("iss", issuer)
     claims.add("sub", account.rawValue)
@@ -67,7 +67,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
     return try logouts.token(claims, signedWith: client.idTokenSigning)
   }
 
-  /// What an ID token says that a client sends back as a hint.
+  /// The claims of an ID token that a client sends back as a hint.
   struct Hint: Sendable, Hashable {
     var account: AccountID
     var session: SessionID

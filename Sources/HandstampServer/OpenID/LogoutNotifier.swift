@@ -19,7 +19,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
   private static let timeout = Duration.seconds(5)
   private static let width = 64
 
-  let desk: LogoutDesk
+  let queue: LogoutQueue
   let registry: Registry
   let clients: ClientDirectory
   let tokens: IDTokens
@@ -37,7 +37,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
 
   func run() async throws {
     await JobWorker<LogoutJob>(
-      bell: desk.bell, registry: registry, clock: clock, errors: errors, logger: logger,
+      bell: queue.bell, registry: registry, clock: clock, errors: errors, logger: logger,
       interval: LogoutNotifier.interval, width: LogoutNotifier.width, lease: LogoutNotifier.timeout * 4
     ) { job in await (reloaded() ?? self).deliver(job) }.run()
   }
@@ -48,8 +48,8 @@ struct LogoutNotifier: Service, CustomStringConvertible {
         return try await registry.finish(claimed, now: clock.now)
       }
       // One client that is slow or down must not keep the others waiting.
-      let place: LogoutDesk.Place
-      do throws(LogoutDesk.Busy) { place = try desk.place(for: client.id) } catch {
+      let place: LogoutQueue.Place
+      do throws(LogoutQueue.Busy) { place = try queue.place(for: client.id) } catch {
         return try await registry.postpone(claimed, until: clock.now.advanced(by: error.pause))
       }
       let failure = await failure(of: claimed.job, for: client, at: uri, with: transport)
@@ -88,7 +88,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
       switch status {
       case 200..<300: return nil
       case 400..<500:
-        return Failure(words: "it answered \(status)", isRefusal: !RequestFailure.isPassing(status: status))
+        return Failure(words: "it answered \(status)", isRefusal: !RequestError.isPassing(status: status))
       default: return Failure(words: "it answered \(status)")
       }
     } catch { return Failure(words: "\(error)") }
@@ -110,16 +110,16 @@ struct LogoutNotifier: Service, CustomStringConvertible {
       "handstamp.attempts": "\(failures)", "handstamp.cause": "\(failure.words)",
     ]
     if isOver {
-      logger.error("A client could not be told that a session has ended, it is given up", metadata: metadata)
+      logger.error("Back-channel logout failed permanently", metadata: metadata)
     } else {
-      logger.warning("A client could not be told that a session has ended, it is tried again", metadata: metadata)
+      logger.warning("Back-channel logout failed; will retry", metadata: metadata)
     }
     try await registry.fail(claimed, because: failure.words, until: isOver ? nil : next)
   }
 }
 
 /// Who is being told at the moment, on this server.
-final class LogoutDesk: Sendable {
+final class LogoutQueue: Sendable {
   /// How many requests to one client are in flight.
   private static let most = 16
   /// How many failures in a row show that a client is down; then it is asked by one request at a time.
@@ -136,10 +136,10 @@ final class LogoutDesk: Sendable {
   /// The right to send one request.
   struct Place: Sendable {
     fileprivate let client: String
-    fileprivate let desk: LogoutDesk
+    fileprivate let queue: LogoutQueue
 
     func leave(hasFailed: Bool) {
-      desk.lines.withLock { lines in
+      queue.lines.withLock { lines in
         lines[client]?.running -= 1
         if hasFailed { lines[client]?.failures += 1 } else { lines[client]?.failures = 0 }
       }
@@ -155,15 +155,15 @@ final class LogoutDesk: Sendable {
   func place(for client: String) throws(Busy) -> Place {
     let busy = lines.withLock { lines -> Busy? in
       let line = lines[client, default: Line()]
-      let isDown = line.failures >= LogoutDesk.patience
-      guard line.running < (isDown ? 1 : LogoutDesk.most) else {
+      let isDown = line.failures >= LogoutQueue.patience
+      guard line.running < (isDown ? 1 : LogoutQueue.most) else {
         return Busy(pause: isDown ? .seconds(5) : .milliseconds(100))
       }
       lines[client, default: Line()].running += 1
       return nil
     }
     if let busy { throw busy }
-    return Place(client: client, desk: self)
+    return Place(client: client, queue: self)
   }
 }
 #endif

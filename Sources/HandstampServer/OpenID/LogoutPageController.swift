@@ -21,7 +21,7 @@ struct LogoutPageController: Sendable {
   /// A client's request.
   private struct Ask {
     var client: ConfiguredClient?
-    /// What its ID token says.
+    /// The claims of its ID token.
     var hint: IDTokens.Hint?
     /// Where the browser goes in the end; `nil` for a page of this server.
     var target: String?
@@ -53,9 +53,9 @@ struct LogoutPageController: Sendable {
     }
   }
 
-  private func ask(_ query: String) throws(Problem) -> Ask {
-    let fields: FormBody
-    do throws(FormBody.Fault) { fields = try FormBody(Array(query.utf8)) } catch {
+  private func ask(_ query: String) throws(ProblemError) -> Ask {
+    let fields: FormFields
+    do throws(FormFields.Fault) { fields = try FormFields(Array(query.utf8)) } catch {
       throw .invalidRequest("The app's request is not valid: a parameter is repeated or malformed.")
     }
     let hint = fields["id_token_hint"].flatMap(idTokens.hint)
@@ -85,7 +85,7 @@ struct LogoutPageController: Sendable {
     return row.client.map { $0.browser == user.row.device.id || $0.scopes.contains("offline_access") } ?? false
   }
 
-  private func signOut(_ ask: Ask, _ visit: Visit, _ logger: Logger) async throws -> Response {
+  private func signOut(_ ask: Ask, _ visit: BrowserRequest, _ logger: Logger) async throws -> Response {
     // The client's own session may outlast the browser's, but its user wants to be signed out.
     if let hint = ask.hint, hint.account == visit.account?.id {
       try await web.end(hint.session, of: hint.account, logger)
@@ -93,7 +93,7 @@ struct LogoutPageController: Sendable {
     return try await web.signOut(by: visit, backTo: ask.target ?? web.issuer + "/oauth/logout", logger)
   }
 
-  private func done(_ ask: Ask, _ visit: Visit) -> Response {
+  private func done(_ ask: Ask, _ visit: BrowserRequest) -> Response {
     if let target = ask.target { return .seeOther(target) }
     return web.show(
       .message(
@@ -101,7 +101,7 @@ struct LogoutPageController: Sendable {
         to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in", isPrimary: false)]), visit)
   }
 
-  private func confirmPage(_ ask: Ask, _ visit: Visit) -> Response {
+  private func confirmPage(_ ask: Ask, _ visit: BrowserRequest) -> Response {
     var page = Page(name: "logout", title: "logout.title", leadsTo: ask.target)
     page.context = [
       "app": ask.client.map { .object(["name": .text($0.name)]) }, "person": visit.account?.person,

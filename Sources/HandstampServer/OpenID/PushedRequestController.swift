@@ -29,7 +29,7 @@ struct PushedRequestController: Sendable {
       throw OAuthError.invalidRequest("the request is longer than \(PushedRequestController.longest) bytes")
     }
     // Refused now rather than in the browser (section 2.1).
-    do throws(AuthorizationRequest.Fault) {
+    do throws(AuthorizationRequest.ValidationError) {
       _ = try AuthorizationRequest(parameters, of: client)
     } catch {
       switch error {

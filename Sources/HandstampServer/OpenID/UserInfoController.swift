@@ -47,9 +47,9 @@ private struct TokenInForm<Context: RequestContext>: RouterMiddleware {
     }
     let body = try await request.wholeBody(upTo: bodyLimit)
     var head = request.head
-    if let token = try FormBody(body.readableBytesView)["access_token"] {
+    if let token = try FormFields(body.readableBytesView)["access_token"] {
       guard head.headerFields[.authorization] == nil else {
-        throw Problem.invalidRequest("The access token is sent in two ways.")
+        throw ProblemError.invalidRequest("The access token is sent in two ways.")
       }
       head.headerFields[.authorization] = "Bearer " + token
     }

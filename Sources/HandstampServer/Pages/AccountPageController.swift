@@ -46,7 +46,7 @@ struct AccountPageController: Sendable {
       return profilePage(call, name: name, error: PageText("field_error.name_long", ["most": most]))
     }
     var changed = call
-    changed.user.account = try await pages.desk.rename(call.owner, to: name)
+    changed.user.account = try await pages.service.rename(call.owner, to: name)
     changed.visit.web = changed.user
     return profilePage(changed, notice: .good("notice.saved"))
   }
@@ -75,7 +75,7 @@ struct AccountPageController: Sendable {
     let account = call.account
     switch call.visit.action {
     case "cancel":
-      try await pages.desk.cancelEmailChange(of: call.owner)
+      try await pages.service.cancelEmailChange(of: call.owner)
       return try await emailPage(call, notice: PageNotice(kind: .note, text: "notice.email_cancelled"))
     case "change", "resend":
       var typed = call.visit.form?["new_email"]
@@ -88,7 +88,7 @@ struct AccountPageController: Sendable {
         guard email.normalized != account.email?.normalized else {
           return try await emailPage(call, typed: typed, error: "field_error.email_same")
         }
-        do { try await pages.desk.beginEmailChange(of: call.owner, to: email) } catch {
+        do { try await pages.service.beginEmailChange(of: call.owner, to: email) } catch {
           return try await emailPage(
             call, typed: typed, notice: try web.refusal(of: error, call.visit, call.logger).notice)
         }
@@ -102,7 +102,7 @@ struct AccountPageController: Sendable {
   @concurrent private func showConfirm(_ call: AccountPages.Call) async throws -> Response {
     try web.requireMail()
     let text = call.visit.query?["token"] ?? ""
-    return confirmPage(call, text, try await pages.desk.emailChange(of: call.owner, confirmedBy: Secret(text)))
+    return confirmPage(call, text, try await pages.service.emailChange(of: call.owner, confirmedBy: Secret(text)))
   }
 
   @concurrent private func confirm(_ call: AccountPages.Call) async throws -> Response {
@@ -111,7 +111,7 @@ struct AccountPageController: Sendable {
     let text = call.visit.form?["token"] ?? ""
     let changed: AccountRecord
     do {
-      changed = try await pages.desk.confirmEmailChange(of: call.owner, with: Secret(text), in: call.user)
+      changed = try await pages.service.completeEmailChange(of: call.owner, with: Secret(text), in: call.user)
     } catch RegistryError.oneTimeTokenInvalid, RegistryError.emailTaken {
       return confirmPage(call, text, nil)
     }

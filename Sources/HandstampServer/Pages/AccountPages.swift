@@ -6,23 +6,23 @@ import HandstampSupport
 import Hummingbird
 import Logging
 
-/// What the pages of an account have in common: they are for a signed-in person, who proves it again for what a session alone may not
+/// The common part of an account's pages: they are for a signed-in person, who proves it again for what a session alone may not
 /// do.
 struct AccountPages: Sendable {
   let web: WebSessions
-  var desk: AccountDesk { web.desk }
+  var service: AccountService { web.service }
 
   /// A request of a signed-in person.
   struct Call: Sendable {
-    var visit: Visit
+    var visit: BrowserRequest
     var user: BrowserSession
     var client: ClientAddress
     var logger: Logger
 
     var account: AccountRecord { user.account }
-    var caller: AccountDesk.Caller { AccountDesk.Caller(client: client, logger: logger) }
-    var owner: AccountDesk.Owner {
-      AccountDesk.Owner(
+    var caller: AccountService.Caller { AccountService.Caller(client: client, logger: logger) }
+    var owner: AccountService.Owner {
+      AccountService.Owner(
         account: user.account, session: user.row.id, provenAt: user.authenticatedAt, caller: caller)
     }
   }
@@ -43,8 +43,8 @@ struct AccountPages: Sendable {
       }
     }
     let call = Call(visit: visit, user: user, client: web.limits.client(of: request, context), logger: context.logger)
-    do { return try await body(call) } catch let problem as Problem
-      where problem.code == Problem.reauthenticationRequired.code
+    do { return try await body(call) } catch let problem as ProblemError
+      where problem.code == ProblemError.reauthenticationRequired.code
     {
       return web.signInPage(visit, try await confirmation(by: user))
     }

@@ -43,7 +43,7 @@ struct AppsPageController: Sendable {
     guard call.visit.action == "remove", let id = call.visit.form?["app"] else { return web.unknownAction(call.visit) }
     let apps = try await web.registry.apps(of: call.account.id, now: web.clock.now)
     guard let consent = apps.first(where: { $0.client == id }) else { return try await show(call) }
-    try await pages.desk.withdrawConsent(to: id, by: call.owner)
+    try await pages.service.withdrawConsent(to: id, by: call.owner)
     let app: PageValue = .object(["name": .text(name(of: consent))])
     return try await show(call, notice: .good(PageText("notice.app_removed", ["app": app])))
   }

@@ -7,7 +7,7 @@ struct AssetsController: Sendable {
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/assets/:name") { _, context in
-      guard let name = context.parameters.get("name") else { throw Problem.notFound }
+      guard let name = context.parameters.get("name") else { throw ProblemError.notFound }
       return try pages.assets.response(name)
     }
   }

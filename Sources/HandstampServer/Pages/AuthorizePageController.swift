@@ -23,7 +23,7 @@ struct AuthorizePageController: Sendable {
     var request: AuthorizationRequest
     /// The request, if the client sent it beforehand.
     var pushed: PushedRequest?
-    var visit: Visit
+    var visit: BrowserRequest
     /// The session in which the user may answer it; `nil` if the user has to sign in.
     var user: BrowserSession?
   }
@@ -31,17 +31,17 @@ struct AuthorizePageController: Sendable {
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request, context.logger)
     let ask: Ask
-    do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.Fault {
+    do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.ValidationError {
       return response(to: fault, visit)
     }
-    let wish = ask.request.signIn
+    let prompt = ask.request.signIn
     guard let user = ask.user else {
-      return wish.isSilent ? refuseSilently(ask) : web.signInPage(visit, .init(asked: ask.request))
+      return prompt.isSilent ? refuseSilently(ask) : web.signInPage(visit, .init(asked: ask.request))
     }
-    if !wish.wantsPage, let consent = try await remembered(ask.request, by: user) {
+    if !prompt.wantsPage, let consent = try await remembered(ask.request, by: user) {
       return try await allow(ask, by: user, remembered: consent, context.logger)
     }
-    guard !wish.isSilent else { return refuseSilently(ask) }
+    guard !prompt.isSilent else { return refuseSilently(ask) }
     return consentPage(ask.request, user.account, visit)
   }
 
@@ -55,7 +55,7 @@ struct AuthorizePageController: Sendable {
     }
     let visit = try await web.visit(request, form: form, context.logger)
     let ask: Ask
-    do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.Fault {
+    do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.ValidationError {
       return response(to: fault, visit)
     }
     guard !ask.request.signIn.isSilent else { return refuseSilently(ask) }
@@ -78,7 +78,7 @@ struct AuthorizePageController: Sendable {
   private var fresh: FreshSignIn { FreshSignIn(mint: web.registry.mint) }
 
   /// Reads the client's request from the address, or from where the client has sent it.
-  private func ask(_ request: Request, _ visit: Visit) async throws -> Ask {
+  private func ask(_ request: Request, _ visit: BrowserRequest) async throws -> Ask {
     let query = request.uri.query ?? ""
     let (asked, pushed) = try await authorization(query)
     var user = visit.web
@@ -94,18 +94,19 @@ struct AuthorizePageController: Sendable {
   }
 
   private func authorization(_ query: String) async throws -> (AuthorizationRequest, PushedRequest?) {
-    guard let fields = try? FormBody(Array(query.utf8)),
+    guard let fields = try? FormFields(Array(query.utf8)),
       let reference = fields["request_uri"].flatMap(PushedReference.secret)
     else { return (try AuthorizationRequest(query: query, clients: clients), nil) }
     guard let pushed = try await web.registry.pushedRequest(reference, now: web.clock.now),
       pushed.client == fields["client_id"], let client = clients[pushed.client]
     else {
-      throw AuthorizationRequest.Fault.page("The app's request has expired. Go back to the app, and try again.")
+      throw AuthorizationRequest.ValidationError.page(
+        "The app's request has expired. Go back to the app, and try again.")
     }
     return (try AuthorizationRequest(pushed.parameters, of: client), pushed)
   }
 
-  /// Returns the consent by which the user has allowed the client all of this before, if the answer surely reaches it.
+  /// Returns the consent by which the user has allowed the client all of this before, if the response surely reaches it.
   private func remembered(_ asked: AuthorizationRequest, by user: BrowserSession) async throws -> Consent? {
     guard asked.client.isCertain(at: asked.grant.redirectURI) else { return nil }
     let consent = try await web.registry.consent(of: user.account.id, to: asked.client.id, now: web.clock.now)
@@ -121,7 +122,7 @@ struct AuthorizePageController: Sendable {
         ask.request.grant, by: user, for: ask.pushed, remembered: remembered, now: web.clock.now)
       if !ask.request.leftOut.isEmpty {
         logger.info(
-          "Scopes that a client may not request were left out",
+          "Scopes left out that the client may not request",
           metadata: [
             "handstamp.client": "\(ask.request.client.id)",
             "handstamp.scopes": "\(ask.request.leftOut.joined(separator: " "))",
@@ -136,7 +137,7 @@ struct AuthorizePageController: Sendable {
     }
   }
 
-  /// The answer to `prompt=none` if there is something to ask.
+  /// The response to `prompt=none` if there is something to ask.
   private func refuseSilently(_ ask: Ask) -> Response {
     ask.user == nil
       ? refuse(ask, "login_required", "the user must sign in")
@@ -155,7 +156,7 @@ struct AuthorizePageController: Sendable {
     .seeOther(AuthorizationRequest.answer(fields, to: redirect, state: state, issuer: web.issuer))
   }
 
-  private func response(to fault: AuthorizationRequest.Fault, _ visit: Visit) -> Response {
+  private func response(to fault: AuthorizationRequest.ValidationError, _ visit: BrowserRequest) -> Response {
     switch fault {
     case .page(let words): web.invalidRequest(words, visit)
     case .answer(let redirect, let state, let error, let words):
@@ -163,7 +164,8 @@ struct AuthorizePageController: Sendable {
     }
   }
 
-  private func consentPage(_ asked: AuthorizationRequest, _ account: AccountRecord, _ visit: Visit) -> Response {
+  private func consentPage(_ asked: AuthorizationRequest, _ account: AccountRecord, _ visit: BrowserRequest) -> Response
+  {
     let app: PageContext = ["name": .text(asked.client.name)]
     var page = Page(
       name: "consent", title: PageText("consent.title", ["app": .object(app)]), leadsTo: asked.grant.redirectURI)

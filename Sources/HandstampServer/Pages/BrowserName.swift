@@ -1,5 +1,5 @@
 #if Server
-/// What a browser calls itself, for the list of devices: the field says what its user wants it to say, and nothing relies on it.
+/// The name of a browser, for the list of devices: users can choose what the field says, and nothing relies on it.
 struct BrowserName: Sendable, Hashable {
   let text: String
 

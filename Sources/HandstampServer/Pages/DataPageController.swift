@@ -25,8 +25,8 @@ struct DataPageController: Sendable {
 
   @concurrent private func download(_ call: AccountPages.Call) async throws -> Response {
     guard call.visit.action == "download" else { return web.unknownAction(call.visit) }
-    try pages.desk.requireProof(call.owner)
-    do throws(Problem) {
+    try pages.service.requireProof(call.owner)
+    do throws(ProblemError) {
       // It reads the whole audit log.
       try web.limits.take(.codes, from: call.client, about: call.account.id.rawValue)
     } catch { return show(call, notice: web.notice(of: error, call.visit)) }
@@ -63,14 +63,14 @@ struct DataPageController: Sendable {
     guard password != nil || account.passwordHash == nil else {
       return deletePage(call, errors: ["password": "field_error.password_missing"])
     }
-    do { try await pages.desk.delete(call.owner, password: password) } catch {
+    do { try await pages.service.delete(call.owner, password: password) } catch {
       let refusal = try web.refusal(of: error, passwordIn: "password", call.visit, call.logger)
       return deletePage(call, errors: refusal.errors, notice: refusal.notice)
     }
     var visit = call.visit
     visit.web = nil
     var page = Page.message("deleted", to: [])
-    page.cookies = [Cookie(name: Cookie.session, value: nil)]
+    page.cookies = [ResponseCookie(name: ResponseCookie.session, value: nil)]
     return web.show(page, visit)
   }
 }

@@ -8,7 +8,7 @@ import Logging
 /// `/device`: the user types the code shown on another device (RFC 8628 section 3.3).
 struct DevicePageController: Sendable {
   let web: WebSessions
-  let pacing: Pacing
+  let deviceCodes: DeviceCodeRateLimiter
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/device", use: show)
@@ -50,25 +50,26 @@ struct DevicePageController: Sendable {
 
   /// Returns the request of the device that shows the code; `nil` if none does.
   ///
-  /// - Throws: ``Problem`` after too many wrong codes.
+  /// - Throws: ``ProblemError`` after too many wrong codes.
   private func grant(
     _ typed: String, _ user: BrowserSession, _ logger: Logger
   ) async throws -> (UserCode, DeviceGrant)? {
     let (account, now) = (user.account.id, web.clock.now)
-    guard pacing.mayGuess(account, now: now) else {
+    guard deviceCodes.mayGuess(account, now: now) else {
       logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account)"])
-      throw Problem(
-        .tooManyRequests, "rate_limited", "Too many attempts", retryAfter: Int(Pacing.window.components.seconds))
+      throw ProblemError(
+        .tooManyRequests, "rate_limited", "Too many attempts",
+        retryAfter: Int(DeviceCodeRateLimiter.window.components.seconds))
     }
     guard let code = UserCode(typed: typed), let grant = try await web.registry.device(showing: code, now: now) else {
       return nil
     }
-    pacing.forgive(account)
+    deviceCodes.forgive(account)
     return (code, grant)
   }
 
   private func look(
-    at typed: String, _ user: BrowserSession, _ visit: Visit, _ logger: Logger
+    at typed: String, _ user: BrowserSession, _ visit: BrowserRequest, _ logger: Logger
   ) async throws -> Response {
     guard let (code, grant) = try await grant(typed, user, logger) else {
       return codePage(user.account, visit, typed: typed, isWrong: true)
@@ -83,7 +84,7 @@ struct DevicePageController: Sendable {
   }
 
   private func codePage(
-    _ account: AccountRecord, _ visit: Visit, typed: String? = nil, isWrong: Bool = false
+    _ account: AccountRecord, _ visit: BrowserRequest, typed: String? = nil, isWrong: Bool = false
   ) -> Response {
     var page = Page(name: "device_code", title: "device_code.title")
     page.context = [

@@ -34,7 +34,7 @@ struct DevicesPageController: Sendable {
     return pages.show(page, call)
   }
 
-  private func devices(_ user: BrowserSession, _ visit: Visit) async throws -> [PageValue] {
+  private func devices(_ user: BrowserSession, _ visit: BrowserRequest) async throws -> [PageValue] {
     let dates = web.dates(visit)
     let rows = try await web.registry.sessions(of: user.account.id, now: web.clock.now)
     // This browser comes first.
@@ -69,8 +69,8 @@ struct DevicesPageController: Sendable {
     let channel = context.channel
     let stream = EventStream(
       session: session, cursor: last ?? newest, life: DevicesPageController.longest, heartbeat: heartbeat,
-      place: try web.journal.place(for: session, within: streams), eventLoop: channel.eventLoop,
-      metrics: web.journal.metrics, abort: { channel.close(promise: nil) },
+      place: try web.recorder.place(for: session, within: streams), eventLoop: channel.eventLoop,
+      metrics: web.recorder.metrics, abort: { channel.close(promise: nil) },
       read: { [registry = web.registry] in try await registry.events(after: $0, of: session.account) })
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }
@@ -81,13 +81,13 @@ struct DevicesPageController: Sendable {
     }
     var name = ""
     // Someone else's, or deleted: the list shows what is left.
-    do { name = try await pages.desk.end(id, by: call.owner).first?.shownName ?? "" } catch RegistryError.notFound {}
+    do { name = try await pages.service.end(id, by: call.owner).first?.shownName ?? "" } catch RegistryError.notFound {}
     guard !name.isEmpty else { return try await show(call) }
     return try await show(call, notice: .good(PageText("notice.session_ended", ["name": .text(name)])))
   }
 
   private func confirmPage(_ call: AccountPages.Call) async throws -> Response {
-    try pages.desk.requireProof(call.owner)
+    try pages.service.requireProof(call.owner)
     let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
     var page = Page(name: "confirm_end", title: "confirm_end.title", section: .devices)
     page.context["others"] = .list(
@@ -99,7 +99,7 @@ struct DevicesPageController: Sendable {
 
   @concurrent private func endOthers(_ call: AccountPages.Call) async throws -> Response {
     guard call.visit.action == "end-others" else { return web.unknownAction(call.visit) }
-    try await pages.desk.endAll(by: call.owner, keepingOwn: true)
+    try await pages.service.endAll(by: call.owner, keepingOwn: true)
     return try await show(call, notice: .good("notice.others_ended"))
   }
 }

@@ -20,7 +20,7 @@ extension PasswordPolicy {
   var shownLeast: PageValue { .text(String(minimumLength)) }
 }
 
-extension FormBody {
+extension FormFields {
   /// A password in the form; `nil` if it is empty.
   func password(_ name: String) -> Secret? { self[name].map { Secret($0) } }
 }

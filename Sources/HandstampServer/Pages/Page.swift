@@ -23,14 +23,14 @@ struct Page: Sendable {
   var title: PageText
   var context: PageContext = [:]
   var status = HTTPResponse.Status.ok
-  var cookies: [Cookie] = []
+  var cookies: [ResponseCookie] = []
   /// A further allowed target of the page's form: browsers apply `form-action` to the redirect after the form, too.
   var leadsTo: String?
   /// Texts of the context, by name.
   var texts: [String: PageText] = [:]
   /// Texts beside fields, by the names of these.
   var errors: [String: PageText] = [:]
-  /// What is said above the page's content.
+  /// The notice above the page's content.
   var notice: PageNotice?
   /// The ways on from a message.
   var actions: [PageAction] = []
@@ -38,7 +38,7 @@ struct Page: Sendable {
   var section: AccountSection?
 }
 
-/// What a page says first.
+/// The notice that a page begins with.
 struct PageNotice: Sendable, Hashable {
   enum Kind: String, Sendable { case good, note, warning }
   var kind: Kind
@@ -99,7 +99,7 @@ extension Page {
 }
 
 /// A host-only cookie (RFC 6265bis section 4.1.3.2).
-struct Cookie: Sendable {
+struct ResponseCookie: Sendable {
   /// The session of this browser.
   static let session = "__Host-handstamp-session"
   /// Recognizes a browser that an account was used in.

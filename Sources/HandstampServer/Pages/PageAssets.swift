@@ -20,7 +20,7 @@ struct PageAssets: Sendable {
     return name
   }
 
-  func response(_ name: String) throws(Problem) -> Response {
+  func response(_ name: String) throws(ProblemError) -> Response {
     guard let asset = byName[name] else { throw .notFound }
     return Response(
       status: .ok,

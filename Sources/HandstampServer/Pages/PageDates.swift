@@ -56,7 +56,7 @@ struct PageDates: Sendable {
 
 extension PageWriter {
   /// "in 5 minutes", for the time after which a refused request may succeed.
-  func wait(after problem: Problem, in language: String) -> PageValue {
+  func wait(after problem: ProblemError, in language: String) -> PageValue {
     let minutes = ((problem.retryAfter ?? 60) + 59) / 60
     let words: PageText =
       switch minutes {

@@ -6,7 +6,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Who reads a page: in which language, and at which address.
+/// The reader of a page: the language, and the address.
 struct PageReader: Sendable {
   var language: String
   /// The path and the query of the page, for links to it in other languages.
@@ -34,7 +34,7 @@ struct PageWriter: Sendable {
   private let script: String
 
   init(_ settings: PageSettings, issuer: String, mountPath: String) throws(PageSettingsFault) {
-    do throws(PageFault) { library = try PageLibrary(folder: settings.folder) } catch { throw .file("\(error)") }
+    do throws(PageError) { library = try PageLibrary(folder: settings.folder) } catch { throw .file("\(error)") }
     self.issuer = issuer
     base = mountPath
     var colors = ""
@@ -66,7 +66,7 @@ struct PageWriter: Sendable {
     let fields = (request.uri.query ?? "").split(separator: "&")
     let asked = fields.last { $0.hasPrefix("lang=") }.map { String($0.dropFirst("lang=".count)) }
     let chosen = asked.flatMap { library.languages.contains($0) ? $0 : nil }
-    let kept = request.cookie(Cookie.language).flatMap { library.languages.contains($0) ? $0 : nil }
+    let kept = request.cookie(ResponseCookie.language).flatMap { library.languages.contains($0) ? $0 : nil }
     let rest = fields.filter { !$0.hasPrefix("lang=") }.joined(separator: "&")
     return PageReader(
       language: chosen ?? kept ?? LanguageChoice.best(request.headers[.acceptLanguage], of: library.languages),
@@ -93,7 +93,7 @@ struct PageWriter: Sendable {
       body: .init(byteBuffer: ByteBuffer(string: html)))
     var cookies = page.cookies
     if let chosen = reader.chosen {
-      cookies.append(Cookie(name: Cookie.language, value: chosen, life: Cookie.longest))
+      cookies.append(ResponseCookie(name: ResponseCookie.language, value: chosen, life: ResponseCookie.longest))
     }
     for cookie in cookies { response.headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
     return response

@@ -7,7 +7,7 @@ import Hummingbird
 /// `/forgot-password` and `/reset-password`: a person who has forgotten the password sets a new one by a mailed link.
 struct PasswordPageController: Sendable {
   let web: WebSessions
-  private var desk: AccountDesk { web.desk }
+  private var service: AccountService { web.service }
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/forgot-password", use: showForgot)
@@ -31,7 +31,7 @@ struct PasswordPageController: Sendable {
     switch TypedAddress(typed) {
     case .bad(let error): return forgotPage(visit, typed: typed, error: error)
     case .good(let email):
-      do { try await desk.requestReset(of: email, by: desk.caller(request, context)) } catch {
+      do { try await service.requestReset(of: email, by: service.caller(request, context)) } catch {
         let refusal = try web.refusal(of: error, visit, context.logger)
         return forgotPage(visit, typed: typed, notice: refusal.notice, status: refusal.status)
       }
@@ -43,7 +43,7 @@ struct PasswordPageController: Sendable {
   }
 
   private func forgotPage(
-    _ visit: Visit, typed: String?, error: PageText? = nil, notice: PageNotice? = nil,
+    _ visit: BrowserRequest, typed: String?, error: PageText? = nil, notice: PageNotice? = nil,
     status: HTTPResponse.Status = .ok
   ) -> Response {
     var page = Page(name: "forgot", title: "forgot.title", status: status, notice: notice)
@@ -57,20 +57,20 @@ struct PasswordPageController: Sendable {
     try web.requireMail()
     let visit = try await web.visit(request, context.logger)
     let text = visit.query?["token"] ?? ""
-    let account = try await desk.account(resetBy: Secret(text), desk.caller(request, context))
+    let account = try await service.account(forResetToken: Secret(text), service.caller(request, context))
     return try await resetPage(visit, text, account)
   }
 
   @concurrent func reset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
     let visit = try await web.visit(request, context.logger)
-    let caller = desk.caller(request, context)
+    let caller = service.caller(request, context)
     guard visit.action == "reset" else { return web.unknownAction(visit) }
     let text = visit.form?["token"] ?? ""
     var errors: [String: PageText] = ["new_password": "field_error.password_missing"]
     if let password = visit.form?.password("new_password") {
       do {
-        try await desk.resetPassword(
+        try await service.resetPassword(
           with: Secret(text), to: password, keepingOthers: visit.form?["keep_passkeys"] != nil, by: caller)
         return web.show(
           .message("reset_done", to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in")]), visit)
@@ -83,24 +83,24 @@ struct PasswordPageController: Sendable {
         errors = refusal.errors
       }
     }
-    return try await resetPage(visit, text, try await desk.account(resetBy: Secret(text), caller), errors)
+    return try await resetPage(visit, text, try await service.account(forResetToken: Secret(text), caller), errors)
   }
 
   /// - Parameter account: `nil` if the link is not valid.
   private func resetPage(
-    _ visit: Visit, _ token: String, _ account: AccountRecord?, _ errors: [String: PageText] = [:]
+    _ visit: BrowserRequest, _ token: String, _ account: AccountRecord?, _ errors: [String: PageText] = [:]
   ) async throws -> Response {
     var page = Page(name: "reset", title: account == nil ? "reset.title_expired" : "reset.title", errors: errors)
     page.context = [
       "token": .text(String(token.prefix(OneTimeToken.maxLength))), "email": .text(ifPresent: account?.email?.typed),
-      "password_least": desk.policy.shownLeast, "expired": .flag(if: account == nil),
+      "password_least": service.policy.shownLeast, "expired": .flag(if: account == nil),
     ]
     if let account { try await addWaysIn(to: &page, of: account, visit) } else { page.status = .badRequest }
     return web.show(page, visit)
   }
 
   /// Names what a reset removes, for the person who knows whether a stranger has made it.
-  private func addWaysIn(to page: inout Page, of account: AccountRecord, _ visit: Visit) async throws {
+  private func addWaysIn(to page: inout Page, of account: AccountRecord, _ visit: BrowserRequest) async throws {
     let dates = web.dates(visit)
     let passkeys = try await web.registry.passkeys(of: account.id)
     let codes = try await web.registry.recoveryCodesLeft(of: account.id)

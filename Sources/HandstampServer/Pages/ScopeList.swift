@@ -3,7 +3,7 @@ import HandstampPages
 import HandstampRegistry
 
 extension PageWriter {
-  /// What a client may do, in words.
+  /// The permissions of a client, in words.
   func scopes(_ scope: String, of account: AccountRecord, in language: String) -> PageValue {
     .list(
       scope.split(separator: " ").map { name in

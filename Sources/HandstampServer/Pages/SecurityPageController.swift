@@ -24,7 +24,7 @@ struct SecurityPageController: Sendable {
     page.context = [
       "email": .text(account.email?.typed ?? ""), "has_password": .flag(if: account.passwordHash != nil),
       "password_changed": account.credentialsChangedAt.map { web.dates(call.visit).relative($0) },
-      "password_least": pages.desk.policy.shownLeast,
+      "password_least": pages.service.policy.shownLeast,
     ]
     if web.passkeys != nil { try await addPasskeys(to: &page, call, codes) }
     return pages.show(page, call)
@@ -42,7 +42,7 @@ struct SecurityPageController: Sendable {
           "used": passkey.lastUsedAt.map { dates.relative($0) },
         ])
       })
-    page.context["passkeys_locked"] = .flag(if: !pages.desk.isProven(call.user.authenticatedAt))
+    page.context["passkeys_locked"] = .flag(if: !pages.service.isProven(call.user.authenticatedAt))
     page.context["can_remove_password"] = .flag(if: call.account.passwordHash != nil && !passkeys.isEmpty)
     page.context["recovery_on"] = .flag
     page.context["codes_left"] = .text(ifPresent: left > 0 ? String(left) : nil)
@@ -55,7 +55,7 @@ struct SecurityPageController: Sendable {
     case "change-password" where hasPassword, "set-password" where !hasPassword:
       return try await setPassword(call, isFirst: !hasPassword)
     case "unlock":
-      try pages.desk.requireProof(call.owner)
+      try pages.service.requireProof(call.owner)
       return pages.go(to: "/account/security")
     case "add-passkey", "remove-passkey", "remove-password", "make-codes":
       guard web.passkeys != nil else { return web.unknownAction(call.visit) }
@@ -72,12 +72,12 @@ struct SecurityPageController: Sendable {
     let endsOthers = form?["end_others"] != nil
     do {
       if isFirst {
-        try await pages.desk.setFirstPassword(of: call.owner, to: new, endingOthers: endsOthers)
+        try await pages.service.setFirstPassword(of: call.owner, to: new, endingOthers: endsOthers)
       } else {
         guard let current = form?.password("current_password") else {
           return try await show(call, errors: ["current_password": "field_error.password_missing"])
         }
-        try await pages.desk.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
+        try await pages.service.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
       }
     } catch {
       let refusal = try web.refusal(of: error, call.visit, call.logger)
@@ -89,27 +89,27 @@ struct SecurityPageController: Sendable {
   }
 
   private func changePasskeys(_ call: AccountPages.Call) async throws -> Response {
-    let (desk, form) = (pages.desk, call.visit.form)
+    let (service, form) = (pages.service, call.visit.form)
     switch call.visit.action {
     case "add-passkey":
       do {
-        try await desk.addPasskey(
+        try await service.addPasskey(
           form?["passkey"] ?? "", boundTo: call.visit.token, orNamed: call.visit.name, of: call.owner, in: call.user)
       } catch {
         return try await show(call, notice: try web.refusal(of: error, call.visit, call.logger).notice)
       }
       return try await changed(call, notice: .good("notice.passkey_added"))
     case "remove-passkey":
-      switch try await desk.removePasskey(form?["passkey_id"] ?? "", of: call.owner, in: call.user) {
+      switch try await service.removePasskey(form?["passkey_id"] ?? "", of: call.owner, in: call.user) {
       case .removed: return try await changed(call, notice: .good("notice.passkey_removed"))
       case .isLast: return try await show(call, notice: .warning("notice.passkey_last"))
       // Removed in another window: the list shows what is left.
       case .unknown: return try await show(call)
       }
     case "remove-password":
-      guard try await desk.removePassword(of: call.owner, in: call.user) else { return try await show(call) }
+      guard try await service.removePassword(of: call.owner, in: call.user) else { return try await show(call) }
       return try await changed(call, notice: .good("notice.password_removed"))
-    default: return try await show(call, codes: try await desk.makeRecoveryCodes(of: call.owner, in: call.user))
+    default: return try await show(call, codes: try await service.makeRecoveryCodes(of: call.owner, in: call.user))
     }
   }
 
@@ -123,7 +123,7 @@ struct SecurityPageController: Sendable {
   /// `PublicKeyCredentialCreationOptionsJSON`, for the script.
   @concurrent private func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.scriptVisit(request, context.logger)
-    guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
+    guard let passkeys = web.passkeys else { throw ProblemError.noPasskeys }
     guard let user = visit.web else { return Response(status: .unauthorized) }
     return .options(try await passkeys.creationOptions(for: user.account, boundTo: visit.token))
   }

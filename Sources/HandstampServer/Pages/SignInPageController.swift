@@ -25,9 +25,9 @@ struct SignInPageController: Sendable {
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit: Visit
-    do { visit = try await web.visit(request, context.logger) } catch let problem as Problem
-      where [Problem.formExpired.code, Problem.cookieMissing.code].contains(problem.code)
+    let visit: BrowserRequest
+    do { visit = try await web.visit(request, context.logger) } catch let problem as ProblemError
+      where [ProblemError.formExpired.code, ProblemError.cookieMissing.code].contains(problem.code)
     {
       // The form of a second tab, after signing in in the first, which takes the cookie of forms away.
       let visit = try await web.visit(request, form: nil, context.logger)
@@ -42,7 +42,7 @@ struct SignInPageController: Sendable {
   /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
   @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.scriptVisit(request, context.logger)
-    guard let passkeys = web.passkeys else { throw Problem.noPasskeys }
+    guard let passkeys = web.passkeys else { throw ProblemError.noPasskeys }
     return .options(try passkeys.requestOptions(boundTo: visit.token))
   }
 

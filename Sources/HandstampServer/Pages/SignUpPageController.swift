@@ -8,7 +8,7 @@ import Hummingbird
 /// `/sign-up`: a person creates an account. Where addresses are confirmed, a mailed link leads on.
 struct SignUpPageController: Sendable {
   let web: WebSessions
-  private var desk: AccountDesk { web.desk }
+  private var service: AccountService { web.service }
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/sign-up", use: show)
@@ -17,10 +17,10 @@ struct SignUpPageController: Sendable {
     routes.post("/sign-up/confirm", use: confirm)
   }
 
-  private var isConfirmed: Bool { desk.signUp == .confirmed }
+  private var isConfirmed: Bool { service.signUp == .confirmed }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard desk.signUp != .closed else { throw Problem.notFound }
+    guard service.signUp != .closed else { throw ProblemError.notFound }
     return signUpPage(try await web.visit(request, context.logger))
   }
 
@@ -43,7 +43,7 @@ struct SignUpPageController: Sendable {
     guard errors.isEmpty, let address else { return signUpPage(visit, errors) }
     do {
       let new = NewAccount(email: address, username: name, password: password, session: web.start(visit))
-      switch try await desk.signUp(new, by: desk.caller(request, context)) {
+      switch try await service.signUp(new, by: service.caller(request, context)) {
       case .confirmationSent: return sent(to: address, visit)
       case .began(let new): return web.began(new, visit, to: web.issuer + NextPage(visit.query?["next"]).path)
       }
@@ -53,7 +53,7 @@ struct SignUpPageController: Sendable {
     }
   }
 
-  private func sent(to email: EmailAddress, _ visit: Visit) -> Response {
+  private func sent(to email: EmailAddress, _ visit: BrowserRequest) -> Response {
     web.show(
       .message(
         "sign_up_sent", ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
@@ -61,13 +61,14 @@ struct SignUpPageController: Sendable {
   }
 
   private func signUpPage(
-    _ visit: Visit, _ errors: [String: PageText] = [:], notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
+    _ visit: BrowserRequest, _ errors: [String: PageText] = [:], notice: PageNotice? = nil,
+    status: HTTPResponse.Status = .ok
   ) -> Response {
     var page = Page(name: "sign_up", title: "sign_up.title", status: status, errors: errors, notice: notice)
     page.context = [
       "name": .text(ifPresent: visit.form?["name"].map { String($0.prefix(AccountRecord.maxUsername)) }),
       "email": .text(ifPresent: visit.form?["email"].map { String($0.prefix(EmailAddress.maxLength)) }),
-      "password_now": .flag(if: !isConfirmed), "password_least": desk.policy.shownLeast,
+      "password_now": .flag(if: !isConfirmed), "password_least": service.policy.shownLeast,
       "next": NextPage(visit.query?["next"]).asked.map { .text("?next=" + PercentEncoding.encode($0)) },
     ]
     return web.show(page, visit)
@@ -79,20 +80,20 @@ struct SignUpPageController: Sendable {
     try web.requireMail()
     let visit = try await web.visit(request, context.logger)
     let text = visit.query?["token"] ?? ""
-    let found = try await desk.confirmation(by: Secret(text), desk.caller(request, context))
+    let found = try await service.confirmation(by: Secret(text), service.caller(request, context))
     return confirmPage(visit, text, found, isExpired: found == nil)
   }
 
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
     let visit = try await web.visit(request, context.logger)
-    let caller = desk.caller(request, context)
+    let caller = service.caller(request, context)
     switch visit.action {
     case "send":
       switch TypedAddress(visit.form?["email"]) {
       case .bad(let error): return confirmPage(visit, "", nil, isExpired: true, errors: ["email": error])
       case .good(let email):
-        try await desk.resendConfirmation(to: email, by: caller)
+        try await service.resendConfirmation(to: email, by: caller)
         return sent(to: email, visit)
       }
     case "confirm": break
@@ -100,12 +101,12 @@ struct SignUpPageController: Sendable {
     }
     let text = visit.form?["token"] ?? ""
     guard let password = visit.form?.password("new_password") else {
-      let found = try await desk.confirmation(by: Secret(text), caller)
+      let found = try await service.confirmation(by: Secret(text), caller)
       return confirmPage(
         visit, text, found, isExpired: found == nil, errors: ["new_password": "field_error.password_missing"])
     }
     do {
-      let new = try await desk.confirm(Secret(text), password: password, web.start(visit), by: caller)
+      let new = try await service.confirm(Secret(text), password: password, web.start(visit), by: caller)
       return web.began(new, visit, to: web.issuer + "/account")
     } catch RegistryError.oneTimeTokenInvalid {
       return confirmPage(visit, text, nil, isExpired: true)
@@ -117,19 +118,19 @@ struct SignUpPageController: Sendable {
         return confirmPage(visit, text, nil, isExpired: true, errors: refusal.errors)
       }
       return confirmPage(
-        visit, text, try await desk.confirmation(by: Secret(text), caller), errors: refusal.errors)
+        visit, text, try await service.confirmation(by: Secret(text), caller), errors: refusal.errors)
     }
   }
 
   private func confirmPage(
-    _ visit: Visit, _ token: String, _ found: OneTimeTokenRecord?, isExpired: Bool = false,
+    _ visit: BrowserRequest, _ token: String, _ found: OneTimeTokenRecord?, isExpired: Bool = false,
     errors: [String: PageText] = [:]
   ) -> Response {
     var page = Page(name: "confirm", title: isExpired ? "confirm.title_expired" : "confirm.title", errors: errors)
     page.context = [
       "token": .text(String(token.prefix(OneTimeToken.maxLength))),
       "email": .text(ifPresent: found?.email?.typed ?? visit.form?["email"]), "needs_password": .flag,
-      "password_least": desk.policy.shownLeast, "expired": .flag(if: isExpired),
+      "password_least": service.policy.shownLeast, "expired": .flag(if: isExpired),
     ]
     if isExpired { page.status = .badRequest }
     return web.show(page, visit)

@@ -10,7 +10,7 @@ import Logging
 
 /// Browsers signed in on the server's own pages.
 struct WebSessions: Sendable {
-  let desk: AccountDesk
+  let service: AccountService
   let errors: ErrorMapper
   let pages: PageWriter
   /// Whether the server has its origin to itself.
@@ -20,59 +20,59 @@ struct WebSessions: Sendable {
   /// Whether accounts are the server's own, and mail is set up: only then the pages for passwords work.
   let hasPasswordPages: Bool
 
-  var registry: Registry { desk.registry }
-  var limits: RequestLimits { desk.limits }
-  var clock: ServerClock { desk.clock }
-  var journal: SessionJournal { desk.journal }
+  var registry: Registry { service.registry }
+  var limits: RequestLimits { service.limits }
+  var clock: ServerClock { service.clock }
+  var recorder: SessionEventRecorder { service.recorder }
   /// `nil` if the server has no passkeys.
-  var passkeys: PasskeyDesk? { desk.passkeys }
+  var passkeys: PasskeyService? { service.passkeys }
 
   var issuer: String { pages.issuer }
   var formLimit: Int { min(bodyLimit, 16_384) }
 
   /// Reads a browser's request. A session ID that this server did not issue is ignored and never adopted.
   ///
-  /// - Throws: ``Problem`` for a form from another site, or from a browser that it was not shown in.
-  func visit(_ request: Request, _ logger: Logger) async throws -> Visit {
+  /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in.
+  func visit(_ request: Request, _ logger: Logger) async throws -> BrowserRequest {
     try await visit(request, form: request.method == .post ? form(of: request) : nil, logger)
   }
 
-  func form(of request: Request) async throws -> FormBody {
-    try FormBody(
+  func form(of request: Request) async throws -> FormFields {
+    try FormFields(
       try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: formLimit).readableBytesView)
   }
 
   /// - Parameter form: the submitted form; `nil` unless the request is a POST.
-  func visit(_ request: Request, form: FormBody?, _ logger: Logger) async throws -> Visit {
-    let session = request.cookie(Cookie.session).map { Secret($0) }
-    let known = request.cookie(Cookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
+  func visit(_ request: Request, form: FormFields?, _ logger: Logger) async throws -> BrowserRequest {
+    let session = request.cookie(ResponseCookie.session).map { Secret($0) }
+    let known = request.cookie(ResponseCookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var web: BrowserSession?
     if let session { web = try await registry.browserSession(session, now: clock.now) }
     if let web {
-      journal.displaced(web.displaced, logger: logger)
+      recorder.recordDisplacement(web.displaced, logger: logger)
       try await seen(web, logger)
     }
-    let device = request.cookie(Cookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
-    var visit = Visit(
+    let device = request.cookie(ResponseCookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
+    var visit = BrowserRequest(
       web: web, session: session, device: device ?? WebSessions.drawn(),
       name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
-      query: try? FormBody(Array((request.uri.query ?? "").utf8)))
+      query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     guard let form else { return visit }
     guard isFromHere(request) else {
       guard let origin = request.headers[.origin].flatMap({ Origin($0) }),
         origin.text == "\(origin.scheme)://\(request.head.authority ?? "")"
-      else { throw Problem.formExpired }
+      else { throw ProblemError.formExpired }
       logger.notice(
-        "A form was sent from another address than the issuer's",
+        "Form sent from another address than the issuer's",
         metadata: ["handstamp.origin": "\(origin.text)", "handstamp.issuer": "\(issuer)"])
-      throw Problem.formElsewhere(issuer)
+      throw ProblemError.formElsewhere(issuer)
     }
     guard known != nil else {
-      logger.notice("A form came without its cookie", metadata: ["handstamp.issuer": "\(issuer)"])
-      throw Problem.cookieMissing
+      logger.notice("Form sent without its cookie", metadata: ["handstamp.issuer": "\(issuer)"])
+      throw ProblemError.cookieMissing
     }
-    guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw Problem.formExpired }
+    guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw ProblemError.formExpired }
     visit.form = form
     return visit
   }
@@ -97,30 +97,32 @@ struct WebSessions: Sendable {
 
   /// Reads a request of a page's script, without a body: it shows the token of the page's form.
   ///
-  /// - Throws: ``Problem`` for one from another site, or from a browser that the page was not shown in.
-  func scriptVisit(_ request: Request, _ logger: Logger) async throws -> Visit {
+  /// - Throws: ``ProblemError`` for one from another site, or from a browser that the page was not shown in.
+  func scriptVisit(_ request: Request, _ logger: Logger) async throws -> BrowserRequest {
     let visit = try await visit(request, form: nil, logger)
     guard isFromHere(request), !visit.isFormCookieNew, let token = request.headers[.csrfToken],
       Secret(token) == Secret(visit.token)
-    else { throw Problem.formExpired }
+    else { throw ProblemError.formExpired }
     return visit
   }
 
   private static func drawn() -> String { Base64URL.encode(randomBytes(16)) }
 
   /// Shows a page to the browser.
-  func show(_ page: Page, _ visit: Visit) -> Response {
+  func show(_ page: Page, _ visit: BrowserRequest) -> Response {
     var page = page
     page.cookies += visit.cookies
     return pages.response(page, to: visit.reader)
   }
 
   /// The times on a page.
-  func dates(_ visit: Visit) -> PageDates { PageDates(pages: pages, language: visit.place.language, now: clock.now) }
+  func dates(_ visit: BrowserRequest) -> PageDates {
+    PageDates(pages: pages, language: visit.place.language, now: clock.now)
+  }
 
   // MARK: Sign-in
 
-  /// What a sign-in is for.
+  /// The purpose of a sign-in.
   struct Purpose: Sendable {
     /// The client that asked for it.
     var asked: AuthorizationRequest?
@@ -133,7 +135,7 @@ struct WebSessions: Sendable {
   }
 
   func signInPage(
-    _ visit: Visit, _ purpose: Purpose = Purpose(), email: String? = nil, error: PageText? = nil,
+    _ visit: BrowserRequest, _ purpose: Purpose = Purpose(), email: String? = nil, error: PageText? = nil,
     notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
   ) -> Response {
     let confirms = purpose.cancel != nil && visit.account != nil
@@ -146,7 +148,7 @@ struct WebSessions: Sendable {
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
       "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
       "confirm": .flag(if: confirms), "cancel": .text(ifPresent: purpose.cancel),
-      "can_sign_up": .flag(if: !confirms && desk.signUp != .closed && hasPasswordPages),
+      "can_sign_up": .flag(if: !confirms && service.signUp != .closed && hasPasswordPages),
       "passkeys": .flag(if: passkeys != nil && (!confirms || purpose.hasPasskey)),
       "passkey_only": .flag(if: confirms && visit.account?.passwordHash == nil),
       "recovery": .flag(if: passkeys != nil && !confirms),
@@ -159,7 +161,7 @@ struct WebSessions: Sendable {
 
   /// Signs in with the form of ``signInPage(_:_:email:error:notice:status:)`` and redirects to `target`.
   func signIn(
-    by visit: Visit, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
+    by visit: BrowserRequest, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
     backTo target: (BrowserSession) -> String
   ) async throws -> Response {
     if visit.action == "passkey" {
@@ -173,7 +175,7 @@ struct WebSessions: Sendable {
     else { return signInPage(visit, purpose, email: typed, error: wrong) }
     let account: AccountRecord
     do {
-      account = try await desk.accounts.account(
+      account = try await service.accounts.account(
         PasswordAttempt(
           email: email, password: Secret(password), device: visit.browser.id,
           client: limits.client(of: request, context), logger: context.logger))
@@ -182,37 +184,38 @@ struct WebSessions: Sendable {
       guard problem.status != .unauthorized else { return signInPage(visit, purpose, email: typed, error: wrong) }
       return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
     }
-    return try await signedIn(to: account, visit, desk.caller(request, context), backTo: target)
+    return try await signedIn(to: account, visit, service.caller(request, context), backTo: target)
   }
 
   private func signInWithPasskey(
-    by visit: Visit, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
+    by visit: BrowserRequest, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
     backTo target: (BrowserSession) -> String
   ) async throws -> Response {
     guard passkeys != nil, let answer = visit.form?["passkey"] else { return unknownAction(visit) }
-    let caller = desk.caller(request, context)
+    let caller = service.caller(request, context)
     do {
       let account = purpose.cancel == nil ? nil : visit.account?.id
-      return try await desk.verify(passkey: answer, boundTo: visit.token, as: account, caller) {
+      return try await service.verify(passkey: answer, boundTo: visit.token, as: account, caller) {
         try await signedIn(by: $0, visit, caller, backTo: target)
       }
-    } catch let refusal as PasskeyDesk.Refusal {
+    } catch let refusal as PasskeyService.VerificationError {
       return signInPage(visit, purpose, notice: .warning(refusal.text), status: .unauthorized)
-    } catch let problem as Problem {
+    } catch let problem as ProblemError {
       return signInPage(visit, purpose, notice: notice(of: problem, visit), status: problem.status)
     }
   }
 
   /// Signs the browser in by a passkey or a recovery code, and redirects to `target`.
   func signedIn(
-    by use: CredentialUse, _ visit: Visit, _ caller: AccountDesk.Caller, backTo target: (BrowserSession) -> String
+    by use: CredentialUse, _ visit: BrowserRequest, _ caller: AccountService.Caller,
+    backTo target: (BrowserSession) -> String
   ) async throws -> Response {
     let new = try await session(of: use.account, by: use, visit, caller)
     return began(new, visit, to: target(new.session))
   }
 
-  /// What a page says when something cannot be done now.
-  func notice(of problem: Problem, _ visit: Visit) -> PageNotice {
+  /// The notice on a page when something cannot be done now.
+  func notice(of problem: ProblemError, _ visit: BrowserRequest) -> PageNotice {
     switch problem.status {
     case .tooManyRequests:
       let wait = pages.wait(after: problem, in: visit.place.language)
@@ -230,17 +233,17 @@ struct WebSessions: Sendable {
     var status = HTTPResponse.Status.ok
   }
 
-  /// The one place where a refusal of ``AccountDesk`` becomes words on a page.
+  /// The one place where a refusal of ``AccountService`` becomes words on a page.
   ///
   /// - Parameter field: that of the password that was checked.
-  /// - Throws: what concerns more than the form, such as ``Problem/reauthenticationRequired``.
+  /// - Throws: what concerns more than the form, such as ``ProblemError/reauthenticationRequired``.
   func refusal(
-    of error: any Error, passwordIn field: String = "current_password", _ visit: Visit, _ logger: Logger
+    of error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest, _ logger: Logger
   ) throws -> Refusal {
-    if let refusal = error as? PasskeyDesk.Refusal { return Refusal(notice: .warning(refusal.text)) }
+    if let refusal = error as? PasskeyService.VerificationError { return Refusal(notice: .warning(refusal.text)) }
     let problem = errors.problem(for: error, logger: logger)
     if let fault = problem.reason.flatMap({ PasswordPolicy.Fault(rawValue: $0) }) {
-      return Refusal(errors: ["new_password": desk.policy.text(of: fault)])
+      return Refusal(errors: ["new_password": service.policy.text(of: fault)])
     }
     switch problem.code {
     case "email_taken": return Refusal(errors: ["email": "field_error.email_taken"])
@@ -253,7 +256,7 @@ struct WebSessions: Sendable {
 
   /// Signs the browser in and redirects to `target`.
   func signedIn(
-    to account: AccountRecord, _ visit: Visit, _ caller: AccountDesk.Caller,
+    to account: AccountRecord, _ visit: BrowserRequest, _ caller: AccountService.Caller,
     backTo target: (BrowserSession) -> String
   ) async throws -> Response {
     let new = try await session(of: account, visit, caller)
@@ -261,26 +264,26 @@ struct WebSessions: Sendable {
   }
 
   /// The session that a sign-up begins in the browser.
-  func start(_ visit: Visit) -> AccountDesk.SessionStart {
-    AccountDesk.SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
+  func start(_ visit: BrowserRequest) -> AccountService.SessionStart {
+    AccountService.SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
   }
 
   /// Gives the browser the cookies of a session that has begun, and redirects to `target`.
-  func began(_ new: NewSession, _ visit: Visit, to target: String) -> Response {
+  func began(_ new: NewSession, _ visit: BrowserRequest, to target: String) -> Response {
     began(registry.browserSession(of: new), visit, to: target)
   }
 
-  func began(_ new: NewBrowserSession, _ visit: Visit, to target: String) -> Response {
-    .seeOther(target, cookies(of: new, visit) + [Cookie(name: Cookie.form, value: nil)])
+  func began(_ new: NewBrowserSession, _ visit: BrowserRequest, to target: String) -> Response {
+    .seeOther(target, cookies(of: new, visit) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
   }
 
   /// The cookies of a session.
-  func cookies(of new: NewBrowserSession, _ visit: Visit) -> [Cookie] {
+  func cookies(of new: NewBrowserSession, _ visit: BrowserRequest) -> [ResponseCookie] {
     [
-      Cookie(
-        name: Cookie.session, value: new.cookie.withExposed { $0 },
-        life: registry.limits.browserAbsoluteLimit?.components.seconds ?? Cookie.longest),
-      Cookie(name: Cookie.device, value: visit.device, life: Registry.deviceMemory.components.seconds),
+      ResponseCookie(
+        name: ResponseCookie.session, value: new.cookie.withExposed { $0 },
+        life: registry.limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest),
+      ResponseCookie(name: ResponseCookie.device, value: visit.device, life: Registry.deviceMemory.components.seconds),
     ]
   }
 
@@ -289,9 +292,9 @@ struct WebSessions: Sendable {
   ///
   /// - Parameter use: the passkey or recovery code that it begins by; `nil` for a password.
   func session(
-    of account: AccountRecord, by use: CredentialUse? = nil, _ visit: Visit, _ caller: AccountDesk.Caller
+    of account: AccountRecord, by use: CredentialUse? = nil, _ visit: BrowserRequest, _ caller: AccountService.Caller
   ) async throws -> NewBrowserSession {
-    let (registry, now) = (desk.owned(caller), clock.now)
+    let (registry, now) = (service.owned(caller), clock.now)
     if let former = visit.web, former.account.id == account.id {
       return try await registry.reauthenticated(former, by: use, now: now)
     }
@@ -303,17 +306,18 @@ struct WebSessions: Sendable {
       } else {
         try await registry.beginBrowserSession(of: account, on: visit.browser, leaving: former, now: now)
       }
-    journal.began(new, logger: caller.logger)
+    recorder.recordSignIn(new, logger: caller.logger)
     return new
   }
 
   // MARK: Sign-out
 
   /// Signs this browser out and redirects to `target`.
-  func signOut(by visit: Visit, backTo target: String, _ logger: Logger) async throws -> Response {
+  func signOut(by visit: BrowserRequest, backTo target: String, _ logger: Logger) async throws -> Response {
     if let former = visit.web { try await end(former.row.id, of: former.account.id, logger) }
     var response = Response.seeOther(
-      target, [Cookie(name: Cookie.session, value: nil), Cookie(name: Cookie.form, value: nil)])
+      target,
+      [ResponseCookie(name: ResponseCookie.session, value: nil), ResponseCookie(name: ResponseCookie.form, value: nil)])
     response.headers[.clearSiteData] = clearedData
     return response
   }
@@ -321,7 +325,7 @@ struct WebSessions: Sendable {
   /// Ends a session of the browser's user.
   func end(_ session: SessionID, of account: AccountID, _ logger: Logger) async throws {
     do throws(RegistryError) {
-      journal.ended(
+      recorder.recordEnd(
         try await registry.end(session, of: account, reason: .signedOut, now: clock.now), logger: logger)
     } catch {
       // It was deleted in the meantime.
@@ -329,25 +333,25 @@ struct WebSessions: Sendable {
     }
   }
 
-  /// What a browser forgets when it is signed out (W3C Clear Site Data section 3.1). Not its cookies: the one that recognizes the
+  /// The data that a browser deletes when it is signed out (W3C Clear Site Data section 3.1). Not its cookies: the one that recognizes the
   /// browser stays, and those of other sites below the same domain are theirs. In an app, the storage is the app's.
   var clearedData: String { isWholeSite ? "\"cache\", \"storage\"" : "\"cache\"" }
 
   // MARK: Errors
 
-  /// - Throws: ``Problem/notFound`` if the server cannot send mails.
-  func requireMail() throws(Problem) {
+  /// - Throws: ``ProblemError/notFound`` if the server cannot send mails.
+  func requireMail() throws(ProblemError) {
     guard hasPasswordPages else { throw .notFound }
   }
 
   /// Says that a form has no button of this name.
-  func unknownAction(_ visit: Visit) -> Response {
+  func unknownAction(_ visit: BrowserRequest) -> Response {
     show(
       .error("form_expired", to: [PageAction(text: "action.try_again", href: visit.place.here)]), visit)
   }
 
   /// Says that a client's request cannot be answered.
-  func invalidRequest(_ reason: String, _ visit: Visit) -> Response {
+  func invalidRequest(_ reason: String, _ visit: BrowserRequest) -> Response {
     show(
       .error(
         "request_invalid", reason: reason,
@@ -355,8 +359,8 @@ struct WebSessions: Sendable {
   }
 }
 
-extension PasskeyDesk.Refusal {
-  /// What a page says.
+extension PasskeyService.VerificationError {
+  /// The text on a page.
   var text: PageText {
     switch self {
     case .expired: "passkey.expired"
@@ -368,23 +372,23 @@ extension PasskeyDesk.Refusal {
   }
 }
 
-extension Problem {
-  static let formExpired = Problem(
+extension ProblemError {
+  static let formExpired = ProblemError(
     .forbidden, "form_expired", "This form has expired", detail: "Go back, reload the page, and try again.")
 
   /// The page was opened at another name of this server, such as `localhost` instead of `127.0.0.1`.
-  static func formElsewhere(_ issuer: String) -> Problem {
-    Problem(.forbidden, "form_elsewhere", "This page has another address", detail: "Open \(issuer) instead.")
+  static func formElsewhere(_ issuer: String) -> ProblemError {
+    ProblemError(.forbidden, "form_elsewhere", "This page has another address", detail: "Open \(issuer) instead.")
   }
 
-  static let cookieMissing = Problem(
+  static let cookieMissing = ProblemError(
     .forbidden, "cookie_missing", "The browser sent no cookie",
     detail: "Allow cookies for this site. Some browsers take none over http: use https.")
 }
 
 extension Response {
   /// Redirects with 303: the browser loads the page with GET and drops the form.
-  static func seeOther(_ address: String, _ cookies: [Cookie] = []) -> Response {
+  static func seeOther(_ address: String, _ cookies: [ResponseCookie] = []) -> Response {
     var headers: HTTPFields = [.location: address, .cacheControl: "no-store"]
     for cookie in cookies { headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
     return Response(status: .seeOther, headers: headers)

@@ -42,7 +42,7 @@ extension PasskeyDomain {
       // What Apple's systems say for apps.
       if origin.scheme == "https" { origins.insert("https://" + id) }
     }
-    do throws(RelyingParty.Fault) { return try RelyingParty(id: id, name: name, origins: origins) } catch {
+    do throws(RelyingParty.ConfigurationError) { return try RelyingParty(id: id, name: name, origins: origins) } catch {
       guard case .domain = self else { return nil }
       throw PasskeyDomainFault(domain: id, issuer: issuer)
     }

@@ -5,10 +5,10 @@ import Hummingbird
 
 /// Sign-in with a passkey in an app, such as with Apple's `ASAuthorizationPlatformPublicKeyCredentialProvider`.
 struct PasskeySignInController: Sendable {
-  /// What the challenges of apps are bound to: nothing, for they have no cookies. They expire, and are used once.
+  /// The binding of the challenges of apps: none, because they have no cookies. They expire, and are used once.
   static let app = "app"
 
-  let desk: AccountDesk
+  let service: AccountService
   let sessions: SessionIssuer
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
@@ -20,17 +20,17 @@ struct PasskeySignInController: Sendable {
 
   /// `POST /v1/sign-in/passkey/options`: what the app passes to the system, as `PublicKeyCredentialRequestOptionsJSON`.
   @concurrent func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let passkeys = desk.passkeys else { throw Problem.noPasskeys }
+    guard let passkeys = service.passkeys else { throw ProblemError.noPasskeys }
     return .options(try passkeys.requestOptions(boundTo: PasskeySignInController.app))
   }
 
   /// `POST /v1/sign-in/passkey`: signs in with the system's answer.
   @concurrent func signIn(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard desk.passkeys != nil else { throw Problem.noPasskeys }
+    guard service.passkeys != nil else { throw ProblemError.noPasskeys }
     let body = try await request.json(as: PasskeyBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
-    let new = try await desk.signIn(
-      byPasskey: body.answer, binding.start(body.device, body.key), by: desk.caller(request, context))
+    let new = try await service.signIn(
+      byPasskey: body.answer, binding.start(body.device, body.key), by: service.caller(request, context))
     return try sessions.answer(new, binding)
   }
 }
@@ -42,14 +42,14 @@ struct PasskeyBody: JSONBody {
   var device: DeviceInfo
   var key: RotationKey?
 
-  init(_ fields: JSONFields) throws(Problem) {
+  init(_ fields: JSONFields) throws(ProblemError) {
     answer = try fields.text("passkey")
     device = try fields.device()
     key = try fields.rotationKey()
   }
 }
 
-extension Problem {
+extension ProblemError {
   static let noPasskeys = notOffered("This server has no passkeys")
 }
 #endif

@@ -24,18 +24,18 @@ struct RecoverPageController: Sendable {
     let visit = try await web.visit(request, context.logger)
     guard visit.action == "recover" else { return web.unknownAction(visit) }
     let (typed, code) = (visit.form?["email"] ?? "", visit.form?["recovery_code"] ?? "")
-    do throws(Problem) { try web.limits.takeOwn(.codes, from: web.limits.client(of: request, context)) } catch {
+    do throws(ProblemError) { try web.limits.takeOwn(.codes, from: web.limits.client(of: request, context)) } catch {
       return page(visit, notice: web.notice(of: error, visit), status: error.status)
     }
     for _ in 0..<2 {
       guard let email = EmailAddress(composed: typed), let code = RecoveryCode(typed: code) else { break }
       let account = try await web.registry.account(email: email)
       guard
-        let use = try await web.desk.use(
-          of: code, account: account, on: visit.browser.name, web.desk.caller(request, context))
+        let use = try await web.service.use(
+          of: code, account: account, on: visit.browser.name, web.service.caller(request, context))
       else { break }
       do {
-        return try await web.signedIn(by: use, visit, web.desk.caller(request, context)) { _ in
+        return try await web.signedIn(by: use, visit, web.service.caller(request, context)) { _ in
           web.issuer + (NextPage(visit.query?["next"]).asked ?? "/account/security")
         }
       } catch RegistryError.oneTimeTokenInvalid { continue }
@@ -44,7 +44,7 @@ struct RecoverPageController: Sendable {
   }
 
   private func page(
-    _ visit: Visit, error: PageText? = nil, notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
+    _ visit: BrowserRequest, error: PageText? = nil, notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
   ) -> Response {
     var page = Page(name: "recover", title: "recover.title", status: status, notice: notice)
     let next = NextPage(visit.query?["next"]).asked

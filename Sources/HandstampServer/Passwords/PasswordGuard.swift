@@ -40,7 +40,7 @@ final class PasswordGuard: Sendable {
   /// - Parameters:
   ///   - account: the account with the address of the attempt; `nil` if there is none.
   ///   - check: returns whether the password is right.
-  /// - Throws: ``Problem`` `rate_limited`, with the same text whether or not there is an account.
+  /// - Throws: ``ProblemError`` `rate_limited`, with the same text whether or not there is an account.
   func check(
     _ attempt: PasswordAttempt, for account: AccountID?, at now: UnixTime,
     _ check: (_ isKnownDevice: Bool) async throws -> Bool
@@ -60,8 +60,8 @@ final class PasswordGuard: Sendable {
     let count = try await registry.guesses(of: subject, now: now)
     if let wait = count.wait(at: now, pending: others) {
       metrics.update { $0.guessesStopped += 1 }
-      attempt.logger.notice("Password not checked, too many were wrong", metadata: metadata(of: attempt))
-      throw Problem.rateLimited("guesses", RateLimit(burst: GuessCount.free, every: GuessCount.pause), wait: wait)
+      attempt.logger.notice("Password not checked: too many were wrong", metadata: metadata(of: attempt))
+      throw ProblemError.rateLimited("guesses", RateLimit(burst: GuessCount.free, every: GuessCount.pause), wait: wait)
     }
     if !isKnown { try limits.takeShared(.passwords) }
     guard try await check(isKnown) else {

@@ -102,12 +102,12 @@ public struct PasswordPolicy: Sendable, Hashable {
 
 extension PasswordPolicy {
   /// Checks a password for sign-in: one that no account can have is not worth a hash. Reveals nothing about any account.
-  static func check(attempt password: Secret) throws(Problem) {
+  static func check(attempt password: Secret) throws(ProblemError) {
     guard length(of: password) <= most else { throw .invalidRequest("The password is too long.") }
   }
 
   /// Checks a new password of a user with that address and name.
-  func check(new password: Secret, of email: EmailAddress?, _ username: String) throws(Problem) {
+  func check(new password: Secret, of email: EmailAddress?, _ username: String) throws(ProblemError) {
     do throws(Fault) { try check(password, names: [email?.normalized ?? "", username]) } catch {
       throw .weakPassword(error, self)
     }
@@ -127,8 +127,8 @@ extension ServerConfiguration {
   }
 }
 
-extension Problem {
-  static func weakPassword(_ fault: PasswordPolicy.Fault, _ policy: PasswordPolicy) -> Problem {
+extension ProblemError {
+  static func weakPassword(_ fault: PasswordPolicy.Fault, _ policy: PasswordPolicy) -> ProblemError {
     let detail =
       switch fault {
       case .tooShort, .tooLong: "Use \(policy.minimumLength) to \(PasswordPolicy.most) characters."
@@ -138,11 +138,11 @@ extension Problem {
       case .uncheckable: "Passwords cannot be checked at the moment. Try again later."
       }
     guard fault != .uncheckable else {
-      var problem = Problem.unavailable
+      var problem = ProblemError.unavailable
       problem.reason = fault.rawValue
       return problem
     }
-    return Problem(
+    return ProblemError(
       .badRequest, "weak_password", "The password does not meet the requirements", detail: detail,
       reason: fault.rawValue)
   }

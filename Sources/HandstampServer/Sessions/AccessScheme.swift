@@ -27,7 +27,7 @@ enum AccessScheme: String, Sendable, CaseIterable {
     let all =
       switch self {
       case .bearer: parameters
-      case .dpop: parameters + [("algs", ProofDesk.algorithm)]
+      case .dpop: parameters + [("algs", DPoPVerifier.algorithm)]
       }
     guard !all.isEmpty else { return rawValue }
     return rawValue + " " + all.map { "\($0)=\"\($1)\"" }.joined(separator: ", ")

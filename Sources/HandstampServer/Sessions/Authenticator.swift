@@ -9,12 +9,12 @@ import Logging
 struct Authenticator: Sendable {
   let registry: Registry
   let tokens: AccessTokens
-  let proofs: ProofDesk
+  let proofs: DPoPVerifier
   let clients: ClientDirectory
   let clock: ServerClock
   let metrics: ServerMetrics
   let errors: ErrorMapper
-  let journal: SessionJournal
+  let recorder: SessionEventRecorder
   /// For browser applications, which have no tokens.
   let cookies: CookieSessions
 
@@ -25,13 +25,15 @@ struct Authenticator: Sendable {
   func session(
     of request: Request, allowing allowed: [String] = [], logger: Logger
   ) async throws -> AuthenticatedSession {
-    if request.headers[.authorization] == nil, request.cookie(Cookie.session) != nil {
+    if request.headers[.authorization] == nil, request.cookie(ResponseCookie.session) != nil {
       return try await cookieSession(of: request, logger)
     }
     let (claims, scheme) = try await use(request, logger) { tokens.verify($0, at: $1) }
     let scopes = clients.isFirstParty(claims.client) ? nil : claims.scope?.split(separator: " ").map(String.init) ?? []
     if let scopes {
-      guard allowed.contains(where: scopes.contains) else { throw Problem.insufficientScope(scheme, allowed.first) }
+      guard allowed.contains(where: scopes.contains) else {
+        throw ProblemError.insufficientScope(scheme, allowed.first)
+      }
     }
     return AuthenticatedSession(
       account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt,
@@ -63,7 +65,7 @@ struct Authenticator: Sendable {
   }
 
   private func cookieSession(of request: Request, _ logger: Logger) async throws -> AuthenticatedSession {
-    guard let user = try await cookies.session(of: request, logger) else { throw Problem.notSignedIn }
+    guard let user = try await cookies.session(of: request, logger) else { throw ProblemError.notSignedIn }
     let now = clock.now
     await touch(user.row, at: now, logger)
     return AuthenticatedSession(
@@ -84,8 +86,8 @@ struct Authenticator: Sendable {
     guard scheme == .dpop || claims.thumbprint != nil else { return }
     guard scheme == .dpop, let thumbprint = claims.thumbprint,
       let proof = try proofs.check(request, token: token, at: time), proof.thumbprint == thumbprint
-    else { throw Problem.invalidToken(scheme, code: "token_invalid", "The access token is not valid") }
-    guard proofs.use(proof, at: time.now) else { throw ProofDesk.Fault.invalid }
+    else { throw ProblemError.invalidToken(scheme, code: "token_invalid", "The access token is not valid") }
+    guard proofs.use(proof, at: time.now) else { throw DPoPVerifier.Fault.invalid }
   }
 
   /// Refuses a session that has ended or expired, and updates when a live one was last seen.
@@ -107,19 +109,19 @@ struct Authenticator: Sendable {
   private func settle(_ row: SessionRow, at now: UnixTime, _ logger: Logger) async {
     guard row.pending != nil else { return }
     do throws(RegistryError) {
-      journal.displaced(try await registry.settle(row, now: now), logger: logger)
+      recorder.recordDisplacement(try await registry.settle(row, now: now), logger: logger)
     } catch { errors.report(error, logger: logger) }
   }
 
   private func refused(
     _ scheme: AccessScheme, _ code: String, _ title: String, reason: EndReason? = nil
-  ) -> Problem {
+  ) -> ProblemError {
     metrics.update { $0.refusedTokens += 1 }
     return .invalidToken(scheme, code: code, title, reason: reason?.rawValue)
   }
 
   /// Returns the token of the `Authorization` field, and its scheme. There must be exactly one field.
-  private static func token(in request: Request) throws(Problem) -> (Substring, AccessScheme) {
+  private static func token(in request: Request) throws(ProblemError) -> (Substring, AccessScheme) {
     let fields = request.headers[values: .authorization]
     guard let field = fields.first else { throw .tokenMissing }
     let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)

@@ -33,7 +33,7 @@ public struct SignedInContext<Parent: SessionRequestContext>: ChildRequestContex
 
   /// - Throws: 401 if no ``SessionMiddleware`` has admitted the request.
   public init(context: Parent) throws {
-    guard let session = context.session else { throw Problem.tokenMissing }
+    guard let session = context.session else { throw ProblemError.tokenMissing }
     self.session = session
     coreContext = context.coreContext
     parent = context

@@ -7,7 +7,7 @@ import Hummingbird
 /// Answers requests of the JSON API that begin a session.
 struct SessionIssuer: Sendable {
   let responses: TokenResponses
-  let proofs: ProofDesk
+  let proofs: DPoPVerifier
   let clock: ServerClock
 
   /// The key that a new session's tokens are bound to, if any.
@@ -15,11 +15,11 @@ struct SessionIssuer: Sendable {
     /// The key's JWK thumbprint.
     var thumbprint: String?
     /// The proof of its possession, which counts as used once the session has begun.
-    fileprivate var proof: ProofDesk.Proof?
+    fileprivate var proof: DPoPVerifier.Proof?
 
     /// The session that the request begins.
-    func start(_ device: DeviceInfo, _ key: RotationKey?) -> AccountDesk.SessionStart {
-      AccountDesk.SessionStart(device: device, thumbprint: thumbprint, key: key)
+    func start(_ device: DeviceInfo, _ key: RotationKey?) -> AccountService.SessionStart {
+      AccountService.SessionStart(device: device, thumbprint: thumbprint, key: key)
     }
   }
 
@@ -27,10 +27,10 @@ struct SessionIssuer: Sendable {
   /// repeats its first request with the server's nonce, which must not count as another attempt.
   ///
   /// - Parameter session: the session that makes the request. If it is bound to a key, so is the new one.
-  /// - Throws: ``ProofDesk/Fault``.
+  /// - Throws: ``DPoPVerifier/Fault``.
   func binding(
     of request: Request, replacing session: AuthenticatedSession? = nil
-  ) throws(ProofDesk.Fault) -> Binding {
+  ) throws(DPoPVerifier.Fault) -> Binding {
     if let thumbprint = session?.thumbprint { return Binding(thumbprint: thumbprint) }
     let proof = try proofs.check(request, token: nil, at: clock.read())
     return Binding(thumbprint: proof?.thumbprint, proof: proof)
@@ -46,10 +46,10 @@ struct SessionIssuer: Sendable {
 extension Registry {
   /// Returns the account of a request's session.
   ///
-  /// - Throws: ``Problem`` `session_ended` if the account was closed in the meantime, which has ended its sessions.
+  /// - Throws: ``ProblemError`` `session_ended` if the account was closed in the meantime, which has ended its sessions.
   func account(of session: AuthenticatedSession) async throws -> AccountRecord {
     guard let account = try await account(session.account), account.closedAt == nil else {
-      throw Problem.invalidToken(
+      throw ProblemError.invalidToken(
         session.thumbprint == nil ? .bearer : .dpop, code: "session_ended", "The session has ended",
         reason: EndReason.accountClosed.rawValue)
     }

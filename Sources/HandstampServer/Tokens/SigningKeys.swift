@@ -59,10 +59,10 @@ public struct SigningKeys: Sendable {
 
   /// Returns these keys with an RSA key, which is generated unless there is one. That takes some tenths of a second.
   ///
-  /// - Throws: ``SigningKeysFault/notGenerated``.
-  public func withRSAKey() throws(SigningKeysFault) -> SigningKeys {
+  /// - Throws: ``SigningKeysError/notGenerated``.
+  public func withRSAKey() throws(SigningKeysError) -> SigningKeys {
     guard rsa.isEmpty else { return self }
-    do throws(JWSPrivateKey.Fault) {
+    do throws(JWSPrivateKey.SigningError) {
       return SigningKeys(keys + [try .rs256(bits: SigningKeys.modulusSize)]) ?? self
     } catch { throw .notGenerated }
   }
@@ -78,16 +78,16 @@ public struct SigningKeys: Sendable {
   /// Returns these keys with a new one at the end, of each kind that they have: it is published, so that verifiers know it before
   /// it signs.
   ///
-  /// - Throws: ``SigningKeysFault/notGenerated``.
-  public func withNext() throws(SigningKeysFault) -> SigningKeys {
-    do throws(JWSPrivateKey.Fault) {
+  /// - Throws: ``SigningKeysError/notGenerated``.
+  public func addingNextKey() throws(SigningKeysError) -> SigningKeys {
+    do throws(JWSPrivateKey.SigningError) {
       let new = rsa.isEmpty ? [] : [try JWSPrivateKey.rs256(bits: SigningKeys.modulusSize)]
       return SigningKeys(keys + [.es256()] + new) ?? self
     } catch { throw .notGenerated }
   }
 
   /// Returns these keys with those of `ids` in front, so that they sign.
-  public func signing(with ids: Set<String>) -> SigningKeys {
+  public func signers(for ids: Set<String>) -> SigningKeys {
     SigningKeys(keys.filter { ids.contains($0.id) } + keys.filter { !ids.contains($0.id) }) ?? self
   }
 
@@ -95,12 +95,12 @@ public struct SigningKeys: Sendable {
   public func without(_ id: String) -> SigningKeys? { SigningKeys(keys.filter { $0.id != id }) }
 
   /// Returns only the newest key of each kind.
-  public func withoutFormer() -> SigningKeys { SigningKeys([current] + rsa.prefix(1)) ?? self }
+  public func removingRetiredKeys() -> SigningKeys { SigningKeys([current] + rsa.prefix(1)) ?? self }
 
   /// Parses ``pem``.
   ///
-  /// - Throws: ``SigningKeysFault`` if there is no key of P-256, or anything else in the text.
-  public init(pem: Secret) throws(SigningKeysFault) {
+  /// - Throws: ``SigningKeysError`` if there is no key of P-256, or anything else in the text.
+  public init(pem: Secret) throws(SigningKeysError) {
     let read = pem.withExposed { SigningKeys.read($0) }
     guard let keys = SigningKeys(try read.get()) else { throw .unusable }
     self = keys
@@ -110,7 +110,7 @@ public struct SigningKeys: Sendable {
   /// versions, which this one still writes if it can.
   private static let versionLine = "handstamp-signing-keys: "
 
-  private static func read(_ text: String) -> Result<[JWSPrivateKey], SigningKeysFault> {
+  private static func read(_ text: String) -> Result<[JWSPrivateKey], SigningKeysError> {
     let end = "-----END PRIVATE KEY-----"
     var rest = text[...]
     let hasVersion = rest.hasPrefix(versionLine)
@@ -170,7 +170,7 @@ extension SigningKeys: CustomStringConvertible, CustomReflectable {
 }
 
 /// A reason why there are no signing keys. The server must then neither start nor replace the file with a new key.
-public enum SigningKeysFault: Error, Sendable, Hashable, CustomStringConvertible {
+public enum SigningKeysError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The text has no key of P-256, or something else than keys.
   case unusable
   /// A later version of Handstamp wrote the text.

@@ -23,8 +23,10 @@ struct TokenSigners: Sendable {
   }
 
   /// Returns the token with these claims.
-  func token(_ claims: JSONText, signedWith algorithm: SigningKeys.Algorithm) throws(JWSPrivateKey.Fault) -> String {
-    guard let signer = current[algorithm.jws] else { throw JWSPrivateKey.Fault() }
+  func token(_ claims: JSONText, signedWith algorithm: SigningKeys.Algorithm) throws(JWSPrivateKey.SigningError)
+    -> String
+  {
+    guard let signer = current[algorithm.jws] else { throw JWSPrivateKey.SigningError() }
     let token = try CompactJWS.signed(claims.finished, under: signer.header, by: signer.key)
     return String(decoding: token, as: UTF8.self)
   }

@@ -12,7 +12,7 @@ public final class Multicast<Element: Sendable>: Sendable {
     @usableFromInline var subscribers: [UInt64: Subscriber] = [:]
     @usableFromInline var lastSubscriber: UInt64 = 0
     @usableFromInline var isFinished = false
-    /// What is not delivered yet, oldest first, each to those who had subscribed by then.
+    /// The undelivered elements, oldest first, each to those who had subscribed by then.
     @usableFromInline var deliveries: [Delivery] = []
     /// Whether a thread is delivering. It delivers what other threads publish meanwhile, so that the order is kept.
     @usableFromInline var isDelivering = false

@@ -1,6 +1,6 @@
 /// A failed system call: the attempt, and `errno`.
 package struct SystemError: Error, Sendable, Hashable {
-  /// What was attempted, as in "writing the vault".
+  /// The attempt, as in "writing the vault".
   package var attempt: String
   /// The value of `errno`.
   package var code: Int32

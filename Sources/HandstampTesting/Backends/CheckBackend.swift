@@ -15,7 +15,7 @@ public import HandstampCore
 ///     responses.
 ///   - make: Creates a backend that sends everything through the given transport.
 ///   - signIn: Starts a new session. Called several times.
-/// - Throws: ``BrokenPromise`` for the first broken promise, and the errors of `make` and `signIn`.
+/// - Throws: ``ConformanceError`` for the first broken promise, and the errors of `make` and `signIn`.
 public func checkBackend<B: Backend>(
   over transport: any Transport, _ make: @Sendable (any Transport) async throws -> B,
   signIn: @Sendable (B) async throws -> TokenResponse
@@ -38,13 +38,13 @@ struct BackendCheck<B: Backend> {
   func refreshes(_ grant: TokenResponse) async throws {
     let first = try await granted(try token(grant), RotationKey.drawn(), "a refresh returns new tokens")
     guard first.tokens.access != grant.tokens.access else {
-      throw BrokenPromise("a refresh returns a new access token", found: "the same")
+      throw ConformanceError("a refresh returns a new access token", found: "the same")
     }
     guard first.session == nil || first.session == grant.session else {
-      throw BrokenPromise("a refresh returns tokens of the same session", found: "another session's")
+      throw ConformanceError("a refresh returns tokens of the same session", found: "another session's")
     }
     guard first.tokens.expiresIn.map({ $0 > .zero }) ?? true else {
-      throw BrokenPromise("a token's lifetime is positive", found: "\(first.tokens.expiresIn ?? .zero)")
+      throw ConformanceError("a token's lifetime is positive", found: "\(first.tokens.expiresIn ?? .zero)")
     }
     _ = try await granted(
       first.tokens.refresh ?? (try token(grant)), RotationKey.drawn(), "the successor can be refreshed as well")
@@ -57,7 +57,7 @@ struct BackendCheck<B: Backend> {
     for _ in 0..<3 {
       let again = try await granted(token, key, "the same pair may be sent any number of times")
       guard again.tokens.refresh == first.tokens.refresh else {
-        throw BrokenPromise("the same pair returns the same successor", found: "a different one")
+        throw ConformanceError("the same pair returns the same successor", found: "a different one")
       }
     }
   }
@@ -91,7 +91,7 @@ struct BackendCheck<B: Backend> {
       "", "garbage", "hst1.k.AAAA", "\u{0}\r\nX: y&grant_type=password", String(repeating: "x", count: 10_000),
     ] {
       if case .granted = await backend.refresh(RefreshToken(text), key: RotationKey.drawn()) {
-        throw BrokenPromise("a forged token is refused", found: "tokens")
+        throw ConformanceError("a forged token is refused", found: "tokens")
       }
     }
     _ = try await granted(try token(grant), RotationKey.drawn(), "forged tokens do not end a session")
@@ -101,37 +101,37 @@ struct BackendCheck<B: Backend> {
     guard let handle = grant.revocation else { return }
     network.expect(.requestLost)
     guard case .noDecision = await backend.revoke(handle) else {
-      throw BrokenPromise("a lost revocation decides nothing", found: "a decision")
+      throw ConformanceError("a lost revocation decides nothing", found: "a decision")
     }
     guard await backend.revoke(handle) == .ended else {
-      throw BrokenPromise("a revocation ends the session", found: "another result")
+      throw ConformanceError("a revocation ends the session", found: "another result")
     }
     let answer = await backend.refresh(try token(grant), key: RotationKey.drawn())
     guard case .rejected = answer else {
-      throw BrokenPromise("a revoked session is rejected", found: describe(answer))
+      throw ConformanceError("a revoked session is rejected", found: describe(answer))
     }
     guard await backend.revoke(handle) == .ended else {
-      throw BrokenPromise("a revocation may be repeated", found: "another result")
+      throw ConformanceError("a revocation may be repeated", found: "another result")
     }
   }
 
   private func token(_ grant: TokenResponse) throws -> RefreshToken {
     guard let token = grant.tokens.refresh else {
-      throw BrokenPromise("a sign-in returns a refresh token", found: "none")
+      throw ConformanceError("a sign-in returns a refresh token", found: "none")
     }
     return token
   }
 
   private func granted(_ token: RefreshToken, _ key: RotationKey, _ promise: String) async throws -> TokenResponse {
     let answer = await backend.refresh(token, key: key)
-    guard case .granted(let grant) = answer else { throw BrokenPromise(promise, found: describe(answer)) }
+    guard case .granted(let grant) = answer else { throw ConformanceError(promise, found: describe(answer)) }
     return grant
   }
 
   private func decidesNothing(_ answer: RefreshResult, _ promise: String, about what: String)
     throws
   {
-    guard case .noDecision = answer else { throw BrokenPromise(promise, found: "\(what): \(describe(answer))") }
+    guard case .noDecision = answer else { throw ConformanceError(promise, found: "\(what): \(describe(answer))") }
   }
 
   private func describe(_ answer: RefreshResult) -> String {

@@ -3,10 +3,10 @@ public import HandstampCore
 extension RefreshResult {
   /// The new tokens.
   ///
-  /// - Throws: ``BrokenPromise`` for any other result.
-  public func get() throws(BrokenPromise) -> TokenResponse {
+  /// - Throws: ``ConformanceError`` for any other result.
+  public func get() throws(ConformanceError) -> TokenResponse {
     guard case .granted(let tokens) = self else {
-      throw BrokenPromise("a refresh returns new tokens", found: "\(self)")
+      throw ConformanceError("a refresh returns new tokens", found: "\(self)")
     }
     return tokens
   }
@@ -15,9 +15,9 @@ extension RefreshResult {
 extension SignUpResponse {
   /// The tokens of a sign-up without confirmation.
   ///
-  /// - Throws: ``BrokenPromise`` if the server wants the address confirmed first.
-  public func get() throws(BrokenPromise) -> TokenResponse {
-    guard case .signedIn(let tokens) = self else { throw BrokenPromise("a sign-up signs in", found: "a mail") }
+  /// - Throws: ``ConformanceError`` if the server wants the address confirmed first.
+  public func get() throws(ConformanceError) -> TokenResponse {
+    guard case .signedIn(let tokens) = self else { throw ConformanceError("a sign-up signs in", found: "a mail") }
     return tokens
   }
 }

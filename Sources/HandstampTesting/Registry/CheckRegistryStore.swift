@@ -11,7 +11,7 @@ public import HandstampRegistry
 /// - Parameters:
 ///   - make: Creates a new, empty store. Called several times.
 ///   - again: Opens the same store again, as a second server would. By default the store itself is reused.
-/// - Throws: ``BrokenPromise`` for the first broken promise.
+/// - Throws: ``ConformanceError`` for the first broken promise.
 public func checkRegistryStore<S: RegistryStore>(
   _ make: @escaping @Sendable () async throws -> S,
   again: @escaping @Sendable (S) async throws -> S = { $0 }
@@ -31,10 +31,10 @@ public func checkRegistryStore<S: RegistryStore>(
   try await check.identitiesAreTakenOnce()
   try await check.oneTimeTokensAreUsedOnce()
   try await check.everyFieldOfAOneTimeTokenComesBack()
-  try await check.everyFieldOfAFactComesBack()
-  try await check.staleWritersChangeNoFact()
-  try await check.factsAreListed()
-  try await check.factsExpire()
+  try await check.everyFieldOfAnItemComesBack()
+  try await check.staleWritersChangeNoItem()
+  try await check.itemsAreListed()
+  try await check.itemsExpire()
   try await check.guestsGoWithTheirLastSession()
   try await check.theAuditLogGrows()
   try await check.addressesOfTheAuditLogAreReduced()
@@ -70,7 +70,7 @@ struct RegistryStoreCheck<S: RegistryStore> {
   }
 
   func expect(_ isTrue: Bool, _ promise: String, found: @autoclosure () -> Any) throws {
-    if !isTrue { throw BrokenPromise(promise, found: "\(found())") }
+    if !isTrue { throw ConformanceError(promise, found: "\(found())") }
   }
 
   /// Makes a write that must fail with `error`.

@@ -61,12 +61,12 @@ enum RegistrySamples {
       createdAt: time, expiresAt: time.advanced(by: lasting))
   }
 
-  static func fact(
-    _ number: Int, _ kind: RegistryFact.Kind = .device, subject: String = "", lasting: Duration = .seconds(600),
+  static func item(
+    _ number: Int, _ kind: StoredItem.Kind = .device, subject: String = "", lasting: Duration = .seconds(600),
     at time: UnixTime = start, due: UnixTime? = nil
-  ) -> RegistryFact {
-    RegistryFact(
-      id: FactID(kind, "fact \(number)"), kind: kind, subject: subject, createdAt: time, dueAt: due,
+  ) -> StoredItem {
+    StoredItem(
+      id: StoredItemID(kind, "fact \(number)"), kind: kind, subject: subject, createdAt: time, dueAt: due,
       expiresAt: time.advanced(by: lasting))
   }
 

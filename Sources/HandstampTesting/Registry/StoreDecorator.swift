@@ -89,23 +89,23 @@ extension StoreDecorator {
     return try await base.oneTimeToken(id)
   }
 
-  @concurrent package func fact(_ id: FactID) async throws(RegistryStoreError) -> RegistryFact? {
+  @concurrent package func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem? {
     try await willRead()
-    return try await base.fact(id)
+    return try await base.item(id)
   }
 
-  @concurrent package func facts(
-    _ kind: RegistryFact.Kind, subject: String
-  ) async throws(RegistryStoreError) -> [RegistryFact] {
+  @concurrent package func items(
+    _ kind: StoredItem.Kind, subject: String
+  ) async throws(RegistryStoreError) -> [StoredItem] {
     try await willRead()
-    return try await base.facts(kind, subject: subject)
+    return try await base.items(kind, subject: subject)
   }
 
-  @concurrent package func dueFacts(
-    _ kind: RegistryFact.Kind, at now: UnixTime, limit: Int
-  ) async throws(RegistryStoreError) -> [RegistryFact] {
+  @concurrent package func dueItems(
+    _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem] {
     try await willRead()
-    return try await base.dueFacts(kind, at: now, limit: limit)
+    return try await base.dueItems(kind, at: now, limit: limit)
   }
 
   @concurrent package func auditedActions(

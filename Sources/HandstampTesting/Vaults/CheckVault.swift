@@ -11,7 +11,7 @@ public import HandstampCore
 ///   - make: Creates a vault over a new, empty store. Called several times.
 ///   - again: Opens the same store again, as a second process would. By default the vault itself is reused.
 ///   - signalsChanges: Whether ``Vault/changes()`` notifies one vault of the other's writes.
-/// - Throws: ``BrokenPromise`` for the first broken promise. The check takes a few seconds at most.
+/// - Throws: ``ConformanceError`` for the first broken promise. The check takes a few seconds at most.
 public func checkVault<V: Vault>(
   _ make: @escaping @Sendable () async throws -> V,
   again: @escaping @Sendable (V) async throws -> V = { $0 },
@@ -35,7 +35,7 @@ public func checkVault<V: Vault>(
 }
 
 /// A broken promise of a port's implementation. It contains no secrets.
-public struct BrokenPromise: Error, Sendable, Hashable, CustomStringConvertible {
+public struct ConformanceError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The promise, as a sentence.
   public var promise: String
   /// The actual result.
@@ -61,19 +61,19 @@ struct VaultCheck<V: Vault> {
   }
 
   func expect(_ isTrue: Bool, _ promise: String, found: @autoclosure () -> Any) throws {
-    if !isTrue { throw BrokenPromise(promise, found: "\(found())") }
+    if !isTrue { throw ConformanceError(promise, found: "\(found())") }
   }
 
   /// Applies an edit, and returns the entry stored afterwards.
   func done(_ vault: V, _ edit: VaultEdit, _ promise: String) async throws -> VaultEntry {
     let outcome = await vault.edit(edit)
-    guard case .done(let entry) = outcome else { throw BrokenPromise(promise, found: "\(outcome)") }
+    guard case .done(let entry) = outcome else { throw ConformanceError(promise, found: "\(outcome)") }
     return entry
   }
 
   func stored(_ vault: V, _ promise: String) async throws -> VaultEntry {
     let reading = await vault.read()
-    guard case .value(let entry) = reading else { throw BrokenPromise(promise, found: "\(reading)") }
+    guard case .value(let entry) = reading else { throw ConformanceError(promise, found: "\(reading)") }
     return entry
   }
 }

@@ -95,7 +95,7 @@ public actor FaultyVault: Vault {
     if isTorn {
       guard write.replacesCorruptContent else { throw .corrupt }
       // An unreadable entry does not count as a previous session.
-      _ = await base.edit(.endWhatever(.erased, at: clock.now()))
+      _ = await base.edit(.signOut(.erased, at: clock.now()))
       isTorn = false
       return .lost(nil)
     }

@@ -17,10 +17,10 @@ extension VaultCheck {
     for edit in conditional {
       let outcome = await vault.edit(edit)
       guard case .conflict(let entry) = outcome, entry.isEmpty else {
-        throw BrokenPromise("an edit whose condition is not met is a conflict", found: "\(outcome)")
+        throw ConformanceError("an edit whose condition is not met is a conflict", found: "\(outcome)")
       }
     }
-    for edit in [VaultEdit.endWhatever(.signedOut, at: VaultSamples.moment()), .delivered(session.id)] {
+    for edit in [VaultEdit.signOut(.signedOut, at: VaultSamples.moment()), .delivered(session.id)] {
       let entry = try await done(vault, edit, "a sign-out or delivery without a session succeeds")
       try expect(entry.isEmpty, "a sign-out without a session stores nothing", found: entry)
     }
@@ -104,7 +104,7 @@ extension VaultCheck {
     try expect(
       entry.tombstone(of: first.id)?.reason == .replaced, "a sign-in buries the previous session", found: entry)
     entry = try await done(
-      vault, .endWhatever(.signedOut, at: VaultSamples.moment(5), steps: ["jar", "store"]), "a sign-out is stored")
+      vault, .signOut(.signedOut, at: VaultSamples.moment(5), steps: ["jar", "store"]), "a sign-out is stored")
     let expected = Tombstone(
       session: second.id, reason: .signedOut, endedAt: VaultSamples.moment(5), revocation: second.revocation,
       account: second.profile?.id, steps: ["jar", "store"])
@@ -144,11 +144,11 @@ extension VaultCheck {
       seen.session?.revocation?.secret == second.credential.secret, "and the revocation handle with it", found: seen)
     let late = await other.edit(.renew(session.id, holding: first.credential, with: third))
     guard case .conflict(let entry) = late, entry.session?.access == second else {
-      throw BrokenPromise("the second of two renewals of the same cookies is a conflict", found: "\(late)")
+      throw ConformanceError("the second of two renewals of the same cookies is a conflict", found: "\(late)")
     }
-    _ = try await done(vault, .endWhatever(.signedOut, at: VaultSamples.moment(3)), "a sign-out is done")
+    _ = try await done(vault, .signOut(.signedOut, at: VaultSamples.moment(3)), "a sign-out is done")
     let gone = await other.edit(.renew(session.id, holding: second.credential, with: third))
-    guard case .conflict = gone else { throw BrokenPromise("a renewal restores no session", found: "\(gone)") }
+    guard case .conflict = gone else { throw ConformanceError("a renewal restores no session", found: "\(gone)") }
     seen = try await stored(vault, "the tombstone is stored")
     try expect(seen.session == nil, "a renewal restores no session", found: seen)
   }
@@ -160,7 +160,7 @@ extension VaultCheck {
     let writes: [VaultEdit] = [
       .begin(session), .touch(session.id, at: VaultSamples.moment(2)),
       .prepare(session.id, holding: RefreshToken("s1-refresh-0"), key: try key(3)),
-      .endWhatever(.signedOut, at: VaultSamples.moment(3)), .delivered(session.id), .begin(session),
+      .signOut(.signedOut, at: VaultSamples.moment(3)), .delivered(session.id), .begin(session),
     ]
     for (index, edit) in writes.enumerated() {
       let entry = try await done(index.isMultiple(of: 2) ? vault : other, edit, "a write is done")
@@ -180,7 +180,7 @@ extension VaultCheck {
     for stale in [0, entry.revision - 1, entry.revision + 1] {
       let result = try await other.replace(stale, with: late, as: .ordinary)
       guard case .lost(let found) = result, found == nil || found == entry else {
-        throw BrokenPromise(
+        throw ConformanceError(
           "a replacement of another revision is lost, and tells the stored entry or none", found: "\(result)")
       }
     }
@@ -189,13 +189,13 @@ extension VaultCheck {
     try expect(same == .done && seen == entry, "an entry of the same revision changes nothing", found: seen)
     let empty = VaultEntry(revision: entry.revision + 1)
     guard try await vault.replace(entry.revision, with: empty, as: .response) == .done, await other.read() == .absent
-    else { throw BrokenPromise("an entry without content leaves the vault absent", found: "\(await other.read())") }
+    else { throw ConformanceError("an entry without content leaves the vault absent", found: "\(await other.read())") }
     let next = try await done(other, .begin(VaultSamples.session("s2")), "a sign-in is stored")
     try expect(next.revision > empty.revision, "revisions do not begin again", found: next.revision)
   }
 
   func key(_ byte: UInt8) throws -> RotationKey {
-    guard let key = VaultSamples.key(byte) else { throw BrokenPromise("a key has 16 bytes", found: "none") }
+    guard let key = VaultSamples.key(byte) else { throw ConformanceError("a key has 16 bytes", found: "none") }
     return key
   }
 }

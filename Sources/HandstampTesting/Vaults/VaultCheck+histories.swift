@@ -16,13 +16,14 @@ extension VaultCheck {
         case (.done(let found), .write), (.done(let found), .unchanged), (.conflict(let found), .conflict):
           try compare(found, entry, "the entry after an edit is that of its rules (seed \(seed), \(edit))")
         default:
-          throw BrokenPromise("an edit is done or a conflict by its rules (seed \(seed), \(edit))", found: "\(outcome)")
+          throw ConformanceError(
+            "an edit is done or a conflict by its rules (seed \(seed), \(edit))", found: "\(outcome)")
         }
       }
       switch await other.read() {
       case .value(let found): try compare(found, entry, "the last entry is stored (seed \(seed))")
       case .absent where entry.isEmpty: break
-      case let reading: throw BrokenPromise("the last entry is stored (seed \(seed))", found: "\(reading)")
+      case let reading: throw ConformanceError("the last entry is stored (seed \(seed))", found: "\(reading)")
       }
     }
   }
@@ -51,7 +52,7 @@ extension VaultCheck {
         usedKey: draw([true, false]))
     case 5:
       return .end(session.id, holding: draw([nil, token]), reason: .revoked, at: moment, steps: ["jar", "store"])
-    case 6: return .endWhatever(.signedOut, at: moment, steps: draw([[], ["store"]]), isLate: draw([true, false]))
+    case 6: return .signOut(.signedOut, at: moment, steps: draw([[], ["store"]]), isLate: draw([true, false]))
     case 7: return .delivered(session.id)
     case 8: return .cleaned(session.id, steps: [draw(["jar", "store"])])
     case 9: return .touch(session.id, at: moment)

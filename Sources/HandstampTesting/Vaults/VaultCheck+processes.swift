@@ -15,7 +15,7 @@ extension VaultCheck {
       for try await _ in group {}
       let current = try await stored(vault, "a session is stored")
       guard let session = current.session, let token = session.refresh else {
-        throw BrokenPromise("one of many sign-ins becomes the session", found: "\(current)")
+        throw ConformanceError("one of many sign-ins becomes the session", found: "\(current)")
       }
       let told = Set(current.tombstones.map(\.session)).union([session.id])
       try expect(told.count == count && current.revision >= UInt64(count), "no sign-in is lost", found: told.sorted())
@@ -34,29 +34,29 @@ extension VaultCheck {
   func flightLockExcludes() async throws {
     let (vault, other) = try await pair()
     guard let held = try? await vault.lock(.refresh, within: .seconds(5)) else {
-      throw BrokenPromise("a free refresh lock can be taken", found: "nothing")
+      throw ConformanceError("a free refresh lock can be taken", found: "nothing")
     }
     for contender in [vault, other] {
       for limit in [Duration.zero, .milliseconds(30)] where (try? await contender.lock(.refresh, within: limit)) != nil
       {
-        throw BrokenPromise("a held refresh lock cannot be taken", found: "a second one")
+        throw ConformanceError("a held refresh lock cannot be taken", found: "a second one")
       }
     }
     _ = try await done(other, .begin(VaultSamples.session()), "a sign-in does not wait for the refresh lock")
     guard let signIn = try? await other.lock(.signIn, within: .seconds(5)) else {
-      throw BrokenPromise("a sign-in does not wait for the refresh lock", found: "no sign-in lock")
+      throw ConformanceError("a sign-in does not wait for the refresh lock", found: "no sign-in lock")
     }
     if (try? await vault.lock(.signIn, within: .zero)) != nil {
-      throw BrokenPromise("a held sign-in lock cannot be taken", found: "a second one")
+      throw ConformanceError("a held sign-in lock cannot be taken", found: "a second one")
     }
     signIn.unlock()
     held.unlock()
     guard let next = try? await other.lock(.refresh, within: .seconds(5)) else {
-      throw BrokenPromise("a released refresh lock can be taken", found: "nothing")
+      throw ConformanceError("a released refresh lock can be taken", found: "nothing")
     }
     held.unlock()
     if (try? await vault.lock(.refresh, within: .zero)) != nil {
-      throw BrokenPromise("unlocking twice does not affect the next holder", found: "the lock was taken again")
+      throw ConformanceError("unlocking twice does not affect the next holder", found: "the lock was taken again")
     }
     next.unlock()
   }
@@ -66,14 +66,14 @@ extension VaultCheck {
     let (vault, other) = try await pair()
     let holders = Holders()
     guard let held = try? await vault.lock(.refresh, within: .seconds(5)) else {
-      throw BrokenPromise("a free refresh lock can be taken", found: "nothing")
+      throw ConformanceError("a free refresh lock can be taken", found: "nothing")
     }
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<10 {
         group.addTask {
           guard let lock = try? await (number.isMultiple(of: 2) ? vault : other).lock(.refresh, within: .seconds(20))
           else {
-            throw BrokenPromise("every waiter gets the refresh lock in turn", found: "nothing within 20 s")
+            throw ConformanceError("every waiter gets the refresh lock in turn", found: "nothing within 20 s")
           }
           await holders.enter()
           await othersFirst()
@@ -97,7 +97,7 @@ extension VaultCheck {
     let (vault, other) = try await pair()
     _ = try await done(vault, .begin(VaultSamples.session()), "a sign-in is stored")
     let streams = [other.changes(), other.changes()]
-    let edit = VaultEdit.endWhatever(.signedOut, at: VaultSamples.moment(5))
+    let edit = VaultEdit.signOut(.signedOut, at: VaultSamples.moment(5))
     let outcome = try await done(vault, edit, "a sign-out is stored")
     for stream in streams {
       let heard = await first(of: stream, within: .seconds(10))

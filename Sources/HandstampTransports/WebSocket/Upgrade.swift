@@ -14,10 +14,10 @@ enum Upgrade {
     channel.eventLoop.makeCompletedFuture {
       let result = channel.eventLoop.makePromise(of: WebSocketConnection.self)
       channel.closeFuture.whenComplete { _ in
-        result.fail(MessageRefusal.transport(.connectionLost("the connection broke")))
+        result.fail(MessageError.transport(.connectionLost("the connection broke")))
       }
       let limit = channel.eventLoop.scheduleTask(deadline: deadline) {
-        result.fail(MessageRefusal.transport(.timedOut))
+        result.fail(MessageError.transport(.timedOut))
         channel.close(promise: nil)
       }
       result.futureResult.whenComplete { _ in limit.cancel() }
@@ -83,7 +83,7 @@ private final class RefusalHandler: ChannelInboundHandler {
     let wait = head.headers.first(name: "Retry-After").flatMap(Int64.init).map {
       Duration.seconds(min(max($0, 0), 86_400))
     }
-    result.fail(MessageRefusal.status(Int(head.status.code), retryAfter: wait))
+    result.fail(MessageError.status(Int(head.status.code), retryAfter: wait))
     context.close(promise: nil)
   }
 }

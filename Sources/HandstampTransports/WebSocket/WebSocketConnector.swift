@@ -23,7 +23,7 @@ public struct WebSocketConnector: MessageConnector {
   }
 
   /// Opens a connection. The request's timeout limits the wait for the server's response to the upgrade.
-  @concurrent public func open(_ request: TransportRequest) async throws(MessageRefusal) -> any MessageConnection {
+  @concurrent public func open(_ request: TransportRequest) async throws(MessageError) -> any MessageConnection {
     let address = try WebSocketAddress(request.url)
     let group = MultiThreadedEventLoopGroup.singleton
     let deadline = NIODeadline.now() + TimeAmount(request.timeout)
@@ -36,7 +36,7 @@ public struct WebSocketConnector: MessageConnector {
         }
         .get()
     } catch {
-      throw MessageRefusal(error)
+      throw MessageError(error)
     }
   }
 }
@@ -50,10 +50,10 @@ extension WebSocketConnector {
   }
 }
 
-extension MessageRefusal {
+extension MessageError {
   init(_ error: any Error) {
     switch error {
-    case let error as MessageRefusal: self = error
+    case let error as MessageError: self = error
     case is CancellationError: self = .transport(.cancelled)
     case ChannelError.connectTimeout: self = .transport(.timedOut)
     case let error as IOError: self = .transport(.connectionLost("error \(error.errnoCode)"))
@@ -70,7 +70,7 @@ struct WebSocketAddress {
   /// Path and query.
   let target: String
 
-  init(_ url: String) throws(MessageRefusal) {
+  init(_ url: String) throws(MessageError) {
     guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
       ["ws", "wss"].contains(scheme),
       let host = parts.host, !host.isEmpty, parts.user == nil, (1...65_535).contains(parts.port ?? 1)

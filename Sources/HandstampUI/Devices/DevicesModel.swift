@@ -19,7 +19,7 @@ public final class DevicesModel {
   /// ``confirm(password:)``.
   public private(set) var needsPassword = false
 
-  /// What was refused, to be repeated.
+  /// The refused action, to be repeated.
   @ObservationIgnored private var refused: Refused?
   private enum Refused {
     case end(DeviceSession)

@@ -11,9 +11,9 @@ import UIKit
 
   public init(_ life: SessionLifeCycle) {
     self.life = life
-    observe(UIApplication.willEnterForegroundNotification) { $0.cameToFront() }
-    observe(UIApplication.didEnterBackgroundNotification) { $0.wentToBackground() }
-    observe(UIApplication.protectedDataDidBecomeAvailableNotification) { $0.unlocked() }
+    observe(UIApplication.willEnterForegroundNotification) { $0.didEnterForeground() }
+    observe(UIApplication.didEnterBackgroundNotification) { $0.didEnterBackground() }
+    observe(UIApplication.protectedDataDidBecomeAvailableNotification) { $0.didUnlockDevice() }
   }
 
   deinit { for observer in observers { NotificationCenter.default.removeObserver(observer) } }

@@ -11,7 +11,7 @@ public protocol PasskeySource: Sendable {
   @concurrent func answer(to options: [UInt8]) async throws(SessionError) -> [UInt8]
 }
 
-/// What a system's sheet needs of the server's options.
+/// The server's options that a system's sheet needs.
 package struct PasskeyQuestion: Sendable, Hashable {
   package let domain: String
   package let challenge: [UInt8]
@@ -36,7 +36,7 @@ package struct PasskeyQuestion: Sendable, Hashable {
   }
 }
 
-/// What a system's sheet returns.
+/// The result of a system's sheet.
 package struct PasskeyAnswer: Sendable, Hashable {
   package var id: [UInt8]
   package var clientData: [UInt8]

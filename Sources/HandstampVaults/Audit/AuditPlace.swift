@@ -41,6 +41,6 @@ extension SealedFileVault: AuditableVault {
 /// The log lies in the folder of the locks, and its key in a keychain item of its own, one per service.
 extension KeychainVault: AuditableVault {
   package var auditPlace: AuditPlace {
-    AuditPlace(folder: folder, account: account, key: .managed(by: KeptKey(in: KeychainAuditKey(vault: self))))
+    AuditPlace(folder: folder, account: account, key: .managed(by: ManagedVaultKey(in: KeychainAuditKey(vault: self))))
   }
 }

@@ -1,14 +1,14 @@
 /// The four keychain calls for generic passwords: `SecItemAdd`, `SecItemCopyMatching`, `SecItemUpdate`,
 /// `SecItemDelete`. They make no decisions: those are in the vault, which runs on every platform.
 package protocol Keychain: Sendable {
-  /// Adds an item. Returns ``KeychainStatus/duplicateItem`` if the group already has one with that key.
-  func add(_ item: KeychainItem) -> KeychainStatus
+  /// Adds an item. Returns ``KeychainError/duplicateItem`` if the group already has one with that key.
+  func add(_ item: KeychainItem) -> KeychainError
   /// Returns every item with this key, in all access groups available to the program or in `group` only.
-  func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainStatus>
+  func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainError>
   /// Changes every item with this key, each atomically.
-  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus
+  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainError
   /// Removes every item with this key.
-  func delete(_ key: KeychainKey, group: String?) -> KeychainStatus
+  func delete(_ key: KeychainKey, group: String?) -> KeychainError
 }
 
 /// The attributes that identify an item: `kSecAttrService` and `kSecAttrAccount`.

@@ -1,11 +1,11 @@
 /// A keychain with items that are released only after the user confirms presence. It makes no decisions.
 package protocol ProtectedKeychain: Keychain {
   /// Adds an item protected by access control (`SecAccessControlCreateWithFlags`).
-  func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainStatus
+  func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainError
   /// Asks the user to confirm presence, and returns the item's data. Blocks until the user has answered.
-  func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainStatus>
-  /// Looks for the item without asking the user: ``KeychainStatus/interactionNotAllowed`` means that it exists.
-  func find(_ key: KeychainKey) -> KeychainStatus
+  func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainError>
+  /// Looks for the item without asking the user: ``KeychainError/interactionNotAllowed`` means that it exists.
+  func find(_ key: KeychainKey) -> KeychainError
 }
 
 /// The condition for releasing a protected item.

@@ -6,7 +6,7 @@ import LocalAuthentication
 import Security
 
 extension SystemKeychain: ProtectedKeychain {
-  func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainStatus {
+  func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainError {
     let level = item.accessibility ?? .whenPasscodeSetThisDeviceOnly
     let flags: SecAccessControlCreateFlags = access == .userPresence ? .userPresence : .biometryCurrentSet
     guard let control = SecAccessControlCreateWithFlags(nil, level.attribute as CFString, flags, nil) else {
@@ -15,10 +15,10 @@ extension SystemKeychain: ProtectedKeychain {
     var attributes = query(item.key, group: item.group)
     attributes[kSecValueData as String] = Data(item.data)
     attributes[kSecAttrAccessControl as String] = control
-    return KeychainStatus(rawValue: SecItemAdd(attributes as CFDictionary, nil))
+    return KeychainError(rawValue: SecItemAdd(attributes as CFDictionary, nil))
   }
 
-  func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainStatus> {
+  func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainError> {
     let context = LAContext()
     context.localizedReason = reason
     var query = query(key, group: nil)
@@ -26,13 +26,13 @@ extension SystemKeychain: ProtectedKeychain {
     query[kSecReturnData as String] = true
     query[kSecUseAuthenticationContext as String] = context
     var result: CFTypeRef?
-    let status = KeychainStatus(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
+    let status = KeychainError(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
     guard status == .success else { return .failure(status) }
     guard let data = result as? Data else { return .failure(.decode) }
     return .success(Array(data))
   }
 
-  func find(_ key: KeychainKey) -> KeychainStatus {
+  func find(_ key: KeychainKey) -> KeychainError {
     let context = LAContext()
     context.interactionNotAllowed = true
     var query = query(key, group: nil)
@@ -40,7 +40,7 @@ extension SystemKeychain: ProtectedKeychain {
     query[kSecReturnData as String] = true
     query[kSecUseAuthenticationContext as String] = context
     var result: CFTypeRef?
-    return KeychainStatus(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
+    return KeychainError(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
   }
 }
 

@@ -26,7 +26,7 @@ struct PassphraseFiles {
   /// Returns the key of the existing vaults, or a new key if there are no vaults yet.
   func keyToSeal() throws(PassphraseError) -> Secret {
     let key = try stored { () throws(VaultError) -> Secret? in
-      if let key = try KeyFile(beside: folder).loadSecret() { return key }
+      if let key = try VaultKeyFile(beside: folder).loadSecret() { return key }
       if try VaultFiles.needKey(folder.names()) { return nil }
       var random = SystemRandomNumberGenerator()
       var bytes = (0..<SealingKey.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
@@ -67,7 +67,7 @@ struct PassphraseFiles {
   /// Removes the key file, which must not remain beside its sealed copy.
   func removeKeyFile(ifItHolds key: Secret? = nil) throws(PassphraseError) {
     try stored { () throws(VaultError) in
-      let file = KeyFile(beside: folder)
+      let file = VaultKeyFile(beside: folder)
       guard let found = try file.loadSecret(), key == nil || key == found else { return }
       try file.remove()
     }

@@ -60,16 +60,16 @@ package struct VaultInspection: Sendable, Hashable {
 
   private mutating func loadKey(in folder: PosixFile) -> SealingKey? {
     do throws(VaultError) {
-      guard let file = try folder.open(KeyFile.name, flags: O_RDONLY) else { return nil }
+      guard let file = try folder.open(VaultKeyFile.name, flags: O_RDONLY) else { return nil }
       guard try file.status().isRegular else {
         keyFile = .notFile
         return nil
       }
-      let key = try KeyFile(beside: folder).parse(file)?.withExposedBytes(SealingKey.init)
+      let key = try VaultKeyFile(beside: folder).parse(file)?.withExposedBytes(SealingKey.init)
       keyFile = key == nil ? .damaged : .good
       return key
     } catch {
-      keyFile = folder.isOtherThanFile(KeyFile.name) ? .notFile : .unreadable(error.description)
+      keyFile = folder.isOtherThanFile(VaultKeyFile.name) ? .notFile : .unreadable(error.description)
       return nil
     }
   }

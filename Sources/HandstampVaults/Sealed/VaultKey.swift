@@ -17,14 +17,14 @@ public enum VaultKey: Sendable, Hashable {
   case passphrase(Passphrase)
   /// A key in another store, such as the desktop's, created with the first vault. While that store is locked, so is the
   /// vault.
-  case managed(by: KeptKey)
+  case managed(by: ManagedVaultKey)
   /// A key supplied by the program: at least 32 bytes from a random source; fewer are ``VaultError/wrongKey(_:)``. A
   /// password is not a key.
   case raw(Secret)
 }
 
 /// A key file: an eight-byte signature, the key, and four bytes of checksum.
-struct KeyFile {
+struct VaultKeyFile {
   private static let magic = Array("HSTVKEY1".utf8)
   private static let count = 8 + SealingKey.byteCount + 4
   /// The name beside vaults.
@@ -37,7 +37,7 @@ struct KeyFile {
 
   init(beside folder: PosixFile) {
     self.folder = folder
-    name = KeyFile.name
+    name = VaultKeyFile.name
     forbidden = 0o077
   }
 
@@ -71,9 +71,9 @@ struct KeyFile {
 
   /// Returns the key in `file`, or `nil` if the file is damaged.
   func parse(_ file: PosixFile) throws(VaultError) -> Secret? {
-    var bytes = try file.readAll(limit: KeyFile.count)
+    var bytes = try file.readAll(limit: VaultKeyFile.count)
     defer { wipe(&bytes) }
-    guard bytes.count == KeyFile.count, bytes.starts(with: KeyFile.magic),
+    guard bytes.count == VaultKeyFile.count, bytes.starts(with: VaultKeyFile.magic),
       SealedFormat.check(bytes[..<40]).elementsEqual(bytes[40...])
     else { return nil }
     return Secret(bytes: bytes[8..<40])
@@ -89,8 +89,8 @@ struct KeyFile {
   /// The file is durable on return.
   func make(_ key: Secret? = nil) throws(VaultError) -> SealingKey {
     var random = SystemRandomNumberGenerator()
-    var bytes = KeyFile.magic
-    bytes.reserveCapacity(KeyFile.count)
+    var bytes = VaultKeyFile.magic
+    bytes.reserveCapacity(VaultKeyFile.count)
     if let key {
       key.withExposedBytes { bytes += $0.prefix(SealingKey.byteCount) }
     } else {
@@ -139,8 +139,8 @@ extension VaultKey {
   /// Returns the key, or `nil` if its file is missing.
   func load(for folder: PosixFile) throws(VaultError) -> SealingKey? {
     switch self {
-    case .fileInVaultFolder: return try KeyFile(beside: folder).load()
-    case .file(let path): return try KeyFile(path: path).load()
+    case .fileInVaultFolder: return try VaultKeyFile(beside: folder).load()
+    case .file(let path): return try VaultKeyFile(path: path).load()
     case .passphrase(let passphrase): return try passphrase.key()
     case .managed(let kept): return kept.key
     case .raw(let secret):
@@ -154,13 +154,13 @@ extension VaultKey {
   /// Returns the key for a first write, durable on return. Creates it if there is none, unless `isNeeded`: then an
   /// existing vault needs the missing key.
   func settle(for folder: PosixFile, isNeeded: Bool) throws(VaultError) -> SealingKey {
-    let file: KeyFile
+    let file: VaultKeyFile
     switch self {
     case .fileInVaultFolder:
       // A program that does not look at the note must not make a second key.
       if try VaultKeyPlace.note(in: folder) != nil { throw .wrongKey("the key of these vaults is stored elsewhere") }
-      file = KeyFile(beside: folder)
-    case .file(let path): file = try KeyFile(path: path)
+      file = VaultKeyFile(beside: folder)
+    case .file(let path): file = try VaultKeyFile(path: path)
     case .passphrase(let passphrase):
       if let key = try passphrase.key() { return key }
       throw isNeeded ? VaultKey.missing : .passphrase("no passphrase has been set")

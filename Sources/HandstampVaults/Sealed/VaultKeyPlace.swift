@@ -36,13 +36,13 @@ package struct VaultKeyPlace: Sendable {
     defer { lock.unlock() }
     let noted = try VaultKeyPlace.note(in: folder)
     guard noted == nil || noted == text else { throw .unavailable("the key is already stored elsewhere") }
-    let file = KeyFile(beside: folder)
+    let file = VaultKeyFile(beside: folder)
     if let key = try file.loadSecret() {
       if try await store.load() == nil { try await store.store(key) }
       guard try await store.load() == key else { throw .wrongKey("the key store holds another key") }
     } else if noted == nil {
       if try VaultFiles.needKey(folder.names()) { throw VaultKey.missing }
-      try await KeptKey(in: store).make()
+      try await ManagedVaultKey(in: store).make()
     }
     if noted == nil { try VaultKeyPlace.write(text, in: folder) }
     try file.remove()
@@ -57,7 +57,7 @@ package struct VaultKeyPlace: Sendable {
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
     guard try VaultKeyPlace.note(in: folder) != nil else { return }
-    let file = KeyFile(beside: folder)
+    let file = VaultKeyFile(beside: folder)
     if let key = try await store.load() {
       if try file.loadSecret() == nil { _ = try file.make(key) }
       guard try file.loadSecret() == key else { throw .wrongKey("the key file holds another key") }

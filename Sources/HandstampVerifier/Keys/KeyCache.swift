@@ -3,7 +3,7 @@ import HandstampJOSE
 
 /// The keys of an issuer, and what to do about one that is not there. Pure: time comes in, and the caller fetches.
 struct KeyCache: Sendable {
-  /// What a token's header names.
+  /// The key that a token's header names.
   struct Name: Hashable, Sendable {
     var id: String?
     var algorithm: JWSAlgorithm

@@ -37,7 +37,7 @@ final class KeyFetcher: Sendable {
   }
 
   /// Returns the key that a token's header names.
-  func key(_ name: KeyCache.Name) async throws(AccessRefusal) -> JWSPublicKey {
+  func key(_ name: KeyCache.Name) async throws(AccessError) -> JWSPublicKey {
     let uptime = clock.uptime()
     let decision = state.withLock { state in
       let decision = state.cache.decision(for: name, at: uptime)

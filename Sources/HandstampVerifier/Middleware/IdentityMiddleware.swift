@@ -64,10 +64,10 @@ public struct ScopeMiddleware<Context: IdentityRequestContext>: RouterMiddleware
   public func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
-    guard let identity = context.identity else { return Response(AccessRefusal.tokenMissing.answer) }
+    guard let identity = context.identity else { return Response(AccessError.tokenMissing.answer) }
     guard identity.has(scopes: scopes) else {
       let scheme: TokenScheme = identity.keyThumbprint == nil ? .bearer : .dpop
-      return Response(AccessRefusal.insufficientScope(scopes).answer(to: scheme))
+      return Response(AccessError.insufficientScope(scopes).answer(to: scheme))
     }
     return try await next(request, context)
   }

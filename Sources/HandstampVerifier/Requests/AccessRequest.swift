@@ -1,7 +1,7 @@
 #if Verifier
 import HandstampCore
 
-/// What a verifier has to know of a request, for any server.
+/// The parts of a request that a verifier needs, for any server.
 public struct AccessRequest: Sendable {
   /// The method, such as `GET`.
   public var method: String
@@ -23,7 +23,7 @@ public struct AccessRequest: Sendable {
   var scheme: TokenScheme { authorization.first.flatMap { AccessRequest.split($0) }?.scheme ?? .bearer }
 
   /// The token. There must be exactly one field, with a scheme that is known.
-  func token() throws(AccessRefusal) -> (TokenScheme, Substring) {
+  func token() throws(AccessError) -> (TokenScheme, Substring) {
     guard let field = authorization.first else { throw .tokenMissing }
     guard let (scheme, token) = AccessRequest.split(field) else { throw .tokenMissing }
     guard authorization.count == 1, let token else { throw .tokenInvalid(.badField) }
@@ -46,11 +46,11 @@ extension AccessRequest: CustomStringConvertible, CustomReflectable {
 
 /// A request that was refused, and the response to send.
 public struct RefusedRequest: Error, Sendable, Hashable {
-  public let cause: AccessRefusal
+  public let cause: AccessError
   /// The scheme that the request used; bearer if it had none.
   public let scheme: TokenScheme
 
-  init(_ cause: AccessRefusal, _ scheme: TokenScheme) {
+  init(_ cause: AccessError, _ scheme: TokenScheme) {
     self.cause = cause
     self.scheme = scheme
   }

@@ -16,7 +16,7 @@ struct Introspector: Sendable {
 
   /// - Throws: `sessionEnded` if the server says that a token which is valid by itself is not active;
   ///   `unavailable` unless it says that this very token is.
-  func requireActive(_ token: String, _ identity: TokenIdentity) async throws(AccessRefusal) {
+  func requireActive(_ token: String, _ identity: TokenIdentity) async throws(AccessError) {
     let answer = try? await transport.send(
       TransportRequest(
         method: "POST", url: url,

@@ -24,7 +24,7 @@ final class ProofCheck: Sendable {
   /// proof is worth remembering.
   func check(
     _ request: AccessRequest, token: Substring, thumbprint: String, at now: UnixTime
-  ) throws(AccessRefusal) {
+  ) throws(AccessError) {
     guard request.proofs.count == 1 else { throw .proofInvalid(.missing) }
     guard let proof = PossessionProof(request.proofs[0]) else { throw .proofInvalid(.malformed) }
     guard proof.thumbprint == thumbprint else { throw .proofInvalid(.otherKey) }

@@ -22,8 +22,8 @@ struct FeedParser: Sendable {
 
   /// Calls `body` with each event that ends in `bytes`.
   mutating func parse(
-    _ bytes: [UInt8], _ body: (FeedEvent) throws(FeedFault) -> Void
-  ) throws(FeedFault) {
+    _ bytes: [UInt8], _ body: (FeedEvent) throws(FeedError) -> Void
+  ) throws(FeedError) {
     var rest = bytes[...]
     while let end = rest.firstIndex(where: { $0 == 10 || $0 == 13 }) {
       let isEndOfPair = skipsLineFeed && end == rest.startIndex && rest[end] == 10
@@ -40,7 +40,7 @@ struct FeedParser: Sendable {
     }
   }
 
-  private mutating func append(_ bytes: ArraySlice<UInt8>) throws(FeedFault) {
+  private mutating func append(_ bytes: ArraySlice<UInt8>) throws(FeedError) {
     size += bytes.count
     guard size <= FeedParser.longest else { throw .notValid("an event is too large") }
     line += bytes

@@ -7,7 +7,7 @@ import Logging
 final class FeedReader: Sendable {
   private struct State: Sendable {
     var feed: RevocationFeed
-    var lastFault: FeedFault?
+    var lastError: FeedError?
     /// When bytes last arrived, by the uptime.
     var heardAt = Duration.zero
   }
@@ -48,7 +48,7 @@ final class FeedReader: Sendable {
   var status: FeedStatus {
     let (uptime, now) = (clock.uptime(), clock.now())
     let (standing, count, fault) = state.withLock {
-      ($0.feed.standing(at: uptime), $0.feed.list.count, $0.lastFault)
+      ($0.feed.standing(at: uptime), $0.feed.list.count, $0.lastError)
     }
     let completeUntil: UnixTime? =
       switch standing {
@@ -57,7 +57,7 @@ final class FeedReader: Sendable {
       case .incomplete: nil
       }
     return FeedStatus(
-      isLive: standing == .live, completeUntil: completeUntil, sessions: count, lastFault: fault.map { "\($0)" })
+      isLive: standing == .live, completeUntil: completeUntil, sessions: count, lastError: fault.map { "\($0)" })
   }
 
   /// Follows the feed until the task is cancelled.
@@ -68,7 +68,7 @@ final class FeedReader: Sendable {
       let (fault, wasUseful) = await connection()
       guard !Task.isCancelled else { return }
       state.withLock { state in
-        state.lastFault = fault
+        state.lastError = fault
         // The list may have become unusable together with the cursor.
         if case .notValid = fault { state.feed.restart() }
       }
@@ -87,7 +87,7 @@ final class FeedReader: Sendable {
   }
 
   /// One connection, to its end. Says also whether the feed was live during it.
-  private func connection() async -> (FeedFault, wasUseful: Bool) {
+  private func connection() async -> (FeedError, wasUseful: Bool) {
     var headers = [HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store")]
     headers.append(HeaderField("Authorization", authorization.withExposed { $0 }))
     if let cursor = state.withLock({ $0.feed.cursor }) { headers.append(HeaderField("Last-Event-ID", cursor)) }
@@ -102,13 +102,13 @@ final class FeedReader: Sendable {
     } catch { return (.transport(error), false) }
   }
 
-  private func follow(_ body: AsyncThrowingStream<[UInt8], any Error>) async -> (FeedFault, wasUseful: Bool) {
+  private func follow(_ body: AsyncThrowingStream<[UInt8], any Error>) async -> (FeedError, wasUseful: Bool) {
     let begun = clock.uptime()
     state.withLock { state in
       state.feed.connected()
       state.heardAt = begun
     }
-    let fault = await withTaskGroup(of: FeedFault.self) { group in
+    let fault = await withTaskGroup(of: FeedError.self) { group in
       group.addTask { await self.read(body) }
       group.addTask { await self.watch() }
       defer { group.cancelAll() }
@@ -118,16 +118,16 @@ final class FeedReader: Sendable {
     return (fault, state.withLock { $0.feed.standing(at: uptime) == .live })
   }
 
-  private func read(_ body: AsyncThrowingStream<[UInt8], any Error>) async -> FeedFault {
+  private func read(_ body: AsyncThrowingStream<[UInt8], any Error>) async -> FeedError {
     var parser = FeedParser()
     do {
       for try await bytes in body {
         let uptime = clock.uptime()
         let earliest = clock.now().advanced(by: .zero - leeway).seconds
         state.withLock { $0.heardAt = uptime }
-        try parser.parse(bytes) { event throws(FeedFault) in
-          let result = state.withLock { state -> FeedFault? in
-            do throws(FeedFault) {
+        try parser.parse(bytes) { event throws(FeedError) in
+          let result = state.withLock { state -> FeedError? in
+            do throws(FeedError) {
               try state.feed.take(event, at: uptime, leavingOutBefore: earliest)
               state.feed.removeExpired(at: earliest)
               return nil
@@ -137,7 +137,7 @@ final class FeedReader: Sendable {
         }
       }
       return .ended
-    } catch let fault as FeedFault {
+    } catch let fault as FeedError {
       return fault
     } catch {
       return .transport(error as? TransportError ?? .connectionLost("\(type(of: error))"))
@@ -145,7 +145,7 @@ final class FeedReader: Sendable {
   }
 
   /// Returns when nothing has arrived for too long. Meanwhile it makes room in the list.
-  private func watch() async -> FeedFault {
+  private func watch() async -> FeedError {
     while (try? await Task.sleep(for: .seconds(1))) != nil {
       let uptime = clock.uptime()
       let earliest = clock.now().advanced(by: .zero - leeway).seconds
@@ -159,7 +159,7 @@ final class FeedReader: Sendable {
   }
 }
 
-extension FeedFault: CustomStringConvertible {
+extension FeedError: CustomStringConvertible {
   var description: String {
     switch self {
     case .transport(let error): "\(error)"

@@ -9,7 +9,7 @@ public struct FeedSettings: Sendable {
   public var clientSecret: Secret
   /// The feed's address; `nil` is `/v1/revocations` of the issuer.
   public var url: String?
-  /// What happens to tokens while the feed is lost.
+  /// The treatment of tokens while the feed is lost.
   public var whenLost: LostFeedPolicy
   /// How long the feed may be silent until it counts as lost, at least 3 s. The server sends a word every 2 s. Default 10 s.
   public var silence: Duration
@@ -32,12 +32,12 @@ public struct FeedSettings: Sendable {
   }
 }
 
-/// What a verifier does with valid tokens while it does not hear of ended sessions.
+/// The treatment of valid tokens while a verifier does not hear of ended sessions.
 ///
 /// Sessions that it knows to have ended stay refused in any case. Before the first complete list, no token is accepted as if
 /// there were one: ``goOn(for:then:)`` then does what it does later.
 public struct LostFeedPolicy: Sendable, Hashable {
-  /// What follows.
+  /// The next step.
   public enum Last: Sendable, Hashable {
     /// 503, until the feed is back.
     case refuse
@@ -69,6 +69,6 @@ public struct FeedStatus: Sendable, Hashable {
   /// How many ended sessions are held.
   public let sessions: Int
   /// Why the last connection ended; `nil` if none has.
-  public let lastFault: String?
+  public let lastError: String?
 }
 #endif

@@ -2,15 +2,15 @@
 import HandstampCore
 import HandstampSupport
 
-/// Why the feed was lost.
-enum FeedFault: Error, Sendable, Hashable {
+/// A reason for which the feed was lost.
+enum FeedError: Error, Sendable, Hashable {
   /// The server cannot be reached, or the connection broke.
   case transport(TransportError)
   /// The server answered with that status.
   case status(Int)
   /// The server sent something else than the feed.
   case notValid(String)
-  /// Nothing has arrived for too long.
+  /// No data has arrived for too long.
   case silent
   /// There are more revoked sessions than ``FeedSettings/capacity``.
   case full
@@ -18,7 +18,7 @@ enum FeedFault: Error, Sendable, Hashable {
   case ended
 }
 
-/// What is known of ended sessions, and since when. Pure: events and times come in.
+/// The known ended sessions, and since when they are known. Pure: events and times come in.
 ///
 /// The list only ever grows by what the server says, and shrinks by time. So a repeated block, or a second snapshot, does no harm;
 /// and nothing is missing after a reconnection, as the server begins where the cursor is, or before.
@@ -63,7 +63,7 @@ struct RevocationFeed: Sendable {
   /// - Parameters:
   ///   - uptime: when it arrived.
   ///   - earliest: sessions whose tokens had expired before that time, in seconds since 1970, are left out.
-  mutating func take(_ event: FeedEvent, at uptime: Duration, leavingOutBefore earliest: Int64) throws(FeedFault) {
+  mutating func take(_ event: FeedEvent, at uptime: Duration, leavingOutBefore earliest: Int64) throws(FeedError) {
     switch event.name {
     case "revocations": try add(event.data, earliest)
     case "verification": try verify(event.data, uptime)
@@ -73,7 +73,7 @@ struct RevocationFeed: Sendable {
     if let id = event.id { cursor = id }
   }
 
-  private mutating func add(_ data: [UInt8], _ earliest: Int64) throws(FeedFault) {
+  private mutating func add(_ data: [UInt8], _ earliest: Int64) throws(FeedError) {
     guard case .object(let sessions)? = JSONValue(data)?["sessions"] else { throw .notValid("a block is not valid") }
     for (session, end) in sessions {
       guard let end = end.integer else { throw .notValid("a block is not valid") }
@@ -84,7 +84,7 @@ struct RevocationFeed: Sendable {
 
   /// An event may have waited: in the buffers of a proxy, or while this process was stopped. Compared with the fastest one of its
   /// connection, it shows by how much.
-  private mutating func verify(_ data: [UInt8], _ uptime: Duration) throws(FeedFault) {
+  private mutating func verify(_ data: [UInt8], _ uptime: Duration) throws(FeedError) {
     guard let at = JSONValue(data)?["at_ms"]?.integer else { throw .notValid("a verification is not valid") }
     let difference = uptime - .milliseconds(at)
     let least = min(offset ?? difference, difference)

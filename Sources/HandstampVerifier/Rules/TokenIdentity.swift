@@ -1,7 +1,7 @@
 #if Verifier
 public import HandstampCore
 
-/// What a verified access token says: whose request it is, and what it may do.
+/// The content of a verified access token: the user, and the permissions.
 public struct TokenIdentity: Sendable, Hashable {
   /// `iss`: the server that issued the token.
   public let issuer: String

@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampJOSE
 import HandstampSupport
 
-/// What must be true of an access token of RFC 9068 (section 4) besides its signature. Pure: the caller has the time and the key.
+/// The rules for an access token of RFC 9068 (section 4) besides its signature. Pure: the caller has the time and the key.
 struct TokenRules: Sendable {
   let issuer: String
   let audiences: Set<String>
@@ -12,7 +12,7 @@ struct TokenRules: Sendable {
   let firstPartyClients: Set<String>
 
   /// Checks what the header says, before any key is looked up.
-  func check(_ header: JWSHeader) throws(AccessRefusal) {
+  func check(_ header: JWSHeader) throws(AccessError) {
     guard algorithms.contains(header.algorithm) else { throw .tokenInvalid(.algorithm) }
     guard let type = header.type, TokenRules.isAccessToken(type) else { throw .tokenInvalid(.type) }
   }
@@ -26,7 +26,7 @@ struct TokenRules: Sendable {
   }
 
   /// Returns the identity in a payload whose signature was verified.
-  func identity(in payload: [UInt8], at now: UnixTime) throws(AccessRefusal) -> TokenIdentity {
+  func identity(in payload: [UInt8], at now: UnixTime) throws(AccessError) -> TokenIdentity {
     guard let json = JSONValue(payload), case .object = json else { throw .tokenInvalid(.claims) }
     guard let issuer = json["iss"]?.string else { throw .tokenInvalid(.claims) }
     // Bytes: `==` on strings treats other spellings of a character as the same.
@@ -53,7 +53,7 @@ struct TokenRules: Sendable {
   }
 
   /// A string, or a list of strings (RFC 7519 section 4.1.3).
-  private static func audiences(_ member: JSONValue?) throws(AccessRefusal) -> [String] {
+  private static func audiences(_ member: JSONValue?) throws(AccessError) -> [String] {
     if let one = member?.string { return [one] }
     guard let several = member?.array else { throw .tokenInvalid(.claims) }
     var audiences: [String] = []
@@ -73,14 +73,14 @@ struct TokenRules: Sendable {
   /// A claim that is there must have its type.
   private static func optional<Value>(
     _ member: JSONValue?, _ read: (JSONValue) -> Value?
-  ) throws(AccessRefusal) -> Value? {
+  ) throws(AccessError) -> Value? {
     guard let member else { return nil }
     guard let value = read(member) else { throw .tokenInvalid(.claims) }
     return value
   }
 
   /// A token that is bound in a way that this verifier cannot check must not be accepted as if it were not bound.
-  private static func thumbprint(_ member: JSONValue?) throws(AccessRefusal) -> String? {
+  private static func thumbprint(_ member: JSONValue?) throws(AccessError) -> String? {
     guard let member else { return nil }
     guard case .object(let confirmation) = member, confirmation.count == 1, let thumbprint = confirmation["jkt"]?.string
     else { throw .tokenInvalid(.binding) }

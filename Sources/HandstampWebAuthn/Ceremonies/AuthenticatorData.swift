@@ -1,8 +1,8 @@
 #if JOSE
-/// What an authenticator says of itself and of the user, and signs (WebAuthn Level 2 section 6.1).
+/// The statement of an authenticator about itself and the user, which it signs (WebAuthn Level 2 section 6.1).
 package struct AuthenticatorData: Sendable, Hashable {
   /// The reason why bytes are not authenticator data.
-  package enum Fault: Error, Sendable, Hashable {
+  package enum FormatError: Error, Sendable, Hashable {
     /// The bytes end within a part of fixed or announced length.
     case truncated
     /// There are bytes after the last part that the flags announce.
@@ -28,9 +28,9 @@ package struct AuthenticatorData: Sendable, Hashable {
 
   /// Reads all of `bytes`. Extensions are read and forgotten: none was asked for, and unsolicited ones may be ignored (section
   /// 7.1 step 17, section 7.2 step 18).
-  init(_ bytes: ArraySlice<UInt8>) throws(Fault) {
+  init(_ bytes: ArraySlice<UInt8>) throws(FormatError) {
     var rest = bytes
-    func take(_ count: Int) throws(Fault) -> ArraySlice<UInt8> {
+    func take(_ count: Int) throws(FormatError) -> ArraySlice<UInt8> {
       guard count <= rest.count else { throw .truncated }
       defer { rest = rest.dropFirst(count) }
       return rest.prefix(count)
@@ -60,8 +60,8 @@ package struct AuthenticatorData: Sendable, Hashable {
 
   /// Takes one item of CBOR, whose length only its content tells.
   private static func item(
-    _ rest: inout ArraySlice<UInt8>, orThrow fault: (CBORError) -> Fault
-  ) throws(Fault) -> (value: CBORValue, bytes: ArraySlice<UInt8>) {
+    _ rest: inout ArraySlice<UInt8>, orThrow fault: (CBORError) -> FormatError
+  ) throws(FormatError) -> (value: CBORValue, bytes: ArraySlice<UInt8>) {
     var reader = CBORReader(rest)
     let value: CBORValue
     do { value = try reader.value() } catch { throw fault(error) }

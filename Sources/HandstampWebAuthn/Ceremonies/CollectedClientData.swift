@@ -1,7 +1,7 @@
 #if JOSE
 import HandstampSupport
 
-/// What the browser says of the ceremony, and the authenticator signs (WebAuthn Level 2 section 5.8.1).
+/// The browser's statement about the ceremony, which the authenticator signs (WebAuthn Level 2 section 5.8.1).
 struct CollectedClientData: Sendable, Hashable {
   /// The ceremony.
   enum Kind: String, Sendable, Hashable {

@@ -44,7 +44,7 @@ package enum PasskeyError: Error, Sendable, Hashable {
   /// The format is `none`, and the statement is not empty (8.7).
   case attestationNotEmpty
   /// The authenticator data are not well-formed (6.1, 7.1/12, 7.2/8).
-  case malformedAuthenticatorData(AuthenticatorData.Fault)
+  case malformedAuthenticatorData(AuthenticatorData.FormatError)
   /// The authenticator data are for another RP ID (7.1/13, 7.2/15).
   case wrongRelyingParty
   /// UP is not set (7.1/14, 7.2/16).
@@ -59,7 +59,7 @@ package enum PasskeyError: Error, Sendable, Hashable {
   /// The ID in the authenticator data is not the response's (5.1).
   case contradictoryCredentialID
   /// The public key is not one of the algorithms that were offered, or not a valid one (7.1/16).
-  case unusableKey(COSEKey.Fault)
+  case unusableKey(COSEKey.FormatError)
 
   // MARK: Assertion
 

@@ -12,7 +12,7 @@ import Foundation
 /// The public key of a passkey: a `COSE_Key` (RFC 9052 section 7) for ES256 or RS256. Equal keys have equal bytes.
 package struct COSEKey: Sendable {
   /// The reason why bytes are not a key that this program uses.
-  package enum Fault: Error, Sendable, Hashable {
+  package enum FormatError: Error, Sendable, Hashable {
     /// The bytes are not CBOR.
     case malformed(CBORError)
     /// The bytes are CBOR, but no map, or a parameter is missing or of another type.
@@ -47,7 +47,7 @@ package struct COSEKey: Sendable {
   private let key: Key
 
   /// Reads a key, new or stored.
-  package init(_ bytes: [UInt8]) throws(Fault) {
+  package init(_ bytes: [UInt8]) throws(FormatError) {
     let parameters: CBORValue
     do { parameters = try CBORValue(bytes[...]) } catch { throw .malformed(error) }
     // The labels are those of RFC 9052 section 7.1: 1 is `kty`, and 3 is `alg`.
@@ -67,7 +67,7 @@ package struct COSEKey: Sendable {
 
   /// Reads `crv` (-1), `x` (-2) and `y` (-3) (RFC 9053 section 7.1.1). A compressed point, whose `y` is a boolean, is not one
   /// of a passkey (WebAuthn Level 2 section 5.8.5).
-  private static func p256(_ parameters: CBORValue) throws(Fault) -> P256.Signing.PublicKey {
+  private static func p256(_ parameters: CBORValue) throws(FormatError) -> P256.Signing.PublicKey {
     guard let curve = parameters[-1]?.integer, let x = parameters[-2]?.bytes, let y = parameters[-3]?.bytes else {
       throw .incomplete
     }
@@ -80,7 +80,7 @@ package struct COSEKey: Sendable {
   }
 
   /// Reads `n` (-1) and `e` (-2) (RFC 8230 section 4).
-  private static func rsa(_ parameters: CBORValue) throws(Fault) -> _RSA.Signing.PublicKey {
+  private static func rsa(_ parameters: CBORValue) throws(FormatError) -> _RSA.Signing.PublicKey {
     guard let modulus = parameters[-1]?.bytes, let exponent = parameters[-2]?.bytes else { throw .incomplete }
     guard parameters.map?.count == 4 else { throw .unexpectedParameter }
     // Three bytes are at least 2^16.

@@ -1,5 +1,5 @@
 #if JOSE
-/// What a server keeps of a passkey (_credential record_, WebAuthn Level 3 section 4). Nothing in it is secret.
+/// The record that a server keeps of a passkey (_credential record_, WebAuthn Level 3 section 4). Nothing in it is secret.
 package struct Passkey: Sendable, Hashable {
   package let id: CredentialID
   /// Stored as its ``COSEKey/bytes``.

@@ -5,7 +5,7 @@ import HandstampSupport
 /// A server that users sign in to with passkeys (WebAuthn Level 2 section 4, _Relying Party_).
 package struct RelyingParty: Sendable, Hashable {
   /// The reason why values are not a relying party.
-  package enum Fault: Error, Sendable, Hashable {
+  package enum ConfigurationError: Error, Sendable, Hashable {
     /// The ID is not a domain in lower case, without scheme and port; addresses such as 127.0.0.1 are none.
     case invalidID(String)
     /// There are no origins.
@@ -26,7 +26,7 @@ package struct RelyingParty: Sendable, Hashable {
   /// The origins whose pages may run ceremonies. Compared as texts, since that is how browsers write them.
   package let origins: Set<String>
 
-  package init(id: String, name: String, origins: Set<String>) throws(Fault) {
+  package init(id: String, name: String, origins: Set<String>) throws(ConfigurationError) {
     guard RelyingParty.isDomain(id) else { throw .invalidID(id) }
     guard !origins.isEmpty else { throw .noOrigin }
     for text in origins.sorted() {
@@ -53,7 +53,7 @@ package struct RelyingParty: Sendable, Hashable {
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
   private static func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
 
-  /// What authenticators sign instead of the ID.
+  /// The value that authenticators sign instead of the ID.
   var idHash: [UInt8] { Array(SHA256.hash(data: Array(id.utf8))) }
 }
 #endif

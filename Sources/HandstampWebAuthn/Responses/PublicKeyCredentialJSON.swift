@@ -1,7 +1,7 @@
 #if JOSE
 import HandstampSupport
 
-/// What `RegistrationResponseJSON` and `AuthenticationResponseJSON` have in common (WebAuthn Level 3 section 5.1). It is what
+/// The common members of `RegistrationResponseJSON` and `AuthenticationResponseJSON` (WebAuthn Level 3 section 5.1). It is what
 /// `PublicKeyCredential.toJSON()` makes.
 ///
 /// Members that only repeat what an authenticator has signed, such as `publicKey`, are ignored, and so are the outputs of

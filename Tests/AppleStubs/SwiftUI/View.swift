@@ -14,7 +14,7 @@ extension Optional: View where Wrapped: View {
   public var body: Never { fatalError() }
 }
 
-/// What stands for every view that SwiftUI itself brings, and for what modifiers make.
+/// A placeholder for every view that SwiftUI itself brings, and for what modifiers make.
 public struct Opaque: View {
   public init() {}
   public var body: Never { fatalError() }

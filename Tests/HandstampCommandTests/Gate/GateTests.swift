@@ -31,11 +31,11 @@ extension Processes {
           method: method, url: url, headers: headers.map { HeaderField($0.0, $0.1) }, body: Array(body.utf8)))
     }
 
-    private func signUp(_ rig: GateRig, _ headers: [(String, String)] = []) async throws -> Session {
+    private func signUp(_ fixture: GateFixture, _ headers: [(String, String)] = []) async throws -> Session {
       let body =
         #"{"email":"a\#(UInt32.random(in: 0 ... .max))@example.org","password":"correct horse battery","username":"A","device":{"id":"d-1","name":"a","platform":"b"}}"#
       let answer = try await send(
-        "POST", rig.server + "/v1/sign-up", [("Content-Type", "application/json")] + headers, body: body)
+        "POST", fixture.server + "/v1/sign-up", [("Content-Type", "application/json")] + headers, body: body)
       let json = try #require(JSONValue(answer.body))
       return Session(
         id: try #require(json["session_id"]?.string), access: try #require(json["access_token"]?.string),
@@ -45,9 +45,9 @@ extension Processes {
     private func text(_ answer: TransportResponse) -> String { String(decoding: answer.body, as: UTF8.self) }
 
     @Test func `tells services behind nginx and Caddy whose request it is, until the session ends`() async throws {
-      try await GateRig.run { rig in
-        for proxy in [rig.nginx, rig.caddy] {
-          let session = try await signUp(rig)
+      try await GateFixture.run { fixture in
+        for proxy in [fixture.nginx, fixture.caddy] {
+          let session = try await signUp(fixture)
           let token = ("Authorization", "Bearer \(session.access)")
           let identity = "\(session.account)|\(session.id)|handstamp|"
           #expect(text(try await send(proxy + "/things?a=b", [token])) == identity)
@@ -65,19 +65,19 @@ extension Processes {
           #expect(bad.status == 401)
           #expect(bad.header("WWW-Authenticate") == #"Bearer error="invalid_token", DPoP algs="ES256""#)
           _ = try await send(
-            "POST", rig.server + "/v1/sign-out", [token, ("Content-Type", "application/json")], body: "{}")
-          #expect(await Rig.eventually { (try? await send(proxy + "/things", [token]))?.status == 401 })
+            "POST", fixture.server + "/v1/sign-out", [token, ("Content-Type", "application/json")], body: "{}")
+          #expect(await ProcessFixture.eventually { (try? await send(proxy + "/things", [token]))?.status == 401 })
         }
         // Caddy passes the whole answer on.
-        let problem = try await send(rig.caddy + "/things")
+        let problem = try await send(fixture.caddy + "/things")
         #expect(problem.header("Content-Type") == "application/problem+json")
         #expect(JSONValue(problem.body)?["code"] == .string("token_missing"))
         // The scope is asked for in the proxy's configuration; first-party tokens have all.
-        let session = try await signUp(rig)
+        let session = try await signUp(fixture)
         // A head that the proxy admits.
         let large = [("Authorization", "Bearer \(session.access)"), ("Cookie", String(repeating: "x", count: 20_000))]
-        #expect(try await send(rig.caddy + "/things", large).status == 200)
-        for proxy in [rig.nginx, rig.caddy] {
+        #expect(try await send(fixture.caddy + "/things", large).status == 200)
+        for proxy in [fixture.nginx, fixture.caddy] {
           #expect(try await send(proxy + "/write", [("Authorization", "Bearer \(session.access)")]).status == 200)
           #expect(try await send(proxy + "/write?scope=", []).status == 401)
         }
@@ -85,7 +85,7 @@ extension Processes {
     }
 
     @Test func `checks proofs of possession against what the client asked the proxy for`() async throws {
-      try await GateRig.run { rig in
+      try await GateFixture.run { fixture in
         let key = JWSPrivateKey.es256()
         func proof(_ method: String, _ url: String, nonce: String? = nil, token: String? = nil) throws -> (
           String, String
@@ -99,16 +99,16 @@ extension Processes {
           let signed = try CompactJWS.signed(Array((claims + "}").utf8), under: Array(header.utf8), by: key)
           return ("DPoP", String(decoding: signed, as: UTF8.self))
         }
-        let signUpURL = rig.server + "/v1/sign-up"
+        let signUpURL = fixture.server + "/v1/sign-up"
         let first = try await send(
           "POST", signUpURL, [("Content-Type", "application/json"), try proof("POST", signUpURL)],
           body:
             #"{"email":"b@example.org","password":"correct horse battery","username":"A","device":{"id":"d-1","name":"a","platform":"b"}}"#
         )
         let nonce = try #require(first.header("DPoP-Nonce"))
-        let session = try await signUp(rig, [try proof("POST", signUpURL, nonce: nonce)])
+        let session = try await signUp(fixture, [try proof("POST", signUpURL, nonce: nonce)])
         let field = ("Authorization", "DPoP \(session.access)")
-        for proxy in [rig.nginx, rig.caddy] {
+        for proxy in [fixture.nginx, fixture.caddy] {
           let good = try proof("PUT", proxy + "/things", token: session.access)
           let answer = try await send("PUT", proxy + "/things?a=b", [field, good])
           #expect(text(answer).hasPrefix(session.account + "|"))
@@ -129,15 +129,16 @@ extension Processes {
     }
 
     @Test func `refuses when it does not know, and says since when`() async throws {
-      try await GateRig.run { rig in
-        let session = try await signUp(rig)
+      try await GateFixture.run { fixture in
+        let session = try await signUp(fixture)
         let token = ("Authorization", "Bearer \(session.access)")
-        #expect(try await send(rig.caddy + "/things", [token]).status == 200)
-        rig.kill()
-        #expect(await Rig.eventually { (try? await send(rig.caddy + "/things", [token]))?.status == 503 })
+        #expect(try await send(fixture.caddy + "/things", [token]).status == 200)
+        fixture.kill()
+        #expect(
+          await ProcessFixture.eventually { (try? await send(fixture.caddy + "/things", [token]))?.status == 503 })
         // nginx has one status for all failures of a check.
-        #expect(try await send(rig.nginx + "/things", [token]).status == 500)
-        let health = try await send(rig.gate + "/health")
+        #expect(try await send(fixture.nginx + "/things", [token]).status == 500)
+        let health = try await send(fixture.gate + "/health")
         #expect(health.status == 503)
         #expect(JSONValue(health.body)?["feed"] == .string("lost"))
         #expect(JSONValue(health.body)?["complete_until"]?.string != nil)
@@ -145,14 +146,14 @@ extension Processes {
     }
 
     @Test func `refuses settings that are not valid, and says what is`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let good = [
           "--issuer": "https://id.example.org", "--public-url": "https://api.example.org", "--headers": "original",
           "--feed": "no",
         ]
         func run(_ changes: [String: String?], _ variables: [String: String] = [:]) async throws -> Child.Outcome {
           let all = good.merging(changes.compactMapValues { $0 }) { $1 }.filter { changes[$0.key] != .some(nil) }
-          return try await Rig.handstamp(
+          return try await ProcessFixture.handstamp(
             ["gate"] + all.flatMap { [$0.key, $0.value] }, home: folder, variables: variables)
         }
         let cases: [([String: String?], String, String)] = [

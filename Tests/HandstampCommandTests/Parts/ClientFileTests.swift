@@ -17,7 +17,7 @@ import Testing
     let secret = #""secretSHA256":"\#(String(repeating: "0a", count: 32))""#
     #expect(try clients(#"[{"id":"api","flows":[],"introspects":true,\#(secret)}]"#).map(\.introspects) == [true])
     #expect(try clients(#"[{"id":"api","flows":[],\#(secret)}]"#).map(\.introspects) == [false])
-    let refusal = try #require(throws: Refusal.self) {
+    let refusal = try #require(throws: CommandError.self) {
       try clients(#"[{"id":"api","flows":[],"introspects":true}]"#)
     }
     #expect(refusal.message.contains("client api: introspects needs a secretSHA256"))

@@ -46,7 +46,7 @@ extension Processes {
     }
 
     @Test func `that cannot be written is a failure`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         for verb in ["token", "status", "accounts"] {
           let outcome = try shell("\"$0\" \(verb) > /dev/full", home: stage.first.path)
@@ -59,13 +59,14 @@ extension Processes {
     }
 
     @Test func `is the token of the environment without the line break, or a refusal`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
-        let token = try await Rig.handstamp(
+        let token = try await ProcessFixture.handstamp(
           ["token"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": "  abc.def\n"])
         #expect(token.out == "abc.def\n" && token.status == 0)
         for bad in ["abc def", "abc\ndef", "é"] {
-          let outcome = try await Rig.handstamp(["token"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": bad])
+          let outcome = try await ProcessFixture.handstamp(
+            ["token"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": bad])
           try expectRefusal(outcome, .usage, naming: "HANDSTAMP_TOKEN", hint: "unset")
         }
       }

@@ -16,7 +16,7 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
   private func run(
     begun: Int64, refreshed: Int64, _ body: (RefreshKeyRing, Registry) async throws -> Void
   ) async throws {
-    try await Rig.inFolder { path in
+    try await ProcessFixture.inFolder { path in
       let folder = ServerFolder(path: path + "/data")
       try folder.open().store.close()
       _ = try folder.rotateKey(besides: [])
@@ -36,8 +36,10 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
     }
   }
 
-  private func refusal(_ ring: RefreshKeyRing, _ id: String = "k1", now: UnixTime = after(10_000)) async -> Refusal? {
-    do throws(Refusal) {
+  private func refusal(_ ring: RefreshKeyRing, _ id: String = "k1", now: UnixTime = after(10_000)) async
+    -> CommandError?
+  {
+    do throws(CommandError) {
       try await ring.requireUnused(KeyID(id), now: now)
       return nil
     } catch { return error }
@@ -76,30 +78,31 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
 
 @Suite(.timeLimit(.minutes(10))) struct `Signing keys of a folder` {
   private func rotate(_ folder: String, at time: UnixTime, atOnce: Bool = false) throws -> SigningKeyRing.State {
-    try SigningKeyRing.locked(in: folder) { ring throws(Refusal) in
+    try SigningKeyRing.locked(in: folder) { ring throws(CommandError) in
       try ring.rotate(at: time, atOnce: atOnce).state
     }
   }
 
   private func states(_ folder: String) throws -> [SigningKeyRing.State] {
-    try SigningKeyRing.locked(in: folder) { ring throws(Refusal) in ring.keys.ids.map { ring.state(of: $0) } }
+    try SigningKeyRing.locked(in: folder) { ring throws(CommandError) in ring.keys.ids.map { ring.state(of: $0) } }
   }
 
   @Test func `sign ten minutes after they were added, and not a moment before`() async throws {
-    try await Rig.inFolder { folder in
+    try await ProcessFixture.inFolder { folder in
       let first = try SigningKeyFile(path: folder + "/signing.pem").keys()
       #expect(try rotate(folder, at: start) == .next)
       #expect(try states(folder) == [.signing, .next, .signing, .next], "of P-256, then RSA")
-      #expect(throws: Refusal.self) { try rotate(folder, at: start.advanced(by: .milliseconds(599_999))) }
+      #expect(throws: CommandError.self) { try rotate(folder, at: start.advanced(by: .milliseconds(599_999))) }
       #expect(try rotate(folder, at: after(600)) == .signing)
       #expect(try states(folder) == [.signing, .former, .signing, .former])
       let keys = try SigningKeyFile(path: folder + "/signing.pem").keys()
       #expect(Set(keys.ids).isSuperset(of: first.ids) && !keys.signingIDs.contains(first.currentID))
       let id = first.currentID
       func retire(at time: UnixTime) throws {
-        try SigningKeyRing.locked(in: folder) { ring throws(Refusal) in try ring.retire(id, at: time, force: false) }
+        try SigningKeyRing.locked(in: folder) { ring throws(CommandError) in try ring.retire(id, at: time, force: false)
+        }
       }
-      #expect(throws: Refusal.self) { try retire(at: after(600 + 86_399)) }
+      #expect(throws: CommandError.self) { try retire(at: after(600 + 86_399)) }
       try retire(at: after(600 + 86_400))
       #expect(try states(folder) == [.signing, .signing, .former])
       #expect(try rotate(folder, at: after(90_000), atOnce: true) == .signing)
@@ -107,8 +110,8 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
   }
 
   @Test func `are not created by an administrator, nor lost without the file of their times`() async throws {
-    try await Rig.inFolder { folder in
-      #expect(throws: Refusal.self) { try states(folder) }
+    try await ProcessFixture.inFolder { folder in
+      #expect(throws: CommandError.self) { try states(folder) }
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
       _ = try SigningKeyFile(path: folder + "/signing.pem").keys()
       _ = try rotate(folder, at: start)

@@ -19,8 +19,8 @@ import Testing
       (["admin", "accounts", "ada"], "admin accounts ada", "handstamp admin accounts --help lists all"),
     ] as [([String], String?, String?)])
   func `is refused with the nearest one`(arguments: [String], name: String?, hint: String?) {
-    var refusal: Refusal?
-    do throws(Refusal) { try NamedCommand(in: arguments).check() } catch { refusal = error }
+    var refusal: CommandError?
+    do throws(CommandError) { try NamedCommand(in: arguments).check() } catch { refusal = error }
     #expect(refusal?.message == name.map { "unknown command: \($0)" })
     #expect(refusal?.hint == hint)
   }

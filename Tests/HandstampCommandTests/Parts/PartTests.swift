@@ -58,7 +58,7 @@ import Testing
       #expect(throws: Never.self) { try ServerAddress(parsing: text) }
     }
     for text in ["http://example.org", "http://192.168.0.1", "http://localhost.example.org"] {
-      #expect(throws: Refusal.self) { try ServerAddress(parsing: text) }
+      #expect(throws: CommandError.self) { try ServerAddress(parsing: text) }
       #expect(throws: Never.self) { try ServerAddress(parsing: text, allowingClearText: true) }
     }
   }
@@ -68,7 +68,7 @@ import Testing
     #expect(try address.address(of: "/v1/me") == "https://id.example.org/auth/v1/me")
     #expect(try address.address(of: "v1/me?x=y") == "https://id.example.org/auth/v1/me?x=y")
     #expect(try address.address(of: "https://id.example.org/other") == "https://id.example.org/other")
-    #expect(throws: Refusal.self) { try address.address(of: "https://evil.org/") }
+    #expect(throws: CommandError.self) { try address.address(of: "https://evil.org/") }
   }
 }
 
@@ -138,15 +138,15 @@ import Testing
     #expect(try book.account("BOB@example.org").id == all[1].id)
     #expect(try book.account("ada").id == all[0].id)
     #expect(try book.account(all[3].id.rawValue).id == all[3].id)
-    #expect(throws: Refusal.self) { try book.account("exam") }
-    #expect(throws: Refusal.self) { try book.account("Work@") }
+    #expect(throws: CommandError.self) { try book.account("exam") }
+    #expect(throws: CommandError.self) { try book.account("Work@") }
   }
 
   @Test func `defaults to the active account`() async throws {
     let all = [try account("1", "ada@example.org"), try account("2", "bob@example.org")]
     #expect(try await book(all, active: 1).account(nil).id == all[1].id)
     let none = try await book([])
-    #expect(throws: Refusal.nobody) { try none.account(nil) }
+    #expect(throws: CommandError.nobody) { try none.account(nil) }
   }
 }
 #endif

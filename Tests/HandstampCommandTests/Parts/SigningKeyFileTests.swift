@@ -67,7 +67,7 @@ import Testing
   func `is never changed if it is not readable`(_ text: String, _ words: String) async throws {
     try await inFolder { path in
       try write(text, to: path)
-      let refusal = try #require(throws: Refusal.self) { try SigningKeyFile(path: path).keys() }
+      let refusal = try #require(throws: CommandError.self) { try SigningKeyFile(path: path).keys() }
       #expect(refusal.message.contains(words))
       #expect(FileManager.default.contents(atPath: path) == Data(text.utf8))
     }
@@ -82,7 +82,7 @@ import Testing
       #expect(try ClientFile.clients(at: path).map(\.accessTokenSigning) == [.rs256])
       for bad in [#""HS256""#, #""none""#, #""rs256""#, "256"] {
         try write(entry(bad), to: path)
-        #expect(throws: Refusal.self) { try ClientFile.clients(at: path) }
+        #expect(throws: CommandError.self) { try ClientFile.clients(at: path) }
       }
     }
   }

@@ -8,7 +8,7 @@ import Testing
 @testable import HandstampCommand
 @testable import HandstampTour
 
-extension Stage {
+extension TourFixture {
   /// Creates another account.
   func signUp(_ home: Home, email: String, _ more: String...) async throws {
     try await run(["signup", email, "--server", address.text] + more, on: home, input: password + "\n")
@@ -16,7 +16,8 @@ extension Stage {
 
   /// The email address of the account that a command uses.
   func person(_ home: Home, _ arguments: String..., variables: [String: String] = [:]) async throws -> String {
-    let outcome = try await Rig.handstamp(["request", "/v1/me"] + arguments, home: home.path, variables: variables)
+    let outcome = try await ProcessFixture.handstamp(
+      ["request", "/v1/me"] + arguments, home: home.path, variables: variables)
     #expect(outcome.status == 0, "\(outcome.words)")
     return try #require(try JSONDecoder().decode(WhoAmI.self, from: Data(outcome.out.utf8)).email)
   }
@@ -28,7 +29,7 @@ extension Processes {
     private let bob = "bob@example.org"
 
     @Test func `coexist; one is active, and any can be named`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let second = try await stage.run(
           ["signup", bob, "--tag", "work"], on: stage.first, input: stage.password + "\n")
@@ -64,7 +65,7 @@ extension Processes {
     }
 
     @Test func `that are missing or ambiguous are refused with the choices`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try expectRefusal(
           try await stage.run(["token", "--account", "eve", "--json"], on: stage.first, expecting: .usage), .usage,
@@ -73,7 +74,7 @@ extension Processes {
         try expectRefusal(
           try await stage.run(["switch", "ada"], on: stage.first, expecting: .usage), .usage, naming: "ada",
           hint: "\(ada), other")
-        let hidden = try await Rig.handstamp(
+        let hidden = try await ProcessFixture.handstamp(
           ["switch", ada], home: stage.first.path, variables: ["HANDSTAMP_ACCOUNT": "other"])
         try expectRefusal(hidden, .failure, naming: "HANDSTAMP_ACCOUNT", hint: "unset HANDSTAMP_ACCOUNT")
         for tag in ["two words", "-x", "\u{1B}[2J"] {
@@ -84,7 +85,7 @@ extension Processes {
     }
 
     @Test func `at several servers share one home, and no token goes to the wrong server`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let other = try Child(
           ["serve", "--data", stage.folder + "/other", "--port", "0", "--until-stdin-ends"],
@@ -109,7 +110,7 @@ extension Processes {
     @Test func `can be signed in to again by name, without switching, and tagged by a redundant sign-in`()
       async throws
     {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.signUp(stage.first, email: bob, "--no-switch")
         #expect(try await stage.person(stage.first) == ada)
@@ -134,7 +135,7 @@ extension Processes {
     }
 
     @Test func `can be signed out singly or together, erased, or ended on every device`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.signUp(stage.first, email: bob)
         try await stage.login(stage.second, as: bob, deviceName: "other")
@@ -163,14 +164,14 @@ extension Processes {
     }
 
     @Test func `erased offline are revoked later`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
         try await stage.server.stop()
         let outcome = try await stage.run(["logout", "--erase"], on: stage.first)
         #expect(outcome.words.contains("cannot revoke the session at"))
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("no accounts on this device"))
-        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
@@ -180,7 +181,7 @@ extension Processes {
 
     @Test(arguments: ["damaged", "missing"])
     func `erased offline are revoked even if the list of accounts is damaged or gone`(state: String) async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
         try await stage.server.stop()
@@ -195,10 +196,10 @@ extension Processes {
           list.removeLast(2)
           try Data(list.utf8).write(to: URL(fileURLWithPath: path))
         }
-        _ = try await Rig.handstamp(["doctor", "--fix"], home: stage.first.path)
+        _ = try await ProcessFixture.handstamp(["doctor", "--fix"], home: stage.first.path)
         let rebuilt = try await stage.first.index.read().get()
         #expect(rebuilt.accounts.isEmpty && rebuilt.leaving.count == 1)
-        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
         #expect(try await stage.first.index.read().get().leaving.isEmpty)
@@ -207,7 +208,7 @@ extension Processes {
 
     #if os(Linux)
     @Test func `signed in to while being erased stay on the list, with the new session`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         // Meanwhile it waits for the server, after changing the vault and before changing the list.
         stage.server.send(SIGSTOP)

@@ -18,7 +18,7 @@ extension Processes {
       return try #require(fields["kid"] as? String)
     }
 
-    private func published(by stage: Stage) async throws -> [String] {
+    private func published(by stage: TourFixture) async throws -> [String] {
       let address = try #require(stage.server.address)
       let answer = try await URLSessionTransport().send(
         TransportRequest(method: "GET", url: address + "/.well-known/jwks.json"))
@@ -26,14 +26,14 @@ extension Processes {
       return try #require(set["keys"] as? [[String: Any]]).compactMap { $0["kid"] as? String }
     }
 
-    private func status(of token: String, at stage: Stage) async throws -> Int {
+    private func status(of token: String, at stage: TourFixture) async throws -> Int {
       try await stage.status(of: "/v1/me", with: AccessToken(token)).status
     }
 
     @Test func `publish a new signing key before it signs, and accept the former one until it is retired`()
       async throws
     {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let old = try await stage.storedToken(of: stage.first)
         let next = try await stage.adminJSON("keys", "rotate", "signing")
@@ -75,7 +75,7 @@ extension Processes {
     }
 
     @Test func `make a new refresh key the current one, and keep one that sessions need`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.login(stage.second, deviceName: "phone")
         #expect(try await stage.adminJSON("keys", "rotate", "refresh")["ids"] as? [String] == ["k2"])
@@ -107,7 +107,7 @@ extension Processes {
 
   @Suite struct `handstamp admin database` {
     @Test func `backs up a running server, and restores it elsewhere and in place`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.login(stage.second, deviceName: "phone")
         let backup = stage.folder + "/backup"
@@ -122,10 +122,10 @@ extension Processes {
         let copy = ServerProcess(folder: stage.folder + "/copy", logs: stage.folder + "/logs-2")
         try FileManager.default.createDirectory(atPath: stage.folder + "/logs-2", withIntermediateDirectories: false)
         defer { copy.abandon() }
-        let elsewhere = try await Rig.handstamp(
+        let elsewhere = try await ProcessFixture.handstamp(
           ["admin", "database", "restore", backup, "--data", copy.folder, "--json"], home: stage.first.path)
         #expect(try object(elsewhere.out)["restored"] as? String == "everything", "\(elsewhere.words)")
-        stage.wire.lead(to: try await copy.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await copy.start(accessTokenLife: "10m"))
         try await stage.run(["refresh"], on: stage.first)
         try await copy.stop()
 
@@ -138,7 +138,7 @@ extension Processes {
     }
 
     @Test func `finds a damaged database and log`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         #expect(try await stage.adminJSON("database", "check")["ok"] as? Bool == true)
         try await stage.server.stop()

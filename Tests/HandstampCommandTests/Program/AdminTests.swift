@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampCommand
 @testable import HandstampTour
 
-extension Stage {
+extension TourFixture {
   /// Runs `handstamp admin` on the server's folder.
   @discardableResult
   func admin(_ arguments: String..., input: String = "", expecting status: ExitReason = .ok) async throws
@@ -23,14 +23,14 @@ extension Stage {
   }
 
   func refusedAdmin(_ arguments: String...) async throws -> Child.Outcome {
-    try await Rig.handstamp(["admin"] + arguments + ["--data", server.folder], home: first.path)
+    try await ProcessFixture.handstamp(["admin"] + arguments + ["--data", server.folder], home: first.path)
   }
 }
 
 extension Processes {
   @Suite struct `handstamp admin` {
     @Test func `creates, disables, enables and deletes accounts while the server runs`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let made = try await stage.adminJSON(
           "accounts", "create", stage.email, "--name", "Ada", "--mail-link", "x:{token}")
         let account = try #require(made["account"] as? [String: Any])
@@ -40,13 +40,13 @@ extension Processes {
         #expect(reset["link"] as? String == "x:\(code)")
         let address = try #require(stage.server.address)
         let body = Data(#"{"token":"\#(code)","new_password":"\#(stage.password)"}"#.utf8)
-        #expect(try await Rig.post(body, to: address + "/v1/password-reset/confirm") == 204)
+        #expect(try await ProcessFixture.post(body, to: address + "/v1/password-reset/confirm") == 204)
         try await stage.login(stage.first, deviceName: "laptop")
         let feed = try await LiveFeed(try await stage.client(stage.first))
 
         #expect(try await stage.adminJSON("accounts", "disable", stage.email)["ended"] as? Int == 1)
         #expect(try await feed.next("session-revoked").reason == "account_closed", "the running server notices")
-        let refused = try await Rig.handstamp(
+        let refused = try await ProcessFixture.handstamp(
           ["login", stage.email, "--server", stage.address.text], home: stage.second.path, input: stage.password + "\n")
         try expectRefusal(refused, .failure, naming: "disabled", hint: "operator")
         let shown = try await stage.admin("accounts", "show", stage.email)
@@ -83,7 +83,7 @@ extension Processes {
     }
 
     @Test func `takes an account back for its owner, and shows the ways into it`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.admin("accounts", "create", stage.email, "--password", input: stage.password + "\n")
         try await stage.login(stage.first, deviceName: "phone")
         #expect(try await stage.admin("credentials", stage.email).out.contains("password"))
@@ -95,7 +95,7 @@ extension Processes {
     }
 
     @Test func `sets a password from stdin, and refuses what the server would refuse`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.admin("accounts", "create", stage.email, "--password", input: stage.password + "\n")
         try await stage.login(stage.first, deviceName: "laptop")
         try expectRefusal(
@@ -106,7 +106,7 @@ extension Processes {
           try await stage.refusedAdmin("accounts", "create", "nowhere"), .usage, naming: "email", hint: "ada@")
         try expectRefusal(
           try await stage.refusedAdmin("accounts", "show", "acc_none"), .failure, naming: "account", hint: "list")
-        let weak = try await Rig.handstamp(
+        let weak = try await ProcessFixture.handstamp(
           ["admin", "accounts", "create", "eve@example.org", "--password", "--data", stage.server.folder],
           home: stage.first.path, input: "password\n")
         try expectRefusal(weak, .failure, naming: "common", hint: "another one")
@@ -114,20 +114,20 @@ extension Processes {
     }
 
     @Test func `ends sessions of one, of an account and of everyone, and the log keeps them ended`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.login(stage.second, deviceName: "phone")
         let sessions = try #require(
           try await stage.adminJSON("sessions", "list", stage.email)["sessions"] as? [[String: Any]])
         let phone = try #require(sessions.first { $0["deviceName"] as? String == "phone" }?["id"] as? String)
         #expect(try await stage.adminJSON("sessions", "end", phone)["ended"] as? Int == 1)
-        let ended = try await Rig.handstamp(["refresh"], home: stage.second.path)
+        let ended = try await ProcessFixture.handstamp(["refresh"], home: stage.second.path)
         #expect(ended.status == ExitReason.signInNeeded.rawValue, "\(ended.words)")
         try await stage.run(["refresh"], on: stage.first)
         let log = try String(contentsOfFile: stage.server.folder + "/ends.log", encoding: .utf8)
         #expect(log.contains(phone), "a restored backup does not revive it")
         #expect(try await stage.adminJSON("sessions", "end", "--everyone")["ended"] as? Int == 1)
-        let gone = try await Rig.handstamp(["refresh"], home: stage.first.path)
+        let gone = try await ProcessFixture.handstamp(["refresh"], home: stage.first.path)
         #expect(gone.status == ExitReason.signInNeeded.rawValue, "\(gone.words)")
         try expectRefusal(
           try await stage.refusedAdmin("sessions", "end", phone, "--everyone"), .usage, naming: "specify", hint: "list")
@@ -137,18 +137,18 @@ extension Processes {
     }
 
     @Test func `refuses a folder that is not a server's, and creates nothing in it`() async throws {
-      try await Rig.inFolder { folder in
-        let missing = try await Rig.handstamp(["admin", "stats", "--data", folder + "/none"], home: folder)
+      try await ProcessFixture.inFolder { folder in
+        let missing = try await ProcessFixture.handstamp(["admin", "stats", "--data", folder + "/none"], home: folder)
         try expectRefusal(missing, .failure, naming: "registry.sqlite", hint: "--data")
-        let empty = try await Rig.handstamp(["admin", "accounts", "list", "--data", folder], home: folder)
+        let empty = try await ProcessFixture.handstamp(["admin", "accounts", "list", "--data", folder], home: folder)
         try expectRefusal(empty, .failure, naming: "registry.sqlite", hint: "--data")
-        try expectRefusal(try await Rig.handstamp(["admin", "stats"], home: folder), .usage, hint: "--data")
+        try expectRefusal(try await ProcessFixture.handstamp(["admin", "stats"], home: folder), .usage, hint: "--data")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
       }
     }
 
     @Test(.enabled(if: geteuid() == 0)) func `run by root leaves all files to the folder's owner`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.server.stop()
         let folder = stage.server.folder
@@ -168,7 +168,7 @@ extension Processes {
         let link = stage.folder + "/link"
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
         #expect(lchown(folder + "/keys.json", 0, 0) == 0)
-        let stats = try await Rig.handstamp(["admin", "stats", "--data", link], home: stage.folder)
+        let stats = try await ProcessFixture.handstamp(["admin", "stats", "--data", link], home: stage.folder)
         #expect(stats.status == 0, "\(stats.words)")
         let left = try owners()
         #expect(left["signing.json"] != nil)
@@ -177,18 +177,20 @@ extension Processes {
     }
 
     @Test func `counts rows, and checks the file of clients`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let stats = try await stage.adminJSON("stats")
         #expect(stats["accounts"] as? Int == 1 && stats["liveSessions"] as? Int == 1)
         let file = stage.folder + "/clients.json"
         func check(_ text: String) async throws -> Child.Outcome {
           try Data(text.utf8).write(to: URL(fileURLWithPath: file))
-          return try await Rig.handstamp(["admin", "clients", "check", "--clients", file], home: stage.folder)
+          return try await ProcessFixture.handstamp(
+            ["admin", "clients", "check", "--clients", file], home: stage.folder)
         }
         let good = #"{"id": "cli", "redirectURIs": ["http://127.0.0.1/callback"]}"#
         #expect(try await check("[\(good)]").out == "ok, 1 client(s)\n")
-        let listed = try await Rig.handstamp(["admin", "clients", "list", "--clients", file], home: stage.folder)
+        let listed = try await ProcessFixture.handstamp(
+          ["admin", "clients", "list", "--clients", file], home: stage.folder)
         #expect(listed.out.contains("cli") && listed.out.contains("public"), "\(listed.out)")
         try expectRefusal(try await check("[\(good), \(good)]"), .usage, naming: "duplicate client cli", hint: "[{")
         try expectRefusal(try await check(#"[{"id": "cli"}]"#), .usage, naming: "redirect URI", hint: "[{")
@@ -197,7 +199,7 @@ extension Processes {
   }
 }
 
-extension Rig {
+extension ProcessFixture {
   /// Posts JSON, and returns the status.
   static func post(_ body: Data, to address: String) async throws -> Int {
     try await URLSessionTransport().send(

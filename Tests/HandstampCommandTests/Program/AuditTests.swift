@@ -9,7 +9,7 @@ import Testing
 extension Processes {
   @Suite struct `handstamp audit` {
     @Test func `shows changes but not reads, and detects tampering`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.run(["token"], on: stage.first)
         try await stage.run(["refresh"], on: stage.first)

@@ -13,14 +13,14 @@ extension Processes {
     private func complete(_ home: String, _ words: String...) async throws -> Set<String> {
       // The arguments that the generated scripts pass: the words, the index of one, and the position in it.
       let arguments = ["---completion", words[1], "--"] + (words[1] == "switch" ? ["positional@0"] : ["--account"])
-      let outcome = try await Rig.handstamp(
+      let outcome = try await ProcessFixture.handstamp(
         arguments + ["\(words.count - 1)", "0"] + words, home: home)
       #expect(outcome.status == 0, "\(outcome.words)")
       return Set(outcome.out.split(separator: "\n").map(String.init))
     }
 
     @Test func `offer names and tags of accounts, even if the vaults are locked or broken`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.signUp(stage.first, email: "bob@example.org", "--tag", "work")
         let all: Set = ["ada@example.org", "bob@example.org", "work"]
@@ -43,14 +43,14 @@ extension Processes {
 
     @Test(arguments: ["bash", "zsh", "fish"])
     func `are generated as a script`(shell: String) async throws {
-      try await Rig.inFolder { folder in
-        let outcome = try await Rig.handstamp(["--generate-completion-script", shell], home: folder)
+      try await ProcessFixture.inFolder { folder in
+        let outcome = try await ProcessFixture.handstamp(["--generate-completion-script", shell], home: folder)
         #expect(outcome.status == 0 && outcome.out.contains("---completion"))
       }
     }
 
     @Test func `work in bash`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let script = try await stage.run(["--generate-completion-script", "bash"], on: stage.first).out
         let path = stage.folder + "/completion"
@@ -69,11 +69,11 @@ extension Processes {
   }
 
   @Suite struct `The wait line` {
-    private func token(_ stage: Stage, _ arguments: [String] = []) async throws -> (shown: String, out: String) {
-      stage.wire.saysTokensLast(0)
+    private func token(_ stage: TourFixture, _ arguments: [String] = []) async throws -> (shown: String, out: String) {
+      stage.proxy.saysTokensLast(0)
       try await stage.run(["refresh"], on: stage.first)
       let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
-      stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn))
+      stage.proxy.nextAnswer(.waits(isHere: isHere, goOn: goOn))
       let terminal = try PseudoTerminal()
       let child = try Child(
         ["token"] + arguments, variables: ["HANDSTAMP_HOME": stage.first.path, "TERM": "xterm"], input: "",
@@ -89,7 +89,7 @@ extension Processes {
     }
 
     @Test func `appears on a terminal as one line that is erased, and not with --quiet`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let (shown, out) = try await token(stage)
         #expect(shown.contains("waiting for \(stage.address.text)"))
@@ -100,11 +100,11 @@ extension Processes {
     }
 
     @Test func `says when the next attempt of a refresh without an answer is due`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
-        stage.wire.saysTokensLast(0)
+        stage.proxy.saysTokensLast(0)
         try await stage.run(["refresh"], on: stage.first)
-        stage.wire.answersRefreshes(
+        stage.proxy.answersRefreshes(
           with: TransportResponse(status: 503, headers: [HeaderField("Retry-After", "5")]))
         let terminal = try PseudoTerminal()
         let child = try Child(
@@ -114,7 +114,7 @@ extension Processes {
         try await Step.until("words") {
           shown.add(terminal.shown).contains("the last refresh got no answer; the next attempt is in ")
         }
-        stage.wire.answersRefreshes(with: nil)
+        stage.proxy.answersRefreshes(with: nil)
         let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
         #expect(outcome.status == 0)
         #expect(shown.add(terminal.shown).hasSuffix("\r\u{1B}[K"))

@@ -60,7 +60,7 @@ extension Processes {
     @Test(arguments: places.indices)
     func `is fixed by the command in the hint`(number: Int) async throws {
       let place = Self.places[number]
-      try await Rig.run(limit: .seconds(170)) { stage in
+      try await ProcessFixture.run(limit: .seconds(170)) { stage in
         let other = "bob@example.org"
         try await stage.signUp(stage.first, email: other)
         try await stage.signUp(stage.first)
@@ -74,7 +74,7 @@ extension Processes {
 
     /// A test of one state of one file, on copies of the same home.
     private struct Walk {
-      let stage: Stage
+      let stage: TourFixture
       let place: Place
       let state: Wrong
       let other: String
@@ -88,7 +88,7 @@ extension Processes {
       let here: String
       var name: String { "\(place.path.isEmpty ? "the home" : place.path), \(state)" }
 
-      init(_ stage: Stage, _ place: Place, _ state: Wrong, number: Int, other: String) async throws {
+      init(_ stage: TourFixture, _ place: Place, _ state: Wrong, number: Int, other: String) async throws {
         (self.stage, self.place, self.state, self.other) = (stage, place, state, other)
         folder = "\(stage.folder)/\(number)-\(state)"
         here = "\(folder)/here"

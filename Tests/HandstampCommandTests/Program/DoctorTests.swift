@@ -26,14 +26,14 @@ extension Processes {
       }
     }
 
-    private func doctor(_ stage: Stage, expecting status: ExitReason = .ok) async throws -> Answer {
+    private func doctor(_ stage: TourFixture, expecting status: ExitReason = .ok) async throws -> Answer {
       let outcome = try await stage.run(["doctor", "--json"], on: stage.first, expecting: status)
       _ = try object(outcome.out)
       return try JSONDecoder().decode(Answer.self, from: Data(outcome.out.utf8))
     }
 
     @Test func `finds no problems in a sound home, changes nothing and prints no secret`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let none = try await doctor(stage)
         #expect(none.first("home", "note")?.hint?.contains("handstamp login") == true)
         #expect(!FileManager.default.fileExists(atPath: stage.first.path))
@@ -54,14 +54,14 @@ extension Processes {
         let shown = try await stage.run(["doctor"], on: stage.first)
         #expect(shown.out.contains("a long-running program refreshes it in"))
         #expect(try files() == before)
-        #expect(!SecretScan(stage.wire.secrets).finds(in: Array(shown.out.utf8)))
+        #expect(!SecretScan(stage.proxy.secrets).finds(in: Array(shown.out.utf8)))
       }
     }
 
     @Test func `reports ended sessions, pending revocations and unreachable servers`()
       async throws
     {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let session = try await stage.session(of: stage.first).id.rawValue
         try await stage.server.stop()
@@ -79,7 +79,7 @@ extension Processes {
     }
 
     @Test func `finds open modes, a missing key, leftovers and damaged files, each with a hint`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let (files, folder) = (FileManager.default, stage.first.vaultFolder)
         func set(_ mode: Int, _ name: String) throws {
@@ -118,12 +118,12 @@ extension Processes {
 
     #if os(Linux)
     @Test func `names lock holders, and reports an interrupted refresh`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
-        stage.wire.saysTokensLast(0)
+        stage.proxy.saysTokensLast(0)
         try await stage.run(["refresh"], on: stage.first)
         let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
-        stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn))
+        stage.proxy.nextAnswer(.waits(isHere: isHere, goOn: goOn))
         let child = try Child(["token"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
         try await within(.seconds(240), "the server's answer") { try await isHere.value() }
         let held = try await doctor(stage)

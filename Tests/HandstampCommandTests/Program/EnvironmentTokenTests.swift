@@ -9,13 +9,13 @@ import Testing
 extension Processes {
   @Suite struct `HANDSTAMP_TOKEN` {
     @Test func `takes precedence, is reported, and is never stored`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.login(stage.second, deviceName: "other")
         let token = try await stage.storedToken(of: stage.second)
         let variables = ["HANDSTAMP_TOKEN": token]
         func run(_ arguments: String...) async throws -> Child.Outcome {
-          try await Rig.handstamp(arguments, home: stage.first.path, variables: variables)
+          try await ProcessFixture.handstamp(arguments, home: stage.first.path, variables: variables)
         }
         #expect(try await run("token").out == token + "\n")
         #expect(try object(try await run("token", "--json").out)["source"] as? String == "environment")
@@ -39,14 +39,14 @@ extension Processes {
     }
 
     @Test func `rejected by the server exits with 4 and refreshes nothing`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
-        stage.wire.forget()
-        let outcome = try await Rig.handstamp(
+        stage.proxy.forget()
+        let outcome = try await ProcessFixture.handstamp(
           ["request", "/v1/me", "--json"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": "nonsense"])
         try expectRefusal(
           outcome, .signInNeeded, code: "sign_in_needed", naming: "HANDSTAMP_TOKEN", hint: "unset")
-        #expect(stage.wire.refreshes.isEmpty)
+        #expect(stage.proxy.refreshes.isEmpty)
       }
     }
   }

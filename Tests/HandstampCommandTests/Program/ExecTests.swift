@@ -9,7 +9,7 @@ import Testing
 extension Processes {
   @Suite struct `handstamp exec` {
     @Test func `puts the token into the program's environment, and into no argument`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let token = try await stage.storedToken(of: stage.first)
         let shown = try await stage.run(
@@ -35,10 +35,10 @@ extension Processes {
     }
 
     @Test func `passes through exit code, signals, input and files`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         func run(_ script: String, input: String = "") async throws -> Child.Outcome {
-          try await Rig.handstamp(["exec", "--", "sh", "-c", script], home: stage.first.path, input: input)
+          try await ProcessFixture.handstamp(["exec", "--", "sh", "-c", script], home: stage.first.path, input: input)
         }
         #expect(try await run("exit 42").status == 42)
         let killed = try await run("kill -TERM $$")
@@ -61,7 +61,7 @@ extension Processes {
     }
 
     @Test func `exits like a shell if the program cannot be run, and needs a session`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try expectRefusal(
           try await stage.run(["exec", "--", "true"], on: stage.first, expecting: .signInNeeded), .signInNeeded,
           hint: "run: handstamp login")

@@ -11,10 +11,10 @@ extension Processes {
     private let bob = "bob@example.org"
 
     /// Runs with two accounts, ada and bob (active), and two nested folders.
-    private func run(_ body: @escaping @Sendable (Stage, _ outer: String, _ inner: String) async throws -> Void)
+    private func run(_ body: @escaping @Sendable (TourFixture, _ outer: String, _ inner: String) async throws -> Void)
       async throws
     {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.signUp(stage.first, email: bob, "--tag", "work")
         try FileManager.default.createDirectory(
@@ -25,19 +25,21 @@ extension Processes {
     }
 
     private func run(
-      _ arguments: [String], in folder: String, of stage: Stage, variables: [String: String] = [:]
+      _ arguments: [String], in folder: String, of stage: TourFixture, variables: [String: String] = [:]
     ) async throws -> Child.Outcome {
       let child = try Child(
         arguments, in: folder, variables: variables.merging(["HANDSTAMP_HOME": stage.first.path]) { $1 }, input: "")
       return try await within(.seconds(60), arguments.joined(separator: " ")) { try await child.outcome() }
     }
 
-    private func handstamp(_ arguments: String..., in folder: String, of stage: Stage) async throws -> Child.Outcome {
+    private func handstamp(_ arguments: String..., in folder: String, of stage: TourFixture) async throws
+      -> Child.Outcome
+    {
       try await run(arguments, in: folder, of: stage)
     }
 
     private func person(
-      in folder: String, of stage: Stage, _ more: [String] = [], variables: [String: String] = [:]
+      in folder: String, of stage: TourFixture, _ more: [String] = [], variables: [String: String] = [:]
     ) async throws -> String? {
       let outcome = try await run(["request", "/v1/me"] + more, in: folder, of: stage, variables: variables)
       return try? JSONDecoder().decode(WhoAmI.self, from: Data(outcome.out.utf8)).email

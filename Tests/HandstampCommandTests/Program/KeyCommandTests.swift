@@ -10,22 +10,22 @@ extension Processes {
   @Suite struct `handstamp key` {
     /// Runs `handstamp` with access to the keyring.
     private func run(
-      _ arguments: String..., on stage: Stage, with keyring: Keyring?, expecting status: ExitReason = .ok
+      _ arguments: String..., on stage: TourFixture, with keyring: Keyring?, expecting status: ExitReason = .ok
     ) async throws -> Child.Outcome {
-      let outcome = try await Rig.handstamp(
+      let outcome = try await ProcessFixture.handstamp(
         arguments, home: stage.first.path,
         variables: keyring?.variables ?? ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent"])
       #expect(outcome.status == status.rawValue, "\(arguments): \(outcome.words)")
       return outcome
     }
 
-    private func state(_ stage: Stage, _ keyring: Keyring?) async throws -> [String?] {
+    private func state(_ stage: TourFixture, _ keyring: Keyring?) async throws -> [String?] {
       let answer = try object(try await run("key", "show", "--json", on: stage, with: keyring).out)
       return [answer["store"] as? String, answer["state"] as? String]
     }
 
     @Test func `moves the key into the desktop's secret store and back without signing out`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let keyring = try await Keyring(in: stage.folder)
         try await keyring.open()
         #expect(try await state(stage, keyring) == ["file", "none"])
@@ -49,11 +49,11 @@ extension Processes {
     }
 
     @Test func `signs out no account while the secret store is locked or missing`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let keyring = try await Keyring(in: stage.folder)
         try await keyring.open()
         _ = try await run("key", "migrate", "--to", "secret-service", on: stage, with: keyring)
-        let outcome = try await Rig.handstamp(
+        let outcome = try await ProcessFixture.handstamp(
           ["signup", stage.email, "--server", stage.address.text], home: stage.first.path,
           input: stage.password + "\n", variables: keyring.variables)
         #expect(outcome.status == 0, "\(outcome.words)")
@@ -84,7 +84,7 @@ extension Processes {
     }
 
     @Test func `refuses impossible operations`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try expectRefusal(
           try await run("key", "lock", on: stage, with: nil, expecting: .failure), .failure,

@@ -14,15 +14,15 @@ extension Processes {
     private let variable = "HANDSTAMP_PASSPHRASE_FILE"
 
     private func run(
-      _ arguments: String..., on stage: Stage, passphrase file: String? = nil, expecting status: ExitReason = .ok
+      _ arguments: String..., on stage: TourFixture, passphrase file: String? = nil, expecting status: ExitReason = .ok
     ) async throws -> Child.Outcome {
-      let outcome = try await Rig.handstamp(
+      let outcome = try await ProcessFixture.handstamp(
         arguments, home: stage.first.path, variables: file.map { [variable: $0] } ?? [:])
       #expect(outcome.status == status.rawValue, "\(arguments): \(outcome.words)")
       return outcome
     }
 
-    private func file(_ text: String, _ name: String, in stage: Stage, mode: Int = 0o600) throws -> String {
+    private func file(_ text: String, _ name: String, in stage: TourFixture, mode: Int = 0o600) throws -> String {
       let path = stage.folder + "/" + name
       let isMade = FileManager.default.createFile(
         atPath: path, contents: Data(text.utf8), attributes: [.posixPermissions: mode])
@@ -31,7 +31,7 @@ extension Processes {
     }
 
     /// Seals the key with a passphrase at a low cost, which is kept from then on.
-    private func seal(_ stage: Stage, with text: String) async throws {
+    private func seal(_ stage: TourFixture, with text: String) async throws {
       let folder = stage.first.vaultFolder
       try await VaultKeyPlace(folder: folder).move(
         to: PassphraseKey(
@@ -40,7 +40,7 @@ extension Processes {
     }
 
     @Test func `seals and unseals the key without signing out`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let token = try await run("token", on: stage).out
         let right = try file("a long passphrase\nand a note\n", "right", in: stage)
@@ -67,12 +67,13 @@ extension Processes {
     }
 
     @Test func `that is missing lets no sign-in replace the session`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await seal(stage, with: "a long passphrase")
         let right = try file("a long passphrase\n", "right", in: stage)
         for arguments in [["login", stage.email], ["login", stage.email, "--force"]] {
-          let outcome = try await Rig.handstamp(arguments, home: stage.first.path, input: stage.password + "\n")
+          let outcome = try await ProcessFixture.handstamp(
+            arguments, home: stage.first.path, input: stage.password + "\n")
           #expect(outcome.status == ExitReason.vault.rawValue, "\(outcome.words)")
         }
         // No request was sent: the server would have replaced the stored session with one that cannot be stored.
@@ -81,7 +82,7 @@ extension Processes {
     }
 
     @Test func `that is missing or wrong signs out no account`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await seal(stage, with: "a long passphrase")
         let right = try file("a long passphrase", "right", in: stage)
@@ -111,7 +112,7 @@ extension Processes {
     }
 
     @Test func `is prompted for at the terminal, without an echo, and can be cancelled`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let token = try await run("token", on: stage).out
         try await seal(stage, with: "a long passphrase")

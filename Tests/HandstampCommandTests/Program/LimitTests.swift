@@ -18,7 +18,7 @@ extension Processes {
     @Test(arguments: ["-s 64", "-v 400000"]) func `works with a small stack, and in a small address space`(
       _ limit: String
     ) async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         for words in ["refresh", "token", "request /v1/me", "sessions", "status", "doctor"] {
           let shown = try await run(words, under: limit, on: stage.first)
@@ -30,7 +30,7 @@ extension Processes {
     @Test(arguments: ["-v 200000", "-v 300000"]) func `says how much address space it needs`(_ limit: String)
       async throws
     {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let shown = try await run("token", under: limit, on: stage.first)
         #expect(shown.last == "1")
         #expect(shown.contains { $0.hasPrefix("handstamp: the address space is limited to ") }, "\(shown)")

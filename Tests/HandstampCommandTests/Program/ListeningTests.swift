@@ -34,7 +34,7 @@ extension Processes {
     }
 
     @Test func `answers an honest client while others hold more connections than it has descriptors`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let log = folder + "/log"
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -85,8 +85,8 @@ extension Processes {
     @Test(arguments: ["0.0.0.0", "example.org", "::"]) func `refuses to serve passwords in clear`(host: String)
       async throws
     {
-      try await Rig.inFolder { folder in
-        let outcome = try await Rig.handstamp(
+      try await ProcessFixture.inFolder { folder in
+        let outcome = try await ProcessFixture.handstamp(
           ["serve", "--data", folder + "/data", "--host", host, "--port", "0", "--issuer", "https://id.example.org"],
           home: folder)
         try expectRefusal(outcome, .usage, naming: "plain HTTP", hint: "--tls-certificate")
@@ -101,8 +101,8 @@ extension Processes {
       (["--trusted-proxies", ""], "--trusted-proxies", "addresses"),
       (["--allow-cleartext", "maybe"], "--allow-cleartext", "yes"),
     ]) func `refuses bad settings of its transport`(arguments: [String], part: String, hint: String) async throws {
-      try await Rig.inFolder { folder in
-        let outcome = try await Rig.handstamp(
+      try await ProcessFixture.inFolder { folder in
+        let outcome = try await ProcessFixture.handstamp(
           ["serve", "--data", folder + "/data", "--port", "0"] + arguments, home: folder)
         try expectRefusal(outcome, .usage, naming: part, hint: hint)
       }
@@ -110,7 +110,7 @@ extension Processes {
 
     @Test(arguments: [["--trusted-proxies", "10.0.0.0/8"], ["--allow-cleartext", "yes"]])
     func `serves beyond loopback in clear only when told to`(arguments: [String]) async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let child = try Child(
           ["serve", "--data", folder + "/data", "--host", "0.0.0.0", "--port", "0", "--until-stdin-ends"] + arguments)
         let line = try await within(.seconds(20), "the start") { try await child.line() }
@@ -123,7 +123,7 @@ extension Processes {
     @Test func `starts on a socket that systemd's own program passes`() async throws {
       let program = "/usr/bin/systemd-socket-activate"
       try #require(FileManager.default.isExecutableFile(atPath: program), "install systemd")
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         // Free for now, and the program fails if it is not.
         let port = try FreePort.find()
         let process = Process()
@@ -141,7 +141,7 @@ extension Processes {
         var status = 0
         let end = ContinuousClock.now + .seconds(20)
         while status != 200, process.isRunning, ContinuousClock.now < end {
-          status = (try? await Rig.status(of: "http://127.0.0.1:\(port)/health")) ?? 0
+          status = (try? await ProcessFixture.status(of: "http://127.0.0.1:\(port)/health")) ?? 0
         }
         #expect(status == 200)
       }

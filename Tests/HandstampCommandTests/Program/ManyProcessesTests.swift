@@ -11,14 +11,14 @@ import Testing
 extension Processes {
   @Suite struct `Many processes on one vault` {
     @Test func `rotate once, however many ask at expiry`() async throws {
-      try await Rig.run(accessTokenLife: "2s") { stage in
+      try await ProcessFixture.run(accessTokenLife: "2s") { stage in
         try await stage.signUp(stage.first)
         _ = try await Step.twentyProcesses(stage)
       }
     }
 
     @Test func `carry on after one was killed between the server's commit and its own`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         _ = try await Step.lostAnswer(stage)
         _ = try await Step.killedClient(stage)
@@ -26,11 +26,11 @@ extension Processes {
     }
 
     @Test func `keep the session that the server keeps when two of them sign in at once`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let signIn = ["login", stage.email, "--server", stage.address.text, "--force"]
         let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
-        stage.wire.nextSignIn(.waits(isHere: isHere, goOn: goOn))
+        stage.proxy.nextSignIn(.waits(isHere: isHere, goOn: goOn))
         let first = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
         try await within(.seconds(20), "the server's response") { try await isHere.value() }
@@ -62,11 +62,11 @@ extension Processes {
     }
 
     @Test func `can sign in after one was killed between the server's response and the vault`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let signIn = ["login", stage.email, "--server", stage.address.text, "--force"]
         let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
-        stage.wire.nextSignIn(.waits(isHere: isHere, goOn: goOn))
+        stage.proxy.nextSignIn(.waits(isHere: isHere, goOn: goOn))
         let killed = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
         try await within(.seconds(20), "the server's response") { try await isHere.value() }
@@ -81,7 +81,7 @@ extension Processes {
     }
 
     @Test func `notice when one of them signs out and in again`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let client = try await stage.client(stage.first)
         #expect(try await client.controller.token().secret.count > 0)
@@ -99,7 +99,7 @@ extension Processes {
     }
 
     @Test func `revoke a session later that could not be revoked at sign-out`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
         try await stage.server.stop()
@@ -107,7 +107,7 @@ extension Processes {
         #expect(outcome.words.contains("yet; the next command"))
         let status = try await stage.run(["status", "--json"], on: stage.first)
         #expect(try object(status.out)["pendingEnds"] as? Int == 1)
-        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
         let next = try await stage.run(["token"], on: stage.first, expecting: .signInNeeded)
         #expect(next.words.contains("revoked an earlier session at"))
@@ -119,7 +119,7 @@ extension Processes {
     }
 
     @Test func `revoke a session at a former server, and only there`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let token = try #require(try await stage.session(of: stage.first).access?.token)
         let log = stage.folder + "/other.log"
@@ -130,7 +130,7 @@ extension Processes {
         try await stage.run(["logout"], on: stage.first)
         try await stage.run(
           ["signup", stage.email, "--server", address], on: stage.first, input: stage.password + "\n")
-        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         let next = try await stage.run(["token"], on: stage.first)
         #expect(next.words.contains("revoked an earlier session at \(stage.address.text)"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")

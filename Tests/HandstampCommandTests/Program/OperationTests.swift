@@ -25,7 +25,7 @@ extension Processes {
     }
 
     @Test func `takes over new settings on SIGHUP, and keeps the former ones if they cannot be used`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let (file, app, lines) = (folder + "/serve.yaml", folder + "/app.json", folder + "/log")
         func write(_ settings: String, _ config: String) throws {
           try config.write(toFile: app, atomically: true, encoding: .utf8)
@@ -50,25 +50,25 @@ extension Processes {
 
         try write("sign-up: closed\nidle-limit: 1h\nlog-level: debug\nhost: 127.0.0.9", #"{"a":2}"#)
         child.send(SIGHUP)
-        #expect(await Rig.eventually { count("Settings reloaded", in: lines) == 1 })
+        #expect(await ProcessFixture.eventually { count("Settings reloaded", in: lines) == 1 })
         #expect(try await text(at: address + "/v1/app-config") == #"{"a":2}"#)
         #expect(try await status() == 403)
         #expect(log(lines).contains(#""handstamp.setting":"host","#))
-        #expect(count("Request answered", in: lines) > 0, "the new level of the log")
+        #expect(count("Request completed", in: lines) > 0, "the new level of the log")
 
         try write("sign-up: maybe", #"{"a":3}"#)
         child.send(SIGHUP)
-        #expect(await Rig.eventually { count("Settings not reloaded", in: lines) == 1 })
+        #expect(await ProcessFixture.eventually { count("Settings not reloaded", in: lines) == 1 })
         try write("sign-up: open", #"[3]"#)
         child.send(SIGHUP)
-        #expect(await Rig.eventually { count("Settings not reloaded", in: lines) == 2 })
+        #expect(await ProcessFixture.eventually { count("Settings not reloaded", in: lines) == 2 })
         #expect(try await text(at: address + "/v1/app-config") == #"{"a":2}"#)
         #expect(try await status() == 403)
 
         // Sessions and the process are as before.
         try write("sign-up: open", #"{"a":4}"#)
         child.send(SIGHUP)
-        #expect(await Rig.eventually { count("Settings reloaded", in: lines) == 2 })
+        #expect(await ProcessFixture.eventually { count("Settings reloaded", in: lines) == 2 })
         #expect(try await text(at: address + "/v1/app-config") == #"{"a":4}"#)
         #expect(try await status() == 409)
         child.send(SIGTERM)
@@ -77,7 +77,7 @@ extension Processes {
     }
 
     @Test func `forgets no limit when it reads the same settings again`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let (file, lines) = (folder + "/serve.yaml", folder + "/log")
         func write(_ limits: String) throws {
           try "data: \(folder)/data\nport: 0\nrate-limits: \(limits)\n".write(
@@ -102,7 +102,7 @@ extension Processes {
         }
         func reload(_ number: Int) async {
           child.send(SIGHUP)
-          #expect(await Rig.eventually { count("Settings reloaded", in: lines) == number })
+          #expect(await ProcessFixture.eventually { count("Settings reloaded", in: lines) == number })
         }
         try write("standard")
         await reload(1)
@@ -113,7 +113,7 @@ extension Processes {
     }
 
     @Test func `is not ready while its disk is full, and refuses no session for it`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         // A write beyond the limit fails like one to a full disk, instead of ending the process.
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
@@ -132,7 +132,7 @@ extension Processes {
         let address = await Blocking.run {
           String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         }.trimmingCharacters(in: .newlines)
-        #expect(try await Rig.status(of: address + "/ready") == 200)
+        #expect(try await ProcessFixture.status(of: address + "/ready") == 200)
         func limit(_ size: String) throws {
           let prlimit = Process()
           prlimit.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -142,15 +142,15 @@ extension Processes {
           try #require(prlimit.terminationStatus == 0)
         }
         try limit("4096:unlimited")
-        #expect(await Rig.eventually { (try? await Rig.status(of: address + "/ready")) == 503 })
-        #expect(try await Rig.status(of: address + "/health") == 200)
+        #expect(await ProcessFixture.eventually { (try? await ProcessFixture.status(of: address + "/ready")) == 503 })
+        #expect(try await ProcessFixture.status(of: address + "/health") == 200)
         try limit("unlimited:unlimited")
-        #expect(await Rig.eventually { (try? await Rig.status(of: address + "/ready")) == 200 })
+        #expect(await ProcessFixture.eventually { (try? await ProcessFixture.status(of: address + "/ready")) == 200 })
       }
     }
 
     @Test func `asks an owner whose sign-in is old for the password before it ends other sessions`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let child = try Child(
           [
             "serve", "--data", folder + "/data", "--port", "0", "--issuer", "http://127.0.0.1",
@@ -159,22 +159,24 @@ extension Processes {
           ], log: folder + "/log")
         defer { child.send(SIGKILL) }
         let address = try await within(.seconds(60), "the start") { try await child.line() }
-        let made = try await Rig.handstamp(
+        let made = try await ProcessFixture.handstamp(
           ["signup", "ada@example.org", "--server", address], home: folder + "/home", input: "correct horse battery\n")
         #expect(made.status == 0, "\(made.words)")
         // At the latest a second after the sign-in.
-        var outcome = try await Rig.handstamp(["revoke", "--others"], home: folder + "/home", input: "not this one\n")
-        let refused = await Rig.eventually {
+        var outcome = try await ProcessFixture.handstamp(
+          ["revoke", "--others"], home: folder + "/home", input: "not this one\n")
+        let refused = await ProcessFixture.eventually {
           guard outcome.status == 0 else { return true }
           outcome =
-            (try? await Rig.handstamp(["revoke", "--others"], home: folder + "/home", input: "not this one\n"))
+            (try? await ProcessFixture.handstamp(
+              ["revoke", "--others"], home: folder + "/home", input: "not this one\n"))
             ?? outcome
           return false
         }
         #expect(refused)
         #expect(outcome.words.contains("confirm that it is you"))
         #expect(outcome.status != 0 && outcome.words.contains("password is wrong"), "\(outcome.words)")
-        let done = try await Rig.handstamp(
+        let done = try await ProcessFixture.handstamp(
           ["revoke", "--others"], home: folder + "/home", input: "correct horse battery\n")
         #expect(done.status == 0, "\(done.words)")
         #expect(done.words.contains("ended 0 other session(s)"))
@@ -188,7 +190,7 @@ extension Processes {
       let program = try URL(fileURLWithPath: Child.path()).deletingLastPathComponent().path
       let unit = try String(contentsOf: root.appendingPathComponent("packaging/handstamp.service"), encoding: .utf8)
       #expect(unit.contains(#"ExecReload=/bin/sh -c "kill -HUP $MAINPID""#))
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let file = folder + "/handstamp.service"
         try unit.replacing("@bindir@", with: program).write(toFile: file, atomically: true, encoding: .utf8)
         for arguments in [["security", "--offline=true", "--threshold=20", file], ["verify", "--man=no", file]] {
@@ -208,41 +210,43 @@ extension Processes {
     }
 
     @Test func `names the address that is in use`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let child = try Child(
           ["serve", "--data", folder + "/data", "--port", "0", "--until-stdin-ends"], log: folder + "/log")
         defer { child.send(SIGKILL) }
         let address = try await within(.seconds(60), "the start") { try await child.line() }
         let taken = try #require(address.components(separatedBy: "://").last)
         let port = try #require(taken.components(separatedBy: ":").last)
-        let page = try await Rig.handstamp(
+        let page = try await ProcessFixture.handstamp(
           ["serve", "--data", folder + "/other", "--port", "0", "--metrics-address", taken], home: folder)
         try expectRefusal(page, .failure, naming: taken, hint: "--metrics-address")
-        let server = try await Rig.handstamp(["serve", "--data", folder + "/other", "--port", port], home: folder)
+        let server = try await ProcessFixture.handstamp(
+          ["serve", "--data", folder + "/other", "--port", port], home: folder)
         try expectRefusal(server, .failure, naming: "127.0.0.1:" + port, hint: "--port")
       }
     }
 
     @Test func `is checked without a start, and nothing is written`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let data = folder + "/data"
-        let good = try await Rig.handstamp(
+        let good = try await ProcessFixture.handstamp(
           ["serve", "--data", data, "--issuer", "https://id.example.org", "--check"], home: folder)
         #expect(good.status == 0)
         #expect(good.out.contains("https://id.example.org"))
         #expect(good.words.contains("warning: mails are written to the folder"))
-        let bad = try await Rig.handstamp(
+        let bad = try await ProcessFixture.handstamp(
           ["serve", "--data", data, "--mail-from", "me@", "--check"], home: folder)
         try expectRefusal(bad, .usage, naming: "--mail-from", hint: "accounts@example.org")
-        let certificate = try await Rig.handstamp(
+        let certificate = try await ProcessFixture.handstamp(
           ["serve", "--data", data, "--tls-certificate", "/none", "--tls-key", "/none", "--check"], home: folder)
         try expectRefusal(certificate, .usage, naming: "/none", hint: "name a file")
         let open = ["serve", "--data", data, "--host", "0.0.0.0", "--issuer", "https://id.example.org", "--check"]
-        try expectRefusal(try await Rig.handstamp(open, home: folder), .usage, naming: "plain HTTP", hint: "--tls-")
-        let proxied = try await Rig.handstamp(open + ["--trusted-proxies", "192.0.2.1"], home: folder)
+        try expectRefusal(
+          try await ProcessFixture.handstamp(open, home: folder), .usage, naming: "plain HTTP", hint: "--tls-")
+        let proxied = try await ProcessFixture.handstamp(open + ["--trusted-proxies", "192.0.2.1"], home: folder)
         #expect(proxied.status == 0, "\(proxied.words)")
         let mail = ["serve", "--data", data, "--check", "--smtp"]
-        let user = try await Rig.handstamp(mail + ["smtp://ada:secret@mail.example.org"], home: folder)
+        let user = try await ProcessFixture.handstamp(mail + ["smtp://ada:secret@mail.example.org"], home: folder)
         try expectRefusal(user, .usage, naming: "contains a user", hint: "--smtp-user")
         #expect(!user.words.contains("secret@"))
         #expect(!FileManager.default.fileExists(atPath: data))

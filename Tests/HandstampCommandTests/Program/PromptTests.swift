@@ -11,7 +11,7 @@ import Testing
 extension Processes {
   @Suite struct `A prompt` {
     @Test func `never shows the password, and allows corrections`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let terminal = try PseudoTerminal()
         let child = try Child(
@@ -30,7 +30,7 @@ extension Processes {
 
     @Test(arguments: ["\u{3}", "\u{4}", "half\u{3}", "\r"])
     func `that is cancelled exits with 2 and restores the terminal`(keys: String) async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let terminal = try PseudoTerminal()
         let child = try Child(
           ["login", "ada@example.org", "--server", "http://127.0.0.1:9"], variables: ["HANDSTAMP_HOME": folder],
@@ -44,7 +44,7 @@ extension Processes {
     }
 
     @Test func `for the code of a mail completes a sign-up`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         var random = SystemRandomNumberGenerator()
         let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
         let server = try await SessionServer(
@@ -77,7 +77,7 @@ extension Processes {
     }
 
     @Test func `for a new password asks twice`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let terminal = try PseudoTerminal()
         let child = try Child(
           ["signup", "ada@example.org", "--server", "http://127.0.0.1:9"], variables: ["HANDSTAMP_HOME": folder],

@@ -9,7 +9,7 @@ import Testing
 extension Processes {
   @Suite struct `handstamp refresh` {
     @Test func `gets a new token however young the old one is, and shows the status`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let old = try await stage.storedToken(of: stage.first)
         let outcome = try await stage.run(["refresh"], on: stage.first)
@@ -18,7 +18,7 @@ extension Processes {
         #expect(new != old && !outcome.out.contains(new))
         let json = try object(try await stage.run(["refresh", "--json"], on: stage.first).out)
         #expect(json["state"] as? String == "signed_in")
-        #expect(stage.wire.refreshes.count == 2)
+        #expect(stage.proxy.refreshes.count == 2)
         try await stage.server.stop()
         let before = try await stage.storedToken(of: stage.first)
         try expectRefusal(

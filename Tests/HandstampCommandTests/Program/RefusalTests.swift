@@ -20,17 +20,18 @@ extension Processes {
     func `for wrong usage exits with 64 and names the argument`(
       arguments: [String], part: String, hint: String
     ) async throws {
-      try await Rig.inFolder { folder in
-        let outcome = try await Rig.handstamp(arguments, home: folder + "/home")
+      try await ProcessFixture.inFolder { folder in
+        let outcome = try await ProcessFixture.handstamp(arguments, home: folder + "/home")
         try expectRefusal(outcome, .usage, naming: part, hint: hint)
       }
     }
 
     @Test(arguments: ["token", "request", "sessions", "revoke", "status"])
     func `without a session exits with 4`(command: String) async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let arguments = ["request": ["/v1/me", "--json"], "revoke": ["--all"], "status": ["--check"]]
-        let outcome = try await Rig.handstamp([command] + (arguments[command] ?? ["--json"]), home: folder + "/home")
+        let outcome = try await ProcessFixture.handstamp(
+          [command] + (arguments[command] ?? ["--json"]), home: folder + "/home")
         #expect(outcome.status == 4)
         if command != "status" {
           try expectRefusal(
@@ -41,7 +42,7 @@ extension Processes {
     }
 
     @Test func `of a password reveals neither which part was wrong nor the password`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         for email in [stage.email, "nobody@example.org"] {
           let outcome = try await stage.run(
@@ -65,7 +66,7 @@ extension Processes {
     }
 
     @Test func `for a network failure exits with 6 and keeps the session`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.server.stop()
         try expectRefusal(
@@ -81,7 +82,7 @@ extension Processes {
     }
 
     @Test func `for an unusable vault exits with 5 and erases nothing`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let folder = stage.first.vaultFolder
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)
@@ -110,24 +111,24 @@ extension Processes {
     }
 
     @Test func `never replaces help`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         try Data("not json".utf8).write(to: URL(fileURLWithPath: folder + "/settings.json"))
         for arguments in [["--help"], ["help", "login"], ["token", "--help"]] {
-          let outcome = try await Rig.handstamp(arguments, home: folder)
+          let outcome = try await ProcessFixture.handstamp(arguments, home: folder)
           #expect(outcome.status == 0 && !outcome.out.isEmpty)
         }
-        let help = try await Rig.handstamp(["--help"], home: folder)
+        let help = try await ProcessFixture.handstamp(["--help"], home: folder)
         for code in ["4   sign-in needed", "5   vault locked", "6   no answer", "64  usage error"] {
           #expect(help.out.contains(code))
         }
         try expectRefusal(
-          try await Rig.handstamp(["status", "--json"], home: folder), .failure, code: "failed",
+          try await ProcessFixture.handstamp(["status", "--json"], home: folder), .failure, code: "failed",
           naming: "settings.json", hint: "run: handstamp doctor --fix")
       }
     }
 
     @Test func `keeps the token at its own origin, and protects its header`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let other = "http://127.0.0.1:\(try #require(stage.server.address?.split(separator: ":").last))"
         for place in [other + "/v1/me", "http://example.org/", "https" + stage.address.text.dropFirst(4) + "/v1/me"] {

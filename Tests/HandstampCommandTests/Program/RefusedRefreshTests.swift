@@ -29,12 +29,12 @@ extension Processes {
     @Test(arguments: answers.indices)
     func `is reported with status and time, and is fixed by signing in`(number: Int) async throws {
       let answer = Self.answers[number]
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
-        stage.wire.saysTokensLast(0)
+        stage.proxy.saysTokensLast(0)
         try await stage.run(["refresh"], on: stage.first)
         let session = try await stage.session(of: stage.first).id
-        stage.wire.answersRefreshes(
+        stage.proxy.answersRefreshes(
           with: TransportResponse(
             status: answer.status, headers: [HeaderField("Content-Type", answer.type)], body: Array(answer.body.utf8)))
 
@@ -93,20 +93,20 @@ extension Processes {
     }
 
     @Test func `is cleared by a successful refresh, and not confused with an unreachable server`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
-        stage.wire.saysTokensLast(0)
+        stage.proxy.saysTokensLast(0)
         try await stage.run(["refresh"], on: stage.first)
-        stage.wire.answersRefreshes(with: TransportResponse(status: 404))
+        stage.proxy.answersRefreshes(with: TransportResponse(status: 404))
         try await stage.run(["token"], on: stage.first, expecting: .signInNeeded)
-        stage.wire.answersRefreshes(with: nil)
-        stage.wire.saysTokensLast(nil)
+        stage.proxy.answersRefreshes(with: nil)
+        stage.proxy.saysTokensLast(nil)
         try await stage.run(["token"], on: stage.first)
         #expect(try object(try await stage.run(["status", "--json"], on: stage.first).out)["refreshFailure"] == nil)
         let login = try await stage.run(["login", stage.email], on: stage.first)
         #expect(login.words.contains("already"), "\(login.words)")
 
-        stage.wire.saysTokensLast(0)
+        stage.proxy.saysTokensLast(0)
         try await stage.run(["refresh"], on: stage.first)
         try await stage.server.stop()
         let token = try await stage.run(["token", "--json"], on: stage.first, expecting: .network)
@@ -116,7 +116,7 @@ extension Processes {
     }
 
     /// The stored response on the first device.
-    private func note(of stage: Stage) async throws -> URL {
+    private func note(of stage: TourFixture) async throws -> URL {
       let folder = stage.first.path + "/refusals"
       let names = try FileManager.default.contentsOfDirectory(atPath: folder)
       #expect(names.count == 1)
@@ -129,19 +129,19 @@ extension Processes {
       let (session, other) = (SessionID("s"), SessionID("t"))
       func at(_ seconds: Int64) -> UnixTime { UnixTime(seconds: seconds) }
       let first = RefusedRefresh.next(
-        after: nil, RequestFailure.ServerResponse(status: 400), session: session, at: at(1))
+        after: nil, RequestError.ServerResponse(status: 400), session: session, at: at(1))
       let second = RefusedRefresh.next(
-        after: first, RequestFailure.ServerResponse(status: 404, error: "x"), session: session, at: at(2))
+        after: first, RequestError.ServerResponse(status: 404, error: "x"), session: session, at: at(2))
       #expect(second.since == at(1) && second.last == at(2) && second.status == 404 && second.error == "x")
       let third = RefusedRefresh.next(
-        after: second, RequestFailure.ServerResponse(status: 503), session: session, at: at(3))
+        after: second, RequestError.ServerResponse(status: 503), session: session, at: at(3))
       #expect(third.since == at(3) && !third.isRefusal)
       #expect(
-        RefusedRefresh.next(after: third, RequestFailure.ServerResponse(status: 500), session: other, at: at(4)).since
+        RefusedRefresh.next(after: third, RequestError.ServerResponse(status: 500), session: other, at: at(4)).since
           == at(4))
       for status in [407, 408, 425, 429, 200, 302, 500] {
         #expect(
-          !RefusedRefresh.next(after: nil, RequestFailure.ServerResponse(status: status), session: session, at: at(1))
+          !RefusedRefresh.next(after: nil, RequestError.ServerResponse(status: status), session: session, at: at(1))
             .isRefusal)
       }
     }

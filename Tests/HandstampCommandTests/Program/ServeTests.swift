@@ -14,48 +14,49 @@ extension Processes {
       ["--sign-up", "maybe"], ["--log-level", "loud"], ["--issuer", "example"], ["--app-config", "/none"],
     ])
     func `refuses a bad setting, and names its source and value`(arguments: [String]) async throws {
-      try await Rig.inFolder { folder in
-        let outcome = try await Rig.handstamp(["serve", "--data", folder + "/data"] + arguments, home: folder)
+      try await ProcessFixture.inFolder { folder in
+        let outcome = try await ProcessFixture.handstamp(
+          ["serve", "--data", folder + "/data"] + arguments, home: folder)
         try expectRefusal(outcome, .usage, naming: "\(arguments[0]): \"\(arguments[1])\"", hint: "")
         #expect(!FileManager.default.fileExists(atPath: folder + "/data"))
       }
     }
 
     @Test func `refuses unknown settings from any source`() async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let file = folder + "/serve.json"
         try Data(#"{"prot": 1}"#.utf8).write(to: URL(fileURLWithPath: file))
-        let misspelt = try await Rig.handstamp(["serve", "--config", file], home: folder)
+        let misspelt = try await ProcessFixture.handstamp(["serve", "--config", file], home: folder)
         try expectRefusal(misspelt, .usage, naming: "prot", hint: "port")
-        let variable = try await Rig.handstamp(
+        let variable = try await ProcessFixture.handstamp(
           ["serve", "--data", folder], home: folder, variables: ["HANDSTAMP_SERVE_PROT": "1"])
         try expectRefusal(variable, .usage, naming: "HANDSTAMP_SERVE_PROT", hint: "HANDSTAMP_SERVE_PORT")
-        let unread = try await Rig.handstamp(["serve", "--data", folder, "--config", "/none"], home: folder)
+        let unread = try await ProcessFixture.handstamp(["serve", "--data", folder, "--config", "/none"], home: folder)
         try expectRefusal(unread, .usage, naming: "/none", hint: "")
-        let nowhere = try await Rig.handstamp(["serve"], home: folder)
+        let nowhere = try await ProcessFixture.handstamp(["serve"], home: folder)
         try expectRefusal(nowhere, .usage, hint: "--data")
       }
     }
 
     @Test func `stops on SIGTERM despite open streams, and restarts with all sessions intact`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let feed = try await LiveFeed(try await stage.client(stage.first))
         try await stage.server.stop()
         _ = feed
-        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         try await stage.run(["request", "/v1/me"], on: stage.first)
-        #expect(stage.wire.refreshes.isEmpty, "its access tokens are still valid")
+        #expect(stage.proxy.refreshes.isEmpty, "its access tokens are still valid")
       }
     }
 
     @Test func `does not start with an incomplete folder`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.server.stop()
         let data = stage.server.folder
         func serve() async throws -> Child.Outcome {
-          try await Rig.handstamp(["serve", "--data", data, "--port", "0"], home: stage.folder)
+          try await ProcessFixture.handstamp(["serve", "--data", data, "--port", "0"], home: stage.folder)
         }
         for name in ["keys.json", "registry.sqlite"] {
           try FileManager.default.moveItem(atPath: "\(data)/\(name)", toPath: "\(data)/away")
@@ -73,7 +74,7 @@ extension Processes {
     }
 
     @Test func `does not start on a database that was emptied, or copied while it ran`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let (data, copy) = (stage.server.folder, stage.folder + "/copy")
         func copyFiles() throws {
@@ -85,7 +86,7 @@ extension Processes {
           }
         }
         func serve() async throws -> Child.Outcome {
-          try await Rig.handstamp(["serve", "--data", copy, "--port", "0"], home: stage.folder)
+          try await ProcessFixture.handstamp(["serve", "--data", copy, "--port", "0"], home: stage.folder)
         }
         try copyFiles()
         try expectRefusal(try await serve(), .failure, naming: "registry.sqlite", hint: "-wal")
@@ -97,31 +98,31 @@ extension Processes {
         try copyFiles()
         let restored = ServerProcess(folder: copy, logs: stage.folder + "/logs")
         defer { restored.abandon() }
-        stage.wire.lead(to: try await restored.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await restored.start(accessTokenLife: "10m"))
         try await stage.run(["refresh"], on: stage.first)
       }
     }
 
     @Test func `responds with 503 while its database is missing, and ends no session`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let database = stage.server.folder + "/registry.sqlite"
         try FileManager.default.moveItem(atPath: database, toPath: database + ".away")
         // An empty file in its place is not accepted.
         try Data().write(to: URL(fileURLWithPath: database))
         let address = try #require(stage.server.address)
-        #expect(try await Rig.status(of: address + "/ready") == 503)
-        let refused = try await Rig.handstamp(["refresh"], home: stage.first.path)
+        #expect(try await ProcessFixture.status(of: address + "/ready") == 503)
+        let refused = try await ProcessFixture.handstamp(["refresh"], home: stage.first.path)
         #expect(refused.status == ExitReason.network.rawValue, "\(refused.words)")
         try FileManager.default.removeItem(atPath: database)
         try FileManager.default.moveItem(atPath: database + ".away", toPath: database)
-        #expect(try await Rig.status(of: address + "/ready") == 200)
+        #expect(try await ProcessFixture.status(of: address + "/ready") == 200)
         try await stage.run(["refresh"], on: stage.first)
       }
     }
 
     @Test func `reports an ended session on the streams of every server on its folder`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.run(
           ["login", stage.email, "--server", stage.address.text], on: stage.second, input: stage.password + "\n")
@@ -130,7 +131,7 @@ extension Processes {
         let other = ServerProcess(folder: stage.server.folder, logs: stage.folder + "/logs-2")
         try FileManager.default.createDirectory(atPath: stage.folder + "/logs-2", withIntermediateDirectories: false)
         defer { other.abandon() }
-        stage.wire.lead(to: try await other.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await other.start(accessTokenLife: "10m"))
         try await stage.run(["logout"], on: stage.second)
         let ended = try await feed.next("session-revoked")
         #expect(ended.reason == "signed_out")
@@ -139,7 +140,7 @@ extension Processes {
     }
 
     @Test func `ends sessions again that ended after a restored backup was made`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.run(
           ["login", stage.email, "--server", stage.address.text], on: stage.second, input: stage.password + "\n")
@@ -147,13 +148,13 @@ extension Processes {
         try FileManager.default.copyItem(atPath: stage.second.path, toPath: stage.folder + "/thief")
         try await stage.server.stop()
         try FileManager.default.copyItem(atPath: data + "/registry.sqlite", toPath: copy)
-        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         try await stage.run(["logout"], on: stage.second)
         try await stage.server.stop()
         try FileManager.default.removeItem(atPath: data + "/registry.sqlite")
         try FileManager.default.moveItem(atPath: copy, toPath: data + "/registry.sqlite")
-        stage.wire.lead(to: try await stage.server.start(accessTokenLife: "10m"))
-        let thief = try await Rig.handstamp(["refresh"], home: stage.folder + "/thief")
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        let thief = try await ProcessFixture.handstamp(["refresh"], home: stage.folder + "/thief")
         #expect(thief.status == ExitReason.signInNeeded.rawValue, "\(thief.words)")
         try await stage.run(["refresh"], on: stage.first)
         #expect(stage.server.log().contains("\"handstamp.ended_sessions\":\"1\""))
@@ -161,12 +162,12 @@ extension Processes {
     }
 
     @Test func `takes its keys from the environment once their database exists`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.server.stop()
         let text = try String(contentsOfFile: stage.server.folder + "/keys.json", encoding: .utf8)
         let data = stage.folder + "/elsewhere"
         func serve(_ more: String..., keys: String? = text) async throws -> Child.Outcome {
-          try await Rig.handstamp(
+          try await ProcessFixture.handstamp(
             ["serve", "--data", data, "--port", "0"] + more, home: stage.folder,
             variables: keys.map { ["HANDSTAMP_SERVE_KEYS": $0] } ?? [:])
         }
@@ -182,16 +183,16 @@ extension Processes {
     }
 
     @Test func `reports that its port is taken`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let port = String(try #require(stage.server.address?.split(separator: ":").last))
-        let outcome = try await Rig.handstamp(
+        let outcome = try await ProcessFixture.handstamp(
           ["serve", "--data", stage.folder + "/second", "--port", port, "--log-level", "error"], home: stage.folder)
         try expectRefusal(outcome, .failure, naming: port, hint: "--port")
       }
     }
 
     @Test func `logs JSON lines without secrets`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.run(["login", stage.email, "--force"], on: stage.first, input: stage.password + "\n")
         try await stage.run(["logout"], on: stage.first)
@@ -202,8 +203,8 @@ extension Processes {
           let fields = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
           #expect(fields["at"] != nil && fields["level"] != nil && fields["message"] != nil)
         }
-        #expect(stage.wire.secrets.count > 6)
-        #expect(!SecretScan(stage.wire.secrets.union([stage.password])).finds(in: Array(log.utf8)))
+        #expect(stage.proxy.secrets.count > 6)
+        #expect(!SecretScan(stage.proxy.secrets.union([stage.password])).finds(in: Array(log.utf8)))
       }
     }
   }

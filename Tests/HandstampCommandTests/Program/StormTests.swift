@@ -25,7 +25,7 @@ struct `Forty processes and fifty expiries` {
 
 extension Storm {
   static func run(rounds: Int) async throws {
-    try await Rig.run(limit: .seconds(3600)) { stage in
+    try await ProcessFixture.run(limit: .seconds(3600)) { stage in
       try await stage.signUp(stage.first)
       let session = try await stage.session(of: stage.first).id
       let storm = Storm(stage: stage, processes: 40)

@@ -9,7 +9,7 @@ import Testing
 extension Processes {
   @Suite struct `A session at a terminal` {
     @Test func `goes from sign-up to sign-out, each step in its own process`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let begun = try await stage.run(
           ["signup", stage.email, "--server", stage.address.text, "--name", "Ada L", "--device-name", "my laptop"],
           on: stage.first, input: stage.password + "\n")
@@ -34,7 +34,7 @@ extension Processes {
     }
 
     @Test func `prints JSON with a version, lists, both time formats, and a token only on request`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let token = try await stage.storedToken(of: stage.first)
         for command in ["status", "token", "sessions"] {
@@ -65,7 +65,7 @@ extension Processes {
     }
 
     @Test func `lists every device, and ends one, the others, or all`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         try await stage.login(stage.second, deviceName: "other")
         let second = try await stage.session(of: stage.second).id.rawValue
@@ -97,7 +97,7 @@ extension Processes {
     }
 
     @Test func `can be started twice and ended twice`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let none = try await stage.run(["logout"], on: stage.first)
         #expect(none.words == "not signed in\n")
         try await stage.signUp(stage.first)
@@ -116,7 +116,7 @@ extension Processes {
     }
 
     @Test func `says that its folder is missing if there ever was one`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let state = stage.folder + "/state"
         try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
         let server = stage.address.text
@@ -149,12 +149,12 @@ extension Processes {
     }
 
     @Test func `keeps two homes apart, and leaves nothing outside of them`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         let user = stage.folder + "/user"
         try FileManager.default.createDirectory(atPath: user, withIntermediateDirectories: true)
         let elsewhere = ["HOME": user, "XDG_STATE_HOME": user + "/state"]
         for (home, arguments) in [(stage.first, ["signup"]), (stage.second, ["login"])] {
-          let outcome = try await Rig.handstamp(
+          let outcome = try await ProcessFixture.handstamp(
             arguments + [stage.email, "--server", stage.address.text], home: home.path,
             input: stage.password + "\n", variables: elsewhere)
           #expect(outcome.status == 0)

@@ -10,7 +10,7 @@ import Testing
 extension Processes {
   @Suite struct `handstamp token` {
     @Test func `returns a token with the minimum lifetime, and keeps one that has it`() async throws {
-      try await Rig.run(accessTokenLife: "10s") { stage in
+      try await ProcessFixture.run(accessTokenLife: "10s") { stage in
         try await stage.signUp(stage.first)
         let lifetime = try #require(try await stage.session(of: stage.first).access?.lifetime)
         let old = try await stage.storedToken(of: stage.first)
@@ -22,15 +22,15 @@ extension Processes {
         let json = try object(new)
         #expect(json["token"] as? String != old && json["source"] as? String == "session")
         #expect(json["expiresAt"] is String && json["expiresAtEpoch"] is Int)
-        #expect(stage.wire.refreshes.count == 1)
+        #expect(stage.proxy.refreshes.count == 1)
         // A minimum beyond the lifetime is capped, so that clients do not refresh in a loop.
         try await stage.run(["token", "--min-validity", "30d"], on: stage.first)
-        #expect(stage.wire.refreshes.count == 1)
+        #expect(stage.proxy.refreshes.count == 1)
       }
     }
 
     @Test func `ends with its session, and the status says so`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let verified = try await stage.run(["status", "--verify", "--check", "--json"], on: stage.first)
         #expect(try object(verified.out)["verified"] as? Bool == true)
@@ -46,7 +46,7 @@ extension Processes {
     }
 
     @Test func `and logout do not wait for a server that hangs`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         stage.server.send(SIGSTOP)
         defer { stage.server.send(SIGCONT) }
@@ -57,7 +57,7 @@ extension Processes {
     }
 
     @Test func `and request read the body from the given source`() async throws {
-      try await Rig.run { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
         let file = stage.folder + "/body"
         try Data("{}".utf8).write(to: URL(fileURLWithPath: file))

@@ -9,7 +9,7 @@ extension Processes {
   @Suite struct `The tour` {
     /// Runs in its own folder, so that leftover files are found.
     private func tour(_ body: (Child) async throws -> Void) async throws {
-      try await Rig.inFolder { folder in
+      try await ProcessFixture.inFolder { folder in
         let child = try Child(program: "HandstampTour", [], variables: ["TMPDIR": folder])
         try await body(child)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty, "it leaves nothing behind")

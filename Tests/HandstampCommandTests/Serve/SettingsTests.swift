@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func `come from flags before variables, and from variables before files`() async throws {
-    try await Rig.inFolder { folder in
+    try await ProcessFixture.inFolder { folder in
       let file = folder + "/serve.json"
       let text = #"{"data": "/file", "host": "127.0.0.2", "port": 1, "access-token-life": "1m"}"#
       try text.write(toFile: file, atomically: true, encoding: .utf8)
@@ -71,7 +71,7 @@ import Testing
     ("a.json", #"{"port": 81"#, "not a JSON object"),
   ])
   func `are refused if their file has others, or other types`(name: String, text: String, words: String) async throws {
-    let refusal = await #expect(throws: Refusal.self) { try await settings(named: name, text) }
+    let refusal = await #expect(throws: CommandError.self) { try await settings(named: name, text) }
     #expect(refusal?.message.contains(words) == true, "\(refusal?.message ?? "")")
     #expect(refusal?.hint.isEmpty == false)
   }
@@ -98,7 +98,7 @@ import Testing
       ["metrics-address": "127.0.0.1:70000"], ["keys-file": "/no/such/file"], ["allow-cleartext": "maybe"],
     ] as [[String: String]])
   func `that would weaken or stop the server unnoticed are refused`(flags: [String: String]) async throws {
-    let refusal = await #expect(throws: Refusal.self) { try await settings(flags) }
+    let refusal = await #expect(throws: CommandError.self) { try await settings(flags) }
     #expect(refusal?.message.hasPrefix("--") == true, "\(refusal?.message ?? "")")
   }
 
@@ -154,7 +154,7 @@ import Testing
   }
 
   @Test func `read a secret from a file, but not from two places`() async throws {
-    try await Rig.inFolder { folder in
+    try await ProcessFixture.inFolder { folder in
       let (store, keys) = try ServerFolder(path: folder).open()
       try store.close()
       let text = try String(contentsOfFile: folder + "/keys.json", encoding: .utf8)
@@ -163,7 +163,7 @@ import Testing
       #expect(read.keys?.instance == keys.instance)
       let named = try await settings(environment: ["HANDSTAMP_SERVE_KEYS_FILE": folder + "/secret"])
       #expect(named.keys?.instance == keys.instance)
-      let both = await #expect(throws: Refusal.self) {
+      let both = await #expect(throws: CommandError.self) {
         try await settings(["keys-file": folder + "/secret"], environment: ["HANDSTAMP_SERVE_KEYS": text])
       }
       #expect(both?.message == "HANDSTAMP_SERVE_KEYS and --keys-file cannot be combined")
@@ -188,7 +188,7 @@ import Testing
       ["apple-keys-url": "file:///keys"],
       ["apple-issuer": ""],
     ] {
-      await #expect(throws: Refusal.self) { try await apple(flags) }
+      await #expect(throws: CommandError.self) { try await apple(flags) }
     }
   }
 
@@ -202,12 +202,12 @@ import Testing
       ["mail-from": "a, b@example.org"], ["mail-link": "https://app.example.org/"], ["mail-link": "x\n{token}"],
       ["mail-folder": ""],
     ] {
-      await #expect(throws: Refusal.self) { try await mailer(flags) }
+      await #expect(throws: CommandError.self) { try await mailer(flags) }
     }
   }
 
   @Test func `are printed by the check with their places, and without secrets`() async throws {
-    try await Rig.inFolder { folder in
+    try await ProcessFixture.inFolder { folder in
       try ServerFolder(path: folder).open().store.close()
       let text = try String(contentsOfFile: folder + "/keys.json", encoding: .utf8)
       let settings = try await settings(

@@ -14,7 +14,7 @@ struct Storm: Sendable {
     var killed = 0
   }
 
-  let stage: Stage
+  let stage: TourFixture
   let processes: Int
 
   /// When a process is killed; each of these moments occurs without waiting.
@@ -25,13 +25,13 @@ struct Storm: Sendable {
   /// Expires the token, lets all processes request one, and checks that there was one rotation and that the session lives.
   func round() async throws -> Round {
     try await expire()
-    stage.wire.forget()
-    let asked = stage.wire.refreshes.count
+    stage.proxy.forget()
+    let asked = stage.proxy.refreshes.count
     let before = try await stage.session(of: stage.first)
     var random = SystemRandomNumberGenerator()
     let isHeld = Bool.random(using: &random)
     let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
-    if isHeld { stage.wire.nextAnswer(.waits(isHere: isHere, goOn: goOn)) }
+    if isHeld { stage.proxy.nextAnswer(.waits(isHere: isHere, goOn: goOn)) }
     var children: [Child] = []
     var doomed: [(number: Int, moment: Moment)] = []
     let ended = OneShot<Void>()
@@ -48,12 +48,12 @@ struct Storm: Sendable {
         children[victim].send(SIGKILL)
       }
     }
-    let (wire, everybody) = (stage.wire, children)
+    let (proxy, everybody) = (stage.proxy, children)
     func kill(_ moment: Moment) {
       for (victim, its) in doomed where its == moment { everybody[victim].send(SIGKILL) }
     }
     // If the response is not held, a moment may be missed; its victims are then killed at the next one.
-    try await Step.until("a refresh, or the end of a process") { wire.refreshes.count > asked || ended.hasHappened }
+    try await Step.until("a refresh, or the end of a process") { proxy.refreshes.count > asked || ended.hasHappened }
     kill(.asOneAsks)
     if isHeld { try await within(.seconds(240), "the server's response") { try await isHere.value() } }
     kill(.asTheServerAnswers)
@@ -65,9 +65,9 @@ struct Storm: Sendable {
 
   /// Gets a token that has already expired, so that the next process must refresh.
   private func expire() async throws {
-    stage.wire.saysTokensLast(0)
+    stage.proxy.saysTokensLast(0)
     try await stage.run(["refresh"], on: stage.first)
-    stage.wire.saysTokensLast(600)
+    stage.proxy.saysTokensLast(600)
   }
 
   private func check(_ children: [Child], doomed: Set<Int>, _ before: RefreshToken?) async throws -> Round {
@@ -81,7 +81,7 @@ struct Storm: Sendable {
           outcome.status == 0 && !outcome.out.isEmpty, "a process exited with \(outcome.status): \(outcome.words)")
       }
     }
-    let refreshes = stage.wire.refreshes
+    let refreshes = stage.proxy.refreshes
     round.requests = refreshes.count
     try expect(Set(refreshes.map { $0.token + " " + $0.key }).count == 1, "the requests carried different pairs")
     try expect(refreshes.allSatisfy { $0.status == 200 }, "the server refused one")

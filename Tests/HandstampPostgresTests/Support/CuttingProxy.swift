@@ -10,7 +10,7 @@ import Darwin
 
 /// A relay between clients and a PostgreSQL server, on a Unix socket, that loses one connection when a client sends certain words.
 final class CuttingProxy: Sendable {
-  /// What becomes of the words.
+  /// The fate of the words.
   enum Cut: Sendable, CaseIterable {
     /// They never arrive at the server.
     case before

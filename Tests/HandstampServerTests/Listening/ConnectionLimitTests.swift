@@ -222,7 +222,7 @@ final class RequestGate: MiddlewareProtocol, Sendable {
     let channel = EmbeddedChannel(
       handlers: [
         reads, AcceptBackoffHandler(shouldForwardIOErrorCaught: true) { _ in .milliseconds(200) },
-        AcceptWatch(metrics: metrics, log: SeldomLog(logs.logger)),
+        AcceptWatch(metrics: metrics, log: ThrottledLogger(logs.logger)),
       ])
     let before = reads.count
     for _ in 0..<100 { channel.pipeline.fireErrorCaught(IOError(errnoCode: EMFILE, reason: "accept")) }
@@ -250,11 +250,11 @@ final class RequestGate: MiddlewareProtocol, Sendable {
   @Test func `has a line at first, and one with the count every ten seconds`() {
     let logs = LogCapture()
     let time = Locked(ContinuousClock.now)
-    let log = SeldomLog(logs.logger, now: { time.withLock { $0 } })
+    let log = ThrottledLogger(logs.logger, now: { time.withLock { $0 } })
     for _ in 0..<1000 { log.note(.refusedConnection) }
     #expect(logs.lines.count == 1)
     #expect(logs.entries.first?.metadata["handstamp.count"] == "1")
-    time.withLock { $0 += SeldomLog.interval - .nanoseconds(1) }
+    time.withLock { $0 += ThrottledLogger.interval - .nanoseconds(1) }
     log.note(.refusedConnection)
     log.note(.acceptFailed, cause: "Too many open files")
     #expect(logs.lines.count == 2, "another event has its own line")

@@ -79,7 +79,7 @@ import Testing
       #expect(await used.receive(until: "ok\"}").text.hasPrefix("HTTP/1.1 200 "))
       #expect(await eventually { test.metrics.openConnections == 2 })
       async let stopping: Void = running.stop()
-      #expect(await eventually { test.logs.text.contains("Accepts no more connections") })
+      #expect(await eventually { test.logs.text.contains("Stopped accepting connections") })
       let waiting = try RawSocket("http://127.0.0.1:\(socket.port)")
       for client in [new, used] {
         client.send(Self.request)

@@ -91,21 +91,21 @@ import Testing
       await #expect {
         try await test.server.start(port: port)
       } throws: {
-        guard case .address(.host("127.0.0.1", port), let cause) = $0 as? ListenFault else { return false }
+        guard case .address(.host("127.0.0.1", port), let cause) = $0 as? ListenError else { return false }
         return cause.contains("in use")
       }
-      await #expect(throws: ListenFault.cleartext(.host("0.0.0.0", port: 0))) {
+      await #expect(throws: ListenError.cleartext(.host("0.0.0.0", port: 0))) {
         try await test.server.start(host: "0.0.0.0")
       }
-      await #expect(throws: ListenFault.cleartext(.host("example.org", port: 0))) {
+      await #expect(throws: ListenError.cleartext(.host("example.org", port: 0))) {
         try await test.server.start(host: "example.org")
       }
       let file = open("/dev/null", O_RDONLY)
       defer { close(file) }
-      await #expect(throws: ListenFault.notListening(.descriptor(file))) {
+      await #expect(throws: ListenError.notListening(.descriptor(file))) {
         try await test.server.start(on: .descriptor(file))
       }
-      for fault: ListenFault in [
+      for fault: ListenError in [
         .cleartext(.unixSocket("/")), .address(.unixSocket("/"), cause: ""), .notListening(.descriptor(3)),
       ] {
         #expect(!fault.hint.isEmpty)

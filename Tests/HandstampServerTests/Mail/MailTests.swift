@@ -117,9 +117,9 @@ private func mail(_ id: String = "abc", at time: UnixTime = UnixTime(millisecond
     let content = try String(contentsOfFile: mails.path + "/" + files[0], encoding: .utf8)
     #expect(content == (try mail("one").message(.crlf).withExposed { $0 }))
     // No mail replaces another.
-    await #expect(throws: MailFault.self) { try await mails.send(try mail("one")) }
-    await #expect(throws: MailFault.self) { try await mails.send(try mail("../one")) }
-    await #expect(throws: MailFault.self) { try await MailFolder(path: "/no/such/folder").send(try mail()) }
+    await #expect(throws: MailError.self) { try await mails.send(try mail("one")) }
+    await #expect(throws: MailError.self) { try await mails.send(try mail("../one")) }
+    await #expect(throws: MailError.self) { try await MailFolder(path: "/no/such/folder").send(try mail()) }
     #expect(try FileManager.default.contentsOfDirectory(atPath: mails.path).count == 2)
   }
 
@@ -158,16 +158,16 @@ private func mail(_ id: String = "abc", at time: UnixTime = UnixTime(millisecond
   @Test func `may refuse, not read, crash, hang or be missing`() async throws {
     let folder = try Folder()
     let refusing = try folder.program("exit 75")
-    await #expect(throws: MailFault.refused(status: 75)) { try await Sendmail(program: refusing).send(try mail()) }
+    await #expect(throws: MailError.refused(status: 75)) { try await Sendmail(program: refusing).send(try mail()) }
     let dying = try folder.program("kill -9 $$")
-    await #expect(throws: MailFault.refused(status: -1)) { try await Sendmail(program: dying).send(try mail()) }
+    await #expect(throws: MailError.refused(status: -1)) { try await Sendmail(program: dying).send(try mail()) }
     let silent = try folder.program("exec <&-; exit 0")
     try await Sendmail(program: silent).send(try mail())
     let hanging = try folder.program("exec tail -f /dev/null")
-    await #expect(throws: MailFault.timedOut) {
+    await #expect(throws: MailError.timedOut) {
       try await Sendmail(program: hanging, limit: .milliseconds(50)).send(try mail())
     }
-    await #expect(throws: MailFault.unavailable("cannot run /no/such/program")) {
+    await #expect(throws: MailError.unavailable("cannot run /no/such/program")) {
       try await Sendmail(program: "/no/such/program").send(try mail())
     }
   }

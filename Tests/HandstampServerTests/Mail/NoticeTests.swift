@@ -21,7 +21,7 @@ import Testing
 
   /// Returns the subjects of all mails so far, and what follows in their text.
   private func subjects(_ post: Post, _ test: TestServer) async -> [String] {
-    await test.server.outbox.bell.idle()
+    await test.server.outbox.bell.waitUntilIdle()
     return post.all.map(\.subject)
   }
 
@@ -92,7 +92,7 @@ import Testing
       _ = try await test.signUp(device: "phone")
       _ = try await test.signIn(device: "laptop")
       let account = try #require(try await test.store.account(email: "ada@example.org"))
-      #expect(try await test.store.facts(.mail, subject: account.id.rawValue).isEmpty)
+      #expect(try await test.store.items(.mail, subject: account.id.rawValue).isEmpty)
     }
   }
 
@@ -135,7 +135,7 @@ import Testing
     try await run(Post()) { test in
       _ = try await test.signUp(device: "phone")
       let session = try await test.signIn(device: "laptop")
-      func notices() async throws -> Int { try await test.store.facts(.mail, subject: session.account).count }
+      func notices() async throws -> Int { try await test.store.items(.mail, subject: session.account).count }
       #expect(try await notices() == 1)
       let registry = test.server.registry
       let account = try #require(try await registry.account(AccountID(session.account)))

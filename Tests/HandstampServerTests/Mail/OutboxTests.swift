@@ -25,7 +25,7 @@ extension TestServer {
       for number in 0..<20 { try await test.requestResets("a\(number)@example.org", "ada@example.org") }
       #expect(try await test.refresh(session.refresh, key: .fresh).status == 200)
       await gate.open()
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 1)
     }
   }
@@ -41,7 +41,7 @@ extension TestServer {
       let waiting = try await test.server.registry.dueJobs(MailJob.self, at: now, limit: 9)
       #expect(waiting.count == 1)
       await gate.open()
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 4)
     }
   }
@@ -51,16 +51,16 @@ extension TestServer {
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp()
       try await test.requestResets("ada@example.org")
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == 1)
       test.clock.advance(by: .milliseconds(14_999))
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == 1)
       test.clock.advance(by: .milliseconds(15_001))
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == 2)
       test.clock.advance(by: .seconds(29))
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(post.all.isEmpty)
       test.clock.advance(by: .seconds(31))
       let code = try #require(try await post.next(after: test).code)
@@ -74,18 +74,18 @@ extension TestServer {
     try await TestServer.run(mailer: post) { test in
       _ = try await test.signUp()
       try await test.requestResets("ada@example.org")
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == 1 && test.metrics.mailsAbandoned == 1)
       test.clock.advance(by: .seconds(60))
       try await test.requestResets("ada@example.org")
       for hour in 0..<25 {
-        await test.server.outbox.bell.idle()
+        await test.server.outbox.bell.waitUntilIdle()
         #expect((test.metrics.mailsAbandoned == 2) == (hour == 24), "hour \(hour)")
         test.clock.advance(by: .seconds(3600))
       }
       let failed = test.metrics.mailsFailed
       #expect(failed > 20)
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(test.metrics.mailsFailed == failed && post.all.isEmpty)
     }
   }
@@ -94,9 +94,9 @@ extension TestServer {
     try await TestServer.run(mailer: Post(failing: [.unavailable("no network"), .refused(status: 67)])) { test in
       _ = try await test.signUp()
       try await test.requestResets("ada@example.org")
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       test.clock.advance(by: .seconds(30))
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       let entries = test.logs.entries.filter { $0.message.hasPrefix("Mail ") }
       #expect(entries.map(\.level) == [.warning, .error])
       #expect(entries.map { $0.metadata["handstamp.cause"] } == ["unavailable(\"no network\")", "refused(status: 67)"])
@@ -124,10 +124,10 @@ extension TestServer {
     #expect(first.all.map(\.to) == ["ada@example.org"])
     let second = Post()
     try await TestServer.run(clock: clock, store: store, mailer: second) { test in
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(second.all.map(\.to) == ["bob@example.org"])
       try await test.requestResets("ada@example.org", "BOB@example.org")
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(second.all.count == 1)
       clock.advance(by: .seconds(60))
       try await test.requestResets("ada@example.org")
@@ -147,11 +147,11 @@ extension TestServer {
       let registry = test.server.registry
       // A server that is killed between its claim and the mail.
       try await registry.post(.reset(email), to: email, delay: .zero, now: clock.now)
-      let fact = try #require(try await registry.dueJobs(MailJob.self, at: clock.now, limit: 9).first)
+      let item = try #require(try await registry.dueJobs(MailJob.self, at: clock.now, limit: 9).first)
       let lease = clock.now.advanced(by: .seconds(120))
-      let lost = try #require(try await registry.claim(fact, as: MailJob.self, until: lease, now: clock.now))
+      let lost = try #require(try await registry.claim(item, as: MailJob.self, until: lease, now: clock.now))
       clock.advance(by: .milliseconds(119_999))
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       #expect(post.all.isEmpty)
       clock.advance(by: .milliseconds(1))
       _ = try await post.next(after: test)
@@ -171,10 +171,10 @@ extension TestServer {
           _ = try await server.client.post("/v1/sign-up", json: TestServer.signUpBody("a\(number)@example.org"))
           if number.isMultiple(of: 7) { other.server.outbox.bell.signal(.look) }
         }
-        await one.server.outbox.bell.idle()
-        await other.server.outbox.bell.idle()
+        await one.server.outbox.bell.waitUntilIdle()
+        await other.server.outbox.bell.waitUntilIdle()
       }
-      await one.server.outbox.bell.idle()
+      await one.server.outbox.bell.waitUntilIdle()
     }
     #expect(post.all.count == 60)
     #expect(Set(post.all.map(\.to)).count == 60)
@@ -184,8 +184,8 @@ extension TestServer {
     try await TestServer.run(mailer: Post(), { $0.mail.jitter = .seconds(1000) }) { test in
       for number in 0..<8 { try await test.requestResets("a\(number)@example.org") }
       let start = test.clock.now
-      let facts = try await test.server.registry.dueJobs(MailJob.self, at: start.advanced(by: .seconds(1000)), limit: 9)
-      let delays = facts.compactMap { $0.dueAt?.since(start) }
+      let items = try await test.server.registry.dueJobs(MailJob.self, at: start.advanced(by: .seconds(1000)), limit: 9)
+      let delays = items.compactMap { $0.dueAt?.since(start) }
       #expect(Set(delays).count > 4 && delays.allSatisfy { $0 >= .zero && $0 < .seconds(1000) })
     }
   }
@@ -199,7 +199,7 @@ extension TestServer {
         try await test.requestReset("ada@example.org"), try await test.requestReset("eve@example.org")
       )
       #expect(known.status == 503 && unknown.status == 503 && known.body == unknown.body)
-      await test.server.outbox.bell.idle()
+      await test.server.outbox.bell.waitUntilIdle()
       test.store.fail(.none)
       try await test.requestResets("ada@example.org")
       #expect(try await post.next(after: test).to == "ada@example.org")

@@ -52,14 +52,14 @@ import Testing
     try await Tool.inFolder { folder in
       for name in ["a", "b"] { try await Tool.makeCertificate(name, in: folder) }
       try await MailServer.run { server in
-        let fault = await #expect(throws: MailFault.self) {
+        let fault = await #expect(throws: MailError.self) {
           try await mailer(server, trusting: folder).send(try mail())
         }
         #expect(fault?.isPermanent == false && "\(fault, default: "")".contains("SMTP at 127.0.0.1"))
       }
       for (scheme, tls) in [("smtp", "starttls"), ("smtps", "smtps")] {
         try await MailServer.run(#"{"tls":"\#(tls)","certificate":"\#(folder)/b"}"#) { server in
-          await #expect(throws: MailFault.self) { try await mailer(server, scheme, trusting: folder).send(try mail()) }
+          await #expect(throws: MailError.self) { try await mailer(server, scheme, trusting: folder).send(try mail()) }
         }
       }
     }
@@ -69,9 +69,9 @@ import Testing
     for stage in ["rcpt", "data"] {
       try await MailServer.run(#"{"\#(stage)":["451 4.3.0 later","550 5.1.1 no such user"]}"#) { server in
         let mailer = try mailer(server)
-        let later = await #expect(throws: MailFault.self) { try await mailer.send(try mail()) }
+        let later = await #expect(throws: MailError.self) { try await mailer.send(try mail()) }
         #expect(later == .rejected(code: 451) && later?.isPermanent == false)
-        let never = await #expect(throws: MailFault.self) { try await mailer.send(try mail()) }
+        let never = await #expect(throws: MailError.self) { try await mailer.send(try mail()) }
         #expect(never == .rejected(code: 550) && never?.isPermanent == true)
         try await mailer.send(try mail())
         #expect(try await server.next()["to"] == ["ada@example.org"])
@@ -83,12 +83,12 @@ import Testing
     async throws
   {
     try await MailServer.run(#"{"mail":["550 5.7.1 who are you"]}"#) { server in
-      let fault = await #expect(throws: MailFault.self) { try await mailer(server).send(try mail()) }
+      let fault = await #expect(throws: MailError.self) { try await mailer(server).send(try mail()) }
       #expect(fault?.isPermanent == false && "\(fault, default: "")".contains("550"))
     }
     try await MailServer.run(#"{"auth":true}"#) { server in
       for (user, password) in [(nil, nil), ("handstamp", "wrong")] as [(String?, String?)] {
-        let fault = await #expect(throws: MailFault.self) {
+        let fault = await #expect(throws: MailError.self) {
           try await mailer(server, user: user, password: password).send(try mail())
         }
         #expect(fault?.isPermanent == false && !"\(fault, default: "")".contains("wrong"))
@@ -101,7 +101,7 @@ import Testing
       try await MailServer.run(#"{"utf8":\#(has)}"#) { server in
         let mailer = try mailer(server)
         guard has else {
-          await #expect(throws: MailFault.needsSMTPUTF8) { try await mailer.send(try mail(to: address)) }
+          await #expect(throws: MailError.needsSMTPUTF8) { try await mailer.send(try mail(to: address)) }
           return try await mailer.send(try mail())
         }
         try await mailer.send(try mail(to: address))
@@ -114,17 +114,17 @@ import Testing
 
   @Test func `times out, and is given up at once when the server shuts down`() async throws {
     try await MailServer.run(#"{"silent":true}"#) { server in
-      await #expect(throws: MailFault.timedOut) {
+      await #expect(throws: MailError.timedOut) {
         try await mailer(server, limit: .milliseconds(200)).send(try mail())
       }
       let patient = try mailer(server, limit: .seconds(600))
       let letter = try mail()
       let sending = Task { try await patient.send(letter) }
       sending.cancel()
-      await #expect(throws: MailFault.self) { try await sending.value }
+      await #expect(throws: MailError.self) { try await sending.value }
     }
     let nothing = try SMTPMailer(url: "smtp://127.0.0.1:1", allowsCleartext: true)
-    let fault = await #expect(throws: MailFault.self) { try await nothing.send(try mail()) }
+    let fault = await #expect(throws: MailError.self) { try await nothing.send(try mail()) }
     #expect(fault?.isPermanent == false)
   }
 
@@ -158,10 +158,10 @@ import Testing
       try await TestServer.run(mailer: mailer) { test in
         _ = try await test.signUp()
         try await test.requestResets("ada@example.org")
-        await test.server.outbox.bell.idle()
+        await test.server.outbox.bell.waitUntilIdle()
         #expect(test.metrics.mailsFailed == 1 && test.metrics.mailsSent == 0)
         test.clock.advance(by: .seconds(30))
-        await test.server.outbox.bell.idle()
+        await test.server.outbox.bell.waitUntilIdle()
         let text: String = try #require(try await smtp.next()["text"])
         let code = try #require(text.split(separator: "\r\n").first { $0.hasPrefix("hsl1.") })
         #expect(try await test.confirmReset(String(code)).status == 204)

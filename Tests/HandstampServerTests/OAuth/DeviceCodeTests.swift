@@ -37,7 +37,7 @@ import Testing
 
     /// A user types the code and presses a button.
     @discardableResult
-    func answer(_ action: String, typed: String? = nil) async throws -> Browser.Sight {
+    func answer(_ action: String, typed: String? = nil) async throws -> Browser.BrowserResponse {
       let browser = Browser(test.client.base)
       let page = try await browser.signIn(at: "/device")
       let found = try await browser.press("look", on: page, at: "/device", [("user_code", typed ?? userCode)])

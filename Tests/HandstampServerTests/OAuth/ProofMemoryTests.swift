@@ -10,7 +10,7 @@ import Testing
   private final class Memory {
     private var memory: ProofMemory
     init(capacity: Int = 1000) {
-      memory = ProofMemory(life: ProofDesk.life, perKey: ProofDesk.perKey, capacity: capacity)
+      memory = ProofMemory(life: DPoPVerifier.life, perKey: DPoPVerifier.perKey, capacity: capacity)
     }
 
     func contains(_ id: String, of key: String) -> Bool { memory.contains(id, of: key) }
@@ -36,7 +36,7 @@ import Testing
   @Test func `forgets a key's own oldest proofs, and no other key's`() {
     let memory = Memory()
     #expect(memory.insert("0", of: "quiet", at: 0))
-    for number in 0..<ProofDesk.perKey { #expect(memory.insert("\(number)", of: "busy", at: 0)) }
+    for number in 0..<DPoPVerifier.perKey { #expect(memory.insert("\(number)", of: "busy", at: 0)) }
     #expect(memory.contains("0", of: "busy"))
     #expect(memory.insert("more", of: "busy", at: 0))
     #expect(!memory.contains("0", of: "busy"))

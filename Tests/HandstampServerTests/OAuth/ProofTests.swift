@@ -216,11 +216,11 @@ import Testing
 
   @Test func `accepts nonces of another server with the same keys`() {
     let keys = SigningKeys()
-    let (one, two) = (ProofDesk(address: "https://a", keys: keys), ProofDesk(address: "https://a", keys: keys))
+    let (one, two) = (DPoPVerifier(address: "https://a", keys: keys), DPoPVerifier(address: "https://a", keys: keys))
     let now = UnixTime(seconds: 1_800_000_000)
     #expect(one.nonce(at: now) == two.nonce(at: now))
     #expect(one.nonce(at: now) != one.nonce(at: now.advanced(by: .seconds(300))))
-    #expect(one.nonce(at: now) != ProofDesk(address: "https://a", keys: SigningKeys()).nonce(at: now))
+    #expect(one.nonce(at: now) != DPoPVerifier(address: "https://a", keys: SigningKeys()).nonce(at: now))
   }
 }
 #endif

@@ -171,7 +171,7 @@ import Testing
         #expect(Array(events.fields.keys) == ["http://schemas.openid.net/event/backchannel-logout"])
         #expect(claims["nonce"] as String? == nil)
         #expect(claims["jti"] as String? != nil)
-        await test.server.logoutDesk.bell.idle()
+        await test.server.logoutQueue.bell.waitUntilIdle()
         #expect(test.metrics.logoutsSent == 1)
         #expect(try await test.server.registry.waitingLogouts(of: id, now: test.clock.now) == [])
       }
@@ -186,7 +186,7 @@ import Testing
         _ = try await OAuthApp.party("mail", scope: "openid offline_access").tokens(browser, at: test)
         let page = try await browser.get("/device")
         _ = try await browser.press("sign-out", on: page, at: "/device")
-        await test.server.logoutDesk.bell.idle()
+        await test.server.logoutQueue.bell.waitUntilIdle()
         #expect(party.tokens.count == 1)
         let refused = try await test.client.get("/oauth/userinfo", token: tokens.json["access_token"] ?? "")
         #expect(refused.status == 401)
@@ -201,13 +201,13 @@ import Testing
         let tokens = try await OAuthApp.party().tokens(Browser(test.client.base), at: test)
         try await end(tokens.json["session_id"] ?? "", test)
         _ = await party.tokens(1)
-        await test.server.logoutDesk.bell.idle()
+        await test.server.logoutQueue.bell.waitUntilIdle()
         let waiting = try await test.server.registry.waitingLogouts(of: "party", now: test.clock.now)
         #expect(waiting.map(\.failure) == ["it answered 500"])
         #expect(test.metrics.logoutsFailed == 1)
         party.answer(.noContent)
         test.clock.advance(by: .seconds(2))
-        await test.server.logoutDesk.bell.idle()
+        await test.server.logoutQueue.bell.waitUntilIdle()
         let both = party.tokens
         #expect(both.count == 2)
         #expect(Set(both).count == 2)
@@ -225,7 +225,7 @@ import Testing
           let tokens = try await OAuthApp.party().tokens(Browser(test.client.base), at: test)
           try await end(tokens.json["session_id"] ?? "", test)
           for _ in 0..<80 {
-            await test.server.logoutDesk.bell.idle()
+            await test.server.logoutQueue.bell.waitUntilIdle()
             test.clock.advance(by: pause)
           }
           return party.tokens.count - before

@@ -23,7 +23,8 @@ import Testing
   private static let challenge: Set<String> = ["code_challenge", "code_challenge_method"]
 
   /// Signs in without PKCE, and returns the code.
-  private func code(_ app: OAuthApp, _ test: TestServer, leaving: Set<String> = challenge) async throws -> Browser.Sight
+  private func code(_ app: OAuthApp, _ test: TestServer, leaving: Set<String> = challenge) async throws
+    -> Browser.BrowserResponse
   {
     let path = app.page(leaving: leaving)
     let browser = Browser(test.client.base)

@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `The OpenAPI document` {
-  /// What is documented is routed, and what is routed is documented.
+  /// Each documented route exists, and each route is documented.
   @Test(arguments: [false, true]) func `has the server's routes`(hasAdministrators: Bool) async throws {
     let token = Secret(String(repeating: "x", count: 32))
     let administrators = hasAdministrators ? [try Administrator(name: "ada", token: token)] : []

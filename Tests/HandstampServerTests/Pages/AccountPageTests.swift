@@ -9,10 +9,10 @@ import Testing
 
 extension Browser {
   /// Loads where a page leads to.
-  func follow(_ sight: Sight) async throws -> Sight {
+  func follow(_ response: BrowserResponse) async throws -> BrowserResponse {
     struct LeadsNowhere: Error { var status: Int }
-    guard sight.status == 303, let location = sight.location, location.hasPrefix(Browser.issuer) else {
-      throw LeadsNowhere(status: sight.status)
+    guard response.status == 303, let location = response.location, location.hasPrefix(Browser.issuer) else {
+      throw LeadsNowhere(status: response.status)
     }
     return try await get(String(location.dropFirst(Browser.issuer.count)))
   }
@@ -27,7 +27,7 @@ extension Browser {
   }
 
   /// Fills in the form of a page.
-  func fill(_ path: String, _ action: String, _ fields: [(String, String)] = []) async throws -> Sight {
+  func fill(_ path: String, _ action: String, _ fields: [(String, String)] = []) async throws -> BrowserResponse {
     try await press(action, on: try await get(path), at: path, fields)
   }
 }
@@ -293,7 +293,7 @@ extension Post.Letter {
       let phone = try await test.signUp()
       let browser = try await Browser.signedIn(test)
       let path = "/account/security"
-      func change(_ fields: [(String, String)]) async throws -> Browser.Sight {
+      func change(_ fields: [(String, String)]) async throws -> Browser.BrowserResponse {
         try await browser.fill(path, "change-password", fields)
       }
       let wrong = try await change([("current_password", "wrong password"), ("new_password", "a new password 7")])

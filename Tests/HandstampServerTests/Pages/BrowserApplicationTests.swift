@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampRegistry
 @testable import HandstampServer
 
-extension Browser.Sight {
+extension Browser.BrowserResponse {
   var json: WireClient.JSON {
     WireClient.JSON((try? JSONSerialization.jsonObject(with: Data(text.utf8))) as? [String: Any] ?? [:])
   }
@@ -24,7 +24,7 @@ private struct WebApp {
 
   func call(
     _ method: String, _ path: String, json: String? = nil, headers more: [String: String] = [:]
-  ) async throws -> Browser.Sight {
+  ) async throws -> Browser.BrowserResponse {
     var headers: [String: String] = [:]
     if let origin { headers["Origin"] = origin }
     if let csrf { headers["X-CSRF-Token"] = csrf }
@@ -32,7 +32,7 @@ private struct WebApp {
     return try await browser.send(method, path, headers: headers.merging(more) { $1 }, body: json)
   }
 
-  mutating func signIn(password: String = TestServer.password) async throws -> Browser.Sight {
+  mutating func signIn(password: String = TestServer.password) async throws -> Browser.BrowserResponse {
     let answer = try await call(
       "POST", "/v1/session", json: #"{"email":"ada@example.org","password":"\#(password)"}"#)
     csrf = answer.json["csrf_token"] ?? csrf

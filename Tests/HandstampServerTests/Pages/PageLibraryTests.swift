@@ -96,10 +96,10 @@ import Testing
       ("sign_in.mustache", String(repeating: "{{#a}}", count: 60) + String(repeating: "{{/a}}", count: 60)),
     ] {
       try write(text, name)
-      #expect(throws: PageFault.self, "\(name)") { try PageLibrary(folder: folder) }
+      #expect(throws: PageError.self, "\(name)") { try PageLibrary(folder: folder) }
       try FileManager.default.removeItem(atPath: folder + "/" + name)
     }
-    #expect(throws: PageFault.self) { try PageLibrary(folder: folder + "/none") }
+    #expect(throws: PageError.self) { try PageLibrary(folder: folder + "/none") }
   }
 
   @Test(

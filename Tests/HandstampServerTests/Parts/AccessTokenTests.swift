@@ -105,9 +105,9 @@ import Testing
     // A rotation replaces the key of each kind.
     let both = keys.rotated()
     #expect(Set(both.ids).count == 4)
-    #expect(Set(both.withoutFormer().ids).isDisjoint(with: keys.ids))
+    #expect(Set(both.removingRetiredKeys().ids).isDisjoint(with: keys.ids))
     #expect(throws: Never.self) { try self.tokens(both).verify(text[...], at: Self.now).get() }
-    #expect(try self.tokens(both.withoutFormer()).verify(text[...], at: Self.now) == .failure(.invalid))
+    #expect(try self.tokens(both.removingRetiredKeys()).verify(text[...], at: Self.now) == .failure(.invalid))
   }
 
   @Test func `have no second spelling, even once they were verified`() throws {
@@ -169,7 +169,7 @@ import Testing
     let both = try tokens(changed)
     #expect(throws: Never.self) { try both.verify(old[...], at: Self.now).get() }
     #expect(throws: Never.self) { try both.verify(mint(both)[...], at: Self.now).get() }
-    let after = try tokens(changed.withoutFormer())
+    let after = try tokens(changed.removingRetiredKeys())
     #expect(after.verify(old[...], at: Self.now) == .failure(.invalid))
   }
 }
@@ -203,7 +203,7 @@ extension P256.Signing.PrivateKey {
     #expect(first.pem.withExposed { $0.hasPrefix("-----BEGIN PRIVATE KEY-----") })
     #expect(try SigningKeys(pem: Secret(line + first.pem.withExposed { $0 })).ids == first.ids)
     for (other, fault) in [
-      (String(blocks), SigningKeysFault.unusable), (text.replacing(": 2", with: ": 1"), .unusable),
+      (String(blocks), SigningKeysError.unusable), (text.replacing(": 2", with: ": 1"), .unusable),
       (text.replacing(": 2", with: ": 3"), .newerFormat), (text.replacing(": 2", with: ": "), .unusable),
       (line, .unusable),
       (
@@ -214,13 +214,13 @@ extension P256.Signing.PrivateKey {
 
   @Test(arguments: ["", "\n", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
   func `are never generated in place of an invalid file`(_ text: String) {
-    #expect(throws: SigningKeysFault.self) { try SigningKeys(pem: Secret(text)) }
+    #expect(throws: SigningKeysError.self) { try SigningKeys(pem: Secret(text)) }
   }
 
   @Test func `with a damaged tail are refused altogether`() throws {
     let keys = SigningKeys()
     let text = keys.pem.withExposed { $0 + "-----BEGIN PRI" }
-    #expect(throws: SigningKeysFault.self) { try SigningKeys(pem: Secret(text)) }
+    #expect(throws: SigningKeysError.self) { try SigningKeys(pem: Secret(text)) }
   }
 
   @Test func `show no private part in the key set`() {

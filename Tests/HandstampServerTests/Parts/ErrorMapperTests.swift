@@ -62,20 +62,20 @@ import Testing
 
   @Test func `in a body is a bad request at an OAuth endpoint, whatever is wrong with it`() {
     for (error, status) in [
-      (Problem.unsupportedMediaType("application/json"), HTTPResponse.Status.badRequest),
+      (ProblemError.unsupportedMediaType("application/json"), HTTPResponse.Status.badRequest),
       (.tooLarge(10), .contentTooLarge), (.invalidRequest("x"), .badRequest),
     ] {
       #expect(errors.oauth(for: error, logger: logs.logger).error == "invalid_request")
       #expect(answer(error, .oauth).status == status)
     }
-    #expect(errors.oauth(for: FormBody.Fault.repeated, logger: logs.logger).description == "a parameter is repeated")
+    #expect(errors.oauth(for: FormFields.Fault.repeated, logger: logs.logger).description == "a parameter is repeated")
   }
 
   @Test func `of a proof brings the nonce, in either format`() {
-    #expect(answer(ProofDesk.Fault.wantsNonce("n"), .oauth).headers[.dpopNonce] == "n")
-    #expect(answer(ProofDesk.Fault.wantsNonce("n"), .oauth).status == .badRequest)
-    #expect(answer(ProofDesk.Fault.wantsNonce("n"), .problem).headers[.dpopNonce] == "n")
-    #expect(answer(ProofDesk.Fault.wantsNonce("n"), .problem).status == .unauthorized)
+    #expect(answer(DPoPVerifier.Fault.wantsNonce("n"), .oauth).headers[.dpopNonce] == "n")
+    #expect(answer(DPoPVerifier.Fault.wantsNonce("n"), .oauth).status == .badRequest)
+    #expect(answer(DPoPVerifier.Fault.wantsNonce("n"), .problem).headers[.dpopNonce] == "n")
+    #expect(answer(DPoPVerifier.Fault.wantsNonce("n"), .problem).status == .unauthorized)
   }
 }
 #endif

@@ -39,8 +39,8 @@ import Testing
     }
   }
 
-  private func refusal(_ verifier: TokenVerifier, _ token: String) async -> AccessRefusal? {
-    do throws(AccessRefusal) {
+  private func refusal(_ verifier: TokenVerifier, _ token: String) async -> AccessError? {
+    do throws(AccessError) {
       _ = try await verifier.verify(token)
       return nil
     } catch { return error }

@@ -12,7 +12,7 @@ import NIOHTTP1
 
 /// A browser as the server sees it: it keeps cookies, sends forms, and follows no redirects.
 final class Browser {
-  struct Sight {
+  struct BrowserResponse {
     var status: Int
     var headers: [(name: String, value: String)]
     var text: String
@@ -46,13 +46,13 @@ final class Browser {
 
   init(_ base: String) { self.base = base }
 
-  func get(_ path: String, headers: [String: String] = [:]) async throws -> Sight {
+  func get(_ path: String, headers: [String: String] = [:]) async throws -> BrowserResponse {
     try await send("GET", path, headers: headers)
   }
 
   func post(
     _ path: String, _ fields: [(String, String)], headers: [String: String] = [:]
-  ) async throws -> Sight {
+  ) async throws -> BrowserResponse {
     let body = fields.map { Browser.escaped($0.0) + "=" + Browser.escaped($0.1) }.joined(separator: "&")
     var headers = headers
     headers["Content-Type"] = "application/x-www-form-urlencoded"
@@ -61,7 +61,7 @@ final class Browser {
 
   func send(
     _ method: String, _ path: String, headers: [String: String] = [:], body: String? = nil
-  ) async throws -> Sight {
+  ) async throws -> BrowserResponse {
     var request = HTTPClientRequest(url: base + path)
     request.method = .init(rawValue: method)
     for (name, value) in headers { request.headers.add(name: name, value: value) }
@@ -70,7 +70,7 @@ final class Browser {
     if let body { request.body = .bytes(ByteBuffer(string: body)) }
     let response = try await Browser.client.execute(request, timeout: .seconds(240))
     let text = String(buffer: try await response.body.collect(upTo: 1 << 20))
-    let sight = Sight(
+    let sight = BrowserResponse(
       status: Int(response.status.code), headers: response.headers.map { ($0.name, $0.value) }, text: text)
     for cookie in sight.all("set-cookie") {
       let pair = cookie.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -83,7 +83,7 @@ final class Browser {
   /// Signs in on the page at `path`, then loads it again.
   func signIn(
     at path: String, as email: String = "ada@example.org", password: String = TestServer.password
-  ) async throws -> Sight {
+  ) async throws -> BrowserResponse {
     let page = try await get(path)
     let answer = try await post(
       path, [("csrf", page.csrf ?? ""), ("email", email), ("password", password), ("action", "sign-in")])
@@ -92,7 +92,9 @@ final class Browser {
   }
 
   /// Presses a button on a page.
-  func press(_ action: String, on page: Sight, at path: String, _ more: [(String, String)] = []) async throws -> Sight {
+  func press(_ action: String, on page: BrowserResponse, at path: String, _ more: [(String, String)] = []) async throws
+    -> BrowserResponse
+  {
     try await post(path, [("csrf", page.csrf ?? ""), ("action", action)] + more)
   }
 

@@ -14,17 +14,17 @@ final class Post: Mailer {
   }
 
   private let letters = Locked<[Letter]>([])
-  private let faults: Locked<[MailFault]>
+  private let faults: Locked<[MailError]>
   private let gate: Gate?
   private let (arrivals, continuation) = AsyncStream.makeStream(of: Letter.self)
 
   /// - Parameter faults: of the first mails.
-  init(failing faults: [MailFault] = [], behind gate: Gate? = nil) {
+  init(failing faults: [MailError] = [], behind gate: Gate? = nil) {
     self.faults = Locked(faults)
     self.gate = gate
   }
 
-  @concurrent func send(_ mail: Mail) async throws(MailFault) {
+  @concurrent func send(_ mail: Mail) async throws(MailError) {
     await gate?.pass()
     if let fault = faults.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { throw fault }
     let letter = Letter(to: mail.to.address, subject: "\(mail.subject)", text: mail.text.withExposed { $0 })

@@ -23,7 +23,7 @@ final class RelyingParty: Sendable {
 
   private init(gate: Gate?) { self.gate = gate }
 
-  /// What it answers from now on.
+  /// The response from now on.
   func answer(_ status: HTTPResponse.Status) { state.withLock { $0.status = status } }
 
   /// The logout tokens that it got, also those that it refused.
@@ -48,7 +48,7 @@ final class RelyingParty: Sendable {
     let party = RelyingParty(gate: gate)
     let router = Router()
     router.post("/logout") { request, _ in
-      let form = try FormBody(try await request.wholeBody(upTo: 65_536).readableBytesView)
+      let form = try FormFields(try await request.wholeBody(upTo: 65_536).readableBytesView)
       return await party.receive(form["logout_token"] ?? "")
     }
     let (ports, port) = AsyncStream.makeStream(of: Int.self)

@@ -106,7 +106,7 @@ import Testing
       #expect(try await test.refresh(phone.refresh, key: .fresh).json["reason"] == "expired")
       for session in [laptop, tablet] {
         let row = try #require(try await test.store.session(SessionID(session.id)))
-        #expect(row.over(at: test.clock.now) == nil)
+        #expect(row.endReason(at: test.clock.now) == nil)
         #expect(test.clock.now.since(row.lastSeenAt) <= .seconds(600))
       }
       #expect(try await test.refresh(laptop.refresh, key: .fresh).status == 200)

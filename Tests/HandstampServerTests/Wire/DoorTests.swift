@@ -180,7 +180,7 @@ import Testing
         let guest = try await registry.signUp(
           email: nil, username: "", passwordHash: nil, device: DeviceInfo(id: DeviceID("g"), name: "", platform: ""),
           now: now)
-        var (answer, sight): (WireClient.Answer?, Browser.Sight?)
+        var (answer, sight): (WireClient.Answer?, Browser.BrowserResponse?)
         let new = [("new_password", weak)]
         switch route {
         case "POST /v1/sign-up":

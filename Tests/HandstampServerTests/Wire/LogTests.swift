@@ -31,7 +31,7 @@ import Testing
       let log = test.logs.text
       #expect(!"\(test.server) \(test.keys)".contains("PRIVATE"))
       #expect(log.contains("Signed in"))
-      #expect(log.contains("A refresh token was used twice, session ended"))
+      #expect(log.contains("Refresh token used twice; session ended"))
       #expect(log.contains("Store unavailable"))
       for (number, secret) in (secrets + ["guess-it"]).enumerated() {
         #expect(!log.contains(secret), "secret \(number)")

@@ -120,7 +120,7 @@ import Testing
       let answer = try await test.refresh(ahead.secret.withExposed { $0 }, key: .fresh)
       #expect(answer.status == 200)
       #expect(test.metrics.fastForwards == 1)
-      #expect(test.logs.text.contains("The store had lost rotations of a session"))
+      #expect(test.logs.text.contains("Store had lost rotations of a session"))
       // A rotation that the store lost: undecidable, so it is not treated as token reuse.
       let lost = try await test.refresh(session.refresh, key: .fresh)
       #expect(lost.json["error_code"] == "superseded")

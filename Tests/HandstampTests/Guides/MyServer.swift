@@ -31,7 +31,7 @@ struct MyServer: Backend {
   }
 
   /// - Returns: The response's JSON, and the failure for the case that it decides nothing.
-  private func post(_ path: String, _ fields: [String: String]) async -> ([String: Any], RequestFailure) {
+  private func post(_ path: String, _ fields: [String: String]) async -> ([String: Any], RequestError) {
     // A refresh token must not be sent twice: over a connection of its own, and with a long wait.
     let request = TransportRequest(
       method: "POST", url: url.appending(path: path).absoluteString,

@@ -73,10 +73,10 @@ struct SupabaseBackend: Backend {
   private struct Answer {
     var status: Int
     var body: Body?
-    var failure: RequestFailure
+    var failure: RequestError
     var retryAfter: Duration?
 
-    init(status: Int, failure: RequestFailure) {
+    init(status: Int, failure: RequestError) {
       self.status = status
       self.failure = failure
     }

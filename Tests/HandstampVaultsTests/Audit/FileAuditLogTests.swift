@@ -216,7 +216,7 @@ import Testing
     #expect(await noted(.touch(SessionID("stranger"), at: VaultSamples.moment(3)), 9) == 8)
     #expect(await noted(.delivered(SessionID("stranger")), 9) == 8)
     _ = await vault.edit(.touch(session.id, at: VaultSamples.moment(4)))
-    #expect(await noted(.endWhatever(.signedOut, at: VaultSamples.moment(5)), 10) == 10)
+    #expect(await noted(.signOut(.signedOut, at: VaultSamples.moment(5)), 10) == 10)
     guard case .value(let entry) = await vault.read() else {
       Issue.record("nothing there")
       return

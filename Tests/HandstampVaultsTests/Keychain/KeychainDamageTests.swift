@@ -8,18 +8,18 @@ import Testing
   let phone: Phone
   init() throws { phone = try Phone() }
 
-  static let verdicts: [(KeychainStatus, String)] = [
+  static let verdicts: [(KeychainError, String)] = [
     (.interactionNotAllowed, "locked"), (.interactionRequired, "locked"), (.authFailed, "locked"),
     (.userCanceled, "locked"), (.decode, "corrupt"), (.notAvailable, "unavailable"), (.readOnly, "permissions"),
     (.noAccessForItem, "permissions"), (.missingEntitlement, "permissions"), (.diskFull, "full"), (.io, "unavailable"),
-    (.param, "unavailable"), (.allocate, "unavailable"), (KeychainStatus(rawValue: -67_671), "unavailable"),
-    (KeychainStatus(rawValue: .max), "unavailable"),
+    (.param, "unavailable"), (.allocate, "unavailable"), (KeychainError(rawValue: -67_671), "unavailable"),
+    (KeychainError(rawValue: .max), "unavailable"),
   ]
 
   /// A verdict is an error's code without `storage_`.
   @Test(arguments: verdicts)
   func `maps every status to an error, never to absent`(
-    status: KeychainStatus, verdict: String
+    status: KeychainError, verdict: String
   ) async throws {
     let vault = phone.vault()
     let entry = try done(await vault.edit(.begin(phone.session)))
@@ -39,7 +39,7 @@ import Testing
   }
 
   /// An edit fails at each of its calls in turn and at all that follow, as if the program were killed there.
-  @Test(arguments: ["begin", "again", "prepare", "advance", "end", "endWhatever"])
+  @Test(arguments: ["begin", "again", "prepare", "advance", "end", "signOut"])
   func `holds the former or the new session, wherever an edit is interrupted`(name: String) async throws {
     let key = try #require(VaultSamples.key(7))
     let token = RefreshToken("s1-refresh-0")
@@ -53,7 +53,7 @@ import Testing
           phone.session.id, sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("n"),
           profile: nil)
       case "end": .end(phone.session.id, holding: token, reason: .rejected, at: VaultSamples.moment(5))
-      default: .endWhatever(.signedOut, at: VaultSamples.moment(5))
+      default: .signOut(.signedOut, at: VaultSamples.moment(5))
       }
     var wasWhole = false
     for limit in 0..<20 where !wasWhole {
@@ -118,7 +118,7 @@ import Testing
     let entry = try done(await vault.edit(.begin(VaultSamples.session("s4"))))
     #expect(phone.asideItems.count == 3 && entry.session?.id == SessionID("s4"))
     #expect(phone.asideItems.allSatisfy { $0.data == Array("broken".utf8) })
-    _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    _ = try done(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     #expect(phone.asideItems.isEmpty)
   }
 
@@ -126,7 +126,7 @@ import Testing
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.change { items in for index in items.indices { items[index].data = [1] } }
-    _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    _ = try done(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     #expect(phone.refreshItems.isEmpty && phone.accessItems.isEmpty && phone.asideItems.isEmpty)
     #expect(await vault.read() == .absent)
   }
@@ -142,7 +142,7 @@ import Testing
     }
     let before = phone.device.items
     for edit in [
-      VaultEdit.begin(VaultSamples.session("s2")), .endWhatever(.signedOut, at: VaultSamples.moment(9)),
+      VaultEdit.begin(VaultSamples.session("s2")), .signOut(.signedOut, at: VaultSamples.moment(9)),
     ] {
       guard case .failed(.newerFormat) = await vault.edit(edit) else { throw Unexpected() }
     }

@@ -13,7 +13,7 @@ import Testing
     let widget = phone.vault(groups: ["team.widget", shared], group: shared)
     let entry = try done(await app.edit(.begin(phone.session)))
     #expect(await widget.read() == .value(entry))
-    let left = try done(await widget.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    let left = try done(await widget.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     #expect(await app.read() == .value(left))
   }
 
@@ -48,7 +48,7 @@ import Testing
     let app = phone.vault(groups: ["team.app", shared], group: shared)
     for _ in 0..<3 { _ = try done(await app.edit(.begin(phone.session))) }
     _ = try done(await app.edit(.touch(phone.session.id, at: VaultSamples.moment(4))))
-    _ = try done(await app.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    _ = try done(await app.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     let older = KeychainVault(
       EmulatedKeychain(phone.device, groups: ["team.app"]), service: "org.example.forum", account: AccountID("ada"),
       folder: phone.folder.path + "/older")
@@ -70,7 +70,7 @@ import Testing
     guard case .value(let found) = await app.read() else { throw Unexpected() }
     #expect(found.session == after.session)
     #expect(phone.refreshItems.map(\.group) == [shared])
-    _ = try done(await app.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    _ = try done(await app.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     #expect(phone.refreshItems.map(\.group) == [shared])
   }
 }

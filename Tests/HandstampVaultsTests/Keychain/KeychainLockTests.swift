@@ -14,7 +14,7 @@ import Testing
     phone.device.set(.locked)
     #expect(await vault.read() == .accessOnly(phone.session.withAccessOnly))
     #expect(await vault.edit(.touch(phone.session.id, at: VaultSamples.moment(4))) == .failed(.locked))
-    #expect(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(4))) == .failed(.locked))
+    #expect(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(4))) == .failed(.locked))
     #expect(await vault.edit(.begin(VaultSamples.session("s2"))) == .failed(.locked))
     phone.device.set(.unlocked)
     #expect(await vault.read() == .value(entry))
@@ -65,7 +65,7 @@ import Testing
     let device = phone.device
     device.intercept { call in
       guard case .copy(let key) = call, key.service.hasSuffix(".canary") else { return nil }
-      return KeychainStatus(rawValue: 1)
+      return KeychainError(rawValue: 1)
     }
     #expect(await vault.read() == .trouble(.unavailable("keychain error 1")))
     let looks = Locked(0)
@@ -84,7 +84,7 @@ import Testing
   @Test func `shows no ended session`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
-    _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    _ = try done(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     phone.device.set(.locked)
     #expect(await vault.read() == .trouble(.locked))
   }

@@ -79,7 +79,7 @@ import Testing
       phone.session.id, sent: RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"),
       access: VaultSamples.access("new"), profile: nil)
     _ = try done(await vault.edit(advance))
-    _ = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    _ = try done(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     let refreshKey = try #require(phone.refreshItems.first?.key)
     #expect(!phone.device.calls.contains(.delete(refreshKey)))
     let updates = phone.device.calls.filter { if case .update(refreshKey, _) = $0 { true } else { false } }
@@ -89,7 +89,7 @@ import Testing
   @Test func `leaves only a tombstone after a sign-out`() async throws {
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
-    let entry = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    let entry = try done(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     #expect(entry.session == nil && entry.tombstones.count == 1)
     #expect(phone.accessItems.isEmpty)
     for item in phone.device.items {
@@ -102,7 +102,7 @@ import Testing
     let vault = phone.vault()
     _ = try done(await vault.edit(.begin(phone.session)))
     phone.device.intercept { if case .update = $0 { .diskFull } else { nil } }
-    guard case .failed = await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))) else {
+    guard case .failed = await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))) else {
       throw Unexpected()
     }
     #expect(phone.refreshItems.isEmpty && phone.accessItems.isEmpty)
@@ -117,7 +117,7 @@ import Testing
       isFull.withLock { $0 = false }
       return .diskFull
     }
-    let entry = try done(await vault.edit(.endWhatever(.signedOut, at: VaultSamples.moment(9))))
+    let entry = try done(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     #expect(entry.tombstones.count == 1)
     #expect(await vault.read() == .value(entry))
   }

@@ -44,7 +44,7 @@ import Testing
     #expect(try place.note() == "passphrase")
     #expect(!home.names().contains("vault.key"))
     #expect(try home.mode("passphrase.key") == 0o600)
-    #expect(await session(.managed(by: KeptKey(in: store(typing: ["a long passphrase"])))) == SessionID("s1"))
+    #expect(await session(.managed(by: ManagedVaultKey(in: store(typing: ["a long passphrase"])))) == SessionID("s1"))
     #expect(asked.withLock { $0 } == [nil])
     // A program that expects a key file creates none.
     #expect(await session(.fileInVaultFolder) == nil)
@@ -73,11 +73,13 @@ import Testing
       let store = store(typing: typed)
       await #expect(throws: VaultError.locked) { try await store.load() }
       await #expect(throws: VaultError.locked) { try await place.moveBack(from: store) }
-      let vault = home.vault(key: .managed(by: KeptKey(in: store)))
+      let vault = home.vault(key: .managed(by: ManagedVaultKey(in: store)))
       #expect(await vault.read() == .trouble(.locked))
     }
     #expect(asked.withLock { $0.contains(.wrong) })
-    #expect(await session(.managed(by: KeptKey(in: store(typing: ["wrong", "a long passphrase"])))) == SessionID("s1"))
+    #expect(
+      await session(.managed(by: ManagedVaultKey(in: store(typing: ["wrong", "a long passphrase"])))) == SessionID("s1")
+    )
   }
 
   @Test func `that cannot be opened is reported with its cause, and stays in place`() async throws {
@@ -126,12 +128,12 @@ import Testing
   @Test func `after an interrupted move is repaired by the next one`() async throws {
     try await begin()
     // Killed before the note: the key file still opens the vaults, and another passphrase may be chosen.
-    try await store(new: "a first passphrase").store(try #require(try KeyFile.stored(in: home.vaults)))
+    try await store(new: "a first passphrase").store(try #require(try VaultKeyFile.stored(in: home.vaults)))
     #expect(await session(.fileInVaultFolder) == SessionID("s1"))
     let second = store(new: "a second passphrase")
     try await second.remove()
     try await place.move(to: second, noting: "passphrase")
-    #expect(await session(.managed(by: KeptKey(in: store(typing: ["a second passphrase"])))) == SessionID("s1"))
+    #expect(await session(.managed(by: ManagedVaultKey(in: store(typing: ["a second passphrase"])))) == SessionID("s1"))
     await #expect(throws: VaultError.locked) { try await store(typing: ["a first passphrase"]).load() }
     // Killed on the way back, after the note was removed: the file counts, and the sealed key is not in the way.
     try await place.moveBack(from: store(typing: ["a second passphrase"]))
@@ -141,9 +143,9 @@ import Testing
   }
 }
 
-extension KeyFile {
+extension VaultKeyFile {
   fileprivate static func stored(in path: String) throws -> Secret? {
     guard let folder = try PosixFile.folder(path) else { return nil }
-    return try KeyFile(beside: folder).loadSecret()
+    return try VaultKeyFile(beside: folder).loadSecret()
   }
 }

@@ -81,7 +81,7 @@ struct AssertionDraft {
   var others = ""
   var envelope = Envelope()
 
-  /// What the key signs.
+  /// The bytes that the key signs.
   var message: [UInt8] { data.bytes + Array(SHA256.hash(data: clientData.bytes)) }
 
   var json: [UInt8] {

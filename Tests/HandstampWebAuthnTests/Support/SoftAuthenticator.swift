@@ -29,7 +29,7 @@ struct SoftAuthenticator {
       key: key, id: id, userHandle: userHandle)
   }
 
-  /// What the server has stored of the passkey.
+  /// The record of the passkey at the server.
   func passkey(signCount: UInt32 = 1, isBackupEligible: Bool = false, of user: [UInt8]? = nil) throws -> Passkey {
     guard let id = CredentialID(id), let user = UserHandle(user ?? userHandle) else { throw CancellationError() }
     return Passkey(

@@ -42,7 +42,7 @@ struct ForumBench {
       times.append(
         try time {
           let page: PostsPage = try HTMLPage(windows1252: bytes).scrape()
-          guard page.posts.count == 40 else { throw BenchFault("posts are missing") }
+          guard page.posts.count == 40 else { throw BenchError("posts are missing") }
         })
     }
     say("scrape of a page of \(bytes.count / 1000) kB, 40 posts", "\(ms(times.sorted()[25])) (median of 50)")
@@ -76,9 +76,9 @@ struct ForumBench {
     var opened: ForumStore?
     let opening = try time {
       opened = try ForumStore(place)
-      guard try opened?.now(.posts(thread: "7", page: 1)).count == 40 else { throw BenchFault("posts are missing") }
+      guard try opened?.now(.posts(thread: "7", page: 1)).count == 40 else { throw BenchError("posts are missing") }
     }
-    guard let store = opened else { throw BenchFault("no store") }
+    guard let store = opened else { throw BenchError("no store") }
     say("open with \(rows) posts, first page read", ms(opening))
 
     let isDone = Flag()
@@ -98,7 +98,7 @@ struct ForumBench {
     let pruning = ContinuousClock.now - before
     isDone.set()
     let times = try await reading.value
-    guard report.removed["post"] == rows else { throw BenchFault("rows remain: \(report)") }
+    guard report.removed["post"] == rows else { throw BenchError("rows remain: \(report)") }
     say(
       "prune of \(rows) posts and \(report.removed["thread"] ?? 0) threads, space given back",
       "\(ms(pruning)), \(Int(Double(rows) / (pruning / .seconds(1)))) rows/s")
@@ -148,7 +148,7 @@ struct ForumBench {
   }
 }
 
-struct BenchFault: Error {
+struct BenchError: Error {
   let text: String
   init(_ text: String) { self.text = text }
 }

@@ -21,7 +21,7 @@ import HandstampTransports
     try await session.signIn(email: "ada@example.org", password: "correct horse")
     say("signed in: \(session.isAuthenticated)")
     let store = try DataStore(
-      StorePlace(folder: URL(fileURLWithPath: folder)), schema: StoreSchema(shelves: []) { _ in })
+      StorePlace(folder: URL(fileURLWithPath: folder)), schema: StoreSchema(tables: []) { _ in })
     say("database: \(store.place.folder.lastPathComponent)")
     do {
       let address = url.absoluteString.replacing("http://", with: "ws://") + "/v1/me"

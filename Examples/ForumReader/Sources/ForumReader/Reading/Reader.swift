@@ -58,14 +58,14 @@ public final class Reader {
     console.say("signed in as \(user.name)")
     await remind(store)
     let life = StoreLife(store.store, limits: Reader.limits)
-    life.cameToFront()
+    life.didEnterForeground()
     do {
       let end = try await Sitting(facts, client, store, console).run()
       // The next start may be much later.
-      await life.wentToBackground().value
+      await life.didEnterBackground().value
       return end
     } catch {
-      await life.wentToBackground().value
+      await life.didEnterBackground().value
       throw error
     }
   }

@@ -116,7 +116,7 @@ public struct ForumStore: Sendable {
   public func now(_ list: Listing) throws -> [Line] { try listed(list).lines }
 
   /// Protects the lines from pruning until the lease is released.
-  public func use(_ lines: [Line], of list: Listing) -> RowsInUse { store.use(list.shelf, lines.map(\.row)) }
+  public func use(_ lines: [Line], of list: Listing) -> RowsInUse { store.protect(lines.map(\.row), in: list.table) }
 
   /// Whether to fetch the list on a visit, because the last fetch is not recent.
   public func isDue(_ list: Listing) throws -> Bool {

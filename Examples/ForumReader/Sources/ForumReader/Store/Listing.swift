@@ -11,7 +11,7 @@ public enum Listing: Sendable, Hashable {
   case message(String)
   case person(String)
 
-  var shelf: CachedTable {
+  var table: CachedTable {
     switch self {
     case .forums: .forum
     case .threads, .bookmarks: .thread

@@ -14,7 +14,7 @@ extension CachedTable {
 
 extension StoreSchema {
   static let forum = StoreSchema(
-    shelves: [.category, .forum, .thread, .post, .person, .message]
+    tables: [.category, .forum, .thread, .post, .person, .message]
   ) { migrator in
     migrator.registerMigration("1") { database in
       try database.execute(

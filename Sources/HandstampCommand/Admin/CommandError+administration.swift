@@ -1,0 +1,78 @@
+#if Command
+import HandstampRegistry
+import HandstampServer
+import HandstampSQLite
+
+extension CommandError {
+  init(_ error: AdministrationError) {
+    switch error {
+    case .accountNotFound:
+      self.init(
+        .failure, "there is no such account", hint: "run: handstamp admin accounts list", code: "account_not_found")
+    case .sessionNotFound:
+      self.init(
+        .failure, "there is no such session", hint: "run: handstamp admin sessions list ACCOUNT",
+        code: "session_not_found")
+    case .emailTaken:
+      self.init(
+        .failure, "an account with this email address already exists",
+        hint: "run: handstamp admin accounts show with the address", code: "email_taken")
+    case .invalidEmail:
+      self.init(.usage, "not a valid email address", hint: "write it as ada@example.org", code: "invalid_email")
+    case .invalidName:
+      self.init(
+        .usage, "not a valid name", hint: "use 1 to 200 characters, without control characters", code: "invalid_name")
+    case .weakPassword(let fault):
+      self.init(
+        .failure, "the password does not meet the requirements: \(fault.rawValue.replacing("_", with: " "))",
+        hint: fault.hint, code: "weak_password")
+    case .accountDeleted:
+      self.init(.failure, "the account was deleted", hint: "create another account", code: "account_deleted")
+    case .accountDisabled:
+      self.init(
+        .failure, "the account is disabled", hint: "run: handstamp admin accounts enable ACCOUNT",
+        code: "account_disabled")
+    case .noAddress:
+      self.init(
+        .failure, "the account has no email address to sign in with",
+        hint: "end its sessions, or delete it: handstamp admin accounts delete ACCOUNT", code: "no_address")
+    case .notOffered:
+      self.init(
+        .failure, "this server does not manage accounts", hint: "use the app that does", code: "not_offered")
+    case .busy:
+      self.init(.failure, "there is too little memory to hash a password", hint: "try again later", code: "busy")
+    case .registry(.unavailable(let cause)):
+      self.init(
+        .failure, "the database is unavailable: \(plain(cause))", hint: "run: handstamp admin database check",
+        code: "unavailable")
+    case .registry(let error):
+      self.init(.failure, plain("the database refused the change: \(error)"), hint: "run the same command again")
+    }
+  }
+
+  /// Describes a folder that cannot be opened.
+  init(_ error: RegistryOpenError) {
+    var hint = error.hint
+    if case .databaseMissing = error {
+      hint = "name the data folder of a server with --data, and its database with --database if that is PostgreSQL"
+    }
+    self.init(.failure, plain("\(error)"), hint: plain(hint))
+  }
+
+  init(_ error: RegistryStoreError) {
+    self.init(AdministrationError.registry(RegistryError.unavailable("\(error)")))
+  }
+}
+
+extension PasswordPolicy.Fault {
+  fileprivate var hint: String {
+    switch self {
+    case .tooShort: "use \(PasswordPolicy.least) characters or more, or what --minimum-password says"
+    case .tooLong: "use \(PasswordPolicy.most) characters or fewer"
+    case .common, .breached: "use another one, which attackers do not try first"
+    case .context: "use another one, which is not the user's name or address, nor the name of the service"
+    case .uncheckable: "make the folder of --breached-passwords readable"
+    }
+  }
+}
+#endif

@@ -1,0 +1,75 @@
+#if Command
+import ArgumentParser
+import Foundation
+import HandstampCore
+
+/// `--json`, for every command that reads.
+struct OutputOptions: ParsableArguments {
+  @Flag(name: .long, help: "print one line of JSON")
+  var json = false
+}
+
+/// Output for programs. It carries a schema version so that they know what to expect.
+protocol Document: Encodable {
+  var schemaVersion: Int { get }
+}
+
+extension Document {
+  /// Prints the document as one line of JSON.
+  func writeLine() {
+    guard let bytes = try? jsonBytes() else { return }
+    Terminal.out(String(decoding: bytes, as: UTF8.self))
+  }
+}
+
+extension Encodable {
+  /// The value as JSON, with sorted names.
+  ///
+  /// - Parameter isPretty: whether it is laid out for people.
+  func jsonBytes(isPretty: Bool = false) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    if isPretty { encoder.outputFormatting.insert(.prettyPrinted) }
+    return Array(try encoder.encode(self))
+  }
+}
+
+/// A refusal for programs, with `--json`: one line on stderr.
+private struct ErrorBody: Encodable {
+  var code: String
+  var message: String
+  var hint: String
+  var exitStatus: Int32
+}
+
+struct ErrorDocument: Encodable {
+  private var error: ErrorBody
+  private var schemaVersion = 1
+
+  init(_ refusal: CommandError) {
+    error = ErrorBody(
+      code: refusal.code, message: refusal.message, hint: refusal.hint, exitStatus: refusal.exit.rawValue)
+  }
+
+  var line: String { (try? jsonBytes()).map { String(decoding: $0, as: UTF8.self) } ?? "" }
+}
+
+/// A table of text.
+struct Table {
+  var rows: [[String]]
+
+  /// One line per row; each column is as wide as its widest cell.
+  var lines: [String] {
+    let rows = rows.map { $0.map(\.onOneLine) }
+    let count = rows.map(\.count).max() ?? 0
+    let widths = (0..<count).map { column in rows.map { $0.indices.contains(column) ? $0[column].count : 0 }.max() ?? 0
+    }
+    return rows.map { row in
+      let cells = row.enumerated().map { column, cell in
+        column == row.count - 1 ? cell : cell + String(repeating: " ", count: widths[column] - cell.count)
+      }
+      return cells.joined(separator: "  ")
+    }
+  }
+}
+#endif

@@ -1,0 +1,206 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+
+/// The account that a sign-up asks for.
+struct NewAccount: Sendable {
+  var email: EmailAddress
+  var username: String
+  /// Ignored where addresses are confirmed: the owner of the address chooses it then. One from this request would be known to the
+  /// one who typed the address.
+  var password: Secret?
+  var session: AccountService.SessionStart
+}
+
+/// New accounts.
+extension AccountService {
+  enum SignUpResult: Sendable {
+    case began(NewSession)
+    /// Either a mail with a one-time token, or one saying that there is an account, goes to the address.
+    case confirmationSent
+  }
+
+  /// Creates an account and its first session, or asks for a confirmation of the address.
+  ///
+  /// - Throws: ``ProblemError/signUpClosed``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
+  func signUp(_ new: NewAccount, by caller: Caller) async throws -> SignUpResult {
+    try requireOpen()
+    if signUp == .confirmed {
+      try await sendConfirmation(to: new.email, username: new.username, by: caller)
+      return .confirmationSent
+    }
+    let password = try new.requiredPassword
+    try limits.takeOwn(.signUps, from: caller.client)
+    try policy.check(new: password, of: new.email, new.username)
+    try limits.takeShared(.signUps)
+    let make = try await accounts.newAccount(new, password: password, by: caller)
+    return .began(began(try await make(clock.now), as: .signUp, caller))
+  }
+
+  /// Asks for a confirmation of an address that signed up before, whose mail was lost.
+  ///
+  /// - Throws: ``ProblemError/signUpClosed``; ``ProblemError/notFound`` where addresses are not confirmed.
+  func resendConfirmation(to email: EmailAddress, by caller: Caller) async throws {
+    try requireOpen()
+    guard signUp == .confirmed else { throw ProblemError.notFound }
+    try await sendConfirmation(to: email, username: "", by: caller)
+  }
+
+  /// Costs the same for every address: whether it has an account is looked up later.
+  private func sendConfirmation(
+    to email: EmailAddress, username: String, of guest: AccountRecord? = nil, by caller: Caller
+  ) async throws {
+    try limits.take(.signUps, from: caller.client)
+    guard Mailbox(email) != nil else {
+      throw ProblemError.invalidRequest("email: mail cannot be sent to this address.")
+    }
+    try limits.take(.mails, from: caller.client, about: email.normalized)
+    try await outbox.add(.confirmation(email, username: username, guest: guest?.id), to: email)
+  }
+
+  /// Returns what a mailed one-time token confirms; `nil` if it is not valid.
+  func confirmation(by token: Secret, _ caller: Caller) async throws -> OneTimeTokenRecord? {
+    try requireOpen()
+    try limits.takeOwn(.codes, from: caller.client)
+    guard let token = OneTimeToken(presented: token) else { return nil }
+    return try await registry.pendingSignUp(for: token, now: clock.now)
+  }
+
+  /// Redeems a mailed one-time token: creates the account or upgrades the guest account, sets the password, and signs in.
+  ///
+  /// - Throws: ``ProblemError/signUpClosed`` also for a token that was mailed before sign-up was closed; ``RegistryError/oneTimeTokenInvalid``,
+  ///   ``RegistryError/emailTaken``, `weak_password`.
+  func confirm(_ presented: Secret, password: Secret, _ start: SessionStart, by caller: Caller) async throws
+    -> NewSession
+  {
+    // Do not spend a hash on guesses, nor what all clients share.
+    guard let confirmed = try await confirmation(by: presented, caller) else {
+      guard let key = start.key, let token = OneTimeToken(presented: presented),
+        let repeated = try await registry.repeatedConfirmation(
+          token, device: start.device, thumbprint: start.thumbprint, key: key, now: clock.now)
+      else { throw await refusedCode(caller) }
+      return try await handOut(repeated, to: password)
+    }
+    guard let token = OneTimeToken(presented: presented) else { throw RegistryError.oneTimeTokenInvalid }
+    try limits.takeShared(.codes)
+    let place = try passwords.admit()
+    try policy.check(new: password, of: confirmed.email, confirmed.username)
+    let hash = try await place.hash(password)
+    let new = try await owned(caller).completeSignUp(
+      token, passwordHash: hash, device: start.device, kind: start.kind, leaving: start.leaving,
+      thumbprint: start.thumbprint, key: start.key, now: clock.now)
+    return began(new, as: confirmed.purpose == .upgrade ? .upgrade : .signUp, caller)
+  }
+
+  /// Returns a session again, for a client that knows the account's password.
+  private func handOut(_ repeated: NewSession, to password: Secret) async throws -> NewSession {
+    guard try await passwords.verify(password, against: repeated.account.passwordHash) else {
+      throw ProblemError.rotationKeyUsed
+    }
+    return repeated
+  }
+
+  // MARK: Guests
+
+  /// Creates a guest account and its only session.
+  ///
+  /// - Throws: ``ProblemError/signUpClosed``, `rate_limited`.
+  func beginGuest(_ start: SessionStart, by caller: Caller) async throws -> NewSession {
+    try requireOpen()
+    try limits.take(.signUps, from: caller.client)
+    // A guest costs as much as any other sign-in, so that there is no cheaper way to fill the store.
+    _ = try await passwords.verify(Secret(""), against: nil)
+    let new = try await owned(caller).signUp(
+      email: nil, username: "", passwordHash: nil, device: start.device, thumbprint: start.thumbprint, key: start.key,
+      now: clock.now)
+    return began(new, as: .guest, caller)
+  }
+
+  /// Turns a guest account into a full one with the same ID, or asks for a confirmation of the address: then it stays a guest account
+  /// until the mailed token is redeemed.
+  ///
+  /// - Throws: ``ProblemError/signUpClosed``, ``ProblemError/notGuest``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
+  func upgrade(_ owner: Owner, to full: NewAccount) async throws -> SignUpResult {
+    try requireOpen()
+    let (guest, caller, start) = (owner.account, owner.caller, full.session)
+    if signUp == .confirmed {
+      guard guest.isGuest else { throw ProblemError.notGuest }
+      try await sendConfirmation(to: full.email, username: full.username, of: guest, by: caller)
+      return .confirmationSent
+    }
+    let password = try full.requiredPassword
+    try limits.takeOwn(.signUps, from: caller.client)
+    guard guest.isGuest else {
+      guard let key = start.key, guest.email?.normalized == full.email.normalized,
+        let repeated = try await registry.repeatedUpgrade(
+          of: guest, device: start.device, thumbprint: start.thumbprint, key: key, now: clock.now)
+      else { throw ProblemError.notGuest }
+      return .began(try await handOut(repeated, to: password))
+    }
+    try policy.check(new: password, of: full.email, full.username)
+    try limits.takeShared(.signUps)
+    let hash = try await passwords.hash(password)
+    let new = try await owned(caller).upgrade(
+      guest, email: full.email, username: full.username, passwordHash: hash, device: start.device,
+      thumbprint: start.thumbprint, key: start.key, now: clock.now)
+    return .began(began(new, as: .upgrade, caller))
+  }
+
+  // MARK: Other providers
+
+  /// Signs in a user of Apple; the first sign-in creates the account. It is found only by Apple's user ID: an address in the token
+  /// gives access to no account.
+  ///
+  /// - Throws: ``ProblemError/signUpClosed`` for a user without an account; ``ProblemError/notOffered(_:)``, ``IdentityTokenError``.
+  func signIn(
+    with token: Secret, nonce: String, username: String, _ start: SessionStart, by caller: Caller
+  ) async throws -> NewSession {
+    // It may create an account, and each check costs a signature.
+    try limits.takeOwn(.signUps, from: caller.client)
+    let claims = try await verify(token, nonce: nonce)
+    try limits.takeShared(.signUps)
+    let isKnown = try await registry.account(identity: claims.identity) != nil
+    if !isKnown { try requireOpen() }
+    let new = try await owned(caller).signIn(
+      as: claims.identity, username: username, device: start.device, thumbprint: start.thumbprint,
+      nonce: claims.usedNonce(at: clock.now), key: start.key, now: clock.now)
+    return began(new, as: isKnown ? .signIn : .signUp, caller)
+  }
+
+  func verify(_ token: Secret, nonce: String) async throws -> IdentityTokens.Claims {
+    guard let identityTokens else { throw ProblemError.noApple }
+    return try await identityTokens.verify(token, nonce: nonce, at: clock.read().conservativeTime)
+  }
+
+  // MARK: What they have in common
+
+  /// People without an account get none by themselves where sign-up is closed, at whichever door.
+  private func requireOpen() throws(ProblemError) {
+    guard signUp != .closed else { throw .signUpClosed }
+  }
+
+  /// Counts and logs a session that began.
+  func began(_ new: NewSession, as start: SessionEventRecorder.Start, _ caller: Caller) -> NewSession {
+    if !new.isRepeated { recorder.recordSignIn(new, as: start, logger: caller.logger) }
+    return new
+  }
+}
+
+extension NewAccount {
+  fileprivate var requiredPassword: Secret {
+    get throws(ProblemError) {
+      guard let password else { throw .invalidRequest("Missing: password.") }
+      return password
+    }
+  }
+}
+
+extension IdentityTokens.Claims {
+  /// Returns the record that marks the nonce as used for as long as its token could be sent again.
+  func usedNonce(at now: UnixTime) -> OneTimeTokenRecord {
+    OneTimeTokenRecord(
+      id: OneTimeTokenID(of: Secret(identity.issuer + " " + nonce), purpose: .nonce), purpose: .nonce,
+      subject: identity.issuer, createdAt: now, expiresAt: expiresAt)
+  }
+}
+#endif

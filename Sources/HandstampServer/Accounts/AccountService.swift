@@ -1,0 +1,117 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Logging
+
+/// The use cases of accounts, one operation each, whichever door people come through.
+///
+/// Routes and pages read a request, call an operation, and write its result. They decide nothing: who may do it, how often, with
+/// which proof, and what is written, logged, counted and told, is here.
+struct AccountService: Sendable {
+  let registry: Registry
+  let accounts: any AccountSource
+  let passwords: PasswordPool
+  let policy: PasswordPolicy
+  let passwordGuard: PasswordGuard
+  /// `nil` if the server has no passkeys.
+  let passkeys: PasskeyService?
+  /// `nil` disables Sign in with Apple.
+  let identityTokens: IdentityTokens?
+  let outbox: Outbox
+  let recorder: SessionEventRecorder
+  let limits: RequestLimits
+  let clock: ServerClock
+  /// Whether people without an account may get one by themselves.
+  let signUp: ServerConfiguration.SignUp
+  /// How long a proof allows what a session alone may not do; `nil` for as long as it lasts.
+  let reauthentication: Duration?
+  let refusals = Tallies<RefusedSignIn>(interval: .seconds(60))
+
+  /// Who asks.
+  struct Caller: Sendable {
+    var client: ClientAddress
+    var logger: Logger
+  }
+
+  /// The signed-in owner of an account.
+  struct Owner: Sendable {
+    var account: AccountRecord
+    var session: SessionID
+    /// When the user proved to be the owner, as the token or cookie shows; `nil` if it does not say.
+    var provenAt: UnixTime?
+    var caller: Caller
+  }
+
+  /// The session that an operation begins.
+  struct SessionStart: Sendable {
+    var device: DeviceInfo
+    var kind = SessionKind.keyed
+    /// The session of another account that a browser leaves.
+    var leaving: SessionID?
+    /// The JWK thumbprint that the session's tokens are bound to.
+    var thumbprint: String?
+    /// The client's key for this request, with which it can be repeated.
+    var key: RotationKey?
+  }
+
+  /// The registry on behalf of an account's owner.
+  func owned(_ caller: Caller) -> Registry { registry.acting(as: .owner(from: caller.client.text)) }
+
+  /// Changes the account of an owner, again if something else has changed at the same time, such as the name. What the owner has proved
+  /// holds as long as the password is the same.
+  func changing<Value>(_ owner: Owner, _ body: (AccountRecord) async throws -> Value) async throws -> Value {
+    var record = owner.account
+    for _ in 1..<Registry.attempts {
+      do { return try await body(record) } catch RegistryError.accountChanged {
+        guard let stored = try await registry.account(record.id), stored.passwordHash == owner.account.passwordHash,
+          stored.closedAt == nil
+        else { throw RegistryError.accountChanged }
+        record = stored
+      }
+    }
+    return try await body(record)
+  }
+
+  // MARK: Proofs
+
+  /// Asks for a recent proof where a session alone is not enough: a person who holds the owner's phone must not be able to do that.
+  /// Guests have nothing to prove it with.
+  ///
+  /// - Throws: ``ProblemError/reauthenticationRequired``.
+  func requireProof(_ owner: Owner) throws(ProblemError) {
+    guard !owner.account.isGuest, !isProven(owner.provenAt) else { return }
+    throw .reauthenticationRequired
+  }
+
+  /// Returns whether a proof is recent enough. In whole seconds, as access tokens have it: never less than the operator's time, and
+  /// less than a second more.
+  func isProven(_ time: UnixTime?) -> Bool {
+    guard let reauthentication else { return true }
+    return time.map { clock.now.seconds - $0.seconds <= reauthentication.components.seconds } ?? false
+  }
+
+  /// Verifies the password of an account's owner, and bounds guessing: a stolen session must not find the password out.
+  ///
+  /// - Returns: the place in the queue, for the hash of a new password.
+  /// - Throws: ``ProblemError/wrongPassword``: 403, not 401, for the session is valid.
+  func verify(_ password: Secret?, of owner: Owner) async throws -> PasswordPool.Place {
+    let password = password ?? Secret("")
+    try PasswordPolicy.check(attempt: password)
+    // Not worth a hash: the account's own session may know that it has no password.
+    guard let email = owner.account.email, let hash = owner.account.passwordHash else {
+      throw ProblemError.wrongPassword
+    }
+    let device = try await registry.session(owner.session, now: clock.now)?.device.id
+    let attempt = PasswordAttempt(
+      email: email, password: password, device: device, client: owner.caller.client, logger: owner.caller.logger)
+    var place: PasswordPool.Place?
+    let fits = try await passwordGuard.check(attempt, for: owner.account.id, at: clock.now) { isKnown in
+      let admitted = try passwords.admit(isPreferred: isKnown)
+      place = admitted
+      return try await admitted.verify(password, against: hash)
+    }
+    guard fits, let place else { throw ProblemError.wrongPassword }
+    return place
+  }
+}
+#endif

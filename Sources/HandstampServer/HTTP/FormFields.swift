@@ -1,0 +1,62 @@
+#if Server
+import HandstampCore
+import HandstampSupport
+
+/// The fields of a form (`application/x-www-form-urlencoded`), as required by OAuth.
+struct FormFields {
+  enum Fault: Error, Equatable {
+    /// A parameter other than `resource` is repeated, which RFC 6749 section 3.2 forbids.
+    case repeated
+    /// An escape is invalid, or the text is not UTF-8.
+    case malformed
+  }
+
+  private var fields: [(name: String, value: String)] = []
+
+  /// Parses a whole body. A parameter without a value counts as missing (RFC 6749 section 3.2).
+  init(_ bytes: some Collection<UInt8>) throws(Fault) {
+    // No more parts than fields, so that a large body of them costs no more than a small one.
+    for part in Array(bytes).split(separator: UInt8(ascii: "&"), maxSplits: FormFields.limit) {
+      guard fields.count < FormFields.limit else { throw .malformed }
+      let name: String
+      let value: String
+      if let equals = part.firstIndex(of: UInt8(ascii: "=")) {
+        name = try FormFields.decoded(part[..<equals])
+        value = try FormFields.decoded(part[(equals + 1)...])
+      } else {
+        name = try FormFields.decoded(part)
+        value = ""
+      }
+      guard name == "resource" || !fields.contains(where: { $0.name == name }) else { throw .repeated }
+      fields.append((name, value))
+    }
+  }
+
+  /// Maximum number of fields, more than any honest client sends. Bounds the search for repeated names.
+  static let limit = 64
+
+  subscript(name: String) -> String? {
+    fields.first { $0.name == name && !$0.value.isEmpty }?.value
+  }
+
+  /// The values of `resource`, the only parameter that may be repeated (RFC 8707 section 2).
+  var resources: [String] { fields.filter { $0.name == "resource" && !$0.value.isEmpty }.map(\.value) }
+
+  /// The fields as a form again, without those of `left`.
+  func encoded(leaving left: Set<String>) -> String {
+    fields.filter { !left.contains($0.name) }
+      .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
+  }
+
+  /// The fields of `kept` as a form again.
+  func encoded(keeping kept: Set<String>) -> String {
+    encoded(leaving: Set(fields.map(\.name)).subtracting(kept))
+  }
+
+  private static func decoded(_ text: ArraySlice<UInt8>) throws(Fault) -> String {
+    guard let bytes = PercentEncoding.decode(Array(text), plusIsSpace: true), let string = String(utf8Bytes: bytes)
+    else { throw .malformed }
+    return string
+  }
+}
+#endif

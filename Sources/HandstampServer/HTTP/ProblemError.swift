@@ -1,0 +1,171 @@
+#if Server
+import HTTPTypes
+import HandstampSupport
+import Hummingbird
+import NIOCore
+
+/// An error response of the JSON API (RFC 9457). It never repeats data from the request.
+struct ProblemError: Error, HTTPResponseError {
+  var status: HTTPResponse.Status
+  /// The code for clients to act on; stable, unlike the texts.
+  var code: String
+  var title: String
+  var detail: String?
+  /// Why the session ended, if that is the cause.
+  var reason: String?
+  /// Seconds after which the same request may succeed.
+  var retryAfter: Int?
+  var headers: HTTPFields = [:]
+
+  init(
+    _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil, reason: String? = nil,
+    retryAfter: Int? = nil
+  ) {
+    self.status = status
+    self.code = code
+    self.title = title
+    self.detail = detail
+    self.reason = reason
+    self.retryAfter = retryAfter
+  }
+
+  func response(from request: Request, context: some RequestContext) -> Response { response }
+
+  /// The JSON object.
+  var content: ByteBuffer {
+    var json = JSONText()
+    json.add("type", "urn:handstamp:problem:" + code)
+    json.add("title", title)
+    json.add("status", Int64(status.code))
+    json.add("detail", ifPresent: detail)
+    json.add("code", code)
+    json.add("reason", ifPresent: reason)
+    return json.buffer
+  }
+
+  var response: Response {
+    var headers = headers
+    headers[.contentType] = "application/problem+json"
+    headers[.cacheControl] = "no-store"
+    if let retryAfter { headers[.retryAfter] = String(retryAfter) }
+    return Response(status: status, headers: headers, body: .init(byteBuffer: content))
+  }
+}
+
+extension ProblemError {
+  static func invalidRequest(_ detail: String) -> ProblemError {
+    ProblemError(.badRequest, "invalid_request", "The request is not valid", detail: detail)
+  }
+
+  static let notFound = ProblemError(.notFound, "not_found", "Not found")
+
+  init(_ refusal: PasskeyService.VerificationError) {
+    self =
+      switch refusal {
+      case .expired:
+        ProblemError(
+          .unauthorized, "passkey_expired", "The passkey's answer came too late", detail: "Ask for new options.")
+      case .unknown: ProblemError(.unauthorized, "passkey_unknown", "No account has this passkey")
+      case .tooMany: ProblemError(.conflict, "passkey_limit", "The account has too many passkeys")
+      case .notVerified:
+        ProblemError(.unauthorized, "passkey_unverified", "The authenticator has not checked who uses it")
+      case .invalid: ProblemError(.unauthorized, "passkey_refused", "The passkey was not accepted")
+      }
+  }
+
+  static func methodNotAllowed(_ allowed: String) -> ProblemError {
+    var problem = ProblemError(.methodNotAllowed, "method_not_allowed", "This method is not allowed here")
+    problem.headers[.allow] = allowed
+    return problem
+  }
+
+  static func unsupportedMediaType(_ expected: String) -> ProblemError {
+    ProblemError(
+      .unsupportedMediaType, "unsupported_media_type", "The content type of the body is not supported",
+      detail: "Send \(expected).")
+  }
+
+  static func tooLarge(_ limit: Int) -> ProblemError {
+    ProblemError(
+      .contentTooLarge, "too_large", "The body is too large", detail: "At most \(limit) bytes are accepted.")
+  }
+
+  /// The store is unavailable. No change was made, or it is not known whether it was.
+  static let unavailable = ProblemError(
+    .serviceUnavailable, "unavailable", "The server is temporarily unavailable", detail: "Try again later.",
+    retryAfter: 1)
+
+  static let busy = ProblemError(
+    .serviceUnavailable, "busy", "The server is busy", detail: "Try again in a moment.", retryAfter: 1)
+
+  static let tooManyStreams = ProblemError(
+    .tooManyRequests, "too_many_streams", "Too many event streams are open", detail: "Close one, or try again later.",
+    retryAfter: 30)
+
+  /// Does not reveal whether the ID or the secret of an OAuth client is wrong.
+  static let invalidClient: ProblemError = {
+    var problem = ProblemError(.unauthorized, "invalid_client", "The client's credentials are not valid")
+    problem.headers[.wwwAuthenticate] = "Basic realm=\"oauth\""
+    return problem
+  }()
+
+  static let wrongCredentials: ProblemError = {
+    var problem = ProblemError(.unauthorized, "wrong_credentials", "The email address or the password is wrong")
+    problem.headers[.wwwAuthenticate] = "Bearer"
+    return problem
+  }()
+
+  /// Only for a client that proved to be the account's owner: otherwise it would reveal that there is an account.
+  static let accountDisabled = ProblemError(
+    .forbidden, "account_disabled", "This account is disabled", detail: "Ask the operator of this server.")
+
+  /// The error for a signed-in user: the access token is valid, so the status is not 401.
+  static let wrongPassword = ProblemError(.forbidden, "wrong_credentials", "The password is wrong")
+
+  /// The session's user was last seen to be the owner too long ago. `POST /v1/reauthenticate` helps.
+  static let reauthenticationRequired = ProblemError(
+    .forbidden, "reauthentication_required", "Confirm that it is you", detail: "Enter the password again.")
+
+  static let signUpClosed = ProblemError(.forbidden, "sign_up_closed", "Sign-up is disabled on this server")
+
+  static let notGuest = ProblemError(.conflict, "not_anonymous", "This is not a guest account")
+
+  /// Does not reveal whether the one-time token was ever valid.
+  static let oneTimeTokenInvalid = ProblemError(
+    .badRequest, "link_invalid", "This link or code is not valid",
+    detail: "It has expired, was already used, or was replaced by a newer one.")
+
+  static let badIDToken = ProblemError(.forbidden, "id_token_invalid", "The identity provider's sign-in is not valid")
+
+  static let noApple = notOffered("Sign in with Apple is not set up on this server")
+
+  static func notOffered(_ title: String) -> ProblemError { ProblemError(.forbidden, "not_offered", title) }
+
+  static let emailTaken = ProblemError(.conflict, "email_taken", "An account with this email address already exists")
+
+  /// A request without a token (RFC 6750 section 3.1: no error code then).
+  static let tokenMissing: ProblemError = {
+    var problem = ProblemError(.unauthorized, "token_missing", "Sign-in required")
+    problem.headers[.wwwAuthenticate] = AccessScheme.challenge
+    return problem
+  }()
+
+  /// The access token is invalid or expired, or its session has ended.
+  static func invalidToken(
+    _ scheme: AccessScheme, code: String, _ title: String, reason: String? = nil
+  ) -> ProblemError {
+    var problem = ProblemError(.unauthorized, code, title, reason: reason)
+    problem.headers[.wwwAuthenticate] = scheme.challenge(error: "invalid_token")
+    return problem
+  }
+
+  /// The token belongs to another client, which was not granted this access (RFC 6750 section 3.1).
+  static func insufficientScope(_ scheme: AccessScheme, _ scope: String?) -> ProblemError {
+    var problem = ProblemError(.forbidden, "insufficient_scope", "The access token does not allow this")
+    problem.headers[.wwwAuthenticate] = scheme.challenge(error: "insufficient_scope", scope: scope)
+    return problem
+  }
+
+  static let `internal` = ProblemError(.internalServerError, "internal", "Internal server error")
+}
+#endif

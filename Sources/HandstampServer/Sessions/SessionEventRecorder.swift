@@ -1,0 +1,96 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import Logging
+
+/// Counts and logs sessions that began or ended, and wakes the event streams of their accounts.
+struct SessionEventRecorder: Sendable {
+  let hub: EventHub
+  let metrics: ServerMetrics
+  /// Wakes the ``LogoutNotifier``.
+  let logouts: JobBell
+
+  /// How a session began.
+  enum Start: Sendable { case signIn, signUp, guest, upgrade }
+
+  func recordSignIn(_ new: NewSession, as start: Start = .signIn, logger: Logger) {
+    hub.announce(new.account.id)
+    metrics.update {
+      $0.signIns += 1
+      switch start {
+      case .signIn: break
+      case .signUp: $0.signUps += 1
+      case .guest: $0.guests += 1
+      case .upgrade: $0.upgrades += 1
+      }
+    }
+    var metadata: Logger.Metadata = [
+      "handstamp.account": "\(new.account.id)", "handstamp.session": "\(new.row.id)",
+    ]
+    if let client = new.row.client { metadata["handstamp.client"] = "\(client.id)" }
+    let text =
+      switch start {
+      case .signIn: "Signed in"
+      case .signUp, .guest: "Account created"
+      case .upgrade: "Guest account upgraded"
+      }
+    logger.info("\(text)", metadata: metadata)
+  }
+
+  /// Call it after a sign-in in a browser.
+  func recordSignIn(_ new: NewBrowserSession, logger: Logger) {
+    hub.announce(new.session.account.id)
+    metrics.update { $0.signIns += 1 }
+    logger.info(
+      "Signed in",
+      metadata: ["handstamp.account": "\(new.session.account.id)", "handstamp.session": "\(new.session.row.id)"])
+  }
+
+  /// Call it after every end. Returns how many sessions ended.
+  @discardableResult
+  func recordEnd(_ outcome: EndOutcome, logger: Logger) -> Int {
+    recordExpiry(outcome)
+    metrics.update { $0.revocations += outcome.ended.count }
+    for row in outcome.ended {
+      logger.info(
+        "Session ended",
+        metadata: ["handstamp.session": "\(row.id)", "handstamp.reason": "\(row.end?.reason.rawValue ?? "")"])
+    }
+    return outcome.ended.count
+  }
+
+  /// Call it with the sessions that the first use of another one has ended.
+  func recordDisplacement(_ outcome: EndOutcome, logger: Logger) {
+    guard !outcome.ended.isEmpty else { return }
+    recordExpiry(outcome)
+    for row in outcome.ended {
+      logger.info(
+        "Session ended",
+        metadata: ["handstamp.session": "\(row.id)", "handstamp.reason": "\(row.end?.reason.rawValue ?? "")"])
+    }
+  }
+
+  /// Returns a place for a stream of a session's account.
+  func place(
+    for session: AuthenticatedSession, within limits: EventStreamLimits
+  ) throws(ProblemError) -> EventHub.Place {
+    do throws(EventHub.Refusal) {
+      let (place, replaced) = try hub.place(for: session.id, of: session.account, within: limits)
+      if replaced > 0 { metrics.update { $0.replacedStreams += replaced } }
+      return place
+    } catch {
+      metrics.update { $0.refusedStreams += 1 }
+      throw .tooManyStreams
+    }
+  }
+
+  /// Tells of sessions that have expired.
+  func recordExpiry(_ outcome: EndOutcome) {
+    for account in Set(outcome.ended.map(\.account)) { hub.announce(account) }
+    if outcome.ended.contains(where: { $0.client != nil }) { logouts.signal(.look) }
+  }
+
+  /// Wakes the event streams of an account whose password or existence has changed.
+  func announceChange(_ account: AccountID) { hub.announce(account) }
+}
+#endif

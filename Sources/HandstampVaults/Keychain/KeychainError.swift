@@ -1,0 +1,53 @@
+package import HandstampCore
+
+/// The status of a keychain call: an `OSStatus`, named as in Security's `SecBase.h`.
+package struct KeychainError: Error, Sendable, Hashable, RawRepresentable {
+  package var rawValue: Int32
+  package init(rawValue: Int32) { self.rawValue = rawValue }
+  private init(_ rawValue: Int32) { self.rawValue = rawValue }
+
+  package static let success = KeychainError(0)
+  package static let itemNotFound = KeychainError(-25300)
+  package static let duplicateItem = KeychainError(-25299)
+  /// The device is locked, or the user would have to be asked but must not be.
+  package static let interactionNotAllowed = KeychainError(-25308)
+  package static let interactionRequired = KeychainError(-25315)
+  package static let authFailed = KeychainError(-25293)
+  package static let userCanceled = KeychainError(-128)
+  package static let notAvailable = KeychainError(-25291)
+  package static let readOnly = KeychainError(-25292)
+  package static let noAccessForItem = KeychainError(-25243)
+  package static let missingEntitlement = KeychainError(-34018)
+  package static let decode = KeychainError(-26275)
+  package static let diskFull = KeychainError(-34)
+  package static let io = KeychainError(-36)
+  package static let param = KeychainError(-50)
+  package static let allocate = KeychainError(-108)
+
+  /// The vault error for this status; `nil` for success.
+  ///
+  /// | status | vault error |
+  /// |---|---|
+  /// | `errSecInteractionNotAllowed`, `errSecInteractionRequired`, `errSecAuthFailed`, `errSecUserCanceled` | locked |
+  /// | `errSecDecode` | corrupt |
+  /// | every other status, including unknown ones | unavailable |
+  ///
+  /// `errSecItemNotFound` alone proves nothing: see ``KeychainVault``.
+  package var trouble: VaultError? {
+    switch self {
+    case .success: nil
+    case .interactionNotAllowed, .interactionRequired, .authFailed, .userCanceled: .locked
+    case .decode: .corrupt
+    case .itemNotFound: .unavailable("a keychain item has disappeared")
+    case .duplicateItem: .unavailable("a hidden keychain item has the same name")
+    case .notAvailable: .unavailable("no keychain is available")
+    case .readOnly: .permissions("the keychain is read-only")
+    case .noAccessForItem: .permissions("the keychain item belongs to another program")
+    case .missingEntitlement:
+      .permissions("the program is not signed for this keychain access group (error -34018)")
+    case .diskFull: .full("disk full (keychain)")
+    case .io: .unavailable("input or output error (keychain)")
+    default: .unavailable("keychain error \(rawValue)")
+    }
+  }
+}

@@ -1,0 +1,58 @@
+public import HandstampCore
+import HandstampSupport
+
+/// A vault key kept by a ``VaultKeyStore``. It is loaded once, then cached for the lifetime of this object.
+public final class ManagedVaultKey: Sendable {
+  private let store: any VaultKeyStore
+  private let known = Locked<SealingKey?>(nil)
+  private let listeners = ChangeListeners()
+
+  public init(in store: any VaultKeyStore) { self.store = store }
+
+  /// Loads the key now. Vaults do so themselves; call this after the store was unlocked, to make them read again.
+  ///
+  /// - Throws: The errors of ``VaultKeyStore/load()``.
+  @concurrent public func find() async throws(VaultError) {
+    guard key == nil else { return }
+    if let key = try await stored() { use(key) }
+  }
+
+  /// Forgets the key. It is loaded again before the next use of a vault.
+  public func forget() { known.withLock { $0 = nil } }
+
+  /// The key, or `nil` until it is loaded.
+  var key: SealingKey? { known.withLock { $0 } }
+
+  var changes: AsyncStream<Void> { listeners.stream() }
+
+  /// Generates and stores a key unless there is one. The caller holds the lock of the vaults.
+  func make() async throws(VaultError) {
+    if let key = try await stored() { return use(key) }
+    var random = SystemRandomNumberGenerator()
+    let new = Secret(bytes: (0..<SealingKey.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+    try await store.store(new)
+    // What the store hands out counts, not what it was given.
+    guard let key = try await stored() else {
+      throw .unavailable("the key store does not return the key that was stored")
+    }
+    use(key)
+  }
+
+  private func stored() async throws(VaultError) -> SealingKey? {
+    guard let secret = try await store.load() else { return nil }
+    guard let key = secret.withExposedBytes(SealingKey.init) else {
+      throw .wrongKey("the key in the key store has fewer than \(SealingKey.byteCount) bytes")
+    }
+    return key
+  }
+
+  private func use(_ key: SealingKey) {
+    known.withLock { $0 = key }
+    listeners.signal()
+  }
+}
+
+extension ManagedVaultKey: Hashable {
+  public static func == (one: ManagedVaultKey, other: ManagedVaultKey) -> Bool { one === other }
+  public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

@@ -1,0 +1,113 @@
+#if Verifier
+public import HandstampCore
+
+/// Why a request is refused. ``AccessError/answer`` is the response to send.
+public enum AccessError: Error, Sendable, Hashable {
+  /// There is no access token.
+  case tokenMissing
+  /// Not a valid token of the issuer for this API. Another token may help.
+  case tokenInvalid(TokenDefect)
+  /// The token has expired. A refresh helps.
+  case tokenExpired(at: UnixTime)
+  /// The session has ended. Nothing but signing in again helps.
+  case sessionEnded
+  /// The token is bound to a key, and the request does not prove its possession (RFC 9449 section 7.1).
+  case proofInvalid(ProofDefect)
+  /// The token is genuine, but was not granted these scopes.
+  case insufficientScope([String])
+  /// It cannot be known at the moment whether the token is valid. The same request may succeed later.
+  case unavailable(UnknownState)
+}
+
+/// What is wrong with a token. For logs: the client only learns that its token is not valid.
+public enum TokenDefect: String, Sendable, Hashable, CaseIterable {
+  /// The `Authorization` field is repeated, or not a scheme and a token.
+  case badField = "bad_field"
+  /// Not a compact JWS with a header that is allowed, or longer than 8 KB.
+  case malformed
+  /// The header's `alg` is not among the accepted ones.
+  case algorithm
+  /// The header's `typ` is not `at+jwt` (RFC 9068 section 2.1).
+  case type
+  /// The issuer publishes no key with this ID for this algorithm.
+  case unknownKey = "unknown_key"
+  case signature
+  /// A required claim is missing, or one has the wrong type.
+  case claims
+  case issuer
+  case audience
+  /// `nbf` is in the future.
+  case notYetValid = "not_yet_valid"
+  /// The token is bound to its client in a way other than a DPoP key (RFC 7800).
+  case binding
+  /// The token is bound to a key, but presented as a bearer token, or the other way around.
+  case scheme
+  /// The server says that the token is not active (RFC 7662).
+  case inactive
+}
+
+/// What is wrong with a proof of possession. For logs.
+public enum ProofDefect: String, Sendable, Hashable, CaseIterable {
+  /// There is no proof, or more than one.
+  case missing
+  /// Not a proof whose key signed it.
+  case malformed
+  /// Made for another method, address or token.
+  case otherRequest = "other_request"
+  /// Made by another key than the token is bound to.
+  case otherKey = "other_key"
+  /// Older than ``VerifierConfiguration/proofLife``, or from the future.
+  case time
+  /// Used before.
+  case replayed
+}
+
+/// Why it is not known whether a token is valid.
+public enum UnknownState: Sendable, Hashable {
+  /// The issuer's keys cannot be fetched.
+  case keys
+  /// There has been no word of ended sessions since that time; `nil` if there never was.
+  case revocations(since: UnixTime?)
+  /// The server cannot be asked (RFC 7662).
+  case introspection
+}
+
+extension AccessError: CustomStringConvertible {
+  /// The code and the cause, without any part of the token.
+  public var description: String {
+    switch self {
+    case .tokenMissing, .tokenExpired, .sessionEnded: code
+    case .tokenInvalid(let fault): "\(code) (\(fault.rawValue))"
+    case .proofInvalid(let fault): "\(code) (\(fault.rawValue))"
+    case .insufficientScope(let scopes): "\(code) (\(scopes.joined(separator: " ")))"
+    case .unavailable(.keys): "\(code) (keys)"
+    case .unavailable(.revocations(nil)): "\(code) (revocations, never received)"
+    case .unavailable(.revocations(let since?)): "\(code) (revocations, not received since \(since))"
+    case .unavailable(.introspection): "\(code) (introspection)"
+    }
+  }
+
+  /// The stable code, the same as in the server's problem documents.
+  public var code: String {
+    switch self {
+    case .tokenMissing: "token_missing"
+    case .tokenInvalid: "token_invalid"
+    case .tokenExpired: "token_expired"
+    case .sessionEnded: "session_ended"
+    case .proofInvalid: "proof_invalid"
+    case .insufficientScope: "insufficient_scope"
+    case .unavailable: "unavailable"
+    }
+  }
+
+  /// What the client can do about it.
+  public var recovery: Recovery {
+    switch self {
+    case .tokenMissing, .sessionEnded: .signIn
+    case .tokenInvalid, .tokenExpired, .proofInvalid: .retry(after: nil)
+    case .insufficientScope: .noStep
+    case .unavailable: .retry(after: .seconds(1))
+    }
+  }
+}
+#endif

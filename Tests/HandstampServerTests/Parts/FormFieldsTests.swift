@@ -1,0 +1,51 @@
+#if Programs
+import HandstampCore
+import HandstampSupport
+import Testing
+
+@testable import HandstampServer
+
+@Suite(.timeLimit(.minutes(10))) struct `A form` {
+  @Test func `is decoded with its escapes`() throws {
+    let form = try FormFields("a=1+2&b=%C3%A9%26&empty=&flag&c=x=y".utf8)
+    #expect(form["a"] == "1 2")
+    #expect(form["b"] == "é&")
+    #expect(form["c"] == "x=y")
+    // RFC 6749 section 3.2: a parameter without a value counts as omitted.
+    #expect(form["empty"] == nil)
+    #expect(form["flag"] == nil)
+    #expect(form["other"] == nil)
+  }
+
+  @Test(arguments: ["a=1&a=2", "a=1&%61=1", "a&a"])
+  func `with a repeated name is refused`(_ text: String) {
+    #expect(throws: FormFields.Fault.repeated) { try FormFields(text.utf8) }
+  }
+
+  @Test func `may name several resources`() throws {
+    let form = try FormFields("resource=a&b=1&resource=&resource=%63".utf8)
+    #expect(form.resources == ["a", "c"])
+    #expect(try FormFields("b=1".utf8).resources == [])
+  }
+
+  @Test(arguments: ["a=%", "a=%4", "a=%zz", "a=%FF", "%=1"])
+  func `with an invalid escape is refused`(_ text: String) {
+    #expect(throws: FormFields.Fault.malformed) { try FormFields(text.utf8) }
+  }
+
+  @Test func `with thousands of fields is refused`() {
+    let text = (0..<5000).map { "f\($0)=1" }.joined(separator: "&")
+    #expect(throws: FormFields.Fault.malformed) { try FormFields(text.utf8) }
+  }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `JSON text` {
+  @Test func `escapes all special characters`() {
+    var json = JSONText()
+    json.add("a", "\"\\\n\u{0}\u{1f}é")
+    json.add("b", 7)
+    json.add("c", [JSONText(), JSONText()])
+    #expect(String(decoding: json.finished, as: UTF8.self) == #"{"a":"\"\\\u000a\u0000\u001fé","b":7,"c":[{},{}]}"#)
+  }
+}
+#endif
