@@ -26,8 +26,8 @@ extension ServerFolder {
   /// - Returns: the names of the files in it.
   @concurrent public func backUp(
     _ store: SQLiteRegistryStore, to target: String
-  ) async throws(BackupError) -> [String] {
-    guard ServerFolder.isFree(target) else { throw .notEmpty(path: target) }
+  ) async throws(RegistryOpenError) -> [String] {
+    guard ServerFolder.isFree(target) else { throw .backupNotEmpty(path: target) }
     // "b/" is the folder b, and its draft must not be inside.
     var target = target
     while target.count > 1, target.hasSuffix("/") { target.removeLast() }
@@ -46,7 +46,7 @@ extension ServerFolder {
       return names
     } catch {
       try? FileManager.default.removeItem(atPath: draft)
-      throw BackupError(error)
+      throw RegistryOpenError(error)
     }
   }
 
@@ -54,19 +54,19 @@ extension ServerFolder {
   /// taken away since the backup does not come back. No server may be running. The former database is kept.
   ///
   /// - Parameter keys: the keys, if they are stored outside the folder.
-  public func restore(from backup: String, keys: ServerKeys? = nil) throws(BackupError) -> RestoredBackup {
+  public func restore(from backup: String, keys: ServerKeys? = nil) throws(RegistryOpenError) -> RestoredBackup {
     let instance = try ServerFolder.instance(of: backup)
     do {
       try PrivateFile.createFolder(path)
       return try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
-        Result { () throws(BackupError) in try restoreLocked(from: backup, of: instance, keys) }
-      }.get()
-    } catch { throw BackupError(error) }
+        try restoreLocked(from: backup, of: instance, keys)
+      }
+    } catch { throw RegistryOpenError(error) }
   }
 
   private func restoreLocked(
     from backup: String, of instance: InstanceID, _ given: ServerKeys?
-  ) throws(BackupError) -> RestoredBackup {
+  ) throws(RegistryOpenError) -> RestoredBackup {
     do {
       let isWithoutDatabase = !PrivateFile.exists(keyFile.path) && !PrivateFile.exists(databasePath)
       // A log that is there knows what was taken away since, also if nothing else is left.
@@ -81,9 +81,9 @@ extension ServerFolder {
       }
       guard let keys = try given ?? keyFile.load() else {
         throw isNew
-          ? BackupError.notABackup(path: backup, "it has no keys.json") : .folder(.keyFileMissing(path: keyFile.path))
+          ? RegistryOpenError.notABackup(path: backup, "it has no keys.json") : .keyFileMissing(path: keyFile.path)
       }
-      guard keys.instance == instance else { throw BackupError.otherServer(path: backup) }
+      guard keys.instance == instance else { throw RegistryOpenError.backupOfOtherServer(path: backup) }
       let counters = try consult(keys)
       let lacksEntries = try isNew ? false : completeLog(from: backup, instance)
       let former = try setAside()
@@ -102,7 +102,7 @@ extension ServerFolder {
         throw error
       }
       return isNew ? .everything : .database(reapplied, former: former)
-    } catch { throw BackupError(error) }
+    } catch { throw RegistryOpenError(error) }
   }
 
   /// Reads in the database that is to be replaced what the log lacks, if it can be read, and the last numbers of its logs, which are
@@ -167,19 +167,19 @@ extension ServerFolder {
         try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
       }
       try queue.close()
-      guard journal == "delete" else { throw BackupError.inUse(path: databasePath) }
+      guard journal == "delete" else { throw RegistryOpenError.inUse(path: databasePath) }
     } catch let error as DatabaseError {
       switch error.resultCode {
       // A damaged database is what a backup is for.
       case .SQLITE_NOTADB, .SQLITE_CORRUPT: return
-      case .SQLITE_BUSY, .SQLITE_LOCKED: throw BackupError.inUse(path: databasePath)
+      case .SQLITE_BUSY, .SQLITE_LOCKED: throw RegistryOpenError.inUse(path: databasePath)
       default: throw error
       }
     }
   }
 
   /// Checks the database of a backup, and returns whose it is.
-  private static func instance(of backup: String) throws(BackupError) -> InstanceID {
+  private static func instance(of backup: String) throws(RegistryOpenError) -> InstanceID {
     let path = "\(backup)/\(database)"
     guard PrivateFile.exists(path) else { throw .notABackup(path: backup, "it has no \(database)") }
     guard PrivateFile.size(path + "-wal") ?? 0 == 0 else {
@@ -197,11 +197,11 @@ extension ServerFolder {
         )
       }
       try queue.close()
-      guard !isNewer else { throw BackupError.folder(.newerFormat(path: path)) }
-      guard faults.isEmpty else { throw BackupError.notABackup(path: backup, "its database is damaged") }
-      guard let instance else { throw BackupError.notABackup(path: backup, "its database is not a server's") }
+      guard !isNewer else { throw RegistryOpenError.newerFormat(path: path) }
+      guard faults.isEmpty else { throw RegistryOpenError.notABackup(path: backup, "its database is damaged") }
+      guard let instance else { throw RegistryOpenError.notABackup(path: backup, "its database is not a server's") }
       return InstanceID(instance)
-    } catch let error as BackupError {
+    } catch let error as RegistryOpenError {
       throw error
     } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
       throw .notABackup(path: backup, "its database is damaged")
@@ -217,15 +217,14 @@ extension ServerFolder {
   }
 }
 
-extension BackupError {
+extension RegistryOpenError {
   fileprivate init(_ error: any Error) {
     switch error {
-    case let error as BackupError: self = error
-    case let error as RegistryOpenError: self = .folder(error)
-    case RegistryStoreError.unavailable(let why): self = .folder(.unavailable(why))
+    case let error as RegistryOpenError: self = error
+    case RegistryStoreError.unavailable(let why): self = .unavailable(why)
     case let error as DatabaseError:
-      self = .folder(.unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))"))
-    default: self = .folder(.unavailable("the folder cannot be used"))
+      self = .unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
+    default: self = .unavailable("the folder cannot be used")
     }
   }
 }

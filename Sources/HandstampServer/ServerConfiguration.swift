@@ -89,13 +89,13 @@ public struct ServerConfiguration: Sendable {
 
   /// The public address that the path of a request is appended to: the issuer without ``mountPath``.
   ///
-  /// - Throws: ``MountPathFault`` if the mount path is not valid, or the issuer does not end with it.
-  func publicAddress() throws(MountPathFault) -> String {
+  /// - Throws: ``ServerConfigurationError/mountPath(_:issuer:)`` if the mount path is not valid, or the issuer does not end with it.
+  func publicAddress() throws(ServerConfigurationError) -> String {
     guard !mountPath.isEmpty else { return issuer }
     let parts = mountPath.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
     guard mountPath.hasPrefix("/"), parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(\.isUnreserved) }),
       issuer.hasSuffix(mountPath)
-    else { throw MountPathFault(issuer: issuer, mountPath: mountPath) }
+    else { throw .mountPath(mountPath, issuer: issuer) }
     return String(issuer.dropLast(mountPath.count))
   }
 
@@ -103,12 +103,5 @@ public struct ServerConfiguration: Sendable {
   var sender: String {
     mail.from ?? "handstamp@" + (URLComponents(string: issuer)?.host ?? "localhost")
   }
-}
-
-/// The mount path is not a plain path such as `/auth`, or the issuer does not end with it.
-public struct MountPathFault: Error, Sendable, Hashable, CustomStringConvertible {
-  public let issuer: String
-  public let mountPath: String
-  public var description: String { "the issuer \(issuer) must end with the mount path, a plain path, not \(mountPath)" }
 }
 #endif

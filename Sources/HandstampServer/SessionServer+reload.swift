@@ -15,12 +15,12 @@ extension SessionServer {
   /// - Parameters:
   ///   - registry: the server's store and master keys, perhaps with other limits.
   ///   - mailer: another one, or the same; `nil` only if the server began without one.
-  /// - Throws: like the initializer, and ``MailSetUpFault/cannotChange``; the former settings then remain.
+  /// - Throws: like the initializer, and ``ServerConfigurationError/mailerCannotChange``; the former settings then remain.
   public func reload(
     _ configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil
   ) async throws {
-    guard (mailer == nil) == (self.mailer == nil) else { throw MailSetUpFault.cannotChange }
+    guard (mailer == nil) == (self.mailer == nil) else { throw ServerConfigurationError.mailerCannotChange }
     let running = self.configuration
     var configuration = configuration
     configuration.issuer = running.issuer

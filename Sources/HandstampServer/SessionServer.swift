@@ -52,12 +52,8 @@ public struct SessionServer: Sendable {
   ///   - transport: tells clients that sessions have ended; required if one has a ``ConfiguredClient/backChannelLogoutURI``.
   ///   - accounts: the accounts of an app that keeps its own; `nil` keeps them in the registry.
   ///   - middlewares: see every request first and every response last, so that tests can delay or drop responses.
-  /// - Throws: ``RegistryError`` if the registry cannot be read, ``AppConfigFault`` if the app configuration is not a JSON
-  ///   object, ``MailSetUpFault`` if confirmed sign-up has no mailer or the sender of mails is not usable, ``ClientFault`` if
-  ///   two clients have the same ID or one needs an RSA key that `keys` lacks, ``MountPathFault`` for a bad mount path,
-  ///   ``PageSettingsFault`` for pages that cannot be shown, ``PasskeyDomainFault`` for a domain that is not the issuer's,
-  ///   ``WebOriginFault`` for a bad web origin, and
-  ///   ``AccountDirectoryFault`` for a setting that `accounts` does not support.
+  /// - Throws: ``RegistryError`` if the registry cannot be read, ``ServerConfigurationError`` if the configuration, or what goes with
+  ///   it, is not accepted.
   public init(
     configuration: ServerConfiguration, registry: Registry, keys: SigningKeys, mailer: (any Mailer)? = nil,
     apple: AppleSignIn? = nil, transport: (any Transport)? = nil, accounts: (any AccountDirectory)? = nil,
@@ -96,10 +92,12 @@ public struct SessionServer: Sendable {
         capacity: configuration.passwords.queue, metrics: metrics)
     hub = former?.hub ?? EventHub()
     directory = accounts
-    guard accounts == nil || configuration.signUp != .confirmed else { throw AccountDirectoryFault.confirmedSignUp }
-    guard accounts == nil || apple == nil else { throw AccountDirectoryFault.appleSignIn }
-    guard mailer == nil || Mailbox(configuration.sender) != nil else { throw MailSetUpFault.badSender }
-    guard configuration.signUp != .confirmed || mailer != nil else { throw MailSetUpFault.noMailer }
+    guard accounts == nil || configuration.signUp != .confirmed else {
+      throw ServerConfigurationError.directoryWithConfirmedSignUp
+    }
+    guard accounts == nil || apple == nil else { throw ServerConfigurationError.directoryWithAppleSignIn }
+    guard mailer == nil || Mailbox(configuration.sender) != nil else { throw ServerConfigurationError.mailSender }
+    guard configuration.signUp != .confirmed || mailer != nil else { throw ServerConfigurationError.noMailer }
     self.mailer = mailer
     let clock: ServerClock
     if let former {
@@ -119,7 +117,9 @@ public struct SessionServer: Sendable {
       ?? Outbox(registry: registry, clock: clock, jitter: configuration.mail.jitter, hasMailer: mailer != nil)
     clients = try ClientDirectory(
       configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
-    if transport == nil, let party = clients.relyingParties.first { throw ClientFault.noTransport(party.id) }
+    if transport == nil, let party = clients.relyingParties.first {
+      throw ServerConfigurationError.client(.noTransport(party.id))
+    }
     readiness =
       former?.readiness
       ?? Readiness(
@@ -162,16 +162,6 @@ public struct SessionServer: Sendable {
     }
     return router.buildResponder()
   }
-}
-
-/// A reason why a server cannot send the mails that its configuration requires.
-public enum MailSetUpFault: Error, Sendable, Hashable {
-  /// Sign-up has to be confirmed by mail, but there is no mailer.
-  case noMailer
-  /// The sender of mails is not a plain address.
-  case badSender
-  /// A reload gives a mailer to a server that began without one, or takes it away.
-  case cannotChange
 }
 
 extension SessionServer: CustomStringConvertible, CustomReflectable {

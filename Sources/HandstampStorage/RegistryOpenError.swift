@@ -1,4 +1,5 @@
-/// A reason why a server's folder cannot be opened. Nothing was changed or deleted; the server must not start.
+/// A reason for which a server's folder or database cannot be opened, backed up, restored or copied. Nothing was changed or deleted,
+/// unless the text says so; the server must not start.
 public enum RegistryOpenError: Error, Sendable, Hashable {
   /// There is a database, but its key file is missing. With new keys, all users would be signed out.
   case keyFileMissing(path: String)
@@ -24,6 +25,14 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
   case olderFormat(path: String)
   /// The file is damaged, or not a database.
   case corrupt(path: String)
+  /// The folder for a backup has something in it.
+  case backupNotEmpty(path: String)
+  /// The folder is not a usable backup. The text says why.
+  case notABackup(path: String, String)
+  /// The backup is of another server than the folder that it would be restored to.
+  case backupOfOtherServer(path: String)
+  /// A server, or another program, has the database open.
+  case inUse(path: String)
   /// A database cannot be used as it is. The text says why, the hint what to do.
   case refused(String, hint: String)
   /// The folder or a file cannot be read or written at the moment. The text says why.
@@ -49,6 +58,10 @@ public enum RegistryOpenError: Error, Sendable, Hashable {
     case .newerFormat: "run the version that wrote it"
     case .olderFormat: "start the server of this version once"
     case .corrupt(let path): "restore a backup of the database to \(path)"
+    case .backupNotEmpty: "name a folder that does not exist yet"
+    case .notABackup: "name a folder that handstamp admin database backup has written"
+    case .backupOfOtherServer: "restore it to an empty folder, or to that of the same server"
+    case .inUse: "stop the server, then run the command again"
     case .refused(_, let hint): hint
     case .unavailable: "check the folder's disk, owner and permissions"
     }
@@ -70,6 +83,10 @@ extension RegistryOpenError: CustomStringConvertible {
     case .newerFormat(let path): "a newer version wrote the database \(path)"
     case .olderFormat(let path): "an earlier version wrote the database \(path)"
     case .corrupt(let path): "\(path) is damaged or not a database"
+    case .backupNotEmpty(let path): "\(path) is not empty"
+    case .notABackup(let path, let why): "\(path) is not a usable backup: \(why)"
+    case .backupOfOtherServer(let path): "\(path) is a backup of another server"
+    case .inUse(let path): "\(path) is in use"
     case .refused(let why, _): why
     case .unavailable(let why): why
     }

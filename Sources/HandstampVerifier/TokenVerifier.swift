@@ -80,19 +80,14 @@ public final class TokenVerifier: Sendable {
   /// Verifies the token of a request, and the proof of possession that it may need (RFC 9449 section 7).
   ///
   /// - Parameter scopes: the scopes that the token must have been granted, all of them.
-  /// - Throws: ``RefusedRequest``, with the response to send.
+  /// - Throws: ``AccessError``; ``AccessError/response(to:)`` is the response to send.
   public func authenticate(
     _ request: AccessRequest, requiring scopes: [String] = []
-  ) async throws(RefusedRequest) -> TokenIdentity {
-    let (scheme, token): (TokenScheme, Substring)
-    do throws(AccessError) { (scheme, token) = try request.token() } catch {
-      throw RefusedRequest(error, request.scheme)
-    }
-    do throws(AccessError) {
-      let identity = try await claims(of: Array(token.utf8))
-      try checkProof(of: request, token, identity, scheme)
-      return try await admitted(identity, token: String(token), requiring: scopes)
-    } catch { throw RefusedRequest(error, scheme) }
+  ) async throws(AccessError) -> TokenIdentity {
+    let (scheme, token) = try request.token()
+    let identity = try await claims(of: Array(token.utf8))
+    try checkProof(of: request, token, identity, scheme)
+    return try await admitted(identity, token: String(token), requiring: scopes)
   }
 
   /// The claims of a genuine token. Bad tokens cost at most one signature check.

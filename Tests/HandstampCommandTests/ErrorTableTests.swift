@@ -79,19 +79,19 @@ import Testing
     }
   }
 
-  private func recovery(_ recovery: Recovery) -> String {
+  private func recovery(_ recovery: Recovery?) -> String {
     switch recovery {
-    case .signIn: "sign in"
-    case .retry: "try again later"
-    case .unlockDevice: "unlock the device"
-    case .confirmPresence: "confirm presence"
-    case .freeStorage: "free storage"
-    case .grantAccess: "give access to the files"
-    case .updateApp: "update the app"
-    case .restoreKey: "restore the key"
-    case .fixConfiguration: "correct the configuration"
-    case .setClock: "set the clock"
-    case .noStep: ""
+    case .signIn?: "sign in"
+    case .retry?: "try again later"
+    case .unlockDevice?: "unlock the device"
+    case .confirmPresence?: "confirm presence"
+    case .freeStorage?: "free storage"
+    case .grantAccess?: "give access to the files"
+    case .updateApp?: "update the app"
+    case .restoreKey?: "restore the key"
+    case .fixConfiguration?: "correct the configuration"
+    case .setClock?: "set the clock"
+    case nil: ""
     }
   }
 

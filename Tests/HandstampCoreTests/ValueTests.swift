@@ -166,6 +166,6 @@ import Testing
     #expect(RedirectError.cancelled.sessionError == .cancelled)
     #expect(SessionError.storage(.locked).recovery == .unlockDevice)
     #expect(Recovery(SessionError.noRefreshToken as any Error) == .signIn)
-    #expect(Recovery(CancellationError()) == Recovery.noStep)
+    #expect(Recovery(CancellationError()) == nil)
   }
 }

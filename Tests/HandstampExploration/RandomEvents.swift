@@ -9,7 +9,7 @@ package struct RandomEvents {
   package private(set) var machine: SessionMachine
   private var now = Moment(boot: 7, uptime: .seconds(10_000), wall: UnixTime(seconds: 1_800_000_000))
   private var vault = VaultEntry()
-  /// What a driver may rely on and did not get.
+  /// A promise to a driver that was broken.
   package private(set) var faults: [String] = []
 
   private var vaultQueue: [Machine.Effect] = []

@@ -64,7 +64,7 @@ import Testing
 
   @Test func `is not written over anything`() async throws {
     let store = try await fill()
-    await #expect(throws: BackupError.notEmpty(path: folder.path)) {
+    await #expect(throws: RegistryOpenError.backupNotEmpty(path: folder.path)) {
       try await folder.server.backUp(store, to: folder.path)
     }
     try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: false)
@@ -73,7 +73,7 @@ import Testing
     _ = try await folder.server.backUp(store, to: backups.path + "/another//")
     #expect(FileManager.default.fileExists(atPath: backups.path + "/another/registry.sqlite"))
     let none = backups.path + "/none/backup"
-    await #expect(throws: BackupError.self) { try await folder.server.backUp(store, to: none) }
+    await #expect(throws: RegistryOpenError.self) { try await folder.server.backUp(store, to: none) }
   }
 
   @Test func `is restored to an empty folder with its keys`() async throws {
@@ -195,7 +195,7 @@ import Testing
     try FileManager.default.moveItem(atPath: log, toPath: log + ".away")
     try Data("handstamp-ends 1 another\n".utf8).write(to: URL(fileURLWithPath: log))
     let (server, target) = (folder.server, target)
-    #expect(throws: BackupError.folder(.endLogForeign(path: log))) { try server.restore(from: target) }
+    #expect(throws: RegistryOpenError.endLogForeign(path: log)) { try server.restore(from: target) }
     try FileManager.default.removeItem(atPath: log)
     try FileManager.default.moveItem(atPath: log + ".away", toPath: log)
     #expect(try await server.open().store.sessions(of: ada.id).count == 3)
@@ -206,7 +206,7 @@ import Testing
     let store = try await fill()
     _ = try await folder.server.backUp(store, to: target)
     let (server, target) = (folder.server, target)
-    #expect(throws: BackupError.inUse(path: server.databasePath)) { try server.restore(from: target) }
+    #expect(throws: RegistryOpenError.inUse(path: server.databasePath)) { try server.restore(from: target) }
     _ = try await store.write([.createSession(session(3))], events: [])
     #expect(try await store.sessions(of: ada.id).count == 3, "the server goes on")
     try store.close()
@@ -219,10 +219,10 @@ import Testing
     let stranger = try Folder()
     let (other, _) = try stranger.server.open()
     try other.close()
-    #expect(throws: BackupError.otherServer(path: target)) { try stranger.server.restore(from: target) }
+    #expect(throws: RegistryOpenError.backupOfOtherServer(path: target)) { try stranger.server.restore(from: target) }
     #expect(FileManager.default.fileExists(atPath: stranger.server.databasePath))
     let none = backups.path + "/none"
-    #expect(throws: BackupError.notABackup(path: none, "it has no registry.sqlite")) {
+    #expect(throws: RegistryOpenError.notABackup(path: none, "it has no registry.sqlite")) {
       try stranger.server.restore(from: none)
     }
     // A copy of the file alone, made while a server used it.
@@ -231,13 +231,13 @@ import Testing
       try FileManager.default.copyItem(atPath: "\(folder.path)/\(name)", toPath: "\(torn.path)/\(name)")
     }
     #expect(
-      throws: BackupError.notABackup(path: torn.path, "its database was copied while a server used it")
+      throws: RegistryOpenError.notABackup(path: torn.path, "its database was copied while a server used it")
     ) { try folder.server.restore(from: torn.path) }
     var bytes = try Data(contentsOf: URL(fileURLWithPath: target + "/registry.sqlite"))
     bytes.replaceSubrange(8192..<8192 + 2000, with: Data(repeating: 0xFF, count: 2000))
     try bytes.write(to: URL(fileURLWithPath: target + "/registry.sqlite"))
     let empty = try Folder()
-    #expect(throws: BackupError.notABackup(path: target, "its database is damaged")) {
+    #expect(throws: RegistryOpenError.notABackup(path: target, "its database is damaged")) {
       try empty.server.restore(from: target)
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: empty.path).isEmpty)

@@ -15,11 +15,11 @@ import Testing
     _ verifier: TokenVerifier, _ token: String, _ proofs: [String], scheme: String = "DPoP", method: String = "GET",
     url: String = Issuer.api + "/things?a=b"
   ) async -> AccessError? {
-    do throws(RefusedRequest) {
+    do throws(AccessError) {
       _ = try await verifier.authenticate(
         AccessRequest(method: method, url: url, authorization: ["\(scheme) \(token)"], proofs: proofs))
       return nil
-    } catch { return error.cause }
+    } catch { return error }
   }
 
   @Test func `is admitted with a proof, once`() async throws {
@@ -75,15 +75,15 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(5))) struct `The answer to a refused request` {
-  private func answer(_ authorization: [String], requiring scopes: [String] = []) async throws -> RefusalAnswer {
+  private func answer(_ authorization: [String], requiring scopes: [String] = []) async throws -> RefusalResponse {
     let verifier = try Issuer().verifier()
-    do throws(RefusedRequest) {
-      _ = try await verifier.authenticate(
-        AccessRequest(method: "GET", url: Issuer.api, authorization: authorization), requiring: scopes)
-    } catch { return error.answer }
+    let request = AccessRequest(method: "GET", url: Issuer.api, authorization: authorization)
+    do throws(AccessError) {
+      _ = try await verifier.authenticate(request, requiring: scopes)
+    } catch { return error.response(to: request) }
     throw CancellationError()
   }
-  private func challenge(_ answer: RefusalAnswer) -> String? { answer.headers.first(named: "WWW-Authenticate") }
+  private func challenge(_ answer: RefusalResponse) -> String? { answer.headers.first(named: "WWW-Authenticate") }
 
   @Test func `challenges both schemes, with the error at the one that was used`() async throws {
     let none = #"Bearer, DPoP algs="ES256""#
@@ -94,12 +94,12 @@ import Testing
     }
     #expect(challenge(try await answer(["DPoP x"])) == #"DPoP error="invalid_token", algs="ES256", Bearer"#)
     #expect(
-      challenge(AccessError.proofInvalid(.missing).answer(to: .dpop))
+      challenge(AccessError.proofInvalid(.missing).response(to: .dpop))
         == #"DPoP error="invalid_dpop_proof", algs="ES256", Bearer"#)
     #expect(
-      challenge(AccessError.insufficientScope(["a", "b\"\r\n"]).answer)
+      challenge(AccessError.insufficientScope(["a", "b\"\r\n"]).response)
         == #"Bearer error="insufficient_scope", scope="a b", DPoP algs="ES256""#)
-    #expect(challenge(AccessError.unavailable(.keys).answer) == nil)
+    #expect(challenge(AccessError.unavailable(.keys).response) == nil)
   }
 
   @Test func `is problem+json with the server's codes`() throws {
@@ -110,7 +110,7 @@ import Testing
       (.unavailable(.revocations(since: nil)), 503, "unavailable"),
     ]
     for (cause, status, code) in causes {
-      let answer = cause.answer
+      let answer = cause.response
       #expect(answer.status == status)
       #expect(answer.headers.first(named: "Content-Type") == "application/problem+json")
       #expect(answer.headers.first(named: "Cache-Control") == "no-store")

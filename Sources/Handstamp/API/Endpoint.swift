@@ -66,12 +66,12 @@ public enum APIError: HandstampError, Hashable {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
     case .session(let error): error.recovery
     case .network(let error): error.recovery
     case .status(let status, _) where TransportResponse(status: status).isTransientFailure: .retry(after: nil)
-    case .status, .unreadable, .invalidRequest: .noStep
+    case .status, .unreadable, .invalidRequest: nil
     }
   }
 }

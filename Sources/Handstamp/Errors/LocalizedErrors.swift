@@ -11,7 +11,7 @@ extension HandstampError where Self: LocalizedError {
     return text.prefix(1).uppercased() + text.dropFirst() + (text.hasSuffix(".") ? "" : ".")
   }
 
-  public var recoverySuggestion: String? { recovery.suggestion }
+  public var recoverySuggestion: String? { recovery?.suggestion }
 }
 
 extension SessionError: LocalizedError {}
@@ -25,8 +25,8 @@ extension APIError: LocalizedError {}
 extension QueueError: LocalizedError {}
 
 extension Recovery {
-  /// The step as a sentence; `nil` for ``none``.
-  fileprivate var suggestion: String? {
+  /// The step as a sentence.
+  fileprivate var suggestion: String {
     switch self {
     case .signIn: "Sign in again."
     case .retry(nil): "Try again later."
@@ -39,7 +39,6 @@ extension Recovery {
     case .restoreKey: "Restore the key or the passphrase of the vault."
     case .fixConfiguration: "Correct the configuration of the client or the server."
     case .setClock: "Set the clock of the device."
-    case .noStep: nil
     }
   }
 }

@@ -51,9 +51,9 @@ public enum QueueError: HandstampError, Hashable {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
-    case .full, .invalidRequest: .noStep
+    case .full, .invalidRequest: nil
     case .storage(let error): error.recovery
     }
   }

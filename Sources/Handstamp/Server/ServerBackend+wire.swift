@@ -3,19 +3,21 @@ import HandstampCore
 
 extension TokenResponse {
   init(signIn body: [UInt8]) throws(SessionError) {
-    do throws(UnusableTokens) { try self.init(refresh: body) } catch { throw .invalidResponse(error.reason) }
+    try self.init(refresh: body)
     guard session != nil, profile != nil else {
       throw .invalidResponse("the sign-in response has no session_id or profile")
     }
   }
 
   /// Parses the response of a token endpoint (RFC 6749 section 5.1).
-  init(refresh body: [UInt8]) throws(UnusableTokens) {
+  ///
+  /// - Throws: ``SessionError/invalidResponse(_:)``.
+  init(refresh body: [UInt8]) throws(SessionError) {
     guard let answer = try? JSONDecoder().decode(TokenResponseBody.self, from: Data(body)) else {
-      throw UnusableTokens("not a token response")
+      throw .invalidResponse("not a token response")
     }
-    guard answer.token_type?.lowercased() == "bearer" else { throw UnusableTokens("unknown token_type") }
-    guard answer.hasValidTokens else { throw UnusableTokens("a token contains an invalid character") }
+    guard answer.token_type?.lowercased() == "bearer" else { throw .invalidResponse("unknown token_type") }
+    guard answer.hasValidTokens else { throw .invalidResponse("a token contains an invalid character") }
     self.init(
       tokens: answer.tokens,
       session: answer.session_id,
@@ -24,22 +26,17 @@ extension TokenResponse {
   }
 }
 
-/// Why a token response cannot be used.
-struct UnusableTokens: Error {
-  var reason: String
-  init(_ reason: String) { self.reason = reason }
-}
-
 extension RefreshResult {
   /// Maps the token endpoint's response to a refresh, by the closed list of the refresh protocol: only `invalid_grant` in a
   /// JSON body with 400 or 401 decides anything.
   init(_ response: TransportResponse) {
     if response.status == 200 {
-      do throws(UnusableTokens) { self = .granted(try TokenResponse(refresh: response.body)) } catch {
+      do throws(SessionError) { self = .granted(try TokenResponse(refresh: response.body)) } catch {
+        let reason = if case .invalidResponse(let words) = error { words } else { "\(error)" }
         let isObject = (try? JSONSerialization.jsonObject(with: Data(response.body))) is [String: Any]
         self = .noDecision(
           isObject
-            ? .unusableTokens(error.reason, successor: nil)
+            ? .unusableTokens(reason, successor: nil)
             : .server(.init(status: response.status, detail: "not a token response")))
       }
       return

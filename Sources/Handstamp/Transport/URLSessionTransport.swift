@@ -264,21 +264,23 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
 }
 
 extension TransportError {
-  /// The code only: a URL error's text contains the whole URL.
+  /// Words of our own and the code: a URL error's text contains the whole URL.
   init(urlError error: any Error) {
     let code = (error as? URLError)?.code
+    let number = "URL error \(code?.rawValue ?? 0)"
     switch code {
     case .timedOut?: self = .timedOut
     case .cancelled?: self = .cancelled
-    case .cannotFindHost?, .dnsLookupFailed?: self = .notConnected("host not found")
-    case .cannotConnectToHost?: self = .notConnected("connection refused, or no route")
-    case .notConnectedToInternet?: self = .notConnected("no network")
+    case .cannotFindHost?, .dnsLookupFailed?: self = .notConnected("the host was not found (\(number))")
+    case .cannotConnectToHost?: self = .notConnected("no connection to the host (\(number))")
+    case .notConnectedToInternet?, .internationalRoamingOff?, .dataNotAllowed?:
+      self = .notConnected("no network (\(number))")
     case .serverCertificateUntrusted?, .serverCertificateHasBadDate?, .serverCertificateHasUnknownRoot?,
       .serverCertificateNotYetValid?:
-      self = .notConnected("certificate not trusted, or not valid now")
-    case .appTransportSecurityRequiresSecureConnection?, .internationalRoamingOff?, .dataNotAllowed?:
-      self = .notConnected("URL error \(code?.rawValue ?? 0)")
-    case .some(let code): self = .connectionLost("URL error \(code.rawValue)")
+      self = .notConnected("the server's certificate is not trusted (\(number))")
+    case .appTransportSecurityRequiresSecureConnection?:
+      self = .notConnected("App Transport Security requires HTTPS (\(number))")
+    case .some: self = .connectionLost("the connection broke (\(number))")
     case nil: self = .connectionLost("\(type(of: error))")
     }
   }

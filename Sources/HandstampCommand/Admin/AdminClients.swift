@@ -49,7 +49,7 @@ struct AdminClients: AsyncParsableCommand {
       let clients = try ClientFile.clients(at: path)
       let ids = clients.map(\.id)
       if let twice = ids.first(where: { id in ids.count { $0 == id } > 1 }) {
-        throw CommandError(.usage, "\(path): \(ClientFault.twice(twice).words)", hint: ClientFile.hint)
+        throw CommandError(.usage, "\(path): \(ConfiguredClient.Defect.twice(twice))", hint: ClientFile.hint)
       }
       return clients
     }

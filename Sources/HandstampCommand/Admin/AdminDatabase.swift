@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
+import HandstampStorage
 
 /// `handstamp admin database`.
 struct AdminDatabase: AsyncParsableCommand {
@@ -39,7 +40,7 @@ struct AdminDatabase: AsyncParsableCommand {
             .usage, "the sessions are in PostgreSQL",
             hint: "back up the database with pg_basebackup or pg_dump, and the files of \(data.path) besides")
         }
-        do throws(BackupError) { files = try await data.files.backUp(file, to: folder) } catch {
+        do throws(RegistryOpenError) { files = try await data.files.backUp(file, to: folder) } catch {
           throw CommandError(error)
         }
         try await store.audit(.backedUp)
@@ -120,7 +121,7 @@ struct AdminDatabase: AsyncParsableCommand {
           .usage, "missing folder with the backup", hint: "name the folder that admin database backup has written")
       }
       let result: RestoredBackup
-      do throws(BackupError) { result = try data.files.restore(from: folder, keys: data.keys) } catch {
+      do throws(RegistryOpenError) { result = try data.files.restore(from: folder, keys: data.keys) } catch {
         throw CommandError(error)
       }
       data.giveFilesToOwner()
@@ -262,16 +263,6 @@ extension AdminStore {
   /// Logs an action on the whole folder.
   fileprivate func audit(_ kind: AuditedAction.Kind) async throws(CommandError) {
     do throws(AdministrationError) { try await administration().audit(kind) } catch { throw CommandError(error) }
-  }
-}
-
-extension CommandError {
-  fileprivate init(_ error: BackupError) {
-    if case .folder(let error) = error {
-      self.init(error)
-    } else {
-      self.init(.failure, plain("\(error)"), hint: error.hint.replacing("`", with: ""))
-    }
   }
 }
 #endif

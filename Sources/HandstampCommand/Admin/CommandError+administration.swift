@@ -64,7 +64,7 @@ extension CommandError {
   }
 }
 
-extension PasswordPolicy.Fault {
+extension PasswordPolicy.Weakness {
   fileprivate var hint: String {
     switch self {
     case .tooShort: "use \(PasswordPolicy.least) characters or more, or what --minimum-password says"

@@ -107,7 +107,7 @@ struct SigningKeyRing {
 
   private mutating func add(at now: UnixTime) throws(CommandError) -> [String] {
     let former = Set(keys.ids)
-    do throws(SigningKeysError) { keys = try keys.addingNextKey() } catch {
+    do throws(ServerConfigurationError) { keys = try keys.addingNextKey() } catch {
       throw CommandError(.failure, plain("\(error)"), hint: "try again later")
     }
     let new = keys.ids.filter { !former.contains($0) }

@@ -39,12 +39,12 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
       last: now)
   }
 
-  /// A phrase that follows the server's name: `has refused to refresh …`.
+  /// A phrase that follows the server's name: `refuses to refresh …`.
   func words(at now: UnixTime) -> String {
-    let code = error.map { "the error \($0)" } ?? "no error code"
+    let code = error ?? "no error code"
     let age = now.since(since)
     let since = "since \(since)" + (age >= .seconds(1) ? " (\(age.words) ago)" : "")
-    if isRefusal { return "has refused to refresh this session with \(status) and \(code), \(since)" }
+    if isRefusal { return "refuses to refresh this session (\(status), \(code)) \(since)" }
     return "has responded to refreshes of this session with \(status) and no tokens, \(since)"
   }
 

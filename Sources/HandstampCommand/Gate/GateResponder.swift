@@ -46,17 +46,18 @@ struct GateResponder: Sendable {
     let access = AccessRequest(
       method: method, url: publicURL + path, authorization: request.headers[values: .authorization],
       proofs: request.headers[values: .proof])
-    do throws(RefusedRequest) {
+    do throws(AccessError) {
       return admission(try await verifier.authenticate(access, requiring: scopes))
     } catch {
-      logger.debug("Request refused", metadata: ["handstamp.cause": "\(error.cause)"])
+      logger.debug("Request refused", metadata: ["handstamp.cause": "\(error)"])
+      let response = error.response(to: access)
       var fields = HTTPFields()
-      for field in error.answer.headers {
+      for field in response.headers {
         if let name = HTTPField.Name(field.name) { fields.append(HTTPField(name: name, value: field.value)) }
       }
       return Response(
-        status: .init(code: error.answer.status), headers: fields,
-        body: .init(byteBuffer: ByteBuffer(bytes: error.answer.body)))
+        status: .init(code: response.status), headers: fields,
+        body: .init(byteBuffer: ByteBuffer(bytes: response.body)))
     }
   }
 

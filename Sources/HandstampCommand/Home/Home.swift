@@ -76,26 +76,30 @@ struct Home: Sendable, Hashable {
   /// Returns the stored settings, which are empty before the first sign-in.
   func settings() throws(CommandError) -> Settings {
     switch storedSettings {
-    case .success(let settings): return settings
-    case .failure(let why): throw unreadable(settingsPath, why.words)
+    case .content(let settings): return settings
+    case .unreadable(let why): throw unreadable(settingsPath, why)
     }
   }
 
   /// Why the settings cannot be read; `nil` if they can, or do not exist yet.
   var settingsDamage: String? {
-    if case .failure(let why) = storedSettings { why.words } else { nil }
+    if case .unreadable(let why) = storedSettings { why } else { nil }
   }
 
-  private struct Unreadable: Error { var words: String }
+  /// A file of the home, as far as it can be read.
+  private enum Stored<Value> {
+    case content(Value)
+    case unreadable(String)
+  }
 
-  private var storedSettings: Result<Settings, Unreadable> {
+  private var storedSettings: Stored<Settings> {
     switch PlainFile.read(settingsPath) {
-    case .absent: return .success(Settings())
-    case .unreadable(let why): return .failure(Unreadable(words: why))
+    case .absent: return .content(Settings())
+    case .unreadable(let why): return .unreadable(why)
     case .content(let bytes):
       let settings = try? JSONDecoder().decode(Settings.self, from: Data(bytes))
-      return settings.map { .success($0) }
-        ?? .failure(Unreadable(words: bytes.isEmpty ? "it is empty" : "it is damaged"))
+      return settings.map { .content($0) }
+        ?? .unreadable(bytes.isEmpty ? "it is empty" : "it is damaged")
     }
   }
 
@@ -123,27 +127,27 @@ struct Home: Sendable, Hashable {
 
   private func knownDevice() throws(CommandError) -> DeviceID? {
     switch storedDevice {
-    case .success(let device): return device
-    case .failure(let why): throw unreadable(devicePath, why.words)
+    case .content(let device): return device
+    case .unreadable(let why): throw unreadable(devicePath, why)
     }
   }
 
   /// Why the device ID cannot be read; `nil` if it can, or does not exist yet.
   var deviceDamage: String? {
-    if case .failure(let why) = storedDevice { why.words } else { nil }
+    if case .unreadable(let why) = storedDevice { why } else { nil }
   }
 
-  private var storedDevice: Result<DeviceID?, Unreadable> {
+  private var storedDevice: Stored<DeviceID?> {
     switch PlainFile.read(devicePath, limit: 1000) {
-    case .absent: return .success(nil)
-    case .unreadable(let why): return .failure(Unreadable(words: why))
+    case .absent: return .content(nil)
+    case .unreadable(let why): return .unreadable(why)
     case .content(let bytes):
-      guard let whole = String(utf8Bytes: bytes) else { return .failure(Unreadable(words: "it is damaged")) }
+      guard let whole = String(utf8Bytes: bytes) else { return .unreadable("it is damaged") }
       let text = whole.trimmingCharacters(in: .whitespacesAndNewlines)
-      guard !text.isEmpty else { return .failure(Unreadable(words: "it is empty")) }
+      guard !text.isEmpty else { return .unreadable("it is empty") }
       let isWord =
         text.utf8.count <= 100 && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-      return isWord ? .success(DeviceID(text)) : .failure(Unreadable(words: "it is damaged"))
+      return isWord ? .content(DeviceID(text)) : .unreadable("it is damaged")
     }
   }
 

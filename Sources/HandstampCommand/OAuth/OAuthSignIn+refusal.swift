@@ -79,9 +79,10 @@ extension OAuthSignIn {
 extension LoopbackAddress {
   /// Parses the redirect URI from the command line or a record.
   init(redirect text: String) throws(CommandError) {
-    do throws(Invalid) { self = try LoopbackAddress(parsing: text) } catch {
+    do throws(RedirectError) { self = try LoopbackAddress(parsing: text) } catch {
+      let reason = if case .unavailable(let words) = error { words } else { "\(error)" }
       throw CommandError(
-        .usage, "cannot listen on \(text.onOneLine): \(error.reason)",
+        .usage, "cannot listen on \(text.onOneLine): \(reason)",
         hint: "use the URI exactly as registered, such as http://127.0.0.1:8085/callback")
     }
   }

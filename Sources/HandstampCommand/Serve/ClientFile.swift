@@ -62,7 +62,7 @@ enum ClientFile {
     }
     var clients: [ConfiguredClient] = []
     for entry in entries {
-      do throws(ClientFault) {
+      do throws(ServerConfigurationError) {
         clients.append(
           try ConfiguredClient(
             id: entry.id, name: entry.name, secretHash: try hash(entry), redirectURIs: entry.redirectURIs ?? [],
@@ -75,37 +75,16 @@ enum ClientFile {
             codeProtection: entry.codeProtection ?? .pkce, hasClaimsInIDTokens: entry.claimsInIDTokens,
             webOrigins: entry.webOrigins ?? []))
       } catch {
-        throw refuse(error.words)
+        throw refuse("\(error)")
       }
     }
     return clients
   }
 
-  private static func hash(_ entry: Entry) throws(ClientFault) -> [UInt8]? {
+  private static func hash(_ entry: Entry) throws(ServerConfigurationError) -> [UInt8]? {
     guard let text = entry.secretSHA256 else { return nil }
-    guard let bytes = Hexadecimal.bytes(text.utf8), bytes.count == 32 else { throw .badSecret(entry.id) }
+    guard let bytes = Hexadecimal.bytes(text.utf8), bytes.count == 32 else { throw .client(.badSecret(entry.id)) }
     return bytes
-  }
-}
-
-extension ClientFault {
-  var words: String {
-    switch self {
-    case .badID: "a client ID is empty, or not printable ASCII"
-    case .badSecret(let id): "client \(id): secretSHA256 is not a SHA-256 in hexadecimal"
-    case .badRedirect(let id, let uri): "client \(id): redirect URI not allowed: \(uri)"
-    case .noRedirect(let id): "client \(id): the authorization code flow needs a redirect URI"
-    case .noSecret(let id): "client \(id): introspects needs a secretSHA256"
-    case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
-    case .badOverlap(let id): "client \(id): refreshOverlap is not a number of seconds from 0 to 86400"
-    case .noOpenID(let id): "client \(id): backChannelLogoutURI needs the scope openid"
-    case .noPKCE(let id): "client \(id): without a secretSHA256, codeProtection has to be pkce"
-    case .noNonce(let id): "client \(id): codeProtection nonce needs the scope openid"
-    case .badOrigin(let id, let text): "client \(id): not the https origin of a web application: \(text)"
-    case .noTransport(let id): "client \(id): backChannelLogoutURI needs a transport"
-    case .noSigningKey(let id): "client \(id): RS256 needs an RSA key, and the signing key file has none"
-    case .twice(let id): "duplicate client \(id)"
-    }
   }
 }
 #endif

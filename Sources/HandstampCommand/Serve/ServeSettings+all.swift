@@ -213,7 +213,7 @@ extension ServeSettings: SettingGroup {
       hint: "use the output of: openssl rand -base64 32", shape: .secret
     ) { values, settings throws(CommandError) in
       guard let token = try values.secret("admin-token") else { return }
-      do throws(AdministratorFault) {
+      do throws(ServerConfigurationError) {
         settings.configuration.administrators = [try Administrator(name: "admin", token: token)]
       } catch {
         throw CommandError(

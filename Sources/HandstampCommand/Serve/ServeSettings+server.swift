@@ -91,21 +91,22 @@ extension ServeSettings {
   static func explained<Value>(_ make: () async throws -> Value) async throws -> Value {
     do {
       return try await make()
-    } catch let fault as AppConfigFault {
-      throw refusal("\(fault)", "app-config")
-    } catch let fault as ClientFault {
-      throw CommandError(.usage, fault.words, hint: ServeSettings.hint(of: "clients"))
-    } catch let fault as PageSettingsFault {
-      if case .accent = fault { throw refusal("\(fault)", "accent") }
-      throw refusal("\(fault)", "pages")
-    } catch let fault as MountPathFault {
-      throw refusal("\(fault)", "issuer")
-    } catch let fault as WebOriginFault {
-      throw refusal("\(fault)", "web-origins")
-    } catch let fault as PasskeyDomainFault {
-      throw refusal("\(fault)", "passkey-domain")
-    } catch is MailSetUpFault {
-      throw refusal("cannot send mails from handstamp@ followed by the issuer's host", "mail-from")
+    } catch let error as ServerConfigurationError {
+      switch error {
+      case .appConfig: throw refusal("\(error)", "app-config")
+      case .client: throw CommandError(.usage, "\(error)", hint: ServeSettings.hint(of: "clients"))
+      case .accent: throw refusal("\(error)", "accent")
+      case .pages: throw refusal("\(error)", "pages")
+      case .mountPath: throw refusal("\(error)", "issuer")
+      case .webOrigin: throw refusal("\(error)", "web-origins")
+      case .passkeyDomain: throw refusal("\(error)", "passkey-domain")
+      case .noMailer, .mailSender, .mailerCannotChange:
+        throw refusal("cannot send mails from handstamp@ followed by the issuer's host", "mail-from")
+      case .mailServerURL, .mailServerURLWithUser, .mailPasswordInClear, .directoryWithConfirmedSignUp,
+        .directoryWithAppleSignIn, .administratorName, .administratorToken, .administratorHash, .signingKeys,
+        .signingKeysOfLaterVersion, .noRSAKey:
+        throw error
+      }
     }
   }
 

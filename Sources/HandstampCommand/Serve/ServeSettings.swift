@@ -135,21 +135,21 @@ struct ServeSettings: Sendable {
         .usage, "a user at the mail server needs a password, and a password a user",
         hint: "set --smtp-user and HANDSTAMP_SERVE_SMTP_PASSWORD, or neither")
     }
-    do throws(SMTPURLFault) {
+    do throws(ServerConfigurationError) {
       return try SMTPMailer(
         url: url, user: user, password: password, certificates: certificateAuthorities,
         allowsCleartext: allowsCleartextMail)
     } catch {
       switch error {
-      case .malformed: throw values.refusal("smtp", "the URL of a mail server")
-      case .containsUser:
+      case .mailServerURLWithUser:
         throw CommandError(
-          .usage, "the URL of the mail server contains a user",
+          .usage, "\(error)",
           hint: "use --smtp-user and HANDSTAMP_SERVE_SMTP_PASSWORD")
-      case .passwordInClear:
+      case .mailPasswordInClear:
         throw CommandError(
-          .usage, "the password of the mail server would cross the network in clear",
+          .usage, "\(error)",
           hint: "drop --smtp-cleartext, or use a mail server on this machine")
+      default: throw values.refusal("smtp", "the URL of a mail server")
       }
     }
   }

@@ -54,7 +54,9 @@ struct SigningKeyFile {
   }
 
   private func generated(beside keys: SigningKeys) throws(CommandError) -> SigningKeys {
-    do throws(SigningKeysError) { return try keys.withRSAKey() } catch { throw unusable("cannot be created: \(error)") }
+    do throws(ServerConfigurationError) { return try keys.withRSAKey() } catch {
+      throw unusable("cannot be created: \(error)")
+    }
   }
 
   private func writing(_ keys: SigningKeys, by write: ([UInt8]) throws(SystemError) -> Void) throws(SystemError) {
@@ -78,8 +80,8 @@ struct SigningKeyFile {
     let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
     defer { for index in bytes.indices { bytes[index] = 0 } }
     guard count > 0 else { throw unusable("is empty") }
-    do throws(SigningKeysError) { return try SigningKeys(pem: Secret(bytes: bytes[..<count])) } catch {
-      guard error == .newerFormat else { throw unusable("contains no usable P-256 key") }
+    do throws(ServerConfigurationError) { return try SigningKeys(pem: Secret(bytes: bytes[..<count])) } catch {
+      guard error == .signingKeysOfLaterVersion else { throw unusable("contains no usable P-256 key") }
       throw CommandError(
         .failure, "\(path) is of a later version of handstamp",
         hint: "use that version, or restore the file of this one")

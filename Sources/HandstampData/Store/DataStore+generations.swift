@@ -69,27 +69,27 @@ extension DataStore {
   /// Opens the newest file, replacing a corrupt one. The caller holds both locks.
   private func open() throws(StoreError) -> Generation {
     let last = Generation.numbers(in: place.folder).last ?? 1
-    do throws(Unopened) { return use(try make(last)) } catch {
-      guard case .broken = error else { throw error.asStoreError }
-      content.withLock { $0.rebuilds += 1 }
-      return try open(at: last + 1)
-    }
+    if let generation = try make(last) { return use(generation) }
+    content.withLock { $0.rebuilds += 1 }
+    return try open(at: last + 1)
   }
 
   private func open(at number: Int) throws(StoreError) -> Generation {
     Generation.remove(number, in: place.folder)
-    do throws(Unopened) { return use(try make(number)) } catch { throw error.asStoreError }
+    guard let generation = try make(number) else { throw .unusable("a new database is broken") }
+    return use(generation)
   }
 
-  private func make(_ number: Int) throws(Unopened) -> Generation {
+  /// Opens or creates a database; `nil` if it is corrupt, or a newer version of the program wrote it.
+  private func make(_ number: Int) throws(StoreError) -> Generation? {
     do { return try Generation(number: number, in: place.folder, schema: schema) } catch {
-      if error is Generation.Superseded || DataStore.isBroken(error) { throw .broken }
+      if DataStore.isBroken(error) { return nil }
       if let error = error as? DatabaseError {
         let isStatement = [.SQLITE_ERROR, .SQLITE_CONSTRAINT].contains(error.resultCode)
         let text = error.message ?? "SQLite error \(error.extendedResultCode.rawValue)"
-        throw .failed(isStatement ? .statement(text) : .unusable(text))
+        throw isStatement ? StoreError.statement(text) : .unusable(text)
       }
-      throw .failed(.unusable(String(describing: type(of: error))))
+      throw .unusable(String(describing: type(of: error)))
     }
   }
 
@@ -101,18 +101,6 @@ extension DataStore {
       Generation.remove(number, in: place.folder)
     }
     return generation
-  }
-
-  private enum Unopened: Error {
-    case broken
-    case failed(StoreError)
-
-    var asStoreError: StoreError {
-      switch self {
-      case .broken: .unusable("a new database is broken")
-      case .failed(let error): error
-      }
-    }
   }
 
   static func isBroken(_ error: any Error) -> Bool {

@@ -12,7 +12,8 @@ final class Generation: Sendable {
   private let path: String
   private let identity: FileIdentity?
 
-  init(number: Int, in folder: URL, schema: StoreSchema) throws {
+  /// `nil` if a newer version of the program wrote the database.
+  init?(number: Int, in folder: URL, schema: StoreSchema) throws {
     self.number = number
     path = Generation.url(number, in: folder).path
     var configuration = Configuration()
@@ -23,14 +24,11 @@ final class Generation: Sendable {
       try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = NORMAL;")
     }
     pool = try DatabasePool(path: path, configuration: configuration)
-    if try pool.read(schema.migrator.hasBeenSuperseded) { throw Superseded() }
+    if try pool.read(schema.migrator.hasBeenSuperseded) { return nil }
     try schema.migrator.migrate(pool)
     try pool.write { database in for table in schema.tables { try table.prepare(database) } }
     identity = FileIdentity(path: path)
   }
-
-  /// The database was written by a newer version of the program.
-  struct Superseded: Error {}
 
   /// Whether the name still refers to this file: another program may have erased the account.
   var isCurrent: Bool { identity != nil && FileIdentity(path: path) == identity }

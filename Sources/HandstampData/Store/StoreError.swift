@@ -22,9 +22,9 @@ public enum StoreError: HandstampError, Hashable {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
-    case .noPlace, .statement: .noStep
+    case .noPlace, .statement: nil
     case .unusable: .retry(after: nil)
     case .removed: .signIn
     }

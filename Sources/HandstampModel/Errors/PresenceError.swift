@@ -22,12 +22,12 @@ public enum PresenceError: HandstampError, Hashable {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
     case .declined, .cancelled: .confirmPresence
     case .lockedOut(let delay): .retry(after: delay)
     case .noSecret: .signIn
-    case .unavailable: .noStep
+    case .unavailable: nil
     }
   }
 }

@@ -2,8 +2,8 @@
 public protocol HandstampError: Error, Sendable, CustomStringConvertible {
   /// A machine-readable code in `snake_case`, stable between releases. A code that a server sent is passed on as it is.
   var code: String { get }
-  /// The step that an app can offer: a button, a hint, a wait.
-  var recovery: Recovery { get }
+  /// The step that an app can offer: a button, a hint, a wait; `nil` if there is none.
+  var recovery: Recovery? { get }
 }
 
 /// The step that can help after an error.
@@ -31,17 +31,16 @@ public enum Recovery: Sendable, Hashable {
   case fixConfiguration
   /// Set the device's clock.
   case setClock
-  /// The session cannot offer a step.
-  case noStep
 
-  /// The recovery of any error; ``noStep`` if it is not a ``HandstampError``. For closures with untyped errors.
-  public init(_ error: any Error) {
-    self = (error as? any HandstampError)?.recovery ?? .noStep
+  /// The recovery of any error; `nil` if it has none, or is not a ``HandstampError``. For closures with untyped errors.
+  public init?(_ error: any Error) {
+    guard let recovery = (error as? any HandstampError)?.recovery else { return nil }
+    self = recovery
   }
 }
 
 extension Recovery: CustomStringConvertible {
-  /// The step in a few words, such as `sign in`; `none` for ``noStep``.
+  /// The step in a few words, such as `sign in`.
   public var description: String {
     switch self {
     case .signIn: "sign in"
@@ -55,7 +54,6 @@ extension Recovery: CustomStringConvertible {
     case .restoreKey: "restore the key"
     case .fixConfiguration: "correct the configuration"
     case .setClock: "set the clock"
-    case .noStep: "none"
     }
   }
 }

@@ -13,9 +13,9 @@ public enum RedirectError: HandstampError, Hashable {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
-    case .cancelled: .noStep
+    case .cancelled: nil
     case .unavailable: .retry(after: nil)
     }
   }

@@ -114,7 +114,7 @@ extension RequestError: HandstampError {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
     case .network(let error): error.recovery
     // The session's token may be one that the server no longer wants to take.

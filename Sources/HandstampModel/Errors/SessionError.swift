@@ -71,16 +71,16 @@ extension SessionError {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
     case .signedOut, .sessionEnded, .noRefreshToken, .storageOutdated: .signIn
     case .requestFailed(let failure, let delay):
-      if case .retry = failure.recovery { .retry(after: delay) } else { failure.recovery }
+      if case .retry? = failure.recovery { .retry(after: delay) } else { failure.recovery }
     case .storage(let error): error.recovery
     case .presence(let error): error.recovery
     case .redirect(let error): error.recovery
     case .tokenRejected: .fixConfiguration
-    case .refused, .invalidResponse, .unsupported, .contentFailed, .cancelled: .noStep
+    case .refused, .invalidResponse, .unsupported, .contentFailed, .cancelled: nil
     }
   }
 

@@ -25,10 +25,10 @@ public enum TransportError: HandstampError, Hashable {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
     case .notConnected, .connectionLost, .timedOut: .retry(after: nil)
-    case .cancelled, .tooLarge, .invalidRequest: .noStep
+    case .cancelled, .tooLarge, .invalidRequest: nil
     }
   }
 }

@@ -60,7 +60,7 @@ extension VaultError: HandstampError {
     }
   }
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
     case .locked: .unlockDevice
     case .full: .freeStorage

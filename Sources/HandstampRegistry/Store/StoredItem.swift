@@ -10,7 +10,7 @@ public struct StoredItem: Sendable, Hashable, Identifiable {
     case device
     /// An OAuth client that the owner of an account was told of.
     case client
-    /// What the owner of an account allows an OAuth client, see ``Consent``.
+    /// The permission of an account's owner for an OAuth client, see ``Consent``.
     case consent
     /// The address that the owner of an account wants instead, see ``EmailChange``.
     case emailChange = "email_change"
@@ -41,7 +41,7 @@ public struct StoredItem: Sendable, Hashable, Identifiable {
 
   public let id: StoredItemID
   public let kind: Kind
-  /// What it belongs to, such as an account, so that ``RegistryChange/removeItems(_:subject:)`` finds it.
+  /// The owner of the item, such as an account, so that ``RegistryChange/removeItems(_:subject:)`` finds it.
   public let subject: String
   /// Further data, in a format of its kind. It must contain no secret.
   public var payload: String

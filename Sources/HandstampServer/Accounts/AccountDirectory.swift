@@ -49,12 +49,4 @@ public enum AccountDirectoryError: Error, Sendable, Hashable {
   /// The directory cannot be read or written at the moment: 503. The text goes to the log; it must contain no secret.
   case unavailable(String)
 }
-
-/// A setting that an account directory does not support.
-public enum AccountDirectoryFault: Error, Sendable, Hashable {
-  /// The app confirms addresses itself, so sign-up must be `open` or `closed`.
-  case confirmedSignUp
-  /// Sign in with Apple creates accounts in the server's registry.
-  case appleSignIn
-}
 #endif

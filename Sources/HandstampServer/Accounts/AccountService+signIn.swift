@@ -7,7 +7,7 @@ import Hummingbird
 extension AccountService {
   /// Signs in with an address and a password.
   ///
-  /// - Throws: ``ProblemError/wrongCredentials``, ``ProblemError/accountDisabled``, `rate_limited`, ``PasswordPool/Busy``.
+  /// - Throws: ``ProblemError/wrongCredentials``, ``ProblemError/accountDisabled``, `rate_limited`, ``PasswordHashError``.
   func signIn(
     email: EmailAddress, password: Secret, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {

@@ -151,7 +151,7 @@ extension AccountService {
   /// Signs in a user of Apple; the first sign-in creates the account. It is found only by Apple's user ID: an address in the token
   /// gives access to no account.
   ///
-  /// - Throws: ``ProblemError/signUpClosed`` for a user without an account; ``ProblemError/notOffered(_:)``, ``IdentityTokenError``.
+  /// - Throws: ``ProblemError/signUpClosed`` for a user without an account; ``ProblemError/notOffered(_:)``, ``TokenError``.
   func signIn(
     with token: Secret, nonce: String, username: String, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {

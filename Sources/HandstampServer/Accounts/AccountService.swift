@@ -27,7 +27,7 @@ struct AccountService: Sendable {
   let reauthentication: Duration?
   let refusals = Tallies<RefusedSignIn>(interval: .seconds(60))
 
-  /// Who asks.
+  /// The client of a request, and its log.
   struct Caller: Sendable {
     var client: ClientAddress
     var logger: Logger

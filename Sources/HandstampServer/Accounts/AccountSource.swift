@@ -7,12 +7,12 @@ protocol AccountSource: Sendable {
   /// Returns the account with this address and password.
   ///
   /// - Throws: ``ProblemError/wrongCredentials`` without such an account; ``ProblemError/accountDisabled`` if it is closed and the password is
-  ///   right; ``ProblemError`` `rate_limited` after too many wrong ones; ``PasswordPool/Busy`` if too many passwords are being hashed.
+  ///   right; ``ProblemError`` `rate_limited` after too many wrong ones; ``PasswordHashError`` if too many passwords are being hashed.
   func account(_ attempt: PasswordAttempt) async throws -> AccountRecord
 
   /// Prepares a new account. The returned function creates it with its first session at the time that it is given.
   ///
-  /// - Throws: ``PasswordPool/Busy``. The returned function throws ``RegistryError/emailTaken`` if an account has the address.
+  /// - Throws: ``PasswordHashError``. The returned function throws ``RegistryError/emailTaken`` if an account has the address.
   func newAccount(
     _ new: NewAccount, password: Secret, by caller: AccountService.Caller
   ) async throws -> @Sendable (UnixTime) async throws -> NewSession

@@ -54,11 +54,9 @@ extension Administration {
       }
       return (record, resetCode(code, expiresAt: time.advanced(by: Administration.invitation)))
     }
-    do throws(PasswordPolicy.Fault) { try policy.check(password, names: [email.normalized, name]) } catch {
-      throw .weakPassword(error)
-    }
+    if let weakness = policy.weakness(of: password, names: [email.normalized, name]) { throw .weakPassword(weakness) }
     let hash: Secret
-    do throws(PasswordPool.Busy) { hash = try await passwords.hash(password) } catch { throw .busy(error) }
+    do throws(PasswordHashError) { hash = try await passwords.hash(password) } catch { throw .busy(error) }
     let record = try await asking { () throws(RegistryError) in
       try await registry.openAccount(email: email, username: name, passwordHash: hash, now: now())
     }

@@ -12,7 +12,7 @@ public enum AdministrationError: Error, Sendable, Hashable {
   case invalidEmail
   /// The display name is empty, has more than 200 characters, or control characters.
   case invalidName
-  case weakPassword(PasswordPolicy.Fault)
+  case weakPassword(PasswordPolicy.Weakness)
   /// The account was deleted: nothing can be done with it.
   case accountDeleted
   /// The account is disabled: enable it first.
@@ -22,7 +22,7 @@ public enum AdministrationError: Error, Sendable, Hashable {
   /// The app keeps its accounts itself, see ``AccountDirectory``.
   case notOffered
   /// Too many passwords are being hashed, or the hash failed.
-  case busy(PasswordPool.Busy)
+  case busy(PasswordHashError)
   case registry(RegistryError)
 }
 

@@ -13,20 +13,20 @@ public struct Administrator: Sendable, Hashable {
   /// The SHA-256 of the token.
   private let hash: Secret
 
-  /// - Throws: ``AdministratorFault``.
-  public init(name: String, token: Secret) throws(AdministratorFault) {
-    guard token.isToken, token.count >= Administrator.minimumTokenSize else { throw .weakToken(name) }
+  /// - Throws: ``ServerConfigurationError``.
+  public init(name: String, token: Secret) throws(ServerConfigurationError) {
+    guard token.isToken, token.count >= Administrator.minimumTokenSize else { throw .administratorToken(name) }
     try self.init(name: name, tokenHash: Administrator.hash(of: token))
   }
 
   /// - Parameter tokenHash: the SHA-256 of the token, 32 bytes.
-  /// - Throws: ``AdministratorFault``.
-  public init(name: String, tokenHash: [UInt8]) throws(AdministratorFault) {
+  /// - Throws: ``ServerConfigurationError``.
+  public init(name: String, tokenHash: [UInt8]) throws(ServerConfigurationError) {
     guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy({ $0.isAlphanumeric || "-_.@".utf8.contains($0) })
     else {
-      throw .badName(name)
+      throw .administratorName(name)
     }
-    guard tokenHash.count == SHA256.byteCount else { throw .badHash(name) }
+    guard tokenHash.count == SHA256.byteCount else { throw .administratorHash(name) }
     self.name = name
     hash = Secret(bytes: tokenHash)
   }
@@ -40,15 +40,5 @@ public struct Administrator: Sendable, Hashable {
   private static func hash(of token: Secret) -> [UInt8] {
     token.withExposedBytes { Array(SHA256.hash(data: $0)) }
   }
-}
-
-/// An error in the configuration of an administrator.
-public enum AdministratorFault: Error, Sendable, Hashable {
-  /// The name has other characters, or more than 64.
-  case badName(String)
-  /// The token is shorter than 32 bytes, or has other characters than printable ASCII.
-  case weakToken(String)
-  /// The hash is not a SHA-256.
-  case badHash(String)
 }
 #endif

@@ -27,12 +27,4 @@ public struct AppleSignIn: Sendable {
     self.transport = transport
   }
 }
-
-/// A reason to refuse an identity token.
-enum IdentityTokenError: Error, Hashable {
-  /// The token is not Apple's, damaged, expired, for another app, or has another nonce. Which of these is not reported.
-  case invalid
-  /// The keys are not available at the moment. The text says why.
-  case unavailable(String)
-}
 #endif

@@ -30,7 +30,7 @@ struct IdentityTokens: Sendable {
   /// Returns the claims of `token` if it is genuine, valid at `now`, issued for one of the configured apps, and was requested
   /// with `nonce`: the token contains its SHA-256 in hexadecimal. Before the signature is verified, only the header is
   /// parsed.
-  func verify(_ token: Secret, nonce: String, at now: UnixTime) async throws(IdentityTokenError) -> Claims {
+  func verify(_ token: Secret, nonce: String, at now: UnixTime) async throws(TokenError) -> Claims {
     guard let token = CompactJWS(token.withExposedBytes { Array($0) }), let kid = token.keyID else { throw .invalid }
     guard let key = try await keys.key(named: kid), let verified = token.payload(signedBy: key),
       let payload = JSONValue(verified.payload).flatMap(Payload.init)

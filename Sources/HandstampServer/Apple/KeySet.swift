@@ -20,7 +20,7 @@ actor KeySet {
   private var keys: [String: JWSPublicKey] = [:]
   private var goodUntil: UnixTime?
   private var triedAt: UnixTime?
-  private var fetching: Task<Result<Fetched, IdentityTokenError>, Never>?
+  private var fetching: Task<Result<Fetched, TokenError>, Never>?
 
   init(url: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
     self.url = url
@@ -30,13 +30,13 @@ actor KeySet {
 
   /// Returns the key with this ID, or `nil` if the provider has none.
   ///
-  /// - Throws: ``IdentityTokenError/unavailable(_:)`` if the keys cannot be fetched.
-  func key(named kid: String) async throws(IdentityTokenError) -> JWSPublicKey? {
+  /// - Throws: ``TokenError/keysUnavailable(_:)`` if the keys cannot be fetched.
+  func key(named kid: String) async throws(TokenError) -> JWSPublicKey? {
     if isGood, let key = keys[kid] { return key }
     // A fetch that is already in flight can be shared.
     guard fetching != nil || mayFetch else {
       if isGood { return nil }
-      return try usable(kid, failure: .unavailable("fetching the keys failed a moment ago"))
+      return try usable(kid, failure: .keysUnavailable("fetching the keys failed a moment ago"))
     }
     switch await fetch() {
     // Use the fetched keys: a caller that waited for another one's fetch may get here before ``keys`` is set.
@@ -49,7 +49,7 @@ actor KeySet {
   private var mayFetch: Bool { triedAt.map { now().since($0) >= KeySet.pause || now() < $0 } ?? true }
 
   /// Returns a cached key within the grace period, while no new ones are available.
-  private func usable(_ kid: String, failure: IdentityTokenError) throws(IdentityTokenError) -> JWSPublicKey? {
+  private func usable(_ kid: String, failure: TokenError) throws(TokenError) -> JWSPublicKey? {
     guard let goodUntil, now() < goodUntil.advanced(by: KeySet.grace) else { throw failure }
     if let key = keys[kid] { return key }
     throw failure
@@ -61,7 +61,7 @@ actor KeySet {
   }
 
   /// Fetches the keys. Concurrent callers share one fetch, which continues if the first of them is cancelled.
-  private func fetch() async -> Result<Fetched, IdentityTokenError> {
+  private func fetch() async -> Result<Fetched, TokenError> {
     if let fetching { return await fetching.value }
     triedAt = now()
     let task = Task { [url, transport] in await KeySet.fetch(url, transport) }
@@ -75,17 +75,17 @@ actor KeySet {
     return result
   }
 
-  private static func fetch(_ url: String, _ transport: any Transport) async -> Result<Fetched, IdentityTokenError> {
+  private static func fetch(_ url: String, _ transport: any Transport) async -> Result<Fetched, TokenError> {
     let request = TransportRequest(
       method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
       maximumResponseSize: JWKSet.longest)
     do throws(TransportError) {
       let answer = try await transport.send(request)
-      guard answer.status == 200 else { return .failure(.unavailable("the key server returned \(answer.status)")) }
-      guard let keys = read(answer.body) else { return .failure(.unavailable("the key set is not valid")) }
+      guard answer.status == 200 else { return .failure(.keysUnavailable("the key server returned \(answer.status)")) }
+      guard let keys = read(answer.body) else { return .failure(.keysUnavailable("the key set is not valid")) }
       return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control"))))
     } catch {
-      return .failure(.unavailable("cannot fetch the keys: \(error)"))
+      return .failure(.keysUnavailable("cannot fetch the keys: \(error)"))
     }
   }
 

@@ -8,10 +8,10 @@ struct WebOrigins: Sendable {
   let own: String
   let allowed: Set<String>
 
-  /// - Throws: ``WebOriginFault`` if a text is not an origin as browsers write it, or not encrypted.
-  init(issuer: String, allowed: [String]) throws(WebOriginFault) {
+  /// - Throws: ``ServerConfigurationError/webOrigin(_:)`` if a text is not an origin as browsers write it, or not encrypted.
+  init(issuer: String, allowed: [String]) throws(ServerConfigurationError) {
     own = Origin(issuer)?.text ?? issuer
-    if let text = allowed.first(where: { !WebOrigins.isGood($0) }) { throw WebOriginFault(text: text) }
+    if let text = allowed.first(where: { !WebOrigins.isGood($0) }) { throw .webOrigin(text) }
     self.allowed = Set(allowed)
   }
 
@@ -28,12 +28,6 @@ struct WebOrigins: Sendable {
     }
     return site.map { ["same-origin", "none"].contains($0) } ?? true
   }
-}
-
-/// An origin that browsers do not write like this, such as one with a path or a slash at the end, or one without encryption.
-public struct WebOriginFault: Error, Sendable, Hashable, CustomStringConvertible {
-  public let text: String
-  public var description: String { "\(text) is not the https origin of a web application" }
 }
 
 /// Lets pages of some origins read responses (CORS, Fetch Standard section 3.2). Others get no field, so that browsers keep the responses from

@@ -40,10 +40,9 @@ struct RevocationsController: Sendable {
   }
 
   private func place() throws(ProblemError) -> EventHub.VerifierPlace {
-    do throws(EventHub.Refusal) { return try hub.verifierPlace(within: limit) } catch {
-      metrics.update { $0.refusedFeeds += 1 }
-      throw .tooManyStreams
-    }
+    if let place = hub.verifierPlace(within: limit) { return place }
+    metrics.update { $0.refusedFeeds += 1 }
+    throw .tooManyStreams
   }
 }
 #endif

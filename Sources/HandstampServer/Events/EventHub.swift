@@ -55,32 +55,29 @@ final class EventHub: Sendable {
     deinit { leave() }
   }
 
-  /// Why there is no place.
-  enum Refusal: Error { case account, all }
-
   /// Returns a place for a stream of a session. A session that has its number of streams loses the oldest: a phone that
   /// reconnects after it lost its network is not kept out by connections that are dead without knowing.
   ///
-  /// - Returns: also how many older streams of the session end.
+  /// - Returns: also how many older streams of the session end; `nil` if the account, or the server, has too many.
   func place(
     for session: SessionID, of account: AccountID, within limits: EventStreamLimits
-  ) throws(Refusal) -> (place: Place, replaced: Int) {
+  ) -> (place: Place, replaced: Int)? {
     let bell = Doorbell()
-    let result = members.withLock { members -> Result<(UInt64, [Doorbell], Bool), Refusal> in
+    let result = members.withLock { members -> (UInt64, [Doorbell], Bool)? in
       var replaced: [Doorbell] = []
       let own = members.bells[account, default: [:]].filter { $0.value.session == session }.sorted { $0.key < $1.key }
       for (number, member) in own.prefix(max(0, own.count - limits.perSession + 1)) {
         members.remove(number, of: account)
         replaced.append(member.bell)
       }
-      guard members.bells[account]?.count ?? 0 < limits.perAccount else { return .failure(.account) }
-      guard members.count < limits.inAll else { return .failure(.all) }
+      guard members.bells[account]?.count ?? 0 < limits.perAccount else { return nil }
+      guard members.count < limits.inAll else { return nil }
       members.next += 1
       members.count += 1
       members.bells[account, default: [:]][members.next] = Member(bell: bell, session: session)
-      return .success((members.next, replaced, members.stopped))
+      return (members.next, replaced, members.stopped)
     }
-    let (number, replaced, stopped) = try result.get()
+    guard let (number, replaced, stopped) = result else { return nil }
     for bell in replaced { bell.ring(.over) }
     if stopped { bell.ring(.over) }
     return (Place(bell, account, number, self), replaced.count)
@@ -118,8 +115,8 @@ final class EventHub: Sendable {
     deinit { leave() }
   }
 
-  /// Returns a place for the stream of a verifier, which hears of all accounts.
-  func verifierPlace(within limit: Int) throws(Refusal) -> VerifierPlace {
+  /// Returns a place for the stream of a verifier, which hears of all accounts; `nil` if there are too many.
+  func verifierPlace(within limit: Int) -> VerifierPlace? {
     let bell = Doorbell()
     let number = members.withLock { members -> UInt64? in
       guard members.verifiers < limit else { return nil }
@@ -129,7 +126,7 @@ final class EventHub: Sendable {
       if members.stopped { bell.ring(.over) }
       return members.next
     }
-    guard let number else { throw .all }
+    guard let number else { return nil }
     return VerifierPlace(bell, number, self)
   }
 

@@ -31,16 +31,16 @@ struct ErrorMapper: Sendable {
     case let error as RegistryError:
       report(error, logger: logger)
       return ProblemError(error)
-    case let busy as PasswordPool.Busy:
-      if let cause = busy.cause {
-        logger.error("Password hashing failed", metadata: ["handstamp.cause": "\(cause)"])
+    case let error as PasswordHashError:
+      if case .failed = error {
+        logger.error("Password hashing failed", metadata: ["handstamp.cause": "\(error)"])
       }
       return .busy
     case let refusal as PasskeyService.VerificationError: return ProblemError(refusal)
     case let error as AccountDirectoryError: return problem(for: error, logger: logger)
-    case let fault as DPoPVerifier.Fault: return ProblemError(fault)
-    case let fault as IdentityTokenError: return problem(for: fault, logger: logger)
-    case is FormFields.Fault: return .invalidRequest("The form is not valid.")
+    case let error as TokenError: return problem(for: error, logger: logger)
+    case let error as OAuthError where error == .parameterRepeated || error == .formMalformed:
+      return .invalidRequest("The form is not valid.")
     case is CancellationError: return .unavailable
     case is HTTPParserError:
       // In the middle of a body: a chunk without a length, for example.
@@ -64,9 +64,9 @@ struct ErrorMapper: Sendable {
       // Server failures, including a missing key, must never look like a refusal, which would sign users out.
       report(error, logger: logger)
       return .unavailable
-    case FormFields.Fault.repeated: return .invalidRequest("a parameter is repeated")
-    case FormFields.Fault.malformed: return .invalidRequest("the body is not a valid form")
-    case let fault as DPoPVerifier.Fault: return OAuthError(fault)
+    // RFC 9449 section 5.
+    case TokenError.proofInvalid: return OAuthError("invalid_dpop_proof")
+    case TokenError.proofWantsNonce(let nonce): return OAuthError("use_dpop_nonce", headers: [.dpopNonce: nonce])
     default:
       let problem = problem(for: error, logger: logger)
       if problem.status == .tooManyRequests {
@@ -124,15 +124,25 @@ struct ErrorMapper: Sendable {
     }
   }
 
-  private func problem(for fault: IdentityTokenError, logger: Logger) -> ProblemError {
-    switch fault {
-    case .invalid:
+  private func problem(for error: TokenError, logger: Logger) -> ProblemError {
+    switch error {
+    case .invalid, .expired:
       metrics.update { $0.refusedSignIns += 1 }
       logger.info("Sign-in with Apple refused")
       return .badIDToken
-    case .unavailable(let cause):
+    case .keysUnavailable(let cause):
       logger.error("Apple's keys unavailable", metadata: ["handstamp.cause": "\(cause)"])
       return .unavailable
+    // RFC 9449 section 7.1.
+    case .proofInvalid:
+      var problem = ProblemError(.unauthorized, "proof_invalid", "The proof of possession is not valid")
+      problem.headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "invalid_dpop_proof")
+      return problem
+    case .proofWantsNonce(let nonce):
+      var problem = ProblemError(.unauthorized, "proof_invalid", "The proof must contain the server's nonce")
+      problem.headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "use_dpop_nonce")
+      problem.headers[.dpopNonce] = nonce
+      return problem
     }
   }
 
@@ -169,28 +179,5 @@ extension ProblemError {
   static let rotationKeyUsed = ProblemError(
     .conflict, "rotation_key_used", "A session that this key began is in use, or has ended",
     detail: "Sign in again with another rotation_key.")
-
-  /// The error of the API for a proof of possession (RFC 9449 section 7.1).
-  init(_ fault: DPoPVerifier.Fault) {
-    switch fault {
-    case .invalid:
-      self = ProblemError(.unauthorized, "proof_invalid", "The proof of possession is not valid")
-      headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "invalid_dpop_proof")
-    case .wantsNonce(let nonce):
-      self = ProblemError(.unauthorized, "proof_invalid", "The proof must contain the server's nonce")
-      headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "use_dpop_nonce")
-      headers[.dpopNonce] = nonce
-    }
-  }
-}
-
-extension OAuthError {
-  /// The error of the token endpoint for a proof of possession (RFC 9449 section 5).
-  init(_ fault: DPoPVerifier.Fault) {
-    switch fault {
-    case .invalid: self = OAuthError("invalid_dpop_proof")
-    case .wantsNonce(let nonce): self = OAuthError("use_dpop_nonce", headers: [.dpopNonce: nonce])
-    }
-  }
 }
 #endif

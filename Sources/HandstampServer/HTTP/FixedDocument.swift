@@ -41,15 +41,10 @@ struct FixedDocument: Sendable {
   }
 }
 
-/// The operator's configuration for apps is not a JSON object.
-public struct AppConfigFault: Error, Sendable, Hashable, CustomStringConvertible {
-  public var description: String { "the app configuration is not a JSON object" }
-}
-
 extension FixedDocument {
   /// The document that apps read at `GET /v1/app-config`, byte for byte as configured.
-  init(appConfig text: String) throws(AppConfigFault) {
-    guard (try? JSONSerialization.jsonObject(with: Data(text.utf8))) is [String: Any] else { throw AppConfigFault() }
+  init(appConfig text: String) throws(ServerConfigurationError) {
+    guard (try? JSONSerialization.jsonObject(with: Data(text.utf8))) is [String: Any] else { throw .appConfig }
     self.init(Array(text.utf8), cacheControl: "public, max-age=60")
   }
 }

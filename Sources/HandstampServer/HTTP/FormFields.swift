@@ -4,20 +4,16 @@ import HandstampSupport
 
 /// The fields of a form (`application/x-www-form-urlencoded`), as required by OAuth.
 struct FormFields {
-  enum Fault: Error, Equatable {
-    /// A parameter other than `resource` is repeated, which RFC 6749 section 3.2 forbids.
-    case repeated
-    /// An escape is invalid, or the text is not UTF-8.
-    case malformed
-  }
-
   private var fields: [(name: String, value: String)] = []
 
   /// Parses a whole body. A parameter without a value counts as missing (RFC 6749 section 3.2).
-  init(_ bytes: some Collection<UInt8>) throws(Fault) {
+  ///
+  /// - Throws: ``OAuthError/parameterRepeated`` for one other than `resource`, or ``OAuthError/formMalformed`` if an escape is
+  ///   invalid, the text is not UTF-8, or there are too many.
+  init(_ bytes: some Collection<UInt8>) throws(OAuthError) {
     // No more parts than fields, so that a large body of them costs no more than a small one.
     for part in Array(bytes).split(separator: UInt8(ascii: "&"), maxSplits: FormFields.limit) {
-      guard fields.count < FormFields.limit else { throw .malformed }
+      guard fields.count < FormFields.limit else { throw .formMalformed }
       let name: String
       let value: String
       if let equals = part.firstIndex(of: UInt8(ascii: "=")) {
@@ -27,7 +23,7 @@ struct FormFields {
         name = try FormFields.decoded(part)
         value = ""
       }
-      guard name == "resource" || !fields.contains(where: { $0.name == name }) else { throw .repeated }
+      guard name == "resource" || !fields.contains(where: { $0.name == name }) else { throw .parameterRepeated }
       fields.append((name, value))
     }
   }
@@ -53,9 +49,9 @@ struct FormFields {
     encoded(leaving: Set(fields.map(\.name)).subtracting(kept))
   }
 
-  private static func decoded(_ text: ArraySlice<UInt8>) throws(Fault) -> String {
+  private static func decoded(_ text: ArraySlice<UInt8>) throws(OAuthError) -> String {
     guard let bytes = PercentEncoding.decode(Array(text), plusIsSpace: true), let string = String(utf8Bytes: bytes)
-    else { throw .malformed }
+    else { throw .formMalformed }
     return string
   }
 }

@@ -5,7 +5,7 @@ import HandstampSupport
 import Hummingbird
 
 /// An error response of the OAuth endpoints (RFC 6749 section 5.2).
-struct OAuthError: Error {
+struct OAuthError: Error, Equatable {
   var error: String
   var status: HTTPResponse.Status
   /// A more specific code than `error`, of this server's own.
@@ -55,6 +55,10 @@ extension OAuthError {
   static func invalidRequest(_ description: String) -> OAuthError {
     OAuthError("invalid_request", description: description)
   }
+
+  static let formMalformed = OAuthError.invalidRequest("the body is not a valid form")
+  /// RFC 6749 section 3.2 forbids it.
+  static let parameterRepeated = OAuthError.invalidRequest("a parameter is repeated")
 
   /// Does not reveal whether the ID or the secret is wrong.
   static let invalidClient = OAuthError(

@@ -15,12 +15,14 @@ struct OpenAPIDocument: Sendable {
   let operations: [Operation]
   let bytes: [UInt8]
 
-  /// - Throws: An error of `JSONSerialization`, or a ``Malformed`` if the file is not a document; a test reads it.
+  /// - Throws: An error of `JSONSerialization`, or a `DecodingError` if the file is not a document; a test reads it.
   init(for configuration: ServerConfiguration) throws {
     guard
       var document = try JSONSerialization.jsonObject(with: Data(buffer: handstamp_openapi().buffer)) as? [String: Any],
       var paths = document["paths"] as? [String: [String: [String: Any]]]
-    else { throw Malformed() }
+    else {
+      throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "no OpenAPI document"))
+    }
     if configuration.administrators.isEmpty { paths = paths.filter { !$0.key.hasPrefix("/admin/") } }
     let metadata = paths.removeValue(forKey: "/.well-known/oauth-authorization-server")
     paths[FixedDocument.metadataPath(of: configuration.issuer)] = metadata
@@ -32,8 +34,5 @@ struct OpenAPIDocument: Sendable {
     bytes = Array(
       try JSONSerialization.data(withJSONObject: document, options: [.sortedKeys, .withoutEscapingSlashes]))
   }
-
-  /// The file is JSON, but no OpenAPI document.
-  struct Malformed: Error {}
 }
 #endif

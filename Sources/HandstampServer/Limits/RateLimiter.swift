@@ -13,7 +13,7 @@ final class RateLimiter: Sendable {
   }
 
   /// A refusal.
-  struct Refusal: Error, Hashable {
+  struct Refusal: Hashable {
     var limit: RateLimit
     /// Until one more is allowed.
     var wait: Duration
@@ -64,10 +64,11 @@ final class RateLimiter: Sendable {
   /// - Parameters:
   ///   - client: where the request comes from; `nil` if there is no limit by address.
   ///   - subject: what it is about; `nil` if there is no limit by subject, or it was taken before.
+  /// - Returns: `nil` if they were taken.
   func take(
     _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String?,
     _ which: Buckets = [.own, .shared]
-  ) throws(Refusal) {
+  ) -> Refusal? {
     let rule = rules[operation]
     var wanted: [(Key, RateLimit)] = []
     if which.contains(.own), let limit = rule.perAddress, let client {
@@ -79,9 +80,9 @@ final class RateLimiter: Sendable {
     if which.contains(.shared), let limit = rule.overall {
       wanted.append((Key(operation: operation, subject: .everyone), limit))
     }
-    guard !wanted.isEmpty else { return }
+    guard !wanted.isEmpty else { return nil }
     let now = uptime()
-    let refusal = content.withLock { content -> Refusal? in
+    return content.withLock { content in
       for (key, limit) in wanted {
         let debt = (content.fullAt[key] ?? now) - now
         let room = limit.window - limit.interval
@@ -98,7 +99,6 @@ final class RateLimiter: Sendable {
       }
       return nil
     }
-    if let refusal { throw refusal }
   }
 
   /// The number of buckets that are not full, at most twice as many.

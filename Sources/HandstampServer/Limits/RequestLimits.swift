@@ -21,12 +21,9 @@ struct RequestLimits: Sendable {
     _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil,
     _ buckets: RateLimiter.Buckets = [.own, .shared]
   ) throws(ProblemError) {
-    do throws(RateLimiter.Refusal) {
-      try limiter.take(operation, from: client, about: subject, buckets)
-    } catch {
-      metrics.update { $0.rateLimited += 1 }
-      throw .rateLimited(operation.rawValue, error.limit, wait: error.wait)
-    }
+    guard let refusal = limiter.take(operation, from: client, about: subject, buckets) else { return }
+    metrics.update { $0.rateLimited += 1 }
+    throw .rateLimited(operation.rawValue, refusal.limit, wait: refusal.wait)
   }
 
   /// Takes one from the buckets of the client and the subject, for a request that may turn out to be worthless: it must use up

@@ -19,7 +19,7 @@ public enum ListenError: Error, Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// What to do.
+  /// The advice for the operator.
   public var hint: String {
     switch self {
     case .cleartext:

@@ -33,19 +33,19 @@ public struct SMTPMailer: Mailer {
   public init(
     url: String, user: String? = nil, password: Secret? = nil, certificates: String? = nil,
     allowsCleartext: Bool = false, limit: Duration = .seconds(60)
-  ) throws(SMTPURLFault) {
+  ) throws(ServerConfigurationError) {
     guard let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty,
       host.utf8.allSatisfy({ $0.isAlphanumeric || "-.:[]".utf8.contains($0) }),
       ["", "/"].contains(parts.path), parts.query == nil, parts.fragment == nil
-    else { throw .malformed }
-    guard parts.user == nil, parts.password == nil else { throw .containsUser }
+    else { throw .mailServerURL }
+    guard parts.user == nil, parts.password == nil else { throw .mailServerURLWithUser }
     switch parts.scheme {
     case "smtps": (port, security) = (parts.port ?? 465, .tls)
     case "smtp": (port, security) = (parts.port ?? 587, allowsCleartext ? .none : .startTLS)
-    default: throw .malformed
+    default: throw .mailServerURL
     }
-    guard (1...65535).contains(port) else { throw .malformed }
-    guard password == nil || security != .none || Loopback.contains(host: host) else { throw .passwordInClear }
+    guard (1...65535).contains(port) else { throw .mailServerURL }
+    guard password == nil || security != .none || Loopback.contains(host: host) else { throw .mailPasswordInClear }
     self.host = host
     self.user = user
     self.password = password
@@ -108,16 +108,6 @@ public struct SMTPMailer: Mailer {
       throw .unavailable("SMTP at \(host):\(port): \(words)" + (outcome.reply > 0 ? " (\(outcome.reply))" : ""))
     }
   }
-}
-
-/// A URL of a mail server that cannot be used.
-public enum SMTPURLFault: Error, Sendable, Hashable {
-  /// Not `smtp://host` or `smtps://host`, optionally with a port.
-  case malformed
-  /// The URL contains a user name or a password.
-  case containsUser
-  /// A password would be sent to another machine in clear.
-  case passwordInClear
 }
 
 /// Calls `body` with the texts, each ending in a null byte.

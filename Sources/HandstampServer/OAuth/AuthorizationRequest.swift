@@ -37,7 +37,7 @@ struct AuthorizationRequest: Sendable {
   }
 
   private static func fields(_ query: String) throws(ValidationError) -> FormFields {
-    do throws(FormFields.ValidationError) { return try FormFields(Array(query.utf8)) } catch {
+    do throws(OAuthError) { return try FormFields(Array(query.utf8)) } catch {
       throw .page("The app's request is not valid: a parameter is repeated or malformed.")
     }
   }
@@ -78,8 +78,8 @@ struct AuthorizationRequest: Sendable {
     guard resource.map({ client.audiences.contains($0) }) ?? true else {
       throw refuse("invalid_target", "the client may not request this resource")
     }
-    do throws(PromptRequirements.ValidationError) { signIn = try PromptRequirements(fields) } catch {
-      throw refuse("invalid_request", error.words)
+    do throws(OAuthError) { signIn = try PromptRequirements(fields) } catch {
+      throw refuse(error.error, error.description ?? "")
     }
     // It is stored with the code and repeated in the ID token.
     guard fields["nonce"].map({ $0.utf8.count <= AuthorizationRequest.longestNonce }) ?? true else {

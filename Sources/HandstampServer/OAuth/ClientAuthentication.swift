@@ -30,7 +30,7 @@ struct ClientAuthentication: Sendable {
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
-  /// - Throws: ``ProblemError`` or ``FormFields/Fault`` for a body that is not a form, ``OAuthError/invalidClient`` for a client that
+  /// - Throws: ``ProblemError`` or an ``OAuthError`` for a body that is not a form, ``OAuthError/invalidClient`` for a client that
   ///   is not known or sends a wrong secret.
   func call(
     _ request: Request, _ context: some SessionRequestContext

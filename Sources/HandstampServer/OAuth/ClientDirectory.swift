@@ -6,17 +6,19 @@ struct ClientDirectory: Sendable {
   private let clients: [String: ConfiguredClient]
 
   /// - Parameter algorithms: what the server has keys for.
-  /// - Throws: ``ClientFault/twice(_:)`` if two clients have the same ID, ``ClientFault/noSigningKey(_:)`` if one asks for tokens
+  /// - Throws: ``ConfiguredClient/Defect/twice(_:)`` if two clients have the same ID, ``ConfiguredClient/Defect/noSigningKey(_:)`` if one asks for tokens
   ///   that the server cannot sign.
   init(
     _ configured: [ConfiguredClient], ownID: String, algorithms: [SigningKeys.Algorithm]
-  ) throws(ClientFault) {
+  ) throws(ServerConfigurationError) {
     var clients: [String: ConfiguredClient] = [:]
     for client in configured {
       guard algorithms.contains(client.accessTokenSigning), algorithms.contains(client.idTokenSigning) else {
-        throw .noSigningKey(client.id)
+        throw .client(.noSigningKey(client.id))
       }
-      guard client.id != ownID, clients.updateValue(client, forKey: client.id) == nil else { throw .twice(client.id) }
+      guard client.id != ownID, clients.updateValue(client, forKey: client.id) == nil else {
+        throw .client(.twice(client.id))
+      }
     }
     self.ownID = ownID
     self.clients = clients

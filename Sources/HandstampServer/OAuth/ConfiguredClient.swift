@@ -66,7 +66,7 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// Where browsers may be sent after it has signed its user out (OpenID Connect RP-Initiated Logout 1.0), compared byte by byte.
   public let postLogoutRedirectURIs: [String]
 
-  /// - Throws: ``ClientFault`` if the configuration is invalid or unsafe.
+  /// - Throws: ``ServerConfigurationError/client(_:)`` if the configuration is invalid or unsafe.
   public init(
     id: String, name: String? = nil, secretHash: [UInt8]? = nil, redirectURIs: [String] = [],
     flows: Set<Flow> = [.code], scopes: [String] = [], audiences: [String] = [], isFirstParty: Bool = false,
@@ -74,28 +74,30 @@ public struct ConfiguredClient: Sendable, Hashable {
     idTokenSigning: SigningKeys.Algorithm = .es256, backChannelLogoutURI: String? = nil,
     postLogoutRedirectURIs: [String] = [], refreshOverlap: Duration = RefreshTerms.overlap,
     codeProtection: CodeProtection = .pkce, hasClaimsInIDTokens: Bool? = nil, webOrigins: [String] = []
-  ) throws(ClientFault) {
-    guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy({ (33...126).contains($0) }) else { throw .badID }
-    guard secretHash.map({ $0.count == 32 }) ?? true else { throw .badSecret(id) }
-    for uri in redirectURIs + postLogoutRedirectURIs {
-      guard ConfiguredClient.isSafe(uri) else { throw .badRedirect(id, uri) }
+  ) throws(ServerConfigurationError) {
+    guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy({ (33...126).contains($0) }) else {
+      throw .client(.badID)
     }
-    guard !flows.contains(.code) || !redirectURIs.isEmpty else { throw .noRedirect(id) }
-    guard refreshOverlap >= .zero, refreshOverlap <= .seconds(86_400) else { throw .badOverlap(id) }
-    guard !introspects || secretHash != nil else { throw .noSecret(id) }
+    guard secretHash.map({ $0.count == 32 }) ?? true else { throw .client(.badSecret(id)) }
+    for uri in redirectURIs + postLogoutRedirectURIs {
+      guard ConfiguredClient.isSafe(uri) else { throw .client(.badRedirect(id, uri)) }
+    }
+    guard !flows.contains(.code) || !redirectURIs.isEmpty else { throw .client(.noRedirect(id)) }
+    guard refreshOverlap >= .zero, refreshOverlap <= .seconds(86_400) else { throw .client(.badOverlap(id)) }
+    guard !introspects || secretHash != nil else { throw .client(.noSecret(id)) }
     for scope in scopes {
       // RFC 6749 section 3.3.
       let isToken = !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
-      guard isToken else { throw .badScope(id, scope) }
+      guard isToken else { throw .client(.badScope(id, scope)) }
     }
     // The code of a public client can be redeemed with the code alone.
-    guard codeProtection == .pkce || secretHash != nil else { throw .noPKCE(id) }
-    guard codeProtection != .nonce || scopes.contains("openid") else { throw .noNonce(id) }
-    if let text = webOrigins.first(where: { !WebOrigins.isGood($0) }) { throw .badOrigin(id, text) }
+    guard codeProtection == .pkce || secretHash != nil else { throw .client(.noPKCE(id)) }
+    guard codeProtection != .nonce || scopes.contains("openid") else { throw .client(.noNonce(id)) }
+    if let text = webOrigins.first(where: { !WebOrigins.isGood($0) }) { throw .client(.badOrigin(id, text)) }
     if let uri = backChannelLogoutURI {
-      guard scopes.contains("openid") else { throw .noOpenID(id) }
+      guard scopes.contains("openid") else { throw .client(.noOpenID(id)) }
       guard ConfiguredClient.isSafe(uri), let origin = Origin(uri), ["http", "https"].contains(origin.scheme) else {
-        throw .badRedirect(id, uri)
+        throw .client(.badRedirect(id, uri))
       }
     }
     self.id = id
@@ -193,34 +195,57 @@ struct ScopeGrant: Sendable {
   var leftOut: [String]
 }
 
-/// An error in the configuration of a client.
-public enum ClientFault: Error, Sendable, Hashable {
-  /// The ID is empty, or not printable ASCII.
-  case badID
-  /// The secret's hash is not a SHA-256.
-  case badSecret(String)
-  /// The redirect URI is not safe.
-  case badRedirect(String, String)
-  /// The code flow requires a redirect URI.
-  case noRedirect(String)
-  /// A client that introspects all tokens requires a secret.
-  case noSecret(String)
-  case badScope(String, String)
-  /// The overlap is negative or longer than a day.
-  case badOverlap(String)
-  /// The client is to be told of ended sessions, but lacks the scope `openid`, without which it has no ID token.
-  case noOpenID(String)
-  /// A client without a secret has to use PKCE.
-  case noPKCE(String)
-  /// A nonce needs the scope `openid`: without it there is no ID token to repeat it.
-  case noNonce(String)
-  /// The origin of its pages is not an `https` origin as browsers write it.
-  case badOrigin(String, String)
-  /// A client is to be told of ended sessions, and the server has no transport to do it.
-  case noTransport(String)
-  /// The client asks for tokens with RS256, and the server has no RSA key. See ``SigningKeys/withRSAKey()``.
-  case noSigningKey(String)
-  /// Two clients have this ID, or it is the ID of the server's own app.
-  case twice(String)
+extension ConfiguredClient {
+  /// An error in the configuration of a client. The first text is its ID.
+  public enum Defect: Sendable, Hashable {
+    /// The ID is empty, or not printable ASCII.
+    case badID
+    /// The secret's hash is not a SHA-256.
+    case badSecret(String)
+    /// The redirect URI is not safe.
+    case badRedirect(String, String)
+    /// The code flow requires a redirect URI.
+    case noRedirect(String)
+    /// A client that introspects all tokens requires a secret.
+    case noSecret(String)
+    case badScope(String, String)
+    /// The overlap is negative or longer than a day.
+    case badOverlap(String)
+    /// The client is to be told of ended sessions, but lacks the scope `openid`, without which it has no ID token.
+    case noOpenID(String)
+    /// A client without a secret has to use PKCE.
+    case noPKCE(String)
+    /// A nonce needs the scope `openid`: without it there is no ID token to repeat it.
+    case noNonce(String)
+    /// The origin of its pages is not an `https` origin as browsers write it.
+    case badOrigin(String, String)
+    /// A client is to be told of ended sessions, and the server has no transport to do it.
+    case noTransport(String)
+    /// The client asks for tokens with RS256, and the server has no RSA key. See ``SigningKeys/withRSAKey()``.
+    case noSigningKey(String)
+    /// Two clients have this ID, or it is the ID of the server's own app.
+    case twice(String)
+  }
+}
+
+extension ConfiguredClient.Defect: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .badID: "a client ID is empty, or not printable ASCII"
+    case .badSecret(let id): "client \(id): secretSHA256 is not a SHA-256 in hexadecimal"
+    case .badRedirect(let id, let uri): "client \(id): redirect URI not allowed: \(uri)"
+    case .noRedirect(let id): "client \(id): the authorization code flow needs a redirect URI"
+    case .noSecret(let id): "client \(id): introspects needs a secretSHA256"
+    case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
+    case .badOverlap(let id): "client \(id): refreshOverlap is not a number of seconds from 0 to 86400"
+    case .noOpenID(let id): "client \(id): backChannelLogoutURI needs the scope openid"
+    case .noPKCE(let id): "client \(id): without a secretSHA256, codeProtection has to be pkce"
+    case .noNonce(let id): "client \(id): codeProtection nonce needs the scope openid"
+    case .badOrigin(let id, let text): "client \(id): not the https origin of a web application: \(text)"
+    case .noTransport(let id): "client \(id): backChannelLogoutURI needs a transport"
+    case .noSigningKey(let id): "client \(id): RS256 needs an RSA key, and the signing key file has none"
+    case .twice(let id): "duplicate client \(id)"
+    }
+  }
 }
 #endif

@@ -16,13 +16,6 @@ import Hummingbird
 /// Anyone can make proofs with a key of their own. So a proof is checked first, and remembered only once the token or grant that
 /// it came with is known to be genuine, and bound to its key.
 final class DPoPVerifier: Sendable {
-  enum Fault: Error, Hashable {
-    /// There is no proof, or not one for this request.
-    case invalid
-    /// The proof is valid, but has no nonce, or an expired one. The client must repeat the request with this one.
-    case wantsNonce(String)
-  }
-
   /// A valid proof.
   struct Proof: Sendable, Hashable {
     /// The thumbprint of its key.
@@ -57,22 +50,22 @@ final class DPoPVerifier: Sendable {
   /// is the right one, and then calls ``use(_:at:)``.
   ///
   /// - Parameter token: the access token that the proof must be bound to; `nil` where tokens are issued.
-  func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) throws(Fault) -> Proof? {
+  func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) throws(TokenError) -> Proof? {
     let now = time.now
     let fields = request.headers[values: .dpop]
     guard !fields.isEmpty else {
-      guard token == nil else { throw .invalid }
+      guard token == nil else { throw .proofInvalid }
       return nil
     }
-    guard fields.count == 1, let proof = PossessionProof(fields[0]) else { throw .invalid }
-    guard proof.isFor(request.method.rawValue, address + request.uri.path) else { throw .invalid }
-    guard token.map({ proof.isBound(to: $0) }) ?? true else { throw .invalid }
+    guard fields.count == 1, let proof = PossessionProof(fields[0]) else { throw .proofInvalid }
+    guard proof.isFor(request.method.rawValue, address + request.uri.path) else { throw .proofInvalid }
+    guard token.map({ proof.isBound(to: $0) }) ?? true else { throw .proofInvalid }
     // While the server's clock is doubted, the client's clock may agree with either time.
     let madeAt = proof.madeAt
-    guard DPoPVerifier.isNear(madeAt, now) || DPoPVerifier.isNear(madeAt, time.wall) else { throw .invalid }
-    guard let nonce = proof.nonce, isGood(nonce, at: now) else { throw .wantsNonce(self.nonce(at: now)) }
+    guard DPoPVerifier.isNear(madeAt, now) || DPoPVerifier.isNear(madeAt, time.wall) else { throw .proofInvalid }
+    guard let nonce = proof.nonce, isGood(nonce, at: now) else { throw .proofWantsNonce(self.nonce(at: now)) }
     let valid = Proof(thumbprint: proof.thumbprint, id: proof.id)
-    guard !used.withLock({ $0.contains(valid.id, of: valid.thumbprint) }) else { throw .invalid }
+    guard !used.withLock({ $0.contains(valid.id, of: valid.thumbprint) }) else { throw .proofInvalid }
     return valid
   }
 

@@ -17,28 +17,25 @@ struct PromptRequirements: Sendable, Hashable {
     case selectAccount = "select_account"
   }
 
-  /// A parameter is not valid.
-  struct Fault: Error {
-    var words: String
-  }
-
   private let prompts: Set<Prompt>
   /// Maximum time since the user has signed in.
   private let maxAge: Duration?
 
-  init(_ fields: FormFields) throws(Fault) {
+  init(_ fields: FormFields) throws(OAuthError) {
     var prompts: Set<Prompt> = []
     for value in fields["prompt"]?.split(separator: " ") ?? [] {
-      guard let prompt = Prompt(rawValue: String(value)) else { throw Fault(words: "a value of prompt is not known") }
+      guard let prompt = Prompt(rawValue: String(value)) else {
+        throw .invalidRequest("a value of prompt is not known")
+      }
       prompts.insert(prompt)
     }
     guard prompts.count <= 1 || !prompts.contains(.none) else {
-      throw Fault(words: "prompt=none cannot have another value")
+      throw .invalidRequest("prompt=none cannot have another value")
     }
-    maxAge = try fields["max_age"].map { text throws(Fault) in
+    maxAge = try fields["max_age"].map { text throws(OAuthError) in
       // At most 18 digits fit any integer, and more than a web session can last.
       guard text.utf8.count <= 18, text.utf8.allSatisfy(\.isDigit), let seconds = Int64(text) else {
-        throw Fault(words: "max_age is not a number of seconds")
+        throw .invalidRequest("max_age is not a number of seconds")
       }
       return .seconds(seconds)
     }

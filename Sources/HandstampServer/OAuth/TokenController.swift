@@ -60,7 +60,7 @@ struct TokenController: Sendable {
       count(issue, logger)
       recorder.recordDisplacement(issue.displaced, logger: logger)
       // A key that the session is not bound to proves nothing, and takes no room.
-      if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw DPoPVerifier.Fault.invalid }
+      if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw TokenError.proofInvalid }
       let account = responses.needsAccount(issue.grant) ? try await registry.account(issue.row.account) : nil
       return .oauth(
         try responses.refreshed(issue.row, registry.mint.refreshToken(issue.token), of: account, for: issue.grant))

@@ -49,8 +49,9 @@ struct LogoutNotifier: Service, CustomStringConvertible {
       }
       // One client that is slow or down must not keep the others waiting.
       let place: LogoutQueue.Place
-      do throws(LogoutQueue.Busy) { place = try queue.place(for: client.id) } catch {
-        return try await registry.postpone(claimed, until: clock.now.advanced(by: error.pause))
+      switch queue.admit(client.id) {
+      case .now(let free): place = free
+      case .after(let pause): return try await registry.postpone(claimed, until: clock.now.advanced(by: pause))
       }
       let failure = await failure(of: claimed.job, for: client, at: uri, with: transport)
       place.leave(hasFailed: failure != nil)
@@ -118,7 +119,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
   }
 }
 
-/// Who is being told at the moment, on this server.
+/// The clients that this server is telling of ended sessions at the moment.
 final class LogoutQueue: Sendable {
   /// How many requests to one client are in flight.
   private static let most = 16
@@ -146,24 +147,22 @@ final class LogoutQueue: Sendable {
     }
   }
 
-  /// Enough requests to the client are in flight.
-  struct Busy: Error {
-    /// When to look again.
-    var pause: Duration
+  enum Admission: Sendable {
+    case now(Place)
+    /// Enough requests to the client are in flight.
+    case after(Duration)
   }
 
-  func place(for client: String) throws(Busy) -> Place {
-    let busy = lines.withLock { lines -> Busy? in
+  func admit(_ client: String) -> Admission {
+    lines.withLock { lines in
       let line = lines[client, default: Line()]
       let isDown = line.failures >= LogoutQueue.patience
       guard line.running < (isDown ? 1 : LogoutQueue.most) else {
-        return Busy(pause: isDown ? .seconds(5) : .milliseconds(100))
+        return .after(isDown ? .seconds(5) : .milliseconds(100))
       }
       lines[client, default: Line()].running += 1
-      return nil
+      return .now(Place(client: client, queue: self))
     }
-    if let busy { throw busy }
-    return Place(client: client, queue: self)
   }
 }
 #endif

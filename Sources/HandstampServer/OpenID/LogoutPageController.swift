@@ -55,7 +55,7 @@ struct LogoutPageController: Sendable {
 
   private func ask(_ query: String) throws(ProblemError) -> Ask {
     let fields: FormFields
-    do throws(FormFields.Fault) { fields = try FormFields(Array(query.utf8)) } catch {
+    do throws(OAuthError) { fields = try FormFields(Array(query.utf8)) } catch {
       throw .invalidRequest("The app's request is not valid: a parameter is repeated or malformed.")
     }
     let hint = fields["id_token_hint"].flatMap(idTokens.hint)

@@ -16,7 +16,7 @@ struct BrowserRequest: Sendable {
   var session: Secret?
   /// The cookie that recognizes this browser at its next sign-in; a new one if the request had none.
   var device: String
-  /// What the browser calls itself, such as "Firefox on Linux".
+  /// The browser's name for itself, such as "Firefox on Linux".
   var name: String
   /// The cookie that forms are tied to; a new one if the request had none.
   var formCookie: String
@@ -47,7 +47,7 @@ struct BrowserRequest: Sendable {
     return Base64URL.encode(SHA256.hash(data: Array("handstamp form \(formCookie) \(session)".utf8)))
   }
 
-  /// Who reads the answer.
+  /// The reader of the response.
   var reader: PageReader {
     var reader = place
     reader.token = token
@@ -64,7 +64,7 @@ extension AccountRecord {
   /// The name of the account as shown to its owner.
   var shownName: String { username.isEmpty ? email?.typed ?? "" : username }
 
-  /// Who is signed in, on a page.
+  /// The signed-in user, on a page.
   var person: PageValue {
     .object(["name": .text(shownName), "email": .text(ifPresent: email?.typed)])
   }

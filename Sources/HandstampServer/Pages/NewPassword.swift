@@ -5,8 +5,8 @@ import HandstampRegistry
 
 extension PasswordPolicy {
   /// The words beside the field of a new password.
-  func text(of fault: Fault) -> PageText {
-    switch fault {
+  func text(of weakness: Weakness) -> PageText {
+    switch weakness {
     case .tooShort: PageText("field_error.password_short", ["password_least": .text(String(minimumLength))])
     case .tooLong: PageText("field_error.password_long", ["most": .text(String(PasswordPolicy.most))])
     case .common: "field_error.password_common"

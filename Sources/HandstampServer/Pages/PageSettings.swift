@@ -37,19 +37,4 @@ public struct PageSettings: Sendable, Hashable {
 
   public init() {}
 }
-
-/// A reason why pages cannot be shown as configured.
-public enum PageSettingsFault: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The color is not written as `#rrggbb`.
-  case accent(String)
-  /// A file of the folder cannot be used.
-  case file(String)
-
-  public var description: String {
-    switch self {
-    case .accent(let text): "the accent \(text) is not a color such as #3355aa"
-    case .file(let words): "the pages cannot be used: \(words)"
-    }
-  }
-}
 #endif

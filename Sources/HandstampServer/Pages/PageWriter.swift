@@ -33,8 +33,8 @@ struct PageWriter: Sendable {
   private let style: String
   private let script: String
 
-  init(_ settings: PageSettings, issuer: String, mountPath: String) throws(PageSettingsFault) {
-    do throws(PageError) { library = try PageLibrary(folder: settings.folder) } catch { throw .file("\(error)") }
+  init(_ settings: PageSettings, issuer: String, mountPath: String) throws(ServerConfigurationError) {
+    do throws(PageError) { library = try PageLibrary(folder: settings.folder) } catch { throw .pages("\(error)") }
     self.issuer = issuer
     base = mountPath
     var colors = ""

@@ -242,7 +242,7 @@ struct WebSessions: Sendable {
   ) throws -> Refusal {
     if let refusal = error as? PasskeyService.VerificationError { return Refusal(notice: .warning(refusal.text)) }
     let problem = errors.problem(for: error, logger: logger)
-    if let fault = problem.reason.flatMap({ PasswordPolicy.Fault(rawValue: $0) }) {
+    if let fault = problem.reason.flatMap({ PasswordPolicy.Weakness(rawValue: $0) }) {
       return Refusal(errors: ["new_password": service.policy.text(of: fault)])
     }
     switch problem.code {

@@ -13,20 +13,12 @@ public enum PasskeyDomain: Sendable, Hashable {
   case none
 }
 
-/// A domain of passkeys that browsers do not accept on the issuer's pages: it is not the issuer's host, nor above it, or the issuer is
-/// neither an `https` URL nor on this machine.
-public struct PasskeyDomainFault: Error, Sendable, Hashable, CustomStringConvertible {
-  public let domain: String
-  public let issuer: String
-
-  public var description: String { "pages of \(issuer) cannot have passkeys of \(domain)" }
-}
-
 extension PasskeyDomain {
   /// Returns the relying party of the server with that issuer; `nil` if there are no passkeys.
   ///
   /// - Parameter others: further origins; those below the domain may use its passkeys.
-  func party(of issuer: String, and others: Set<String>, name: String) throws(PasskeyDomainFault) -> RelyingParty? {
+  func party(of issuer: String, and others: Set<String>, name: String) throws(ServerConfigurationError) -> RelyingParty?
+  {
     let origin = Origin(issuer)
     let id: String
     switch self {
@@ -44,7 +36,7 @@ extension PasskeyDomain {
     }
     do throws(RelyingParty.ConfigurationError) { return try RelyingParty(id: id, name: name, origins: origins) } catch {
       guard case .domain = self else { return nil }
-      throw PasskeyDomainFault(domain: id, issuer: issuer)
+      throw .passkeyDomain(id, issuer: issuer)
     }
   }
 }

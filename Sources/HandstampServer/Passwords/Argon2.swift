@@ -42,8 +42,8 @@ public struct Argon2Parameters: Sendable, Hashable {
 
   /// Returns the hash of `password` with a random salt, in the encoded form `$argon2id$v=19$m=…`. Blocks until done.
   ///
-  /// - Throws: ``Argon2Failure`` if the memory cannot be allocated.
-  public func hash(_ password: Secret) throws(Argon2Failure) -> String {
+  /// - Throws: ``PasswordHashError/failed(code:)`` if the memory cannot be allocated.
+  public func hash(_ password: Secret) throws(PasswordHashError) -> String {
     let salt = randomBytes(Argon2Parameters.saltLength)
     let length = argon2_encodedlen(
       passes, memory, lanes, UInt32(salt.count), UInt32(Argon2Parameters.hashLength), Argon2_id)
@@ -53,27 +53,37 @@ public struct Argon2Parameters: Sendable, Hashable {
         passes, memory, lanes, bytes.baseAddress, bytes.count, salt, salt.count, Argon2Parameters.hashLength, &encoded,
         length)
     }
-    guard code == ARGON2_OK.rawValue else { throw Argon2Failure(code: code) }
+    guard code == ARGON2_OK.rawValue else { throw .failed(code: code) }
     return String(decoding: encoded.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   /// Returns whether `password` matches `encoded`. Blocks for the work that `encoded` requires.
   ///
-  /// - Throws: ``Argon2Failure`` if the memory cannot be allocated, or `encoded` is not a valid encoded hash.
-  public static func verify(_ password: Secret, against encoded: String) throws(Argon2Failure) -> Bool {
+  /// - Throws: ``PasswordHashError/failed(code:)`` if the memory cannot be allocated, or `encoded` is not a valid encoded hash.
+  public static func verify(_ password: Secret, against encoded: String) throws(PasswordHashError) -> Bool {
     let code = password.withExposedBytes { argon2id_verify(encoded, $0.baseAddress, $0.count) }
     switch code {
     case ARGON2_OK.rawValue: return true
     case ARGON2_VERIFY_MISMATCH.rawValue: return false
-    default: throw Argon2Failure(code: code)
+    default: throw .failed(code: code)
     }
   }
 }
 
-/// A failure of hashing, with the library's error code.
-public struct Argon2Failure: Error, Sendable, Hashable, CustomStringConvertible {
-  public let code: Int32
+/// A password was not hashed.
+public enum PasswordHashError: Error, Sendable, Hashable {
+  /// The queue is full: try again later.
+  case busy
+  /// Hashing failed with this code of the library, such as for lack of memory.
+  case failed(code: Int32)
+}
 
-  public var description: String { "Argon2: \(String(cString: argon2_error_message(code)))" }
+extension PasswordHashError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .busy: "too many passwords are being hashed"
+    case .failed(let code): "Argon2: \(String(cString: argon2_error_message(code)))"
+    }
+  }
 }
 #endif

@@ -30,8 +30,8 @@ public struct PasswordPolicy: Sendable, Hashable {
 
   private static func clamped(_ length: Int) -> Int { min(max(length, least), 64) }
 
-  /// Why a new password is refused. The raw value is the reason in the response.
-  public enum Fault: String, Error, Sendable, Hashable, CaseIterable {
+  /// The reason for which a new password is refused. The raw value is the reason in the response.
+  public enum Weakness: String, Sendable, Hashable, CaseIterable {
     case tooShort = "too_short"
     case tooLong = "too_long"
     /// One of the most common passwords.
@@ -44,17 +44,17 @@ public struct PasswordPolicy: Sendable, Hashable {
     case uncheckable
   }
 
-  /// Checks a new password.
+  /// Returns why a new password is refused; `nil` if it is not.
   ///
   /// - Parameter names: what is known of the user, such as the address and the name.
-  public func check(_ password: Secret, names: [String] = []) throws(Fault) {
+  public func weakness(of password: Secret, names: [String] = []) -> Weakness? {
     let length = PasswordPolicy.length(of: password)
-    guard length >= minimumLength else { throw .tooShort }
-    guard length <= PasswordPolicy.most else { throw .tooLong }
+    guard length >= minimumLength else { return .tooShort }
+    guard length <= PasswordPolicy.most else { return .tooLong }
     let folded = password.withExposed { PasswordPolicy.folded($0) }
-    guard !CommonPasswords.all.contains(folded[...]) else { throw .common }
-    guard !isContext(folded, names) else { throw .context }
-    guard try !isBreached(password) else { throw .breached }
+    guard !CommonPasswords.all.contains(folded[...]) else { return .common }
+    guard !isContext(folded, names) else { return .context }
+    return breach(of: password)
   }
 
   /// Returns the number of code points.
@@ -78,20 +78,21 @@ public struct PasswordPolicy: Sendable, Hashable {
     }
   }
 
-  private func isBreached(_ password: Secret) throws(Fault) -> Bool {
-    guard let breachedPasswords else { return false }
+  private func breach(of password: Secret) -> Weakness? {
+    guard let breachedPasswords else { return nil }
     let digest = password.withExposedBytes { Insecure.SHA1.hash(data: $0) }
     let digits = digest.map { String(format: "%02X", $0) }.joined()
     let (prefix, suffix) = (digits.prefix(5), digits.dropFirst(5))
     let paths = ["\(breachedPasswords)/\(prefix)", "\(breachedPasswords)/\(prefix).txt"]
     guard let content = paths.lazy.compactMap({ FileManager.default.contents(atPath: $0) }).first else {
-      throw .uncheckable
+      return .uncheckable
     }
-    return content.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }.contains { line in
+    let isBreached = content.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }.contains { line in
       // A count of 0 is padding.
       line.count > 36 && String(decoding: line.prefix(35), as: UTF8.self).uppercased() == suffix
         && line[line.startIndex + 35] == UInt8(ascii: ":") && line.dropFirst(36) != Data("0".utf8)
     }
+    return isBreached ? .breached : nil
   }
 
   /// Returns the text without differences of case, width and composition.
@@ -108,8 +109,8 @@ extension PasswordPolicy {
 
   /// Checks a new password of a user with that address and name.
   func check(new password: Secret, of email: EmailAddress?, _ username: String) throws(ProblemError) {
-    do throws(Fault) { try check(password, names: [email?.normalized ?? "", username]) } catch {
-      throw .weakPassword(error, self)
+    if let weakness = weakness(of: password, names: [email?.normalized ?? "", username]) {
+      throw .weakPassword(weakness, self)
     }
   }
 
@@ -128,23 +129,23 @@ extension ServerConfiguration {
 }
 
 extension ProblemError {
-  static func weakPassword(_ fault: PasswordPolicy.Fault, _ policy: PasswordPolicy) -> ProblemError {
+  static func weakPassword(_ weakness: PasswordPolicy.Weakness, _ policy: PasswordPolicy) -> ProblemError {
     let detail =
-      switch fault {
+      switch weakness {
       case .tooShort, .tooLong: "Use \(policy.minimumLength) to \(PasswordPolicy.most) characters."
       case .common: "This is one of the most common passwords. Use another one."
       case .context: "This is too close to your name, your address or the name of this service. Use another one."
       case .breached: "This password was found in a data breach. Use another one."
       case .uncheckable: "Passwords cannot be checked at the moment. Try again later."
       }
-    guard fault != .uncheckable else {
+    guard weakness != .uncheckable else {
       var problem = ProblemError.unavailable
-      problem.reason = fault.rawValue
+      problem.reason = weakness.rawValue
       return problem
     }
     return ProblemError(
       .badRequest, "weak_password", "The password does not meet the requirements", detail: detail,
-      reason: fault.rawValue)
+      reason: weakness.rawValue)
   }
 }
 #endif

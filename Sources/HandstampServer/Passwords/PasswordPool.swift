@@ -8,12 +8,6 @@ import HandstampSupport
 ///
 /// Every attempt costs exactly one hash, whether the account exists or not, so the response time reveals nothing.
 public final class PasswordPool: Sendable {
-  /// The queue is full, or a hash failed: try again later.
-  public struct Busy: Error, Sendable, Hashable {
-    /// Why the hash failed, such as for lack of memory; `nil` if the queue was full.
-    public var cause: Argon2Failure?
-  }
-
   private struct Line {
     /// The number of admitted requests, whether they are hashing yet or not.
     var places = 0
@@ -61,17 +55,17 @@ public final class PasswordPool: Sendable {
   }
 
   /// Reserves a place in the queue. Call it before any other waiting, so that refused requests cost almost nothing.
-  public func admit() throws(Busy) -> Place { try admit(isPreferred: false) }
+  public func admit() throws(PasswordHashError) -> Place { try admit(isPreferred: false) }
 
   /// - Parameter isPreferred: whether its hashes go ahead of the others, three for each of them, with some places kept for it: a
   ///   flood of strangers must not keep owners out.
-  func admit(isPreferred: Bool) throws(Busy) -> Place {
+  func admit(isPreferred: Bool) throws(PasswordHashError) -> Place {
     let isAdmitted = line.withLock { line in
       guard line.places < width + capacity + (isPreferred ? PasswordPool.reserve : 0) else { return false }
       line.places += 1
       return true
     }
-    guard isAdmitted else { throw Busy() }
+    guard isAdmitted else { throw .busy }
     return Place(pool: self, isPreferred: isPreferred)
   }
 
@@ -83,10 +77,10 @@ public final class PasswordPool: Sendable {
   var queued: Int { line.withLock { $0.preferred.count + $0.waiting.count } }
 
   /// Returns the hash to store for a new password.
-  public func hash(_ password: Secret) async throws(Busy) -> Secret { try await admit().hash(password) }
+  public func hash(_ password: Secret) async throws(PasswordHashError) -> Secret { try await admit().hash(password) }
 
   /// Returns whether `password` matches `encoded`. If `encoded` is `nil`, does the same work and returns `false`.
-  public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
+  public func verify(_ password: Secret, against encoded: Secret?) async throws(PasswordHashError) -> Bool {
     try await admit().verify(password, against: encoded)
   }
 
@@ -108,25 +102,25 @@ public final class PasswordPool: Sendable {
     deinit { pool.line.withLock { $0.places -= 1 } }
 
     /// Returns the hash to store for a new password.
-    public func hash(_ password: Secret) async throws(Busy) -> Secret {
+    public func hash(_ password: Secret) async throws(PasswordHashError) -> Secret {
       // Keep the place until the work is done; the optimiser might release it earlier.
       defer { withExtendedLifetime(self) {} }
-      return try await pool.perform(isPreferred: isPreferred) { [pool] () throws(Argon2Failure) in
+      return try await pool.perform(isPreferred: isPreferred) { [pool] () throws(PasswordHashError) in
         Secret(try pool.parameters.hash(password.canonical))
       }
     }
 
     /// Returns whether `password` matches `encoded`. If `encoded` is `nil`, does the same work and returns `false`.
-    public func verify(_ password: Secret, against encoded: Secret?) async throws(Busy) -> Bool {
+    public func verify(_ password: Secret, against encoded: Secret?) async throws(PasswordHashError) -> Bool {
       defer { withExtendedLifetime(self) {} }
-      return try await pool.perform(isPreferred: isPreferred) { [pool] () throws(Argon2Failure) in
+      return try await pool.perform(isPreferred: isPreferred) { [pool] () throws(PasswordHashError) in
         let canonical = password.canonical
         guard let encoded else {
           _ = try pool.parameters.hash(canonical)
           if canonical != password { _ = try pool.parameters.hash(password) }
           return false
         }
-        return try encoded.withExposed { text throws(Argon2Failure) in
+        return try encoded.withExposed { text throws(PasswordHashError) in
           if try Argon2Parameters.verify(canonical, against: text) { return true }
           // Older hashes are of the password as it was typed.
           guard canonical != password else { return false }
@@ -137,12 +131,12 @@ public final class PasswordPool: Sendable {
   }
 
   func perform<Value: Sendable>(
-    isPreferred: Bool = false, _ work: @escaping @Sendable () throws(Argon2Failure) -> Value
-  ) async throws(Busy) -> Value {
-    let result: Result<Value, Argon2Failure> = await withCheckedContinuation { continuation in
+    isPreferred: Bool = false, _ work: @escaping @Sendable () throws(PasswordHashError) -> Value
+  ) async throws(PasswordHashError) -> Value {
+    let result: Result<Value, PasswordHashError> = await withCheckedContinuation { continuation in
       let job: @Sendable () -> Void = { [metrics] in
         metrics.update { $0.passwordHashes += 1 }
-        do throws(Argon2Failure) {
+        do throws(PasswordHashError) {
           continuation.resume(returning: .success(try work()))
         } catch { continuation.resume(returning: .failure(error)) }
       }
@@ -157,7 +151,7 @@ public final class PasswordPool: Sendable {
       // Neither a Dispatch queue nor a task: they share their threads with all other requests.
       if startsThread { Thread.detachNewThread { self.run(job) } }
     }
-    do throws(Argon2Failure) { return try result.get() } catch { throw Busy(cause: error) }
+    return try result.get()
   }
 
   /// Runs one job, then the waiting ones: three preferred ones for one of the others, each kind oldest first.

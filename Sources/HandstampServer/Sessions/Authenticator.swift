@@ -49,7 +49,7 @@ struct Authenticator: Sendable {
   /// Checks the token of a request, and records the use of its session.
   private func use(
     _ request: Request, _ logger: Logger,
-    _ verify: (Substring, UnixTime) -> Result<AccessTokens.Claims, AccessTokens.Fault>
+    _ verify: (Substring, UnixTime) -> Result<AccessTokens.Claims, TokenError>
   ) async throws -> (AccessTokens.Claims, AccessScheme) {
     let (token, scheme) = try Authenticator.token(in: request)
     let time = clock.read()
@@ -57,7 +57,7 @@ struct Authenticator: Sendable {
     switch verify(token, time.now) {
     case .success(let genuine): claims = genuine
     case .failure(.expired): throw refused(scheme, "token_expired", "The access token has expired")
-    case .failure(.invalid): throw refused(scheme, "token_invalid", "The access token is not valid")
+    case .failure: throw refused(scheme, "token_invalid", "The access token is not valid")
     }
     try checkProof(of: request, token, claims, scheme, at: time)
     try await requireLive(claims, scheme, at: time.now, logger: logger)
@@ -87,7 +87,7 @@ struct Authenticator: Sendable {
     guard scheme == .dpop, let thumbprint = claims.thumbprint,
       let proof = try proofs.check(request, token: token, at: time), proof.thumbprint == thumbprint
     else { throw ProblemError.invalidToken(scheme, code: "token_invalid", "The access token is not valid") }
-    guard proofs.use(proof, at: time.now) else { throw DPoPVerifier.Fault.invalid }
+    guard proofs.use(proof, at: time.now) else { throw TokenError.proofInvalid }
   }
 
   /// Refuses a session that has ended or expired, and updates when a live one was last seen.

@@ -74,14 +74,12 @@ struct SessionEventRecorder: Sendable {
   func place(
     for session: AuthenticatedSession, within limits: EventStreamLimits
   ) throws(ProblemError) -> EventHub.Place {
-    do throws(EventHub.Refusal) {
-      let (place, replaced) = try hub.place(for: session.id, of: session.account, within: limits)
-      if replaced > 0 { metrics.update { $0.replacedStreams += replaced } }
-      return place
-    } catch {
+    guard let (place, replaced) = hub.place(for: session.id, of: session.account, within: limits) else {
       metrics.update { $0.refusedStreams += 1 }
       throw .tooManyStreams
     }
+    if replaced > 0 { metrics.update { $0.replacedStreams += replaced } }
+    return place
   }
 
   /// Tells of sessions that have expired.

@@ -27,10 +27,10 @@ struct SessionIssuer: Sendable {
   /// repeats its first request with the server's nonce, which must not count as another attempt.
   ///
   /// - Parameter session: the session that makes the request. If it is bound to a key, so is the new one.
-  /// - Throws: ``DPoPVerifier/Fault``.
+  /// - Throws: ``TokenError`` for the proof.
   func binding(
     of request: Request, replacing session: AuthenticatedSession? = nil
-  ) throws(DPoPVerifier.Fault) -> Binding {
+  ) throws(TokenError) -> Binding {
     if let thumbprint = session?.thumbprint { return Binding(thumbprint: thumbprint) }
     let proof = try proofs.check(request, token: nil, at: clock.read())
     return Binding(thumbprint: proof?.thumbprint, proof: proof)

@@ -26,12 +26,6 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var expiresAt: UnixTime
   }
 
-  enum Fault: Error, Hashable {
-    /// Not issued by this server, damaged, or meant for another audience.
-    case invalid
-    case expired
-  }
-
   private let signers: TokenSigners
   private let verified = VerifiedTokens<Payload>()
   private let issuer: String
@@ -85,14 +79,14 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   }
 
   /// Verifies a token for this server's own API.
-  func verify(_ token: Substring, at now: UnixTime) -> Result<Claims, Fault> {
+  func verify(_ token: Substring, at now: UnixTime) -> Result<Claims, TokenError> {
     verify(token, at: now, audience: audience)
   }
 
   /// Returns the claims of `token` if it is genuine and valid at `now`.
   ///
   /// - Parameter audience: the required audience; `nil` accepts any.
-  func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, Fault> {
+  func verify(_ token: Substring, at now: UnixTime, audience: String?) -> Result<Claims, TokenError> {
     let claims =
       token.utf8.count <= CompactJWS.longest
       ? verified.claims(of: Array(token.utf8)) { signers.claims(of: token).flatMap(Payload.init) } : nil

@@ -59,12 +59,12 @@ public struct SigningKeys: Sendable {
 
   /// Returns these keys with an RSA key, which is generated unless there is one. That takes some tenths of a second.
   ///
-  /// - Throws: ``SigningKeysError/notGenerated``.
-  public func withRSAKey() throws(SigningKeysError) -> SigningKeys {
+  /// - Throws: ``ServerConfigurationError/noRSAKey``.
+  public func withRSAKey() throws(ServerConfigurationError) -> SigningKeys {
     guard rsa.isEmpty else { return self }
     do throws(JWSPrivateKey.SigningError) {
       return SigningKeys(keys + [try .rs256(bits: SigningKeys.modulusSize)]) ?? self
-    } catch { throw .notGenerated }
+    } catch { throw .noRSAKey }
   }
 
   /// The IDs of the keys that sign: the first of each kind.
@@ -78,12 +78,12 @@ public struct SigningKeys: Sendable {
   /// Returns these keys with a new one at the end, of each kind that they have: it is published, so that verifiers know it before
   /// it signs.
   ///
-  /// - Throws: ``SigningKeysError/notGenerated``.
-  public func addingNextKey() throws(SigningKeysError) -> SigningKeys {
+  /// - Throws: ``ServerConfigurationError/noRSAKey``.
+  public func addingNextKey() throws(ServerConfigurationError) -> SigningKeys {
     do throws(JWSPrivateKey.SigningError) {
       let new = rsa.isEmpty ? [] : [try JWSPrivateKey.rs256(bits: SigningKeys.modulusSize)]
       return SigningKeys(keys + [.es256()] + new) ?? self
-    } catch { throw .notGenerated }
+    } catch { throw .noRSAKey }
   }
 
   /// Returns these keys with those of `ids` in front, so that they sign.
@@ -99,10 +99,10 @@ public struct SigningKeys: Sendable {
 
   /// Parses ``pem``.
   ///
-  /// - Throws: ``SigningKeysError`` if there is no key of P-256, or anything else in the text.
-  public init(pem: Secret) throws(SigningKeysError) {
+  /// - Throws: ``ServerConfigurationError`` if there is no key of P-256, or anything else in the text.
+  public init(pem: Secret) throws(ServerConfigurationError) {
     let read = pem.withExposed { SigningKeys.read($0) }
-    guard let keys = SigningKeys(try read.get()) else { throw .unusable }
+    guard let keys = SigningKeys(try read.get()) else { throw .signingKeys }
     self = keys
   }
 
@@ -110,26 +110,26 @@ public struct SigningKeys: Sendable {
   /// versions, which this one still writes if it can.
   private static let versionLine = "handstamp-signing-keys: "
 
-  private static func read(_ text: String) -> Result<[JWSPrivateKey], SigningKeysError> {
+  private static func read(_ text: String) -> Result<[JWSPrivateKey], ServerConfigurationError> {
     let end = "-----END PRIVATE KEY-----"
     var rest = text[...]
     let hasVersion = rest.hasPrefix(versionLine)
     if hasVersion {
       let line = rest.prefix { !$0.isNewline }
-      guard let version = Int(line.dropFirst(versionLine.count)), version >= 2 else { return .failure(.unusable) }
-      guard version == 2 else { return .failure(.newerFormat) }
+      guard let version = Int(line.dropFirst(versionLine.count)), version >= 2 else { return .failure(.signingKeys) }
+      guard version == 2 else { return .failure(.signingKeysOfLaterVersion) }
       rest = rest[line.endIndex...]
     }
     var keys: [JWSPrivateKey] = []
     while let range = rest.range(of: end) {
       let block = rest[..<range.upperBound].trimmingCharacters(in: .whitespacesAndNewlines)
       guard let key = JWSPrivateKey(pem: block), hasVersion || key.algorithm == .es256 else {
-        return .failure(.unusable)
+        return .failure(.signingKeys)
       }
       keys.append(key)
       rest = rest[range.upperBound...]
     }
-    return rest.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty ? .success(keys) : .failure(.unusable)
+    return rest.trimmingCharacters(in: .whitespacesAndNewlines).isEmpty ? .success(keys) : .failure(.signingKeys)
   }
 
   /// All keys as PKCS #8 in PEM, newest first, those of RSA last, for a file with mode 0600.
@@ -167,23 +167,5 @@ extension SigningKeys: CustomStringConvertible, CustomReflectable {
   /// Only the IDs.
   public var description: String { "signing keys \(ids)" }
   public var customMirror: Mirror { Mirror(self, children: ["ids": ids]) }
-}
-
-/// A reason why there are no signing keys. The server must then neither start nor replace the file with a new key.
-public enum SigningKeysError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The text has no key of P-256, or something else than keys.
-  case unusable
-  /// A later version of Handstamp wrote the text.
-  case newerFormat
-  /// An RSA key cannot be generated.
-  case notGenerated
-
-  public var description: String {
-    switch self {
-    case .unusable: "the signing key file has no usable P-256 key"
-    case .newerFormat: "the signing key file is of a later version of Handstamp"
-    case .notGenerated: "an RSA key cannot be generated"
-    }
-  }
 }
 #endif

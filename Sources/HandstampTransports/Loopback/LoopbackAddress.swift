@@ -1,5 +1,6 @@
 #if LoopbackRedirect
 import Foundation
+public import HandstampCore
 
 /// A redirect URI on this machine, as registered with an authorization server (RFC 8252 section 7.3).
 ///
@@ -18,30 +19,25 @@ public struct LoopbackAddress: Sendable, Hashable {
   /// The addresses to listen on. Only the first is required.
   let hosts: [String]
 
-  /// The reason that a text is not a loopback address.
-  public struct Invalid: Error, Sendable, Hashable {
-    public let reason: String
-  }
-
-  /// - Throws: ``Invalid`` for anything but `http` to `127.0.0.1`, `[::1]` or `localhost`, and for an address with a
+  /// - Throws: ``RedirectError/unavailable(_:)`` with the reason for anything but `http` to `127.0.0.1`, `[::1]` or `localhost`, and for an address with a
   ///   user, a query or a fragment: redirects add their own query (RFC 6749 section 4.1.2), and must not have a
   ///   fragment (section 3.1.2).
-  public init(parsing text: String) throws(Invalid) {
+  public init(parsing text: String) throws(RedirectError) {
     guard text.utf8.allSatisfy({ (33...126).contains($0) }), let parts = URLComponents(string: text),
       parts.scheme != nil, let host = parts.host, let start = text.range(of: "://")
-    else { throw Invalid(reason: "not a valid URL") }
-    guard parts.scheme?.lowercased() == "http" else { throw Invalid(reason: "its scheme is not http") }
+    else { throw .unavailable("not a valid URL") }
+    guard parts.scheme?.lowercased() == "http" else { throw .unavailable("its scheme is not http") }
     guard parts.user == nil, parts.query == nil, parts.fragment == nil else {
-      throw Invalid(reason: "it has a user, a query or a fragment")
+      throw .unavailable("it has a user, a query or a fragment")
     }
     switch host.lowercased() {
     case "127.0.0.1": hosts = ["127.0.0.1"]
     case "localhost": hosts = ["127.0.0.1", "::1"]
     case "::1", "[::1]": hosts = ["::1"]
-    default: throw Invalid(reason: "its host is not this machine")
+    default: throw .unavailable("its host is not this machine")
     }
     if let port = parts.port {
-      guard (1...65_535).contains(port) else { throw Invalid(reason: "its port is not between 1 and 65535") }
+      guard (1...65_535).contains(port) else { throw .unavailable("its port is not between 1 and 65535") }
     }
     port = parts.port
     let rest = text[start.upperBound...]
@@ -50,7 +46,7 @@ public struct LoopbackAddress: Sendable, Hashable {
     // Without the port, which is appended later.
     let bare = parts.port == nil ? written : written[..<(written.lastIndex(of: ":") ?? written.endIndex)]
     origin = String(text[..<start.upperBound] + bare)
-    guard parts.port != nil || !written.hasSuffix(":") else { throw Invalid(reason: "not a valid URL") }
+    guard parts.port != nil || !written.hasSuffix(":") else { throw .unavailable("not a valid URL") }
   }
 
   /// An address on `127.0.0.1`, any free port.

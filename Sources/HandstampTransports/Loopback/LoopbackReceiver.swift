@@ -55,7 +55,7 @@ public final class LoopbackReceiver: RedirectReceiver {
     let port = first.localAddress?.port ?? 0
     var channels = [first]
     for host in address.hosts.dropFirst() {
-      do throws(BindFailure) { channels.append(try await channel(on: host, port: port, desk)) } catch {
+      do throws(SystemError) { channels.append(try await channel(on: host, port: port, desk)) } catch {
         // A machine without IPv6 has no such address. Otherwise, a program that holds it could receive the response
         // instead.
         guard error.code == EADDRINUSE else { continue }
@@ -66,15 +66,13 @@ public final class LoopbackReceiver: RedirectReceiver {
     return LoopbackReceiver(channels: channels, desk: desk, redirectURI: address.text(port: port), opening: open)
   }
 
-  private struct BindFailure: Error { var code: CInt }
-
   private static func bind(_ host: String, port: Int, _ desk: Desk) async throws(RedirectError) -> any Channel {
-    do throws(BindFailure) { return try await channel(on: host, port: port, desk) } catch {
+    do throws(SystemError) { return try await channel(on: host, port: port, desk) } catch {
       throw .unavailable(words(error, port: port))
     }
   }
 
-  private static func channel(on host: String, port: Int, _ desk: Desk) async throws(BindFailure) -> any Channel {
+  private static func channel(on host: String, port: Int, _ desk: Desk) async throws(SystemError) -> any Channel {
     do {
       return try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         // Connections of the previous sign-in may be in TIME_WAIT. A port in use is still refused.
@@ -87,11 +85,11 @@ public final class LoopbackReceiver: RedirectReceiver {
         }
         .bind(host: host, port: port).get()
     } catch {
-      throw BindFailure(code: (error as? IOError)?.errnoCode ?? 0)
+      throw SystemError(attempt: "listening", code: (error as? IOError)?.errnoCode ?? 0)
     }
   }
 
-  private static func words(_ failure: BindFailure, port: Int) -> String {
+  private static func words(_ failure: SystemError, port: Int) -> String {
     guard port != 0 else { return "cannot listen on any port of this machine" }
     switch failure.code {
     case EADDRINUSE: return "port \(port) of this machine is in use by another program"

@@ -223,11 +223,11 @@ public final class AuthViewModel {
       }
     }
     return switch error.recovery {
-    case .retry, .unlockDevice, .confirmPresence: .tryAgain
+    case .retry?, .unlockDevice?, .confirmPresence?: .tryAgain
     // The failed action was a sign-in, so trying again is the remedy.
-    case .signIn: .tryAgain
-    case .freeStorage, .grantAccess, .updateApp, .restoreKey, .fixConfiguration, .setClock: .tryAgain
-    case .noStep: nil
+    case .signIn?: .tryAgain
+    case .freeStorage?, .grantAccess?, .updateApp?, .restoreKey?, .fixConfiguration?, .setClock?: .tryAgain
+    case nil: nil
     }
   }
 

@@ -9,13 +9,13 @@ public enum AuthGuardState<Content: Sendable>: Sendable {
   /// No user is signed in, with a reason where one is worth showing.
   case signedOut(Wording?)
   /// Unknown, because the device is locked or its storage fails. The user was not signed out.
-  case locked(Wording, Recovery)
+  case locked(Wording, Recovery?)
   /// A user is signed in, and the app's content is loading.
   case loading(SignedIn)
   /// A user is signed in. If there is a notice, the content may be out of date.
   case signedIn(Content, notice: Wording?)
   /// A user is signed in, but the app's content could not be loaded.
-  case failed(SignedIn, Wording, Recovery)
+  case failed(SignedIn, Wording, Recovery?)
 }
 
 /// Decides what an app shows: its content, a sign-in, or an obstacle.

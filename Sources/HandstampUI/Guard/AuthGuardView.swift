@@ -78,7 +78,7 @@ private struct AuthGuardBody<Server: Backend, Content: Sendable, SignedIn: View,
 }
 
 extension Word {
-  fileprivate init(_ recovery: Recovery) { self = recovery == .confirmPresence ? .unlock : .tryAgain }
+  fileprivate init(_ recovery: Recovery?) { self = recovery == .confirmPresence ? .unlock : .tryAgain }
 }
 
 #if DEBUG

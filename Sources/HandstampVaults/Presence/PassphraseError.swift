@@ -23,13 +23,13 @@ public enum PassphraseError: HandstampError, Hashable {
   /// The files cannot be read or written now.
   case storage(VaultError)
 
-  public var recovery: Recovery {
+  public var recovery: Recovery? {
     switch self {
     case .wrong: .confirmPresence
     case .lockedOut(let delay): .retry(after: delay)
     case .storage(let error): error.recovery
     case .damaged, .otherKey: .restoreKey
-    case .notSet, .alreadySet, .tooShort, .unusable: .noStep
+    case .notSet, .alreadySet, .tooShort, .unusable: nil
     }
   }
 }

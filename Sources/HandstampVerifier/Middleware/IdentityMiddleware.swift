@@ -45,11 +45,12 @@ public struct IdentityMiddleware<Context: IdentityRequestContext>: RouterMiddlew
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
     var context = context
-    do throws(RefusedRequest) {
-      context.identity = try await verifier.authenticate(AccessRequest(request, at: address), requiring: scopes)
+    let access = AccessRequest(request, at: address)
+    do throws(AccessError) {
+      context.identity = try await verifier.authenticate(access, requiring: scopes)
     } catch {
-      context.logger.debug("Request refused", metadata: ["handstamp.cause": "\(error.cause)"])
-      return Response(error.answer)
+      context.logger.debug("Request refused", metadata: ["handstamp.cause": "\(error)"])
+      return Response(error.response(to: access))
     }
     return try await next(request, context)
   }
@@ -64,10 +65,10 @@ public struct ScopeMiddleware<Context: IdentityRequestContext>: RouterMiddleware
   public func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
-    guard let identity = context.identity else { return Response(AccessError.tokenMissing.answer) }
+    guard let identity = context.identity else { return Response(AccessError.tokenMissing.response) }
     guard identity.has(scopes: scopes) else {
       let scheme: TokenScheme = identity.keyThumbprint == nil ? .bearer : .dpop
-      return Response(AccessError.insufficientScope(scopes).answer(to: scheme))
+      return Response(AccessError.insufficientScope(scopes).response(to: scheme))
     }
     return try await next(request, context)
   }
@@ -85,7 +86,7 @@ extension AccessRequest {
 
 extension Response {
   /// The response to a request that a verifier has refused.
-  public init(_ answer: RefusalAnswer) {
+  public init(_ answer: RefusalResponse) {
     var headers = HTTPFields()
     for field in answer.headers {
       if let name = HTTPField.Name(field.name) { headers.append(HTTPField(name: name, value: field.value)) }

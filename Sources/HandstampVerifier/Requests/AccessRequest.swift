@@ -19,7 +19,7 @@ public struct AccessRequest: Sendable {
     self.proofs = proofs
   }
 
-  /// The scheme that an answer is for.
+  /// The scheme that a response is for; bearer if the request has none.
   var scheme: TokenScheme { authorization.first.flatMap { AccessRequest.split($0) }?.scheme ?? .bearer }
 
   /// The token. There must be exactly one field, with a scheme that is known.
@@ -42,20 +42,5 @@ extension AccessRequest: CustomStringConvertible, CustomReflectable {
   /// The method, and the URL without its query; header fields have secrets.
   public var description: String { "\(method) \(url.prefix { $0 != "?" && $0 != "#" })" }
   public var customMirror: Mirror { Mirror(self, children: ["request": description]) }
-}
-
-/// A request that was refused, and the response to send.
-public struct RefusedRequest: Error, Sendable, Hashable {
-  public let cause: AccessError
-  /// The scheme that the request used; bearer if it had none.
-  public let scheme: TokenScheme
-
-  init(_ cause: AccessError, _ scheme: TokenScheme) {
-    self.cause = cause
-    self.scheme = scheme
-  }
-
-  /// Status, header fields and problem+json.
-  public var answer: RefusalAnswer { cause.answer(to: scheme) }
 }
 #endif

@@ -12,7 +12,7 @@ public enum TokenScheme: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The response to a refused request, for any server.
-public struct RefusalAnswer: Sendable, Hashable {
+public struct RefusalResponse: Sendable, Hashable {
   /// 401, 403 or 503.
   public let status: Int
   /// `Content-Type`, `Cache-Control`, and `WWW-Authenticate` or `Retry-After`.
@@ -44,10 +44,13 @@ extension AccessError {
   }
 
   /// The response, with the challenges of RFC 6750 section 3 and RFC 9449 section 7.1.
-  public var answer: RefusalAnswer { answer(to: .bearer) }
+  public var response: RefusalResponse { response(to: .bearer) }
+
+  /// The response to a request: the challenge for its scheme has the error.
+  public func response(to request: AccessRequest) -> RefusalResponse { response(to: request.scheme) }
 
   /// The response to a request with a scheme, which alone has the error.
-  public func answer(to scheme: TokenScheme) -> RefusalAnswer {
+  public func response(to scheme: TokenScheme) -> RefusalResponse {
     var headers = [
       HeaderField("Content-Type", "application/problem+json"), HeaderField("Cache-Control", "no-store"),
     ]
@@ -56,7 +59,7 @@ extension AccessError {
     var body = JSONText([("type", "urn:handstamp:problem:\(code)"), ("title", title)])
     body.add("status", Int64(status))
     body.add("code", code)
-    return RefusalAnswer(status: status, headers: headers, body: body.finished)
+    return RefusalResponse(status: status, headers: headers, body: body.finished)
   }
 
   private func challenge(to scheme: TokenScheme) -> String? {

@@ -1,7 +1,7 @@
 #if Verifier
 public import HandstampCore
 
-/// Why a request is refused. ``AccessError/answer`` is the response to send.
+/// The reason for which a request is refused. ``AccessError/response(to:)`` is the response to send.
 public enum AccessError: Error, Sendable, Hashable {
   /// There is no access token.
   case tokenMissing
@@ -19,7 +19,7 @@ public enum AccessError: Error, Sendable, Hashable {
   case unavailable(UnknownState)
 }
 
-/// What is wrong with a token. For logs: the client only learns that its token is not valid.
+/// The defect of a token. For logs: the client only learns that its token is not valid.
 public enum TokenDefect: String, Sendable, Hashable, CaseIterable {
   /// The `Authorization` field is repeated, or not a scheme and a token.
   case badField = "bad_field"
@@ -46,7 +46,7 @@ public enum TokenDefect: String, Sendable, Hashable, CaseIterable {
   case inactive
 }
 
-/// What is wrong with a proof of possession. For logs.
+/// The defect of a proof of possession. For logs.
 public enum ProofDefect: String, Sendable, Hashable, CaseIterable {
   /// There is no proof, or more than one.
   case missing
@@ -100,12 +100,12 @@ extension AccessError: CustomStringConvertible {
     }
   }
 
-  /// What the client can do about it.
-  public var recovery: Recovery {
+  /// The step that helps the client.
+  public var recovery: Recovery? {
     switch self {
     case .tokenMissing, .sessionEnded: .signIn
     case .tokenInvalid, .tokenExpired, .proofInvalid: .retry(after: nil)
-    case .insufficientScope: .noStep
+    case .insufficientScope: nil
     case .unavailable: .retry(after: .seconds(1))
     }
   }

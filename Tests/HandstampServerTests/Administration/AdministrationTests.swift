@@ -348,18 +348,18 @@ struct AdministeredServer {
   }
 
   @Test func `refuses administrators with weak tokens or unclear names`() throws {
-    #expect(throws: AdministratorFault.weakToken("a")) {
+    #expect(throws: ServerConfigurationError.administratorToken("a")) {
       try Administrator(name: "a", token: Secret(String(repeating: "x", count: 31)))
     }
-    #expect(throws: AdministratorFault.weakToken("a")) {
+    #expect(throws: ServerConfigurationError.administratorToken("a")) {
       try Administrator(name: "a", token: Secret(String(repeating: "x y", count: 31)))
     }
     for name in ["", "a b", String(repeating: "x", count: 65), "ä"] {
-      #expect(throws: AdministratorFault.badName(name)) {
+      #expect(throws: ServerConfigurationError.administratorName(name)) {
         try Administrator(name: name, tokenHash: Array(repeating: 0, count: 32))
       }
     }
-    #expect(throws: AdministratorFault.badHash("a")) { try Administrator(name: "a", tokenHash: [1]) }
+    #expect(throws: ServerConfigurationError.administratorHash("a")) { try Administrator(name: "a", tokenHash: [1]) }
   }
 }
 #endif

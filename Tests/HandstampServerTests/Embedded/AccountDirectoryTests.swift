@@ -126,7 +126,7 @@ import Testing
   }
 
   @Test func `do not go with settings for accounts of the server's own`() async throws {
-    await #expect(throws: AccountDirectoryFault.confirmedSignUp) {
+    await #expect(throws: ServerConfigurationError.directoryWithConfirmedSignUp) {
       try await EmbeddedServer.run {
         $0.signUp = .confirmed
       } body: { _ in

@@ -77,7 +77,7 @@ import Testing
     ("https://app.example.org/a//b", "/a//b"),
   ])
   func `does not start at an address that contradicts its prefix`(issuer: String, path: String) async throws {
-    await #expect(throws: MountPathFault(issuer: issuer, mountPath: path)) {
+    await #expect(throws: ServerConfigurationError.mountPath(path, issuer: issuer)) {
       try await EmbeddedServer.run {
         $0.issuer = issuer
         $0.mountPath = path

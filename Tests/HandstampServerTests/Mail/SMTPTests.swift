@@ -133,10 +133,12 @@ import Testing
       "", "smtp:", "smtp://", "http://a", "smtp://a/x", "smtp://a?x", "smtp://a#x", "smtp://a:0", "smtp://a b",
       "smtp://a\r\nQUIT", "smtp://a:65536", "smtp://a%0d",
     ] {
-      #expect(throws: SMTPURLFault.malformed, "\(url)") { try SMTPMailer(url: url) }
+      #expect(throws: ServerConfigurationError.mailServerURL, "\(url)") { try SMTPMailer(url: url) }
     }
-    #expect(throws: SMTPURLFault.containsUser) { try SMTPMailer(url: "smtp://ada@mail.example.org") }
-    #expect(throws: SMTPURLFault.passwordInClear) {
+    #expect(throws: ServerConfigurationError.mailServerURLWithUser) {
+      try SMTPMailer(url: "smtp://ada@mail.example.org")
+    }
+    #expect(throws: ServerConfigurationError.mailPasswordInClear) {
       try SMTPMailer(url: "smtp://mail.example.org", user: "a", password: Secret("b"), allowsCleartext: true)
     }
     let mailers = [

@@ -253,7 +253,9 @@ import Testing
   }
 
   @Test func `of all tokens needs a secret`() {
-    #expect(throws: ClientFault.noSecret("api")) { try ConfiguredClient(id: "api", flows: [], introspects: true) }
+    #expect(throws: ServerConfigurationError.client(.noSecret("api"))) {
+      try ConfiguredClient(id: "api", flows: [], introspects: true)
+    }
   }
 
   @Test func `reveals nothing about invalid or foreign tokens`() async throws {

@@ -60,12 +60,12 @@ import Testing
   }
 
   @Test func `cannot be told of ended sessions without the openid scope, or at an unsafe address`() throws {
-    #expect(throws: ClientFault.noOpenID("app")) {
+    #expect(throws: ServerConfigurationError.client(.noOpenID("app"))) {
       try ConfiguredClient(
         id: "app", flows: [.device], scopes: ["profile"], backChannelLogoutURI: "https://app.example.org/logout")
     }
     for uri in ["http://app.example.org/logout", "org.example.app:/logout", "https://app.example.org/#a", "logout"] {
-      #expect(throws: ClientFault.badRedirect("app", uri)) {
+      #expect(throws: ServerConfigurationError.client(.badRedirect("app", uri))) {
         try ConfiguredClient(id: "app", flows: [.device], scopes: ["openid"], backChannelLogoutURI: uri)
       }
     }

@@ -68,7 +68,7 @@ extension TestServer {
 
   @Test func `is refused at the start if there is no RSA key`() async throws {
     let client = try client()
-    await #expect(throws: ClientFault.noSigningKey("app")) {
+    await #expect(throws: ServerConfigurationError.client(.noSigningKey("app"))) {
       try await TestServer.run({ $0.clients = [client] }) { _ in }
     }
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampServer
 
-/// What a client may do is decided by its configuration as it is now, within what its session was granted.
+/// A client's permissions are those of its configuration as it is now, within what its session was granted.
 @Suite(.timeLimit(.minutes(1))) struct `The rights of an OAuth client` {
   private let granted = SessionClient(id: "app", scope: "profile email", audience: nil)
 

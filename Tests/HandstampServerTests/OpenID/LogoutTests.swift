@@ -269,7 +269,7 @@ import Testing
     let client = try ConfiguredClient(
       id: "party", redirectURIs: ["https://party.example.org/cb"], scopes: ["openid"],
       backChannelLogoutURI: "https://party.example.org/logout")
-    await #expect(throws: ClientFault.noTransport("party")) {
+    await #expect(throws: ServerConfigurationError.client(.noTransport("party"))) {
       try await TestServer.run {
         $0.clients = [client]
       } body: { _ in

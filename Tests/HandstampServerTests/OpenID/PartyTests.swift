@@ -13,7 +13,7 @@ import Testing
   private func client(
     _ id: String, _ protection: Protection = .pkce, scopes: [String] = ["openid", "profile", "email"],
     introspects: Bool = false, hasClaims: Bool? = nil, webOrigins: [String] = []
-  ) throws(ClientFault) -> ConfiguredClient {
+  ) throws(ServerConfigurationError) -> ConfiguredClient {
     try ConfiguredClient(
       id: id, secretHash: ConfiguredClient.hash(of: Secret(TestServer.secret)),
       redirectURIs: ["https://\(id).example.org/cb"], scopes: scopes, introspects: introspects,
@@ -81,10 +81,10 @@ import Testing
   }
 
   @Test func `without a secret, or without an ID token for a nonce, has PKCE`() {
-    #expect(throws: ClientFault.noPKCE("app")) {
+    #expect(throws: ServerConfigurationError.client(.noPKCE("app"))) {
       try ConfiguredClient(id: "app", redirectURIs: ["https://app.example.org/cb"], codeProtection: .none)
     }
-    #expect(throws: ClientFault.noNonce("app")) { try client("app", .nonce, scopes: ["profile"]) }
+    #expect(throws: ServerConfigurationError.client(.noNonce("app"))) { try client("app", .nonce, scopes: ["profile"]) }
   }
 
   @Test func `finds name and address in its ID token as well, also after a refresh`() async throws {
@@ -189,7 +189,9 @@ import Testing
       }
     }
     for text in ["http://app.example.org", "https://app.example.org/", "https://app.example.org/x"] {
-      #expect(throws: ClientFault.badOrigin("web", text)) { try client("web", webOrigins: [text]) }
+      #expect(throws: ServerConfigurationError.client(.badOrigin("web", text))) {
+        try client("web", webOrigins: [text])
+      }
     }
   }
 

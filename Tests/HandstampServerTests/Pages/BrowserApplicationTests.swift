@@ -198,7 +198,7 @@ private struct WebApp {
     "https://app.example.org/", "app.example.org", "http://app.example.org", "https://App.example.org", "*",
   ])
   func `has an origin as browsers write it`(text: String) async throws {
-    await #expect(throws: WebOriginFault(text: text)) {
+    await #expect(throws: ServerConfigurationError.webOrigin(text)) {
       try await TestServer.run({ $0.webOrigins = [text] }) { _ in }
     }
   }

@@ -136,7 +136,7 @@ import Testing
   @Test(arguments: ["", "#", "3451d1", "#12345", "#1234567", "#12345g", "red", "#-12345", "#+12345"])
   func `is refused if it is not one`(text: String) throws {
     #expect(AccentColor(text) == nil)
-    #expect(throws: PageSettingsFault.accent(text)) {
+    #expect(throws: ServerConfigurationError.accent(text)) {
       var settings = PageSettings()
       settings.accent = text
       return try PageWriter(settings, issuer: "https://id.example.org", mountPath: "")

@@ -33,7 +33,7 @@ import Testing
     #expect(claims.session == SessionID("s"))
     let end = Self.now.advanced(by: .seconds(10))
     #expect(throws: Never.self) { try tokens.verify(text[...], at: end.advanced(by: .milliseconds(-1))).get() }
-    #expect(throws: AccessTokens.Fault.expired) { try tokens.verify(text[...], at: end).get() }
+    #expect(throws: TokenError.expired) { try tokens.verify(text[...], at: end).get() }
   }
 
   @Test func `issued between two full seconds last no shorter`() throws {
@@ -118,7 +118,7 @@ import Testing
     #expect(throws: Never.self) { try tokens.verify(text[...], at: Self.now).get() }
     let other = text.replacingOccurrences(of: "K", with: "\u{212A}")
     #expect(other == text)
-    #expect(throws: AccessTokens.Fault.invalid) { try tokens.verify(other[...], at: Self.now).get() }
+    #expect(throws: TokenError.invalid) { try tokens.verify(other[...], at: Self.now).get() }
   }
 
   @Test func `in another encoding are refused`() throws {
@@ -203,24 +203,26 @@ extension P256.Signing.PrivateKey {
     #expect(first.pem.withExposed { $0.hasPrefix("-----BEGIN PRIVATE KEY-----") })
     #expect(try SigningKeys(pem: Secret(line + first.pem.withExposed { $0 })).ids == first.ids)
     for (other, fault) in [
-      (String(blocks), SigningKeysError.unusable), (text.replacing(": 2", with: ": 1"), .unusable),
-      (text.replacing(": 2", with: ": 3"), .newerFormat), (text.replacing(": 2", with: ": "), .unusable),
-      (line, .unusable),
+      (String(blocks), ServerConfigurationError.signingKeys), (text.replacing(": 2", with: ": 1"), .signingKeys),
+      (text.replacing(": 2", with: ": 3"), .signingKeysOfLaterVersion),
+      (text.replacing(": 2", with: ": "), .signingKeys),
+      (line, .signingKeys),
       (
-        line + blocks.components(separatedBy: "-----END PRIVATE KEY-----\n")[1] + "-----END PRIVATE KEY-----", .unusable
+        line + blocks.components(separatedBy: "-----END PRIVATE KEY-----\n")[1] + "-----END PRIVATE KEY-----",
+        .signingKeys
       ),
     ] { #expect(throws: fault) { try SigningKeys(pem: Secret(other)) } }
   }
 
   @Test(arguments: ["", "\n", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
   func `are never generated in place of an invalid file`(_ text: String) {
-    #expect(throws: SigningKeysError.self) { try SigningKeys(pem: Secret(text)) }
+    #expect(throws: ServerConfigurationError.self) { try SigningKeys(pem: Secret(text)) }
   }
 
   @Test func `with a damaged tail are refused altogether`() throws {
     let keys = SigningKeys()
     let text = keys.pem.withExposed { $0 + "-----BEGIN PRI" }
-    #expect(throws: SigningKeysError.self) { try SigningKeys(pem: Secret(text)) }
+    #expect(throws: ServerConfigurationError.self) { try SigningKeys(pem: Secret(text)) }
   }
 
   @Test func `show no private part in the key set`() {

@@ -68,14 +68,15 @@ import Testing
       #expect(errors.oauth(for: error, logger: logs.logger).error == "invalid_request")
       #expect(answer(error, .oauth).status == status)
     }
-    #expect(errors.oauth(for: FormFields.Fault.repeated, logger: logs.logger).description == "a parameter is repeated")
+    #expect(
+      errors.oauth(for: OAuthError.parameterRepeated, logger: logs.logger).description == "a parameter is repeated")
   }
 
   @Test func `of a proof brings the nonce, in either format`() {
-    #expect(answer(DPoPVerifier.Fault.wantsNonce("n"), .oauth).headers[.dpopNonce] == "n")
-    #expect(answer(DPoPVerifier.Fault.wantsNonce("n"), .oauth).status == .badRequest)
-    #expect(answer(DPoPVerifier.Fault.wantsNonce("n"), .problem).headers[.dpopNonce] == "n")
-    #expect(answer(DPoPVerifier.Fault.wantsNonce("n"), .problem).status == .unauthorized)
+    #expect(answer(TokenError.proofWantsNonce("n"), .oauth).headers[.dpopNonce] == "n")
+    #expect(answer(TokenError.proofWantsNonce("n"), .oauth).status == .badRequest)
+    #expect(answer(TokenError.proofWantsNonce("n"), .problem).headers[.dpopNonce] == "n")
+    #expect(answer(TokenError.proofWantsNonce("n"), .problem).status == .unauthorized)
   }
 }
 #endif

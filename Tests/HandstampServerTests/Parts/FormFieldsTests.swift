@@ -19,7 +19,7 @@ import Testing
 
   @Test(arguments: ["a=1&a=2", "a=1&%61=1", "a&a"])
   func `with a repeated name is refused`(_ text: String) {
-    #expect(throws: FormFields.Fault.repeated) { try FormFields(text.utf8) }
+    #expect(throws: OAuthError.parameterRepeated) { try FormFields(text.utf8) }
   }
 
   @Test func `may name several resources`() throws {
@@ -30,12 +30,12 @@ import Testing
 
   @Test(arguments: ["a=%", "a=%4", "a=%zz", "a=%FF", "%=1"])
   func `with an invalid escape is refused`(_ text: String) {
-    #expect(throws: FormFields.Fault.malformed) { try FormFields(text.utf8) }
+    #expect(throws: OAuthError.formMalformed) { try FormFields(text.utf8) }
   }
 
   @Test func `with thousands of fields is refused`() {
     let text = (0..<5000).map { "f\($0)=1" }.joined(separator: "&")
-    #expect(throws: FormFields.Fault.malformed) { try FormFields(text.utf8) }
+    #expect(throws: OAuthError.formMalformed) { try FormFields(text.utf8) }
   }
 }
 

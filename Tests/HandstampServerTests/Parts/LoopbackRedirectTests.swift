@@ -27,7 +27,9 @@ import Testing
 
   @Test(arguments: ["http://127.0.0.1.example.org/", "http://127.1/", "http://example.org/", "http://127.0.0.1:0/"])
   func `is the only one that may be http`(_ uri: String) {
-    #expect(throws: ClientFault.badRedirect("app", uri)) { try ConfiguredClient(id: "app", redirectURIs: [uri]) }
+    #expect(throws: ServerConfigurationError.client(.badRedirect("app", uri))) {
+      try ConfiguredClient(id: "app", redirectURIs: [uri])
+    }
   }
 }
 #endif

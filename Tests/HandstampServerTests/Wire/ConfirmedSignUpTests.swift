@@ -180,10 +180,10 @@ import Testing
   }
 
   @Test func `a server needs a mailer`() async throws {
-    await #expect(throws: MailSetUpFault.noMailer) {
+    await #expect(throws: ServerConfigurationError.noMailer) {
       try await TestServer.run({ $0.signUp = .confirmed }) { _ in }
     }
-    await #expect(throws: MailSetUpFault.badSender) {
+    await #expect(throws: ServerConfigurationError.mailSender) {
       try await TestServer.run(mailer: Post(), { $0.mail.from = "a, b" }) { _ in }
     }
   }

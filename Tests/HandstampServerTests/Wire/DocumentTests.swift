@@ -26,7 +26,9 @@ import Testing
 
   @Test(arguments: ["", "[]", "\"text\"", "{", "{} x"])
   func `an app configuration that is not an object prevents the start`(_ text: String) async throws {
-    await #expect(throws: AppConfigFault.self) { try await TestServer.run({ $0.appConfig = text }) { _ in } }
+    await #expect(throws: ServerConfigurationError.appConfig) {
+      try await TestServer.run({ $0.appConfig = text }) { _ in }
+    }
   }
 
   @Test func `the key set lets any client verify tokens`() async throws {

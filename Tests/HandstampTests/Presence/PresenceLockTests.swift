@@ -101,7 +101,7 @@ import Testing
         do throws(SessionError) {
           _ = try await session.token()
           return nil
-        } catch { return error == .presence(.declined) ? error.recovery : Recovery.noStep }
+        } catch { return error == .presence(.declined) ? error.recovery : nil }
       }
     }
     while lock.content.withLock({ $0.waiters.count }) < 10 { await othersFirst() }

@@ -15,7 +15,7 @@ import HandstampTransports
     }
     let client = OAuthClient(issuer: issuer, id: "command-line-app", scopes: ["profile"])
     do { try await signIn(by: OAuthBackend(client, transport: AsyncHTTPTransport.shared), keepingIn: folder) } catch {
-      say("\(error)\nhint: \(Recovery(error))")
+      say("\(error)" + (Recovery(error).map { "\nhint: \($0)" } ?? ""))
       exit(1)
     }
   }

@@ -1,0 +1,80 @@
+#if Server
+/// A configuration that the server does not accept. It does not start with it, and a reload leaves the former one in force.
+public enum ServerConfigurationError: Error, Sendable, Hashable {
+  /// The mount path is not a plain path such as `/auth`, or the issuer does not end with it.
+  case mountPath(String, issuer: String)
+  /// The configuration for apps is not a JSON object.
+  case appConfig
+  /// An origin that browsers do not write like this, such as one with a path or a slash at the end, or one without encryption.
+  case webOrigin(String)
+  /// A domain of passkeys that browsers do not accept on the issuer's pages: it is not the issuer's host, nor above it, or the issuer
+  /// is neither an `https` URL nor on this machine.
+  case passkeyDomain(String, issuer: String)
+  /// The colour is not written as `#rrggbb`.
+  case accent(String)
+  /// A file of the folder of pages cannot be used.
+  case pages(String)
+  case client(ConfiguredClient.Defect)
+
+  /// Sign-up has to be confirmed by mail, but there is no mailer.
+  case noMailer
+  /// The sender of mails is not a plain address.
+  case mailSender
+  /// A reload gives a mailer to a server that began without one, or takes it away.
+  case mailerCannotChange
+  /// The URL of a mail server is not `smtp://host` or `smtps://host`, optionally with a port.
+  case mailServerURL
+  /// The URL of a mail server contains a user name or a password.
+  case mailServerURLWithUser
+  /// The password of a mail server would be sent to another machine in clear.
+  case mailPasswordInClear
+
+  /// An app with an ``AccountDirectory`` confirms addresses itself, so sign-up must be `open` or `closed`.
+  case directoryWithConfirmedSignUp
+  /// Sign in with Apple creates accounts in the server's registry, not in an ``AccountDirectory``.
+  case directoryWithAppleSignIn
+
+  /// The name of an administrator has other characters than are allowed, or more than 64.
+  case administratorName(String)
+  /// The token of this administrator is shorter than 32 bytes, or has other characters than printable ASCII.
+  case administratorToken(String)
+  /// The hash of this administrator's token is not a SHA-256.
+  case administratorHash(String)
+
+  /// The text has no key of P-256, or something else than keys. The server must not replace the file with a new key.
+  case signingKeys
+  /// A later version of Handstamp wrote the signing keys. The server must not replace them.
+  case signingKeysOfLaterVersion
+  /// An RSA key cannot be generated.
+  case noRSAKey
+}
+
+extension ServerConfigurationError: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .mountPath(let path, let issuer):
+      "the issuer \(issuer) must end with the mount path, a plain path, not \(path)"
+    case .appConfig: "the app configuration is not a JSON object"
+    case .webOrigin(let text): "\(text) is not the https origin of a web application"
+    case .passkeyDomain(let domain, let issuer): "pages of \(issuer) cannot have passkeys of \(domain)"
+    case .accent(let text): "the accent \(text) is not a colour such as #3355aa"
+    case .pages(let words): "the pages cannot be used: \(words)"
+    case .client(let defect): "\(defect)"
+    case .noMailer: "sign-up is confirmed by mail, and there is no mailer"
+    case .mailSender: "the sender of mails is not a plain address"
+    case .mailerCannotChange: "a running server neither gets a mailer nor loses it"
+    case .mailServerURL: "not the URL of a mail server"
+    case .mailServerURLWithUser: "the URL of the mail server contains a user"
+    case .mailPasswordInClear: "the password of the mail server would cross the network in clear"
+    case .directoryWithConfirmedSignUp: "an app with its own accounts confirms sign-ups itself"
+    case .directoryWithAppleSignIn: "an app with its own accounts has no Sign in with Apple here"
+    case .administratorName(let name): "\(name) is not a name for an administrator"
+    case .administratorToken(let name): "the token of \(name) is not at least 32 printable characters"
+    case .administratorHash(let name): "the hash of the token of \(name) is not a SHA-256"
+    case .signingKeys: "the signing key file has no usable P-256 key"
+    case .signingKeysOfLaterVersion: "the signing key file is of a later version of Handstamp"
+    case .noRSAKey: "an RSA key cannot be generated"
+    }
+  }
+}
+#endif
