@@ -150,7 +150,7 @@ extension SessionServer {
 
   // The services that controllers share.
 
-  func answers<Context: RequestContext>(as format: ErrorMapper.Format) -> ErrorMiddleware<Context> {
+  func errorResponses<Context: RequestContext>(as format: ErrorMapper.Format) -> ErrorMiddleware<Context> {
     ErrorMiddleware(errors: errors, format: format, fields: ResponseFields(configuration))
   }
 
@@ -193,7 +193,7 @@ extension SessionServer {
   }
   var logoutNotifier: LogoutNotifier {
     LogoutNotifier(
-      service: logoutQueue, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
+      queue: logoutQueue, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
       metrics: metrics, errors: errors, logger: configuration.logger,
       reloaded: { [reloaded] in reloaded.server?.logoutNotifier })
   }

@@ -69,7 +69,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     self.init(index: index, clock: clock, observesChanges: true, makeSession: makeSession)
   }
 
-  /// Begins to read the list only if it `follows`.
+  /// Begins to read the list only if it `observesChanges`.
   ///
   /// - Parameters:
   ///   - observesChanges: Whether to read the list at once and after each change by another program, and to complete the work of
@@ -94,7 +94,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     self.observesChanges = observesChanges
     self.qualifiesIDs = qualifiesIDs
     self.makeSession = makeSession
-    guard follows else { return }
+    guard observesChanges else { return }
     watching = Task { [weak self] in
       // Not on the main actor, which a folder that does not answer would block; and before the list is read, so that no change
       // falls between the two.
@@ -271,7 +271,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     }
     if case .success(let list) = result {
       removed = list.leaving
-      if follows { follow(list.leaving) }
+      if observesChanges { follow(list.leaving) }
     }
     guard new != snapshot else { return }
     places = Dictionary(new.accounts.enumerated().map { ($1.id, $0) }) { first, _ in first }
