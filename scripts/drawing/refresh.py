@@ -1,9 +1,6 @@
 """Draws docs/refresh.svg: a refresh whose response is lost with its client, and a thief, as recorded from a real run."""
 
-import sys
-
-import canvas
-import recording
+from drawing import canvas
 
 LANES = {
     "vault": (106, "vault on disk"), "client": (318, "handstamp token"), "server": (606, "handstamp serve"),
@@ -134,7 +131,3 @@ def draw(record):
     words = [line for line in record["last"]["words"].splitlines() if line.startswith("handstamp: ")][0]
     s.note("client", words.removeprefix("handstamp: "), "red", side=60)
     return s.document()
-
-
-if __name__ == "__main__":
-    sys.stdout.write(draw(recording.record(sys.argv[1])))

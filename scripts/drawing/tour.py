@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-import canvas
+from drawing import canvas
 
 # The steps that are shown in full; of the others, the table has a row.
 SHOWN = ("a response is lost on the wire", "a client is killed before it saves", "a thief with a copied token")
@@ -51,8 +51,8 @@ def draw(output):
     return c.document(WIDTH, height)
 
 
-if __name__ == "__main__":
-    done = subprocess.run([sys.argv[1] + "/HandstampTour"], stdout=subprocess.PIPE, text=True, timeout=300)
+def run(program):
+    done = subprocess.run([program], stdout=subprocess.PIPE, text=True, timeout=300)
     if done.returncode != 0:
         sys.exit("the tour failed:\n" + done.stdout)
-    sys.stdout.write(draw(done.stdout))
+    return done.stdout
