@@ -194,8 +194,9 @@ def prefixed():
         for accept in ("*/*", "text/html"):
             text = server.raw(f"GET {path} {head % accept}".encode(), timeout=3)
             found = re.match(rb"HTTP/1.1 (\d+)", text)
-            # The root leads to the account.
-            require(found and int(found[1]) in (400, 404, 303), f"{path}: {text[:60]}")
+            # The root leads to the account, or says where it is.
+            is_root = path.startswith(("?", "/?", "/#"))
+            require(found and int(found[1]) in (400, 404, 303, *([200] if is_root else [])), f"{path}: {text[:60]}")
             require(b"live_sessions" not in text, f"{path} reaches the route")
     return f"{len(paths)} spellings reach nothing"
 
