@@ -7,7 +7,8 @@ NOISE = re.compile(r"\[\d+/\d+\]|Fetch|Updat|Comput|Creating working|Working cop
 
 def stage(line):
     """The stage that a line of SwiftPM belongs to, and how far it is; `None` of other lines."""
-    if step := re.match(r"\[(\d+)/(\d+)\]", line):
+    # A build that has nothing to do plans, and writes lists.
+    if step := re.match(r"\[(\d+)/(\d+)\] (?!Planning|Write )", line):
         return "compiling", f"{int(step[1]):,} of {int(step[2]):,}"
     if re.match(r"(Fetching|Fetched|Updating|Computing version|Creating working copy)\b", line):
         return "fetching packages", ""

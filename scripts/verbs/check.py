@@ -3,11 +3,9 @@
 Steps that mostly wait for programs run beside each other; their output is shown when they end. With names, only these."""
 import collections, os, subprocess, sys, threading, time
 
-from kit import build
-
 NEEDS = ["--tests"]
 # One after another: each of these needs the machine for itself.
-FIRST = ["lint", "plain --short", "test", "run"]
+FIRST = ["lint", "plain --short", "test --slowest 10", "run"]
 # In two rows, beside each other. What measures time is not among them.
 BESIDE = [["apple", "docs", "api", "forum --tour"], ["schemathesis --short", "attack --short", "instructions", "openid", "passkeys", "pages"]]
 # The last ones replace the modules of this package by their own.
@@ -27,7 +25,7 @@ class Steps:
 
     def command(self, step):
         verb, *more = step.split()
-        given = ["--program", self.program] if verb not in BUILDERS and os.path.exists(self.program) else []
+        given = ["--program", self.program] if "test" in self.times and verb not in BUILDERS else []
         return [sys.executable, "scripts/dev", *given, verb, *more]
 
     def run(self, step, is_alone=True):
@@ -35,13 +33,13 @@ class Steps:
         if self.failed or self.names and verb not in self.names:
             return
         if is_alone:
-            print(f"\n== {step}", flush=True)
+            print(f"\n== {verb}", flush=True)
         began = time.monotonic()
         done = subprocess.run(self.command(step), stdout=None if is_alone else subprocess.PIPE, stderr=None if is_alone else subprocess.STDOUT, text=True,
                               errors="replace")
         with self.lock:
             if not is_alone:
-                print(f"\n== {step}\n{done.stdout}", end="", flush=True)
+                print(f"\n== {verb}\n{done.stdout}", end="", flush=True)
             self.times[verb] = time.monotonic() - began
             if done.returncode:
                 self.failed = verb
@@ -58,9 +56,7 @@ def main(options):
     began, steps = time.monotonic(), Steps(options.names)
     for step in FIRST:
         steps.run(step)
-    # All of them are given the programs of the tests.
-    if not build.IN_CI and not os.path.exists(steps.program) and not steps.failed:
-        build.build("build", *build.ALL, "--build-tests")
+    # These and the next are given the programs that were built with the tests.
     steps.run_beside(BESIDE)
     for step in LAST:
         steps.run(step)

@@ -8,8 +8,7 @@ from kit import build
 
 def main(options):
     if build.given or build.IN_CI:
-        build.programs("handstamp", "HandstampTour")
-        tour = build.program("HandstampTour")
+        tour = build.programs("handstamp", "HandstampTour")[-1]
     else:
         parts = ["--traits", "Command,Strict", *build.apart("tour")]
         for product in ("handstamp", "HandstampTour"):

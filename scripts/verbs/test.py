@@ -72,7 +72,7 @@ class Run:
         for line in re.findall(r"^[✔✘] Test run with .*$", text, re.M):
             print(line)
         good = self.status == 0 and re.search(r"^✔ Test run with [1-9]", text, re.M)
-        words = [] if good else re.findall(r"^(?:✘.*|.*error:.*|.*Fatal error.*)$", text, re.M)[-40:] + text.splitlines()[-1:] + [
+        words = [] if good else list(dict.fromkeys(re.findall(r"^(?:✘.*|.*error:.*|.*Fatal error.*)$", text, re.M)[-40:] + text.splitlines()[-1:])) + [
             f"exit status {self.status}: {' '.join(self.command[:2])}", f"hint: the whole output is in {path}"]
         return results(self.report) if os.path.exists(self.report) else [], words
 
