@@ -1,5 +1,5 @@
 """Requests over HTTP: answers, clients that keep their connection, and browsers without script."""
-import base64, hashlib, html, http.client, json, re, secrets, urllib.parse
+import base64, hashlib, html, http.client, json, re, secrets, time, urllib.parse
 
 FORM, JSON = {"Content-Type": "application/x-www-form-urlencoded"}, {"Content-Type": "application/json"}
 
@@ -11,6 +11,21 @@ class Lost(Exception):
 def require(condition, words):
     if not condition:
         raise Lost(words)
+
+
+def until(condition, words, seconds=30, pause=0.05):
+    """Waits until a condition holds, and returns what it gave. Words, or a function that makes them, say what is missing. A place that does not
+    answer yet counts as one that says no."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            if found := condition():
+                return found
+        except (OSError, http.client.HTTPException):
+            pass
+        if time.monotonic() > end:
+            raise Lost(words() if callable(words) else words)
+        time.sleep(pause)
 
 
 class Answer:

@@ -10,6 +10,7 @@ from clusters.load import Client, Load
 from clusters.network import Network, remove_remains, run
 from clusters.nodes import Node, Proxy, free_ports
 from kit import build, server
+from kit.web import until
 
 NEEDS = ["--tests"]
 is_root = os.geteuid() == 0
@@ -70,11 +71,8 @@ class Cluster:
         """Until every node is ready, and the proxy passes requests on."""
         for node in self.nodes:
             node.wait(seconds)
-        client, end = self.load.client(), time.monotonic() + 30
-        while not (answer := client.get("/ready")) or answer.status != 200:
-            if time.monotonic() > end:
-                raise RuntimeError("the proxy does not pass requests on")
-            time.sleep(0.1)
+        client = self.load.client()
+        until(lambda: (answer := client.get("/ready")) and answer.status == 200, "the proxy does not pass requests on")
         time.sleep(1)
 
     def endure(self, fault):

@@ -2,11 +2,11 @@
 
 With --tour, plays the life of an account in a terminal instead: sign in, browse, go offline, come back, be signed out by the server, sign in as another
 user. With --bench, measures the store and the scrapers (release)."""
-import glob, os, re, shutil, signal, subprocess, sys, tempfile, time
+import glob, os, re, shutil, signal, subprocess, sys, tempfile
 import urllib.parse
 
 from kit import build
-from kit.web import Lost, call, require
+from kit.web import Lost, call, require, until
 
 NEEDS = ["--tests"]
 PACKAGE = ["--package-path", "Examples/ForumReader"]
@@ -27,15 +27,8 @@ class Forum:
         log = self.folder + "/server.log"
         with open(log, "w") as file:
             self.process = subprocess.Popen([self.program, str(self.port), self.folder + "/sessions"], stdin=subprocess.DEVNULL, stdout=file, stderr=file)
-        end = time.monotonic() + 30
-        while True:
-            with open(log) as file:
-                text = file.read()
-            if found := re.search(r"^forum on http://127.0.0.1:(\d+)/$", text, re.M):
-                self.port = int(found[1])
-                return
-            require(self.process.poll() == None and time.monotonic() < end, f"the forum does not start: {text}")
-            time.sleep(0.05)
+        found = until(lambda: re.search(r"^forum on http://127.0.0.1:(\d+)/$", open(log).read(), re.M), lambda: "the forum does not start: " + open(log).read())
+        self.port = int(found[1])
 
     @property
     def url(self):
@@ -82,11 +75,7 @@ class Terminal:
     def sees(self, *texts, seconds=60):
         """Waits for texts in the output since the last input."""
         for text in texts:
-            end = time.monotonic() + seconds
-            while text not in self.screen():
-                if time.monotonic() > end:
-                    raise Lost(f"did not see: {text}\n" + "\n".join([line for line in self.screen().split("\n") if line][-30:]))
-                time.sleep(0.05)
+            until(lambda: text in self.screen(), lambda: f"did not see: {text}\n{self.screen()}", seconds)
             print("  sees: " + text, flush=True)
 
     def lacks(self, *texts):
@@ -95,11 +84,14 @@ class Terminal:
 
     def says(self, text, *seen):
         """Types at the prompt, so that no output arrives late, and waits for what follows."""
-        end = time.monotonic() + 60
-        while not re.fullmatch(r"(> |>|name: ?|password: ?)", self.last()) and time.monotonic() < end:
-            time.sleep(0.05)
+        until(lambda: re.fullmatch(r"(> |>|name: ?|password: ?)", self.last()), lambda: f"no prompt:\n{self.screen()}", 60)
         self.keys(("-l", "--", text), ("Enter",))
         self.sees(*seen)
+
+    def plays(self, *moves):
+        """Inputs, each with what follows."""
+        for move in moves:
+            self.says(*move)
 
     def signs_in(self, name, password):
         self.sees("name: ")
@@ -127,44 +119,28 @@ def stays_readable(forum, reader):
     reader.sees("signed in as ada", "== Discussion", "Caf")
     reader.lacks("lovelace")
     print("browses")
-    reader.says("1", "1. General Nonsense: question 0 – who’s there? (Zoë, 89 replies, sticky, last post 09:30 Jan 1, 2026 by ada)",
-                "2. General Nonsense: question 1 – who’s there? (Zoë, 89 replies, last post 23:30 Jan 29, 2026 by Zoë)", "page 1 of 2")
-    reader.says("n", "question 54")
-    reader.says("p", "question 0 ")
-    reader.says("1", "-- #1 ada, Jan 2, 2026 10:11", "#13 Mallory, ignored", "naïve but bold text ☃ [:)]", "page 1 of 3")
-    reader.says("read", "marked as read")
-    reader.says("b", "50 unread")
-    reader.says("who 7", "Countess, 1815 posts", "And looms.")
-    reader.says("b", "page 1 of 2")
+    reader.plays(("1", "1. General Nonsense: question 0 – who’s there? (Zoë, 89 replies, sticky, last post 09:30 Jan 1, 2026 by ada)",
+                  "2. General Nonsense: question 1 – who’s there? (Zoë, 89 replies, last post 23:30 Jan 29, 2026 by Zoë)", "page 1 of 2"),
+                 ("n", "question 54"), ("p", "question 0 "),
+                 ("1", "-- #1 ada, Jan 2, 2026 10:11", "#13 Mallory, ignored", "naïve but bold text ☃ [:)]", "page 1 of 3"),
+                 ("read", "marked as read"), ("b", "50 unread"), ("who 7", "Countess, 1815 posts", "And looms."), ("b", "page 1 of 2"))
     print("bookmarks, and sees changes in place")
-    reader.says("mark 2", "changed:", "question 1 – who’s there? (Zoë, 89 replies, bookmarked, last post")
-    reader.says("marks", "1. General Nonsense: question 1")
-    reader.says("1", "Answer 40 of thread 1001")
-    reader.says("b", "1. General Nonsense: question 1")
-    reader.says("b", "page 1 of 2")
-    reader.says("m", "1. A word to ada, 1 (Zoë, Feb 1, 2026 at 21:30, new)")
-    reader.says("1", "-- Zoë, Feb 1, 2026 21:30", "For your eyes only: note 421.")
+    reader.plays(("mark 2", "changed:", "question 1 – who’s there? (Zoë, 89 replies, bookmarked, last post"),
+                 ("marks", "1. General Nonsense: question 1"), ("1", "Answer 40 of thread 1001"), ("b", "1. General Nonsense: question 1"),
+                 ("b", "page 1 of 2"), ("m", "1. A word to ada, 1 (Zoë, Feb 1, 2026 at 21:30, new)"),
+                 ("1", "-- Zoë, Feb 1, 2026 21:30", "For your eyes only: note 421."))
     print("goes offline, and keeps reading")
     forum.stop()
-    reader.says("b", "A word to ada, 2")
-    reader.says("r", "from memory: no network", "A word to ada, 2")
-    reader.says("1", "For your eyes only: note 421.")
-    reader.says("b", "A word to ada")
-    reader.says("b", "question 3 ")
-    reader.says("1", "Answer 40 of thread 1000")
+    reader.plays(("b", "A word to ada, 2"), ("r", "from memory: no network", "A word to ada, 2"), ("1", "For your eyes only: note 421."),
+                 ("b", "A word to ada"), ("b", "question 3 "), ("1", "Answer 40 of thread 1000"))
     print("is killed, and has lost nothing")
     reader.sees("> ")
     os.kill(reader.pid(), signal.SIGKILL)
     reader.again()
     reader.sees("signed in as ada", "Caf")
-    reader.says("r", "from memory: no network")
-    reader.says("1", "question 0 – who’s there?")
-    reader.says("1", "Answer 40 of thread 1000")
-    reader.says("m", "A word to ada, 2")
-    reader.says("1", "For your eyes only: note 421.")
-    reader.says("b", "A word to ada")
-    reader.says("b")
-    reader.says("marks", "1. General Nonsense: question 1", "from memory: no network")
+    reader.plays(("r", "from memory: no network"), ("1", "question 0 – who’s there?"), ("1", "Answer 40 of thread 1000"), ("m", "A word to ada, 2"),
+                 ("1", "For your eyes only: note 421."), ("b", "A word to ada"), ("b",),
+                 ("marks", "1. General Nonsense: question 1", "from memory: no network"))
 
 
 def meets_the_server(forum, reader):
@@ -172,8 +148,7 @@ def meets_the_server(forum, reader):
     forum.start()
     reader.says("r", "nothing here any more")
     reader.lacks("from memory")
-    reader.says("b", "Answer 40 of thread 1000")
-    reader.says("r", "nothing new")
+    reader.plays(("b", "Answer 40 of thread 1000"), ("r", "nothing new"))
     reader.lacks("from memory")
     forum.control(state="down")
     reader.says("r", "from memory: the forum's database is down", "Answer 40")
@@ -187,14 +162,12 @@ def meets_the_server(forum, reader):
     forum.control(ban="ada")
     reader.says("r", "from memory: you are banned until November 3, 2027: Posted a bad pun.", "Answer 40")
     forum.control(pardon="ada")
-    reader.says("mark", "bookmarked")
-    reader.says("unmark", "bookmark removed")
+    reader.plays(("mark", "bookmarked"), ("unmark", "bookmark removed"))
     print("is signed out by the server")
     forum.control(kick="ada")
     reader.says("r", "you were signed out: the forum ended the session", "name: ")
     forum.control(ban="ada")
-    reader.says("ada", "password: ")
-    reader.says("lovelace", "not signed in: you are banned until November 3, 2027 8:45 p.m. CST: Posted a bad pun")
+    reader.plays(("ada", "password: "), ("lovelace", "not signed in: you are banned until November 3, 2027 8:45 p.m. CST: Posted a bad pun"))
     print("has a cookie that expires, and is warned")
     forum.control(pardon="ada")
     forum.control(life=15)
@@ -222,25 +195,16 @@ def leaves_nothing(forum, reader):
     require(len(first) == 1, f"the first user has no database, or several: {first}")
     reader.signs_in("Zoë", "café")
     reader.sees("signed in as Zoë", "General Nonsense")
-    reader.says("offline", "offline: nothing is fetched")
-    reader.says("m", "nothing here yet")
+    reader.plays(("offline", "offline: nothing is fetched"), ("m", "nothing here yet"))
     reader.lacks("ada")
-    reader.says("marks", "nothing here yet")
-    reader.says("b", "nothing here yet")
-    reader.says("b", "General Nonsense")
-    reader.says("1", "nothing here yet")
-    reader.says("b", "General Nonsense")
-    reader.says("offline", "General Nonsense")
-    reader.says("m", "A word to Zoë, 1")
+    reader.plays(("marks", "nothing here yet"), ("b", "nothing here yet"), ("b", "General Nonsense"), ("1", "nothing here yet"),
+                 ("b", "General Nonsense"), ("offline", "General Nonsense"), ("m", "A word to Zoë, 1"))
     reader.lacks("note 421")
     require(len(databases()) == 2, "the second user has no database")
     print("signs out, and leaves nothing behind")
     reader.says("out", "signed out", "name: ")
     require(databases() == first, f"the wrong databases are there: {databases()}")
-    end = time.monotonic() + 30
-    while re.search(r" 7$", open(forum.folder + "/sessions").read(), re.M):
-        require(time.monotonic() < end, "the forum was not notified of the sign-out")
-        time.sleep(0.1)
+    until(lambda: not re.search(r" 7$", open(forum.folder + "/sessions").read(), re.M), "the forum was not notified of the sign-out")
     for place, _, names in os.walk(forum.folder):
         for name in names:
             # The process-wide cookie storage would have written here.

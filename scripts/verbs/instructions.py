@@ -3,10 +3,10 @@
 Runs handstamp serve (on SQLite, with standard limits, metrics and logs) under valgrind, sends it requests one after the other, and compares what one of
 each kind costs with instructions.json beside this file, by build and processor. Fails if one costs over 5 % more. The mathematics of BoringSSL is left
 out: it depends on the random numbers. Instruction counts hardly depend on the machine or its load, times do."""
-import glob, hashlib, json, os, platform, re, shutil, subprocess, sys, time
+import glob, hashlib, json, os, platform, re, shutil, subprocess, sys
 
 from kit import build, server
-from kit.web import Client, bearer, require
+from kit.web import Client, bearer, require, until
 
 NEEDS = ["--tests"]
 COUNTS = os.path.dirname(os.path.abspath(__file__)) + "/instructions.json"
@@ -72,11 +72,9 @@ class Counter:
     def since_last(self):
         """The instructions since the last call."""
         pattern = self.server.folder + "/out.*"
-        before, end = set(glob.glob(pattern)), time.monotonic() + 60
+        before = set(glob.glob(pattern))
         subprocess.run(["callgrind_control", "-d", str(self.server.process.pid)], check=True, capture_output=True)
-        while not (new := [name for name in set(glob.glob(pattern)) - before if "\ntotals:" in open(name).read()]):
-            require(time.monotonic() < end, "callgrind wrote nothing")
-            time.sleep(0.1)
+        new = until(lambda: [name for name in set(glob.glob(pattern)) - before if "\ntotals:" in open(name).read()], "callgrind wrote nothing", 60)
         total = sum(own_instructions(name) for name in new)
         for name in new:
             os.remove(name)

@@ -8,7 +8,7 @@ import sys, time
 from kit import build, server
 from kit.report import Report
 from kit.server import free_port
-from kit.web import Lost, Person, fields, require
+from kit.web import Person, fields, require, until
 from parties.agent import Agent
 from parties.apache import Apache
 from parties.conformance import conformance
@@ -73,13 +73,8 @@ def mod_auth_openidc():
 
 
 def signed_out(front, person, seconds=2.0):
-    """Waits until Apache asks for a sign-in. Returns how long it took."""
-    start = time.time()
-    while time.time() - start < seconds:
-        if person.load("GET", front.url + "/private/").status == 302:
-            return time.time() - start
-        time.sleep(0.005)
-    raise Lost("Apache still has the session")
+    """Waits until Apache asks for a sign-in."""
+    until(lambda: person.load("GET", front.url + "/private/").status == 302, "Apache still has the session", seconds, 0.005)
 
 
 def logout_latency():
@@ -203,9 +198,7 @@ def synapse():
         (session,) = provider.sessions("The chat")
         provider.end_session(session)
         start = time.time()
-        while chat.whoami(token)[0] != 401:
-            require(time.time() - start < 5, "the chat is still signed in")
-            time.sleep(0.02)
+        until(lambda: chat.whoami(token)[0] == 401, "the chat is still signed in", 5, 0.02)
         return f"signed in by the browser; signed out {(time.time() - start) * 1000:.0f} ms after the end"
     finally:
         chat.stop()

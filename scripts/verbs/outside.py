@@ -6,7 +6,7 @@ import difflib, glob, os, re, shutil, subprocess, sys, time
 import urllib.parse
 
 from kit import build, server, stages
-from kit.web import Client, Person, call, fields, require
+from kit.web import Client, Person, call, fields, require, until
 
 NEEDS = ["--tests"]
 WORK = ".build/outside"
@@ -113,14 +113,7 @@ class Program:
 
     def line(self, start):
         """What follows on the line that begins so, once it is there."""
-        end = time.monotonic() + 30
-        while True:
-            # Before the look: what a program writes last is there when it has gone.
-            is_alive = self.process.poll() == None
-            if found := re.search(rf"^{start}(.*)\n", self.text(), re.M):
-                return found[1]
-            require(is_alive and time.monotonic() < end, f"no line of {self.name} begins with {start}: {self.text()}")
-            time.sleep(0.05)
+        return until(lambda: re.search(rf"^{start}(.*)\n", self.text(), re.M), lambda: f"no line of {self.name} begins with {start}: {self.text()}")[1]
 
     def ended(self, *expected):
         require(self.process.wait(60) == 0, f"{self.name} failed: {self.text()}")
@@ -137,14 +130,7 @@ class Embedded:
         self.port = server.free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.program = Program("EmbeddedServer", WORK + "/data/server", str(self.port))
-        end = time.monotonic() + 30
-        while True:
-            try:
-                if call("GET", self.url + "/auth/health").status == 200:
-                    break
-            except OSError:
-                require(self.program.process.poll() == None and time.monotonic() < end, f"the embedded server does not start: {self.program.text()}")
-                time.sleep(0.1)
+        until(lambda: call("GET", self.url + "/auth/health").status == 200, lambda: f"the embedded server does not start: {self.program.text()}")
         self.client = Client(self)
 
     def answer(self, status, method, path, body=None, token=None):

@@ -7,7 +7,7 @@ import json, os, sys, time
 from kit import build, server
 from kit.pypi import interpreter
 from kit.report import Report
-from kit.web import Lost, Person, require
+from kit.web import Lost, Person, require, until
 from parties.provider import EMAIL, PASSWORD, Provider
 
 NEEDS = ["--tests"]
@@ -217,16 +217,13 @@ def proof():
 
 
 def waiting_mail(server, part, seconds=10):
-    start = time.time()
-    folder = server.folder + "/mails"
-    while time.time() - start < seconds:
-        for name in os.listdir(folder) if os.path.isdir(folder) else []:
-            text = open(os.path.join(folder, name)).read().replace("=\n", "").replace("=3D", "=")
+    def found():
+        for name in os.listdir(server.folder + "/mails"):
+            text = open(f"{server.folder}/mails/{name}").read().replace("=\n", "").replace("=3D", "=")
             for line in text.split("\n"):
                 if part in line:
                     return line.strip()
-        time.sleep(0.1)
-    raise Lost("no mail with " + part)
+    return until(found, "no mail with " + part, seconds)
 
 
 def chromium():

@@ -19,9 +19,14 @@ def options(parser):
 
 
 def results(path):
-    """The tests in a report of JUnit's form, by target."""
+    """The tests in a report of JUnit's form, by target. SwiftPM keeps the given name for XCTest; of a process that crashed there is half a report."""
+    path = next((place for place in (path.removesuffix(".xml") + "-swift-testing.xml", path) if os.path.exists(place)), None)
+    try:
+        cases = list(xml.parse(path).iter("testcase")) if path else []
+    except xml.ParseError:
+        cases = []
     found = []
-    for case in xml.parse(path).iter("testcase"):
+    for case in cases:
         outcome = "failed" if case.find("failure") is not None or case.find("error") is not None else "skipped" if case.find("skipped") is not None else "passed"
         found.append(Result(case.get("classname", "").split(".")[0], case.get("name"), float(case.get("time") or 0), outcome))
     return found
@@ -51,9 +56,7 @@ class Run:
     """One process that tests, and its report."""
 
     def __init__(self, log, command, report):
-        self.log, self.command = log, [*command, "--xunit-output", report]
-        # SwiftPM keeps that name for XCTest.
-        self.report = report if os.path.basename(command[0]).endswith(".xctest") else report.removesuffix(".xml") + "-swift-testing.xml"
+        self.log, self.command, self.report = log, [*command, "--xunit-output", report], report
 
     def begin(self, surroundings):
         """In the background; a shell would let it ignore interrupts."""
@@ -74,7 +77,7 @@ class Run:
         good = self.status == 0 and re.search(r"^✔ Test run with [1-9]", text, re.M)
         words = [] if good else list(dict.fromkeys(re.findall(r"^(?:✘.*|.*error:.*|.*Fatal error.*)$", text, re.M)[-40:] + text.splitlines()[-1:])) + [
             f"exit status {self.status}: {' '.join(self.command[:2])}", f"hint: the whole output is in {path}"]
-        return results(self.report) if os.path.exists(self.report) else [], words
+        return results(self.report), words
 
 
 def main(options):

@@ -4,7 +4,7 @@ import hashlib, json, os, re, resource, secrets, socket, threading, time, urllib
 from kit import server as kit_server
 from kit import web
 from kit.server import command
-from kit.web import Client, Lost, base64url, bearer, install, named, pkce, require
+from kit.web import Client, Lost, base64url, bearer, install, named, pkce, require, until
 
 lock = threading.Lock()
 
@@ -54,15 +54,12 @@ class Server(kit_server.Server):
 
     def code(self, email, before=0):
         """The code in the newest mail to an address, as soon as there are more with one than before."""
-        end = time.monotonic() + 15
-        while True:
+        def newest():
             mails = [mail.replace("=\r\n", "").replace("=\n", "") for mail in self.mails()]
             codes = [found for mail in mails if re.search(rf"^To: <?{re.escape(email)}\b", mail, re.M)
                      if (found := re.search(r"hsl1\.[\w-]+", mail))]
-            if len(codes) > before:
-                return codes[-1][0]
-            require(time.monotonic() < end, f"no code was mailed to {email}")
-            time.sleep(0.05)
+            return len(codes) > before and codes[-1][0]
+        return until(newest, f"no code was mailed to {email}", 15)
 
     def mails(self):
         """The mails that were written, the oldest first."""

@@ -1,6 +1,8 @@
 """A primary of PostgreSQL and its standby, in a folder of their own, and an archive that both can be restored from."""
 import datetime, glob, os, shutil, signal, subprocess, time
 
+from kit.web import until
+
 PROGRAMS = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1] if glob.glob("/usr/lib/postgresql/*/bin") else "/usr/bin"
 # The server refuses to run as root.
 OWNER = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.geteuid() == 0 else []
@@ -48,11 +50,8 @@ class Server:
         options = sum((["-c", f"{name}={value}"] for name, value in every.items()), [])
         with open(self.folder + "/log", "a") as log:
             self.process = subprocess.Popen([*OWNER, f"{PROGRAMS}/postgres", "-D", self.data, *options], cwd="/", stdout=log, stderr=log)
-        end = time.monotonic() + 60
-        while subprocess.run([f"{PROGRAMS}/pg_isready", "-q", "-h", self.folder, "-p", str(self.port)]).returncode:
-            if time.monotonic() > end or self.process.poll() is not None:
-                raise RuntimeError("PostgreSQL does not start: " + open(self.folder + "/log").read()[-2000:])
-            time.sleep(0.05)
+        until(lambda: not subprocess.run([f"{PROGRAMS}/pg_isready", "-q", "-h", self.folder, "-p", str(self.port)]).returncode,
+              lambda: "PostgreSQL does not start: " + open(self.folder + "/log").read()[-2000:], 60)
 
     def sql(self, text, database="handstamp", **more):
         return subprocess.run(["psql", "-h", self.folder, "-p", str(self.port), "-U", "postgres", "-d", database, "-XqAt", "-v",
@@ -107,11 +106,8 @@ class Pair:
         return "*" if self.is_synchronous else ""
 
     def wait_for_standby(self, primary):
-        end, state = time.monotonic() + 60, "sync" if self.is_synchronous else "async"
-        while primary.sql(f"SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '{state}'", "postgres") != "1":
-            if time.monotonic() > end:
-                raise RuntimeError("the standby does not follow")
-            time.sleep(0.05)
+        follows = f"SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '{'sync' if self.is_synchronous else 'async'}'"
+        until(lambda: primary.sql(follows, "postgres") == "1", "the standby does not follow", 60)
 
     def fail_over(self):
         """The standby falls behind for a moment, the primary is lost, and the standby takes its place. Returns how long that took."""
@@ -157,11 +153,8 @@ class Pair:
         self.primary.start(once=dict(
             restore_command=f"cp {self.backup}/%f %p", recovery_target_action="promote",
             recovery_target_time=datetime.datetime.fromtimestamp(at, datetime.timezone.utc).isoformat(" ")))
-        end = time.monotonic() + 60
-        while self.primary.sql("SELECT pg_is_in_recovery()", "postgres") != "f":
-            if time.monotonic() > end:
-                raise RuntimeError("the restore does not end: " + open(self.primary.folder + "/log").read()[-2000:])
-            time.sleep(0.05)
+        until(lambda: self.primary.sql("SELECT pg_is_in_recovery()", "postgres") == "f",
+              lambda: "the restore does not end: " + open(self.primary.folder + "/log").read()[-2000:], 60)
         self.rebuild_standby()
 
     def url(self, host="127.0.0.1"):

@@ -1,9 +1,9 @@
 """Nodes of a session server, and a proxy in front of them."""
-import os, shutil, socket, subprocess, time
+import os, shutil, socket, subprocess
 
 from kit import server
 from kit.server import told
-from kit.web import Client
+from kit.web import Client, require, until
 
 
 def free_ports(count):
@@ -37,13 +37,10 @@ class Node(server.Server):
 
     def wait(self, seconds=60):
         """Until it is ready."""
-        end = time.monotonic() + seconds
-        while not self.is_ready():
-            if time.monotonic() > end or not self.runs():
-                raise RuntimeError(f"node {self.number} is not ready: " + self.log())
-            time.sleep(0.05)
+        until(self.is_ready, lambda: f"node {self.number} is not ready: " + self.log(), seconds)
 
     def is_ready(self):
+        require(self.runs(), f"node {self.number} has ended: " + self.log())
         try:
             return Client(self, timeout=3).get("/ready").status == 200
         except OSError:

@@ -1,7 +1,8 @@
 """Apache with mod_auth_openidc, both from Debian, as a process of its own."""
-import os, subprocess, time, urllib.request
+import os, subprocess
+
 from kit.server import free_port
-from kit.web import require
+from kit.web import call, until
 
 
 class Apache:
@@ -53,14 +54,7 @@ OIDCStateMaxNumberOfCookies 7 true
 """)
         self.process = subprocess.Popen(
             ["/usr/sbin/apache2", "-f", self.folder + "/httpd.conf", "-DFOREGROUND"], stderr=subprocess.DEVNULL)
-        end = time.time() + 10
-        while time.time() < end:
-            try:
-                urllib.request.urlopen(self.url + "/bye.html", timeout=1)
-                return
-            except OSError:
-                time.sleep(0.05)
-        require(False, "Apache does not start: " + open(self.folder + "/error.log").read()[-2000:])
+        until(lambda: call("GET", self.url + "/bye.html"), lambda: "Apache does not start: " + open(self.folder + "/error.log").read()[-2000:])
 
     def stop(self):
         self.process.terminate()

@@ -1,7 +1,7 @@
 """Dovecot from Debian, an IMAP server that lets people in by an access token, about which it asks the OpenID provider."""
-import imaplib, os, shutil, subprocess, time
+import imaplib, os, shutil, subprocess
 
-from kit.web import Lost, require
+from kit.web import require, until
 from kit.server import free_port
 
 MAIL = ["dovecot-core", "dovecot-imapd"]
@@ -54,14 +54,13 @@ class Dovecot:
         with open(self.folder + "/conf", "w") as file:
             file.write(SETTINGS.format(folder=self.folder, port=self.port))
         self.process = subprocess.Popen(["/usr/sbin/dovecot", "-F", "-c", self.folder + "/conf"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.time() + 20
-        while time.time() < end:
-            try:
-                imaplib.IMAP4("127.0.0.1", self.port, timeout=5).logout()
-                return
-            except (OSError, imaplib.IMAP4.error):
-                time.sleep(0.05)
-        raise Lost("Dovecot does not start: " + self.log())
+        until(self.answers, lambda: "Dovecot does not start: " + self.log())
+
+    def answers(self):
+        try:
+            return imaplib.IMAP4("127.0.0.1", self.port, timeout=5).logout()
+        except imaplib.IMAP4.error:
+            return False
 
     def log(self):
         with open(self.folder + "/log") as file:

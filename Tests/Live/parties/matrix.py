@@ -1,7 +1,7 @@
 """matrix-synapse from PyPI: a chat server that signs people in by OpenID Connect."""
-import json, os, signal, subprocess, time, urllib.error, urllib.request
+import json, os, signal, subprocess
 
-from kit.web import Lost, fields, require
+from kit.web import JSON, Client, fields, require, until
 from kit.server import free_port
 from kit.pypi import interpreter
 
@@ -47,26 +47,13 @@ class Synapse:
         self.process = subprocess.Popen(
             command + ["--config-path", "more.yaml"], cwd=self.folder, stdout=subprocess.DEVNULL,
             stderr=open(self.folder + "/errors", "w"))
-        start = time.time()
-        while True:
-            try:
-                return self.api("GET", "/_matrix/client/versions")
-            except OSError:
-                if self.process.poll() is not None or time.time() - start > 60:
-                    raise Lost(open(self.folder + "/errors").read()[-1500:])
-                time.sleep(0.1)
+        until(lambda: self.api("GET", "/_matrix/client/versions"), lambda: open(self.folder + "/errors").read()[-1500:], 60)
 
     def api(self, method, path, body=None, token=None):
         """Returns the status and the JSON of an answer."""
-        request = urllib.request.Request(
-            self.url + path, body and json.dumps(body).encode(), {"Content-Type": "application/json"}, method=method)
-        if token:
-            request.add_header("Authorization", "Bearer " + token)
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as fault:
-            return fault.code, json.load(fault)
+        headers = {**JSON, **({"Authorization": "Bearer " + token} if token else {})}
+        answer = Client(self).request(method, path, body and json.dumps(body), headers)
+        return answer.status, answer.json
 
     def sign_in(self, person):
         """Signs a person in by the browser, and returns the access token for the chat."""

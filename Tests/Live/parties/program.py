@@ -1,8 +1,8 @@
 """A program of others that signs a person in: an application as its documentation shows it, with its own defaults, in a process of its own."""
-import json, os, signal, socket, subprocess, time, urllib.parse
+import json, os, signal, socket, subprocess, urllib.parse
 
 from kit.debian import install
-from kit.web import Lost, Person, fields, require
+from kit.web import Lost, Person, fields, require, until
 from parties.provider import EMAIL, PASSWORD, Provider, free_port
 
 APPS = os.path.dirname(os.path.abspath(__file__)) + "/apps"
@@ -97,15 +97,11 @@ class Program:
 
     @staticmethod
     def wait(process, port, seconds=90):
-        end = time.time() + seconds
-        while time.time() < end:
-            if process.poll() is not None:
-                raise Lost("the application does not start")
-            try:
-                return socket.create_connection(("127.0.0.1", port), 1).close()
-            except OSError:
-                time.sleep(0.05)
-        raise Lost("the application does not listen")
+        def listens():
+            require(process.poll() == None, "the application does not start")
+            with socket.create_connection(("127.0.0.1", port), 1):
+                return True
+        until(listens, "the application does not listen", seconds)
 
     @staticmethod
     def stop(process):

@@ -1,12 +1,12 @@
 """An application that signs people in with PyPI's Authlib: the client's side of OpenID Connect by code of others."""
-import http.server, json, threading, time, urllib.parse, urllib.request
+import http.server, threading, time, urllib.parse
 
 from authlib.common.security import generate_token
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.jose import JsonWebKey, JsonWebToken
 from authlib.oidc.core import CodeIDToken
 
-from kit.web import fields, require
+from kit.web import call, fields, require, until
 
 LOGOUT = "http://schemas.openid.net/event/backchannel-logout"
 
@@ -47,11 +47,9 @@ class Application:
             "--post-logout-redirect-uri", self.bye, "--id-token-alg", self.algorithm, *options)
 
     def discover(self):
-        with urllib.request.urlopen(self.provider.issuer + "/.well-known/openid-configuration", timeout=30) as answer:
-            self.metadata = json.load(answer)
+        self.metadata = call("GET", self.provider.issuer + "/.well-known/openid-configuration").json
         require(self.metadata["issuer"] == self.provider.issuer, f"issuer: {self.metadata['issuer']}")
-        with urllib.request.urlopen(self.metadata["jwks_uri"], timeout=30) as answer:
-            self.keys = JsonWebKey.import_key_set(json.load(answer))
+        self.keys = JsonWebKey.import_key_set(call("GET", self.metadata["jwks_uri"]).json)
 
     def begin(self, scope, **more):
         self.session = OAuth2Session(
@@ -82,10 +80,7 @@ class Application:
 
     def logout_token(self, seconds=5.0):
         """The claims of the next logout token."""
-        start = time.time()
-        while not self.ears.heard:
-            require(time.time() - start < seconds, "the application is not told of the end")
-            time.sleep(0.01)
+        until(lambda: self.ears.heard, "the application is not told of the end", seconds, 0.01)
         at, text = self.ears.heard.pop(0)
         claims = JsonWebToken([self.algorithm]).decode(text, self.keys, claims_options={
             "iss": {"essential": True, "value": self.provider.issuer}, "aud": {"essential": True, "value": self.id},

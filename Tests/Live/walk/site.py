@@ -1,8 +1,8 @@
 """The server whose pages are looked at: at localhost, with a name, clients and mails."""
-import email, email.policy, json, os, signal, time
+import email, email.policy, json, os, signal
 from urllib.parse import urlencode
 
-from kit.web import Lost
+from kit.web import until
 from parties.provider import Provider
 
 SCOPES = "openid profile email offline_access wiki.read"
@@ -45,9 +45,8 @@ class Site(Provider):
 
     def link(self, part, seconds=20):
         """The address in the next mail that has one with this part."""
-        start = time.time()
-        while time.time() - start < seconds:
-            for name in sorted(os.listdir(self.mails)) if os.path.isdir(self.mails) else []:
+        def unread():
+            for name in sorted(os.listdir(self.mails)):
                 if name in self.read or not name.endswith(".eml"):
                     continue
                 with open(os.path.join(self.mails, name)) as file:
@@ -56,8 +55,7 @@ class Site(Provider):
                     if part in line:
                         self.read.add(name)
                         return line.strip()
-            time.sleep(0.05)
-        raise Lost(f"no mail with {part}")
+        return until(unread, f"no mail with {part}", seconds)
 
     def authorize(self, client="wiki", redirect=None, scope="openid profile email", **more):
         """The address by which an application asks for a sign-in."""

@@ -1,7 +1,7 @@
 """Walks through every page of the server in every state that people see. A page more is a `yield` more."""
-import json, secrets, time, urllib.request
+import secrets, time
 
-from kit.web import require
+from kit.web import Client, require
 from walk.site import SCOPES
 
 EMAIL, NAME = "ada@example.org", "Ada Lovelace"
@@ -123,10 +123,7 @@ def applications(site, browser):
 
 
 def user_code(site):
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{site.port}/oauth/device_authorization", b"client_id=cli&scope=profile")
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)["user_code"]
+    return Client(site).form("/oauth/device_authorization", dict(client_id="cli", scope="profile")).json["user_code"]
 
 
 def faults(site, browser):
