@@ -28,15 +28,14 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let openCombine: Target.Dependency = .product(
   name: "OpenCombine", package: "OpenCombine", condition: .when(platforms: [.linux], traits: ["OpenCombine"]))
 
-/// Products of another package, for one trait. A single use without a trait would make every app fetch that package; of
-/// several traits in one condition SwiftPM 6.2.0 demanded all, and later versions any.
-func products(_ names: String..., of package: String, with trait: String) -> [Target.Dependency] {
-  names.map { .product(name: $0, package: package, condition: .when(traits: [trait])) }
+/// Products of another package, for any of these traits. A single use without a trait would make every app fetch that package.
+func products(_ names: String..., of package: String, with traits: String...) -> [Target.Dependency] {
+  names.map { .product(name: $0, package: package, condition: .when(traits: Set(traits))) }
 }
 func grdb(_ trait: String) -> [Target.Dependency] { products("GRDB", of: "GRDB.swift", with: trait) }
 func sqlite(_ trait: String) -> [Target.Dependency] { products("GRDBSQLite", of: "GRDB.swift", with: trait) }
-func nio(_ names: String..., with trait: String) -> [Target.Dependency] {
-  names.map { .product(name: $0, package: "swift-nio", condition: .when(traits: [trait])) }
+func nio(_ names: String..., with traits: String...) -> [Target.Dependency] {
+  names.map { .product(name: $0, package: "swift-nio", condition: .when(traits: Set(traits))) }
 }
 func hummingbird(_ trait: String) -> [Target.Dependency] {
   products("Hummingbird", of: "hummingbird", with: trait) + products("HTTPTypes", of: "swift-http-types", with: trait)
@@ -52,9 +51,8 @@ let package = Package(
     .library(name: "HandstampOAuth", targets: ["HandstampOAuth"]),
     .library(name: "HandstampRegistry", targets: ["HandstampRegistry"]),
     .library(name: "HandstampVaults", targets: ["HandstampVaults"]),
-    .library(name: "HandstampPassphrase", targets: ["HandstampPassphrase"]),
+    .library(name: "HandstampKeys", targets: ["HandstampKeys"]),
     .library(name: "HandstampCookies", targets: ["HandstampCookies"]),
-    .library(name: "HandstampSecretService", targets: ["HandstampSecretService"]),
     .library(name: "HandstampUI", targets: ["HandstampUI"]),
     .library(name: "HandstampTesting", targets: ["HandstampTesting"]),
     // With a trait each, of the same line below.
@@ -62,11 +60,8 @@ let package = Package(
     .library(name: "HandstampServer", targets: ["HandstampServer"]),
     .library(name: "HandstampSQLite", targets: ["HandstampSQLite"]),
     .library(name: "HandstampPostgres", targets: ["HandstampPostgres"]),
-    .library(name: "HandstampAsyncHTTP", targets: ["HandstampAsyncHTTP"]),
-    .library(name: "HandstampWebSocket", targets: ["HandstampWebSocket"]),
-    .library(name: "HandstampLoopback", targets: ["HandstampLoopback"]),
+    .library(name: "HandstampTransports", targets: ["HandstampTransports"]),
     .library(name: "HandstampVerifier", targets: ["HandstampVerifier"]),
-    .library(name: "HandstampHummingbird", targets: ["HandstampHummingbird"]),
     .executable(name: "handstamp", targets: ["HandstampProgram"]),
   ],
   // All are off by default. A package that only traits need is not fetched without them. Trait names are compilation conditions.
@@ -82,15 +77,16 @@ let package = Package(
       name: "Verifier", description: "HandstampVerifier: verifies access tokens in other services (AsyncHTTPClient)",
       enabledTraits: ["JOSE", "AsyncHTTPClient"]),
     .trait(
-      name: "Middleware", description: "HandstampHummingbird: the verifier as a middleware (Hummingbird)",
+      name: "Middleware", description: "HandstampVerifier: the verifier as a middleware (Hummingbird)",
       enabledTraits: ["Verifier"]),
     .trait(name: "JOSE", description: "signed tokens and keys as JSON: enabled by the traits that need it"),
     .trait(name: "SQLite", description: "HandstampSQLite: the server's sessions in one SQLite file (GRDB)"),
     .trait(
       name: "PostgreSQL", description: "HandstampPostgres: the server's sessions in PostgreSQL (libpq at run time)"),
-    .trait(name: "AsyncHTTPClient", description: "HandstampAsyncHTTP: HTTP requests over AsyncHTTPClient"),
-    .trait(name: "WebSocket", description: "HandstampWebSocket: WebSocket streams over SwiftNIO"),
-    .trait(name: "LoopbackRedirect", description: "HandstampLoopback: OAuth redirects to a loopback port (SwiftNIO)"),
+    .trait(name: "AsyncHTTPClient", description: "HandstampTransports: HTTP requests over AsyncHTTPClient"),
+    .trait(name: "WebSocket", description: "HandstampTransports: WebSocket streams over SwiftNIO"),
+    .trait(
+      name: "LoopbackRedirect", description: "HandstampTransports: OAuth redirects to a loopback port (SwiftNIO)"),
     .trait(
       name: "Command", description: "the program handstamp without HTTPS at its server and without the gate",
       enabledTraits: ["Server", "SQLite", "PostgreSQL", "LoopbackRedirect"]),
@@ -127,7 +123,7 @@ let package = Package(
     // MARK: For apps
     // Targets that depend on HandstampCore name HandstampModel, which it exports: SwiftPM 6.3 rebuilds a target for changes of the
     // modules that it names, and of no others.
-    // Shared by all modules, and seen by no app: dates, URLs, encodings, files, locks.
+    // Shared by all modules, and seen by no app: dates, URLs, JSON, encodings, files, locks.
     .target(name: "HandstampSupport", swiftSettings: explored),
     .target(name: "HandstampModel", dependencies: ["HandstampSupport"], swiftSettings: explored),
     .target(name: "HandstampCore", dependencies: ["HandstampModel", "HandstampSupport"], swiftSettings: explored),
@@ -140,14 +136,13 @@ let package = Package(
     .target(
       name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
       swiftSettings: strict),
+    // Finds libsecret, libcurl and libpq at run time.
+    .target(name: "CHandstampLibraries"),
     .target(
-      name: "HandstampPassphrase",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", scrypt],
-      swiftSettings: strict),
-    .target(name: "CHandstampSecret"),
-    .target(
-      name: "HandstampSecretService",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "CHandstampSecret"],
+      name: "HandstampKeys",
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", "CHandstampLibraries", scrypt,
+      ],
       swiftSettings: strict),
     .target(
       name: "Handstamp",
@@ -165,23 +160,13 @@ let package = Package(
       dependencies: ["Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", openCombine],
       swiftSettings: strict),
     .target(
-      name: "HandstampAsyncHTTP",
+      name: "HandstampTransports",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
         + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
-        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient")
-        + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient")
+        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient", "LoopbackRedirect", "WebSocket")
+        + nio("NIOWebSocket", with: "WebSocket")
+        + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient", "WebSocket")
         + products("NIOHTTPCompression", of: "swift-nio-extras", with: "AsyncHTTPClient"),
-      swiftSettings: strict),
-    .target(
-      name: "HandstampLoopback",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
-        + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "LoopbackRedirect"),
-      swiftSettings: strict),
-    .target(
-      name: "HandstampWebSocket",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp"]
-        + products("NIOSSL", of: "swift-nio-ssl", with: "WebSocket")
-        + nio("NIOCore", "NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "WebSocket"),
       swiftSettings: strict),
     .target(
       name: "HandstampTesting",
@@ -193,8 +178,6 @@ let package = Package(
     // MARK: For servers
     .systemLibrary(
       name: "CHandstampArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"]), .brew(["argon2"])]),
-    // Finds libcurl at run time.
-    .target(name: "CHandstampCurl"),
     // Files that are part of the program.
     .target(name: "CHandstampFiles", exclude: ["common-passwords.txt"]),
     // Signed tokens and keys as JSON; seen by no app.
@@ -206,20 +189,18 @@ let package = Package(
     // Passkeys, as the server verifies them; seen by no app.
     .target(
       name: "HandstampWebAuthn",
-      dependencies: ["HandstampSupport", "HandstampJOSE", crypto]
-        + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
+      dependencies: ["HandstampSupport", crypto] + products("_CryptoExtras", of: "swift-crypto", with: "JOSE"),
       swiftSettings: strict),
     .target(
       name: "HandstampVerifier",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampAsyncHTTP", crypto,
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampJOSE", "HandstampTransports", crypto,
       ]
-        + products("Logging", of: "swift-log", with: "Verifier"),
-      swiftSettings: strict),
-    .target(
-      name: "HandstampHummingbird",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVerifier"]
-        + hummingbird("Middleware") + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Middleware"),
+        + products("Logging", of: "swift-log", with: "Verifier")
+        + products("Hummingbird", of: "hummingbird", with: "Middleware")
+        + products("HTTPTypes", of: "swift-http-types", with: "Middleware")
+        + products("ServiceLifecycle", of: "swift-service-lifecycle", with: "Middleware")
+        + nio("NIOCore", with: "Middleware"),
       swiftSettings: strict),
     // The pages for browsers: templates and texts, seen by no app.
     .target(
@@ -234,7 +215,7 @@ let package = Package(
         .target(name: "HandstampWebAuthn", condition: .when(traits: ["JOSE"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
-        .target(name: "CHandstampCurl", condition: .when(traits: ["Server"])),
+        .target(name: "CHandstampLibraries", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampFiles", condition: .when(traits: ["Server"])),
       ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
@@ -255,13 +236,11 @@ let package = Package(
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage"]
         + grdb("SQLite") + sqlite("SQLite"),
       swiftSettings: strict),
-    // Finds libpq at run time.
-    .target(name: "CHandstampPostgres"),
     .target(
       name: "HandstampPostgres",
       dependencies: [
         "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampStorage",
-        .target(name: "CHandstampPostgres", condition: .when(traits: ["PostgreSQL"])),
+        .target(name: "CHandstampLibraries", condition: .when(traits: ["PostgreSQL"])),
       ], swiftSettings: strict),
 
     // MARK: Programs
@@ -269,11 +248,10 @@ let package = Package(
     .target(
       name: "HandstampCommand",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampPassphrase",
+        "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampOAuth", "HandstampKeys",
         "HandstampVaults",
-        "HandstampRegistry",
-        "HandstampSecretService", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
-        "HandstampAsyncHTTP", "HandstampLoopback", "HandstampVerifier", crypto,
+        "HandstampRegistry", "HandstampServer", "HandstampSQLite", "HandstampPostgres", "HandstampStorage",
+        "HandstampTransports", "HandstampVerifier", crypto,
       ] + hummingbird("Command") + products("ArgumentParser", of: "swift-argument-parser", with: "Command")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Command")
         + products("Yams", of: "Yams", with: "Command")
@@ -296,7 +274,7 @@ let package = Package(
         "HandstampCore", "HandstampModel", "HandstampSupport", "Handstamp", "HandstampVaults", "HandstampRegistry",
         "HandstampTesting",
         "HandstampJOSE", "HandstampServer", "HandstampVerifier",
-        "HandstampSQLite", "HandstampAsyncHTTP", crypto,
+        "HandstampSQLite", "HandstampTransports", crypto,
       ] + hummingbird("Programs")
         + products("AsyncHTTPClient", of: "async-http-client", with: "Programs")
         + products("ArgumentParser", of: "swift-argument-parser", with: "Programs")
@@ -330,14 +308,14 @@ let package = Package(
     .executableTarget(
       name: "VaultProbe",
       dependencies: [
-        "HandstampPassphrase", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
         "HandstampTesting",
       ],
       path: "Tests/VaultProbe", swiftSettings: strict),
     .executableTarget(
       name: "SecretProbe",
       dependencies: [
-        "HandstampSecretService", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
         "HandstampTesting",
       ],
       path: "Tests/SecretProbe", swiftSettings: strict),
@@ -354,7 +332,7 @@ let package = Package(
       name: "SessionProbe",
       dependencies: [
         "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampOAuth", "HandstampVaults",
-        "HandstampAsyncHTTP",
+        "HandstampTransports",
       ],
       path: "Tests/SessionProbe", swiftSettings: strict),
 
@@ -387,7 +365,7 @@ let package = Package(
     .testTarget(
       name: "HandstampVaultsTests",
       dependencies: [
-        "HandstampPassphrase", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
+        "HandstampKeys", "HandstampVaults", "HandstampCore", "HandstampModel", "HandstampSupport",
         "HandstampTesting", "VaultProbe",
       ],
       swiftSettings: strict),
@@ -436,18 +414,18 @@ let package = Package(
       name: "HandstampPostgresTests",
       dependencies: [
         "HandstampPostgres", "HandstampSQLite", "HandstampStorage", "HandstampCore", "HandstampModel",
-        "HandstampSupport", "HandstampRegistry", "HandstampTesting", "CHandstampPostgres",
+        "HandstampSupport", "HandstampRegistry", "HandstampTesting", "CHandstampLibraries",
       ], swiftSettings: strict),
     .testTarget(
       name: "HandstampWebAuthnTests",
-      dependencies: ["HandstampWebAuthn", "HandstampSupport", "HandstampJOSE", crypto]
+      dependencies: ["HandstampWebAuthn", "HandstampSupport", crypto]
         + products("CryptoExtras", of: "swift-crypto", with: "JOSE"),
       exclude: ["Independent"], swiftSettings: strict),
     .testTarget(
       name: "HandstampServerTests",
       dependencies: [
-        "HandstampVerifier", "HandstampHummingbird", "HandstampPages", "HandstampServer", "HandstampSQLite",
-        "HandstampAsyncHTTP",
+        "HandstampVerifier", "HandstampPages", "HandstampServer", "HandstampSQLite",
+        "HandstampTransports",
         "HandstampCore", "HandstampJOSE", "HandstampModel",
         "HandstampSupport",
         "HandstampRegistry",
@@ -468,7 +446,7 @@ let package = Package(
     .testTarget(
       name: "ClientServerTests",
       dependencies: [
-        "HandstampServer", "HandstampAsyncHTTP", "HandstampWebSocket", "HandstampCore", "HandstampModel",
+        "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampModel",
         "HandstampSupport", "Handstamp",
         "HandstampVaults",
         "HandstampRegistry", "HandstampTesting", crypto,
@@ -479,8 +457,8 @@ let package = Package(
     .testTarget(
       name: "OpenStandardsTests",
       dependencies: [
-        "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampServer", "HandstampAsyncHTTP",
-        "HandstampLoopback", "HandstampCore",
+        "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampServer", "HandstampTransports",
+        "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
         "HandstampOAuth", "HandstampVaults", "HandstampRegistry", "HandstampTesting", "SessionProbe", crypto,
       ] + hummingbird("Programs") + nio("NIOPosix", with: "Programs"),
@@ -490,9 +468,9 @@ let package = Package(
       dependencies: [
         "HandstampCommand", "HandstampProgram", "HandstampTour", "HandstampJOSE", "HandstampServer", "HandstampSQLite",
         "HandstampPostgres",
-        "HandstampStorage", "HandstampAsyncHTTP", "HandstampCore",
+        "HandstampStorage", "HandstampTransports", "HandstampCore",
         "HandstampModel", "HandstampSupport", "Handstamp",
-        "HandstampPassphrase", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
+        "HandstampKeys", "HandstampVaults", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("ArgumentParser", of: "swift-argument-parser", with: "Programs"),
       swiftSettings: strict),
   ]

@@ -34,14 +34,13 @@ let package = Package(
     .executableTarget(
       name: "CommandLineApp",
       dependencies: [
-        handstamp("Handstamp"), handstamp("HandstampOAuth"), handstamp("HandstampAsyncHTTP", with: "AsyncHTTPClient"),
+        handstamp("Handstamp"), handstamp("HandstampOAuth"), handstamp("HandstampTransports", with: "AsyncHTTPClient"),
       ]),
     .executableTarget(
       name: "Transports",
       dependencies: [
-        handstamp("Handstamp"), handstamp("HandstampOAuth"), handstamp("HandstampAsyncHTTP", with: "AsyncHTTPClient"),
-        handstamp("HandstampData", with: "Data"), handstamp("HandstampLoopback", with: "LoopbackRedirect"),
-        handstamp("HandstampWebSocket", with: "WebSocket"),
+        handstamp("Handstamp"), handstamp("HandstampOAuth"), handstamp("HandstampTransports", with: "AsyncHTTPClient"),
+        handstamp("HandstampData", with: "Data"),
       ]),
   ]
 )

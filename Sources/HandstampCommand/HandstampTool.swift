@@ -10,16 +10,25 @@ struct HandstampTool: AsyncParsableCommand {
     commandName: "handstamp",
     abstract: "sign in, stay signed in, and get valid access tokens",
     discussion: """
-      data goes to stdout, messages go to stderr; every command that reads accepts --json
+      data goes to stdout, messages go to stderr; every command that reads
+      accepts --json
+
       secrets are read from stdin or a prompt, never from arguments
-      --verbose writes one line to stderr for each decision of the session, without secrets
+
+      --verbose, before --, writes one line to stderr for each decision of the
+      session, without secrets
 
       environment:
-        HANDSTAMP_HOME    folder for the vaults, locks and settings (default: $XDG_STATE_HOME/handstamp, which is
-                          ~/.local/state/handstamp unless set)
-        HANDSTAMP_ACCOUNT account to use instead of the folder's or the active one; --account takes precedence
-        HANDSTAMP_TOKEN   access token to use instead of the session's; never stored
-        HANDSTAMP_PASSPHRASE_FILE file, readable by its owner only, with the passphrase of the vaults in its first line
+        HANDSTAMP_HOME     folder for the vaults, locks and settings (default:
+                           $XDG_STATE_HOME/handstamp, which is
+                           ~/.local/state/handstamp unless set)
+        HANDSTAMP_ACCOUNT  account to use instead of the folder's or the active
+                           one; --account takes precedence
+        HANDSTAMP_TOKEN    access token to use instead of the session's; never
+                           stored
+        HANDSTAMP_PASSPHRASE_FILE
+                           file, readable by its owner only, with the passphrase
+                           of the vaults in its first line
 
       exit codes:
         0   done
@@ -36,7 +45,8 @@ struct HandstampTool: AsyncParsableCommand {
     subcommands: [
       Signup.self, Login.self, Accounts.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
       CredentialHelper.self, Watch.self,
-      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Serve.self,
+      Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Completion.self,
+      Serve.self,
     ] + gate + [Admin.self])
 
   /// The commands of the trait `Verifier`.
@@ -54,6 +64,7 @@ struct HandstampTool: AsyncParsableCommand {
       Verbosity.take(from: Array(CommandLine.arguments.dropFirst())), program: CommandLine.arguments.first ?? "")
     do {
       try ResourceLimits.arrange()
+      try NamedCommand(in: arguments).check()
       var command = try await asyncParseAsRoot(DashedIDs.arranged(arguments))
       // Those who run a server have no use for it.
       if !["serve", "admin", "gate"].contains(arguments.first) { try EnvironmentToken.check() }
@@ -65,19 +76,12 @@ struct HandstampTool: AsyncParsableCommand {
       if let refusal = Terminal.outputFailure { throw refusal }
       Interruption.conclude()
     } catch {
-      await leave(error)
+      await leave(error, arguments)
     }
   }
 
-  /// The command that prints help for the subcommand that was typed.
-  private static var help: String {
-    let known = configuration.subcommands.compactMap { $0.configuration.commandName ?? "\($0)".lowercased() }
-    let meant = CommandLine.arguments.dropFirst().first { known.contains($0) }
-    return meant.map { "handstamp \($0) --help" } ?? "handstamp --help"
-  }
-
   /// Prints the error and its hint, then exits with the matching code.
-  private static func leave(_ error: any Error) async -> Never {
+  private static func leave(_ error: any Error, _ arguments: [String]) async -> Never {
     var refusal: Refusal
     switch error {
     case let error as Refusal: refusal = error
@@ -85,7 +89,7 @@ struct HandstampTool: AsyncParsableCommand {
     default:
       let code = exitCode(for: error)
       if code == .success || code != .validationFailure { exit(withError: error) }
-      refusal = Refusal(.usage, plain(message(for: error)), hint: "see: \(help)")
+      refusal = Refusal(.usage, plain(message(for: error)), hint: "see: \(NamedCommand(in: arguments).help)")
     }
     if let home = try? Home.current() { refusal = await refusal.explained(in: home) }
     if CommandLine.arguments.contains("--json") {

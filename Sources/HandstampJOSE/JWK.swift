@@ -1,5 +1,5 @@
 #if JOSE
-import HandstampSupport
+package import HandstampSupport
 
 /// A public key for signatures as a JSON Web Key (RFC 7517).
 package struct JWK: Sendable, Hashable {
@@ -49,22 +49,11 @@ package struct JWK: Sendable, Hashable {
 
   /// The key as JSON, with its algorithm and that it is for signatures.
   package var json: [UInt8] {
-    var members = key.members
-    members += [("use", "sig"), ("alg", key.algorithm.rawValue)]
-    if let id { members.append(("kid", id)) }
-    var text: [UInt8] = []
-    JWK.append(members, to: &text)
-    return text
-  }
-
-  static func append(_ members: [(name: String, value: String)], to text: inout [UInt8]) {
-    for (index, member) in members.enumerated() {
-      text.append(UInt8(ascii: index == 0 ? "{" : ","))
-      JSONString.append(member.name, to: &text)
-      text.append(UInt8(ascii: ":"))
-      JSONString.append(member.value, to: &text)
-    }
-    text.append(UInt8(ascii: "}"))
+    var json = JSONText(key.members)
+    json.add("use", "sig")
+    json.add("alg", key.algorithm.rawValue)
+    json.add("kid", ifPresent: id)
+    return json.finished
   }
 }
 

@@ -22,7 +22,7 @@ package struct JWSPublicKey: Sendable {
   private let key: Key
   package let algorithm: JWSAlgorithm
   /// The members of the key's JWK that its thumbprint covers, in lexicographic order (RFC 7638 section 3.2).
-  let members: [(name: String, value: String)]
+  let members: [(name: StaticString, value: String)]
   /// The thumbprint (RFC 7638): SHA-256 in base64url, 43 characters.
   package let thumbprint: String
 
@@ -67,13 +67,11 @@ package struct JWSPublicKey: Sendable {
       .rsa(key), .rs256, [("e", Base64URL.encode(exponent)), ("kty", "RSA"), ("n", Base64URL.encode(modulus))])
   }
 
-  private init(_ key: Key, _ algorithm: JWSAlgorithm, _ members: [(name: String, value: String)]) {
+  private init(_ key: Key, _ algorithm: JWSAlgorithm, _ members: [(name: StaticString, value: String)]) {
     self.key = key
     self.algorithm = algorithm
     self.members = members
-    var canonical: [UInt8] = []
-    JWK.append(members, to: &canonical)
-    thumbprint = Base64URL.encode(Array(SHA256.hash(data: canonical)))
+    thumbprint = Base64URL.encode(Array(SHA256.hash(data: JSONText(members).finished)))
   }
 
   /// Returns whether this key's private part signed `message` with ``algorithm``.

@@ -1,5 +1,5 @@
 #if PostgreSQL
-import CHandstampPostgres
+import CHandstampLibraries
 import HandstampStorage
 
 /// libpq, found at run time.

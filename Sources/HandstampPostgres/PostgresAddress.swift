@@ -1,5 +1,5 @@
 #if PostgreSQL
-import CHandstampPostgres
+import CHandstampLibraries
 import Foundation
 import HandstampRegistry
 public import HandstampStorage
@@ -127,7 +127,7 @@ extension PostgresAddress {
 
   /// As a word of a shell.
   private static func quoted(_ name: String) -> String {
-    let isPlain = !name.isEmpty && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_".contains($0)) }
+    let isPlain = !name.isEmpty && name.utf8.allSatisfy { $0.isAlphanumeric || "-_".utf8.contains($0) }
     return isPlain ? name : "'" + name.replacingOccurrences(of: "'", with: "'\\''") + "'"
   }
 

@@ -139,10 +139,11 @@ extension RegistryChange {
             WHERE account = $1 AND ended_at IS NOT NULL
             """, [.text(account.rawValue)]))
       ]
-    case .noteClock(let note, let expecting): return [.noting(note, expecting)]
-    case .moveTimes(let span, let distance):
-      return PostgresStep.moving(
-        span.lowerBound.milliseconds, span.upperBound.milliseconds, distance.wholeMilliseconds)
+    case .noteClock(let note): return [.noting(note)]
+    case .moveTimes(let shift):
+      return TimeShift.statements(schema: "handstamp.", mark: "$", least: "LEAST").map { sql in
+        PostgresStep(statement: PostgresStatement(sql, shift.values.map { .integer($0) }, isFrequent: false))
+      }
     case .audit: return []
     }
   }
@@ -218,55 +219,15 @@ extension PostgresStep {
       expectation: .current(.finding(record.id)))
   }
 
-  static func noting(_ note: ClockNote, _ expecting: Int64?) -> PostgresStep {
-    let values = [PostgresValue.integer(note.at.milliseconds), .integer(note.doubtedSince?.milliseconds)]
-    let statement =
-      if let expecting {
-        PostgresStatement(
-          "UPDATE handstamp.clock SET at = $1, doubted_since = $2, revision = revision + 1 WHERE revision = $3",
-          values + [.integer(expecting)])
-      } else {
-        PostgresStatement(
-          "INSERT INTO handstamp.clock (at, doubted_since, revision) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING",
-          values)
-      }
-    return PostgresStep(statement: statement, expectation: .unchanged)
-  }
-
-  /// Moves the times of live sessions, one-time tokens and facts that lie in a span.
-  static func moving(_ start: Int64, _ end: Int64, _ distance: Int64) -> [PostgresStep] {
-    let values = [PostgresValue.integer(start), .integer(end), .integer(distance)]
-    func moved(_ column: String, if time: String) -> String {
-      "\(column) = \(column) + CASE WHEN \(time) BETWEEN $1 AND $2 THEN $3 ELSE 0 END"
-    }
-    // LEAST ignores nulls.
-    let expiry = "LEAST(absolute_expiry, last_seen_at + idle_limit)"
-    let statements = [
-      PostgresStatement(
-        """
-        UPDATE handstamp.session SET \(moved("created_at", if: "created_at")),
-          \(moved("absolute_expiry", if: "created_at")), \(moved("rotated_at", if: "rotated_at")),
-          \(moved("last_seen_at", if: "last_seen_at")), \(moved("authenticated_at", if: "authenticated_at")),
-          revision = revision + 1
-        WHERE ended_at IS NULL AND (last_seen_at BETWEEN $1 AND $2 OR rotated_at BETWEEN $1 AND $2
-          OR created_at BETWEEN $1 AND $2 OR authenticated_at BETWEEN $1 AND $2)
-        """, values, isFrequent: false),
-      PostgresStatement(
-        "UPDATE handstamp.session SET expiry = \(expiry) WHERE ended_at IS NULL AND expiry IS DISTINCT FROM \(expiry)",
-        isFrequent: false),
-      PostgresStatement(
-        """
-        UPDATE handstamp.ticket SET created_at = created_at + $3, expires_at = expires_at + $3
-        WHERE created_at BETWEEN $1 AND $2
-        """, values, isFrequent: false),
-      PostgresStatement(
-        """
-        UPDATE handstamp.fact SET created_at = created_at + $3, due_at = due_at + $3, expires_at = expires_at + $3,
-          revision = revision + 1
-        WHERE created_at BETWEEN $1 AND $2
-        """, values, isFrequent: false),
-    ]
-    return statements.map { PostgresStep(statement: $0) }
+  static func noting(_ note: ClockNote) -> PostgresStep {
+    let sql =
+      note.revision == 0
+      ? "INSERT INTO handstamp.clock (at, doubted_since, revision) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+      : "UPDATE handstamp.clock SET at = $1, doubted_since = $2, revision = $3 WHERE revision = $3 - 1"
+    return PostgresStep(
+      statement: PostgresStatement(
+        sql, [.integer(note.at.milliseconds), .integer(note.doubtedSince?.milliseconds), .integer(note.revision)]),
+      expectation: .unchanged)
   }
 }
 

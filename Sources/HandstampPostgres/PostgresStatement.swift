@@ -1,6 +1,7 @@
 #if PostgreSQL
-import CHandstampPostgres
+import CHandstampLibraries
 import HandstampStorage
+import HandstampSupport
 
 /// A statement with its parameters, `$1` and so on.
 struct PostgresStatement: Sendable {
@@ -33,9 +34,7 @@ struct PostgresValue: Sendable {
   static func bytes(_ bytes: [UInt8]?) -> PostgresValue { PostgresValue(type: TypeID.bytes, bytes: bytes) }
 
   static func list(_ values: some Sequence<[UInt8]>) -> PostgresValue {
-    let items = values.map { bytes in
-      "\"\\\\x" + bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() + "\""
-    }
+    let items = values.map { "\"\\\\x\(Hexadecimal.text($0))\"" }
     return PostgresValue(type: TypeID.byteArrays, bytes: Array("{\(items.joined(separator: ","))}".utf8))
   }
 

@@ -231,10 +231,8 @@ extension PostgresFault {
 
 /// The row that a lane marks in each of its transactions.
 final class PostgresWriter: Sendable {
-  private let id: [UInt8]
+  private let id = randomBytes(16)
   private let mark = Locked<Int64>(0)
-
-  init() { id = (0..<16).map { _ in UInt8.random(in: .min ... .max) } }
 
   func next() -> Int64 {
     mark.withLock { mark in

@@ -62,56 +62,27 @@ struct ChangeWriter {
         WHERE account = ? AND ended_at IS NOT NULL
         """, [account.rawValue])
     case .audit(let entry): try insert(entry)
-    case .noteClock(let note, let expecting): try self.note(note, expecting)
-    case .moveTimes(let span, let distance): try move(span, by: distance.wholeMilliseconds)
+    case .noteClock(let note):
+      guard try notedRevision() &+ 1 == note.revision else { throw RegistryStoreError.conflict }
+      try store(note)
+    case .moveTimes(let shift):
+      for sql in TimeShift.statements(mark: "?", least: "min") { try run(sql, shift.values) }
     }
-  }
-
-  private func note(_ note: ClockNote, _ expecting: Int64?) throws {
-    let stored = try Int64.fetchOne(try db.cachedStatement(sql: "SELECT revision FROM clock"))
-    guard stored == expecting else { throw RegistryStoreError.conflict }
-    try run(
-      "INSERT OR REPLACE INTO clock (only, at, doubted_since, revision) VALUES (1, ?, ?, ?)",
-      [note.at.milliseconds, note.doubtedSince?.milliseconds, expecting.map { $0 + 1 } ?? 0])
   }
 
   /// Stores a note that is newer than the database's, which was then restored from an older copy.
   func catchUp(with kept: ClockNote) throws {
-    let stored = try Int64.fetchOne(db, sql: "SELECT revision FROM clock") ?? -1
-    guard stored < kept.revision else { return }
-    try run(
-      "INSERT OR REPLACE INTO clock (only, at, doubted_since, revision) VALUES (1, ?, ?, ?)",
-      [kept.at.milliseconds, kept.doubtedSince?.milliseconds, kept.revision])
+    if try notedRevision() < kept.revision { try store(kept) }
   }
 
-  /// Moves the times of live sessions and of one-time tokens that lie in `span`.
-  private func move(_ span: ClosedRange<UnixTime>, by distance: Int64) throws {
-    let times = [span.lowerBound.milliseconds, span.upperBound.milliseconds]
-    func moved(_ column: String, if time: String) -> String {
-      "\(column) = \(column) + CASE WHEN \(time) BETWEEN ?1 AND ?2 THEN ?3 ELSE 0 END"
-    }
+  private func notedRevision() throws -> Int64 {
+    try Int64.fetchOne(try db.cachedStatement(sql: "SELECT revision FROM clock")) ?? -1
+  }
+
+  private func store(_ note: ClockNote) throws {
     try run(
-      """
-      UPDATE session SET \(moved("created_at", if: "created_at")), \(moved("absolute_expiry", if: "created_at")),
-        \(moved("rotated_at", if: "rotated_at")), \(moved("last_seen_at", if: "last_seen_at")),
-        \(moved("authenticated_at", if: "authenticated_at")), revision = revision + 1
-      WHERE ended_at IS NULL AND (last_seen_at BETWEEN ?1 AND ?2 OR rotated_at BETWEEN ?1 AND ?2
-        OR created_at BETWEEN ?1 AND ?2 OR authenticated_at BETWEEN ?1 AND ?2)
-      """, times + [distance])
-    // The earlier of the two, if there are both; SQLite's `min` is NULL if either is.
-    let expiry = """
-      min(coalesce(absolute_expiry, last_seen_at + idle_limit), coalesce(last_seen_at + idle_limit, absolute_expiry))
-      """
-    try run("UPDATE session SET expiry = \(expiry) WHERE ended_at IS NULL AND expiry IS NOT \(expiry)", [])
-    try run(
-      "UPDATE ticket SET created_at = created_at + ?3, expires_at = expires_at + ?3 WHERE created_at BETWEEN ?1 AND ?2",
-      times + [distance])
-    try run(
-      """
-      UPDATE fact SET created_at = created_at + ?3, due_at = due_at + ?3, expires_at = expires_at + ?3,
-        revision = revision + 1
-      WHERE created_at BETWEEN ?1 AND ?2
-      """, times + [distance])
+      "INSERT OR REPLACE INTO clock (only, at, doubted_since, revision) VALUES (1, ?, ?, ?)",
+      [note.at.milliseconds, note.doubtedSince?.milliseconds, note.revision])
   }
 
   /// Ends and takes away what the log lists and the database still has.

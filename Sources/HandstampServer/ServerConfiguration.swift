@@ -2,6 +2,7 @@
 public import CoreMetrics
 import Foundation
 public import HandstampCore
+import HandstampSupport
 public import Logging
 
 /// The configuration of a session server.
@@ -79,8 +80,6 @@ public struct ServerConfiguration: Sendable {
   /// A monotonic clock with an arbitrary start, to compare the wall clock with. When the wall clock jumps by more than 10 s,
   /// the previous time is continued by this clock, until both have agreed for 10 min.
   public var uptime: @Sendable () -> Duration = { Uptime.current }
-  /// Whether to use the wall clock at start even if the last time in the registry makes it look wrong.
-  public var trustsClock = false
 
   /// Makes a configuration with the defaults, and passes it to `configure`.
   public init(issuer: String = "http://localhost", _ configure: (inout ServerConfiguration) -> Void = { _ in }) {
@@ -94,7 +93,7 @@ public struct ServerConfiguration: Sendable {
   func publicAddress() throws(MountPathFault) -> String {
     guard !mountPath.isEmpty else { return issuer }
     let parts = mountPath.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-    guard mountPath.hasPrefix("/"), parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(MountPathFault.isPlain) }),
+    guard mountPath.hasPrefix("/"), parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy(\.isUnreserved) }),
       issuer.hasSuffix(mountPath)
     else { throw MountPathFault(issuer: issuer, mountPath: mountPath) }
     return String(issuer.dropLast(mountPath.count))
@@ -111,13 +110,5 @@ public struct MountPathFault: Error, Sendable, Hashable, CustomStringConvertible
   public let issuer: String
   public let mountPath: String
   public var description: String { "the issuer \(issuer) must end with the mount path, a plain path, not \(mountPath)" }
-
-  /// Returns whether a byte may be in a segment: an unreserved character (RFC 3986 section 2.3).
-  fileprivate static func isPlain(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 48...57, 65...90, 97...122: true
-    default: "-._~".utf8.contains(byte)
-    }
-  }
 }
 #endif

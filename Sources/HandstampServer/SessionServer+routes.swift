@@ -28,10 +28,12 @@ extension SessionServer {
     addPages(to: mounted.group().add(middleware: answers(as: .page)))
   }
 
-  /// The routes that compute little, see ``RequestTasks``.
-  static let promptPaths = [
-    "/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/userinfo", "/v1/me", "/v1/sessions", "/health",
-  ]
+  /// All routes.
+  var routes: RouteTable {
+    let table = RouteTable()
+    addRoutes(to: table)
+    return table
+  }
 
   /// Lets pages of other origins read the answers of routes, if there are any such origins.
   private func admit<Context: SessionRequestContext>(
@@ -149,7 +151,7 @@ extension SessionServer {
   // The services that controllers share.
 
   func answers<Context: RequestContext>(as format: ErrorMapper.Format) -> ErrorMiddleware<Context> {
-    ErrorMiddleware(errors: errors, format: format, fields: AnswerFields(configuration))
+    ErrorMiddleware(errors: errors, format: format, fields: ResponseFields(configuration))
   }
 
   var errors: ErrorMapper { ErrorMapper(metrics: metrics, pages: pages) }

@@ -1,6 +1,6 @@
 #if Server
 import HandstampCore
-import Hummingbird
+public import Hummingbird
 import Logging
 import NIOCore
 public import ServiceLifecycle
@@ -35,7 +35,32 @@ extension SessionServer {
   ) async throws {
     let group = try serviceGroup(
       addresses, signals: stoppingOnSignals ? [.sigterm, .sigint] : [], notifier: notifier, beside: others,
-      onReady: onReady)
+      onReady: onReady, respond: respond)
+    try await group.run()
+  }
+
+  /// Runs the router of an app, which has the server's routes, on the server's listener instead of Hummingbird's, with the limits of
+  /// ``ServerConfiguration/listener``, and with ``services``. Otherwise like ``run(on:stoppingOnSignals:notifier:beside:onReady:)``.
+  ///
+  /// - Parameter responder: that of the router, `buildResponder()`. It gets each request when its body is complete. Reading a body of more
+  ///   than ``ServerConfiguration/bodyLimit`` bytes throws `NIOTooManyBytesError`: an app that receives larger ones, or reads them as they
+  ///   come, is served by Hummingbird's application.
+  /// - Throws: ``ListenFault``.
+  public func run<Context: RequestContext>(
+    _ responder: some HTTPResponder<Context>, on addresses: [ListeningAddress], stoppingOnSignals: Bool = false,
+    notifier: ServiceNotifier = .silent, beside others: [any Service] = [],
+    onReady: @escaping @Sendable (_ port: Int) async -> Void = { _ in }
+  ) async throws where Context.Source == ApplicationRequestContextSource {
+    let group = try serviceGroup(
+      addresses, signals: stoppingOnSignals ? [.sigterm, .sigint] : [], notifier: notifier, beside: others,
+      onReady: onReady
+    ) { [logger = configuration.logger] request, channel in
+      var logger = logger
+      // Contexts demand one.
+      logger[metadataKey: "hb.request.id"] = .string(RequestTraceID.random())
+      let source = ApplicationRequestContextSource(channel: channel, logger: logger)
+      return try await responder.respond(to: request, context: Context(source: source))
+    }
     try await group.run()
   }
 
@@ -53,7 +78,8 @@ extension SessionServer {
     on address: ListeningAddress, notifier: ServiceNotifier = .silent
   ) async throws -> RunningServer {
     let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
-    let group = try serviceGroup([address], signals: [], notifier: notifier) { continuation.yield($0) }
+    let group = try serviceGroup(
+      [address], signals: [], notifier: notifier, onReady: { continuation.yield($0) }, respond: respond)
     let serving = Task {
       defer { continuation.finish() }
       try await group.run()
@@ -68,10 +94,10 @@ extension SessionServer {
 
   private func serviceGroup(
     _ addresses: [ListeningAddress], signals: [UnixSignal], notifier: ServiceNotifier,
-    beside others: [any Service] = [],
-    onReady: @escaping @Sendable (Int) async -> Void
+    beside others: [any Service] = [], onReady: @escaping @Sendable (Int) async -> Void,
+    respond: @escaping Respond
   ) throws(ListenFault) -> ServiceGroup {
-    let listener = try listener(on: addresses, notifier: notifier, onReady: onReady)
+    let listener = try listener(on: addresses, notifier: notifier, onReady: onReady, respond: respond)
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
       services: others + [carrier, logoutNotifier, listener] + backgroundServices
@@ -91,43 +117,32 @@ extension SessionServer {
     throw .cleartext(open)
   }
 
+  /// - Throws: ``ListenFault/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
   private func listener(
-    on addresses: [ListeningAddress], notifier: ServiceNotifier, onReady: @escaping @Sendable (Int) async -> Void
+    on addresses: [ListeningAddress], notifier: ServiceNotifier, onReady: @escaping @Sendable (Int) async -> Void,
+    respond: @escaping Respond
   ) throws(ListenFault) -> Listener {
-    let options = configuration.listener
-    for case .descriptor(let descriptor) in addresses where BoundSocket(descriptor) == nil {
-      throw .notListening(.descriptor(descriptor))
-    }
+    var options = configuration.listener
+    options.idleLimit = configuration.idleConnectionLimit
+    options.bodySize = configuration.bodyLimit
+    options.proxies = configuration.trustedProxies
+    options.fields = ResponseFields(configuration)
+    let listener = try Listener(
+      on: addresses, options: options, promptPaths: routes.promptPaths, metrics: metrics,
+      logger: configuration.logger, notifier: notifier, onReady: onReady, respond: respond)
     try requireEncryption(on: addresses)
-    let logger = configuration.logger
-    let identity: TLSIdentity?
-    do throws(TLSFault) {
-      identity = try options.tls.map { files throws(TLSFault) in
-        try TLSIdentity(files, metrics: metrics, logger: logger)
-      }
-    } catch { throw .tls(error) }
-    let descriptors = DescriptorLimit.raise()
-    let limits = options.connectionLimits(descriptors: descriptors)
-    logger.info(
-      "Connection limits",
-      metadata: [
-        "handstamp.descriptors": "\(descriptors)", "handstamp.connections": "\(limits.all)",
-        "handstamp.per_address": "\(limits.perAddress)",
-      ])
-    let log = SeldomLog(logger)
-    let table = ConnectionTable(limits: limits, metrics: metrics, log: log)
-    let responder: any HTTPResponder<ServerContext> = responder
-    let date = DateField()
-    let prompt = SessionServer.promptPaths.map { configuration.mountPath + $0 }
-    let host = ExchangeHost(
-      options: options, bodyLimit: configuration.bodyLimit,
-      respond: { [reloaded] request, context in
-        try await (reloaded.responder ?? responder).respond(to: request, context: context)
-      }, table: table, tasks: RequestTasks(on: Listener.group, prompt: prompt),
-      metrics: metrics, log: log, logger: logger, fields: AnswerFields(configuration), date: { date.text })
-    return Listener(
-      addresses: addresses, configuration: configuration, host: host, identity: identity, notifier: notifier,
-      onReady: onReady)
+    return listener
+  }
+
+  private typealias Respond = @Sendable (Request, any Channel) async throws -> Response
+
+  /// Responds with the settings in use.
+  private var respond: Respond {
+    let (logger, first) = (configuration.logger, responder as any HTTPResponder<ServerContext>)
+    return { [reloaded] request, channel in
+      let context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+      return try await (reloaded.responder ?? first).respond(to: request, context: context)
+    }
   }
 }
 

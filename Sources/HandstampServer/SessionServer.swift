@@ -4,7 +4,6 @@ public import HandstampRegistry
 import HandstampSupport
 public import Hummingbird
 import Logging
-public import NIOCore
 
 /// The session server: sign-up, sign-in, refresh, sessions and events over HTTP, on top of a ``Registry``.
 ///
@@ -106,7 +105,7 @@ public struct SessionServer: Sendable {
     if let former {
       clock = former.clock
     } else {
-      clock = try await SessionServer.startedClock(of: registry, configuration)
+      clock = ServerClock(after: try await registry.clockNote(), configuration)
     }
     self.clock = clock
     limits = RequestLimits(
@@ -149,52 +148,19 @@ public struct SessionServer: Sendable {
       configuration.accessTokenLife, every: Sweeper.interval * 2, now: clock.now)
   }
 
-  /// Returns the clock of a starting server, after correcting what a wrong clock has written to the registry.
-  private static func startedClock(
-    of registry: Registry, _ configuration: ServerConfiguration
-  ) async throws -> ServerClock {
-    let note = try await registry.clockNote()
-    let (clock, correction) = ServerClock.starting(after: note, configuration)
-    var former = note
-    while let correction, former?.doubtedSince != nil {
-      let right = ClockNote(at: correction.instant.wall)
-      if try await registry.note(right, after: former, moving: correction.span, by: correction.distance) { break }
-      // Another server has written a note in the meantime, perhaps that the doubt has ended.
-      former = try await registry.clockNote()
-    }
-    return clock
-  }
-
-  /// Responds to requests without a socket, for measurements and for tests with many requests.
-  public var responder: some HTTPResponder<ServerContext> { router.buildResponder() }
-
-  /// The server as a Hummingbird application. Prefer ``run(host:port:stoppingOnSignals:onReady:)``, which also ends event
-  /// streams on shutdown, looks for expired sessions, and accepts a clock that jumped once it runs steadily.
-  public func application(
-    address: BindAddress, onReady: @escaping @Sendable (any Channel) async -> Void = { _ in }
-  ) -> some ApplicationProtocol {
-    Application(
-      router: router,
-      server: .sturdyHTTP1(
-        configuration: .init(idleTimeout: .milliseconds(configuration.idleConnectionLimit.wholeMilliseconds))),
-      configuration: ApplicationConfiguration(address: address), onServerRunning: onReady,
-      logger: configuration.logger)
-  }
-
-  private var router: Router<ServerContext> {
-    let allowed = AllowedMethods()
-    addRoutes(to: allowed)
+  /// Responds to requests with these settings.
+  var responder: RouterResponder<ServerContext> {
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     for middleware in middlewares { router.add(middleware: middleware) }
     router.add(
       middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
-    router.add(middleware: UnknownPaths(errors: errors, fields: AnswerFields(configuration), allowed: allowed))
+    router.add(middleware: UnknownPaths(errors: errors, fields: ResponseFields(configuration), routes: routes))
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {
       readiness.addRoutes(to: router.group().add(middleware: answers(as: .problem)))
     }
-    return router
+    return router.buildResponder()
   }
 }
 

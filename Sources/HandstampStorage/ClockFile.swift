@@ -2,6 +2,11 @@ import Foundation
 import HandstampCore
 package import HandstampRegistry
 
+extension RegistryChange {
+  /// The clock note that this change stores; `nil` for any other change.
+  package var clockNote: ClockNote? { if case .noteClock(let note) = self { note } else { nil } }
+}
+
 /// The last clock note, in a file outside the database, so that restoring an older copy of the database does not affect it.
 package struct ClockFile {
   package let path: String

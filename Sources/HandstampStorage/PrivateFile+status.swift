@@ -26,28 +26,3 @@ extension PrivateFile {
 
   package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }
-
-/// The identity of a file: its device and inode number.
-package struct FileIdentity: Sendable, Hashable {
-  private let device: UInt64
-  private let number: UInt64
-
-  /// Returns `nil` if the file does not exist or is not accessible.
-  package init?(path: String) {
-    var status = stat()
-    guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
-    self.init(status)
-  }
-
-  /// The identity of an open file.
-  package init?(descriptor: Int32) {
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { return nil }
-    self.init(status)
-  }
-
-  private init(_ status: stat) {
-    device = UInt64(truncatingIfNeeded: status.st_dev)
-    number = UInt64(status.st_ino)
-  }
-}

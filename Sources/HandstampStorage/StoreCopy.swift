@@ -167,8 +167,7 @@ package struct StoreCopy {
       key = rows.last?.first
       count += rows.count
     }
-    let checksum = hash.finalize().map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    return Summary(table: table.name, count: count, checksum: checksum)
+    return Summary(table: table.name, count: count, checksum: Hexadecimal.text(hash.finalize()))
   }
 }
 

@@ -1,7 +1,7 @@
 #if Verifier
-public import HandstampAsyncHTTP
 public import HandstampCore
 import HandstampJOSE
+public import HandstampTransports
 
 /// Verifies access tokens of one issuer (RFC 9068) without asking it: by its keys, and by the sessions that it says have ended.
 ///

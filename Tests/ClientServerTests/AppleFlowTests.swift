@@ -3,9 +3,9 @@ import Crypto
 import CryptoExtras
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampServer
 import HandstampTesting
+import HandstampTransports
 import Hummingbird
 import Testing
 

@@ -3,11 +3,11 @@ import Testing
 import HandstampCore
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampRegistry
 import HandstampServer
 import HandstampTesting
 import HTTPTypes
+import HandstampTransports
 import Hummingbird
 import Logging
 import NIOCore

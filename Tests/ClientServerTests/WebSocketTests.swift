@@ -5,7 +5,7 @@ import HandstampCore
 import HandstampSupport
 import HandstampTesting
 import HandstampVaults
-import HandstampWebSocket
+import HandstampTransports
 import NIOCore
 import NIOHTTP1
 import NIOPosix

@@ -1,11 +1,12 @@
 import HandstampCore
+import HandstampSupport
 
 /// The history as text for human readers.
 extension World {
   /// Uptime and wall-clock time.
   var clockText: String {
     guard life != nil else { return "-" }
-    let milliseconds = clock.uptime.milliseconds
+    let milliseconds = clock.uptime.wholeMilliseconds
     return "boot \(clock.boot) +\(milliseconds / 1000).\(milliseconds % 1000 / 100) s \(clock.wall)"
   }
 

@@ -110,7 +110,7 @@ import Testing
     let end = SessionEnd(at: Samples.start, reason: .signedOut)
     _ = try await store.write([.createAccount(Samples.account), .createSession(row)], events: [])
     _ = try await store.write(
-      [.endSession(row.id, end), .noteClock(ClockNote(at: Samples.start), expecting: nil)], events: [])
+      [.endSession(row.id, end), .noteClock(ClockNote(at: Samples.start))], events: [])
     try database.sql(
       """
       UPDATE handstamp.session SET ended_at = NULL; DELETE FROM handstamp.clock;

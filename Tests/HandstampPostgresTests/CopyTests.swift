@@ -29,7 +29,7 @@ import Testing
       createdAt: Samples.start, expiresAt: Samples.start.advanced(by: .seconds(9)))
     let changes: [RegistryChange] = [
       .createAccount(Samples.account), .createFact(fact), .createOneTimeToken(token),
-      .noteClock(ClockNote(at: Samples.start), expecting: nil),
+      .noteClock(ClockNote(at: Samples.start)),
       .audit(AuditedAction(at: Samples.start, .accountCreated, by: .server())),
     ]
     let sessions = (0..<2500 as Range<UInt64>).map { RegistryChange.createSession(Samples.session($0)) }
@@ -158,7 +158,7 @@ import Testing
     let store = try server.open().store
     let note = try #require(try await store.clockNote())
     _ = try await store.write(
-      [.noteClock(ClockNote(at: note.at, revision: note.revision + 1), expecting: note.revision)], events: [])
+      [.noteClock(ClockNote(at: note.at, revision: note.revision + 1))], events: [])
     try store.close()
     await #expect(throws: StoreCopy.stale) { try await move() }
     try database.sql("DROP SCHEMA handstamp CASCADE")

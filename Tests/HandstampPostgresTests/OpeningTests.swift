@@ -186,7 +186,7 @@ import Testing
     let again = try await database.node(folder.path).open().store
     let end = SessionEnd(at: Samples.start, reason: .signedOut)
     let note = ClockNote(at: Samples.start)
-    _ = try await again.write([.endSession(ended.id, end), .noteClock(note, expecting: nil)], events: [])
+    _ = try await again.write([.endSession(ended.id, end), .noteClock(note)], events: [])
     again.release()
     // The older copy takes the place of the database.
     try cluster.sql("DROP DATABASE \(database.name)", in: "postgres")
@@ -208,7 +208,7 @@ import Testing
       [.createAccount(Samples.account), .createSession(ended)], events: [])
     let end = SessionEnd(at: Samples.start, reason: .signedOut)
     _ = try await store.write(
-      [.endSession(ended.id, end), .noteClock(ClockNote(at: Samples.start), expecting: nil)], events: [])
+      [.endSession(ended.id, end), .noteClock(ClockNote(at: Samples.start))], events: [])
     // What a promoted standby looks like that lacks the last transactions.
     try database.sql(
       "UPDATE handstamp.session SET ended_at = NULL, end_reason = NULL; DELETE FROM handstamp.clock")

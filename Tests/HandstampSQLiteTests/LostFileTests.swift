@@ -36,12 +36,12 @@ import Testing
   @Test func `fails all calls once an older copy is written into it`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada), .noteClock(ClockNote(at: start), expecting: nil)], events: [])
+    _ = try await store.write([.createAccount(ada), .noteClock(ClockNote(at: start))], events: [])
     try store.close()
     let copy = try #require(FileManager.default.contents(atPath: folder.server.databasePath))
     let later = try folder.server.open().store
-    let note = ClockNote(at: start.advanced(by: .seconds(60)))
-    _ = try await later.write([.createSession(session(1)), .noteClock(note, expecting: 0)], events: [])
+    let note = ClockNote(at: start.advanced(by: .seconds(60)), revision: 1)
+    _ = try await later.write([.createSession(session(1)), .noteClock(note)], events: [])
     #expect(try await later.clockNote()?.revision == 1)
     // In place, as `cp` does: the file stays the same one. The log is checkpointed into the database before.
     let checkpoint = try DatabaseQueue(path: folder.server.databasePath)
@@ -57,7 +57,7 @@ import Testing
     try? later.close()
     // The next start knows the latest time.
     let restored = try folder.server.open().store
-    #expect(try await restored.clockNote() == ClockNote(at: note.at, revision: 1))
+    #expect(try await restored.clockNote() == note)
     #expect(try await restored.session(session(1).id) == nil)
     try restored.close()
   }
@@ -101,13 +101,13 @@ import Testing
   @Test func `is not falsely reported while notes are read and written concurrently`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.noteClock(ClockNote(at: start), expecting: nil)], events: [])
+    _ = try await store.write([.noteClock(ClockNote(at: start))], events: [])
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<32 {
         group.addTask { while try await store.clockNote()?.revision ?? 0 < 100 {} }
       }
       for number in Int64(0)..<100 {
-        _ = try await store.write([.noteClock(ClockNote(at: start), expecting: number)], events: [])
+        _ = try await store.write([.noteClock(ClockNote(at: start, revision: number + 1))], events: [])
       }
       try await group.waitForAll()
     }
@@ -118,7 +118,7 @@ import Testing
   @Test func `leaves its clock file to no other server`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.noteClock(ClockNote(at: start), expecting: nil)], events: [])
+    _ = try await store.write([.noteClock(ClockNote(at: start))], events: [])
     try store.close()
     // Started again, with everything moved away but the clock file.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name != "clock" {

@@ -58,11 +58,23 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(10))) struct `A duration in milliseconds` {
+@Suite(.timeLimit(.minutes(10))) struct `A duration in whole units` {
   @Test func `is rounded toward zero, and never wraps`() {
     #expect(Duration.microseconds(1999).wholeMilliseconds == 1)
     #expect(Duration.microseconds(-1999).wholeMilliseconds == -1)
     #expect(Duration.seconds(Int64.max).wholeMilliseconds == .max)
     #expect(Duration.seconds(Int64.min).wholeMilliseconds == .min)
+    #expect(Duration.milliseconds(Int64.max).wholeMilliseconds == .max)
+    #expect(Duration.milliseconds(-1500).wholeMilliseconds == -1500)
+    #expect(Duration.seconds(1).wholeNanoseconds == 1_000_000_000)
+    #expect((Duration.seconds(Int64.max) * 4).wholeNanoseconds == .max)
+    #expect((Duration.seconds(Int64.max) * 4).roundedUpSeconds == .max)
+    #expect((Duration.zero - .seconds(Int64.max) * 4).wholeNanoseconds == .min)
+  }
+
+  @Test(
+    arguments: [(0, 0), (1, 1), (999, 1), (1000, 1), (1001, 2), (-1, 0), (-1000, -1), (-1001, -1)] as [(Int64, Int64)])
+  func `is rounded up to seconds`(milliseconds: Int64, seconds: Int64) {
+    #expect(Duration.milliseconds(milliseconds).roundedUpSeconds == seconds)
   }
 }

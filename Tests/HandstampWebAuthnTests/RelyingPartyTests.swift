@@ -1,5 +1,5 @@
 #if JOSE
-import HandstampJOSE
+import HandstampSupport
 import Testing
 
 @testable import HandstampWebAuthn

@@ -1,6 +1,5 @@
 #if JOSE
 import Foundation
-import HandstampJOSE
 import HandstampSupport
 import Testing
 

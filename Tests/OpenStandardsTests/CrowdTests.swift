@@ -1,11 +1,11 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
 import HandstampSupport
 import HandstampTesting
+import HandstampTransports
 import HandstampVaults
 import Testing
 

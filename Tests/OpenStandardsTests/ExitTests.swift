@@ -1,9 +1,9 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
+import HandstampTransports
 import HandstampVaults
 import Testing
 

@@ -1,7 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
-import HandstampLoopback
+import HandstampTransports
 import HandstampVaults
 import NIOCore
 import NIOPosix

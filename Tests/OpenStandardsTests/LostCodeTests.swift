@@ -1,11 +1,10 @@
 #if Programs
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
-import HandstampLoopback
 import HandstampOAuth
 import HandstampSupport
 import HandstampTesting
+import HandstampTransports
 import HandstampVaults
 import Testing
 

@@ -2,14 +2,13 @@
 import Crypto
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
-import HandstampLoopback
 import HandstampOAuth
 import HandstampRegistry
 import HandstampServer
 import HandstampSupport
 import HandstampTesting
+import HandstampTransports
 import HandstampVaults
 import Testing
 

@@ -1,7 +1,7 @@
 #if Programs
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
+import HandstampTransports
 import HandstampVaults
 
 @testable import HandstampCommand

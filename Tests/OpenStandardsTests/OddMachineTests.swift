@@ -1,10 +1,10 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
 import HandstampSupport
+import HandstampTransports
 import HandstampVaults
 import Testing
 

@@ -2,12 +2,11 @@
 import Crypto
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
-import HandstampLoopback
 import HandstampOAuth
 import HandstampServer
 import HandstampTesting
+import HandstampTransports
 import HandstampVaults
 import Testing
 

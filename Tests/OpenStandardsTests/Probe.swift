@@ -1,10 +1,9 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
-import HandstampLoopback
 import HandstampOAuth
+import HandstampTransports
 
 /// A run of `SessionProbe`.
 final class Probe: Sendable {

@@ -1,7 +1,7 @@
 #if Programs
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
+import HandstampTransports
 
 /// A third-party program run by a test. It exits when its standard input closes, even if the test crashes.
 final class Program: Sendable {

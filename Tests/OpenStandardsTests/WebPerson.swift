@@ -1,8 +1,8 @@
 #if Programs
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampSupport
+import HandstampTransports
 
 /// Ada at a browser: signs in on our pages, allows every request, and is redirected back.
 final class WebPerson: Sendable {

@@ -1,5 +1,5 @@
 import HandstampCore
-import HandstampSecretService
+import HandstampKeys
 import HandstampTesting
 import HandstampVaults
 

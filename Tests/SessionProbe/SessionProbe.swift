@@ -1,9 +1,9 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampOAuth
+import HandstampTransports
 import HandstampVaults
 
 /// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop|scoped]]`: a program that asks for a token SECONDS from now,

@@ -1,7 +1,7 @@
 #if Exploration
 import Foundation
 import HandstampCore
-import HandstampPassphrase
+import HandstampKeys
 import HandstampTesting
 import HandstampVaults
 

@@ -13,10 +13,10 @@ STUBS = ["Darwin", "os", "Security", "LocalAuthentication", "UIKit", "Authentica
          "SwiftUI"]
 # Every module can import the ones before it.
 MODULES = """
-    HandstampSupport HandstampModel HandstampCore HandstampVaults HandstampPassphrase HandstampRegistry HandstampOAuth HandstampCookies
-    HandstampSecretService HandstampData HandstampJOSE
-    Handstamp HandstampUI HandstampTesting HandstampAsyncHTTP HandstampLoopback HandstampWebSocket HandstampVerifier
-    HandstampHummingbird HandstampStorage HandstampSQLite HandstampPostgres
+    HandstampSupport HandstampModel HandstampCore HandstampVaults HandstampKeys HandstampRegistry HandstampOAuth HandstampCookies
+    HandstampData HandstampJOSE
+    Handstamp HandstampUI HandstampTesting HandstampTransports HandstampVerifier
+    HandstampStorage HandstampSQLite HandstampPostgres
     HandstampServer HandstampCommand HandstampTour HandstampBench""".split()
 FEATURES = ["ExistentialAny", "MemberImportVisibility", "InternalImportsByDefault", "NonisolatedNonsendingByDefault"]
 

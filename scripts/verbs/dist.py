@@ -53,8 +53,7 @@ def program(version):
     if output(OUT + "/handstamp", "--version").strip() != version:
         sys.exit(f"handstamp --version is not {version}")
     for shell in ("bash", "zsh", "fish"):
-        # Completions are sourced, so a first line that names an interpreter is of no use.
-        write(f"{OUT}/handstamp.{shell}", re.sub(r"\A#!.*\n", "", output(OUT + "/handstamp", "--generate-completion-script", shell)))
+        write(f"{OUT}/handstamp.{shell}", output(OUT + "/handstamp", "completion", shell))
     write(OUT + "/handstamp.1.gz", re.sub(r"(?m)^\.Os$", f".Os handstamp {version}", read("docs/handstamp.1")), is_packed=True)
     write(OUT + "/copyright", "".join(licenses()))
     shutil.copy("LICENSE", OUT + "/LICENSE")

@@ -143,6 +143,9 @@ def rules():
         "no print in sources": lines(sources, r"^[^/]*\bprint\("),
         "Support, Model, Core and Registry work without Foundation": lines(
             pure, r"^\s*((public|internal|package) )?import (Foundation|FoundationEssentials|Dispatch|Network)"),
+        "the listener knows nothing of sessions, and no path": lines(
+            glob.glob("Sources/HandstampServer/Listening/*.swift"),
+            r'\b(SessionServer|ServerConfiguration|ServerContext|Registry\w*|RouteTable)\b|"/[a-z]', "^ *//"),
         "unchecked needs its reason on the line above": unexplained(),
         "not before iOS 18 (isolated deinit, next(isolation:), String(validating:as:))": lines(
             sources, r"isolated deinit|next\(isolation|String\(validating:", r"^ *//|#available"),

@@ -19,10 +19,11 @@ def main(options):
             module = os.path.basename(os.path.dirname(path))
             with open(path) as file:
                 text = file.read()
-            trait = re.search(r"^#if !(\w+)", text, re.M)[1]
             if options.short:
                 subprocess.run([build.SWIFTC, "-parse-as-library", "-emit-module", "-module-name", module, "-o", f"{work}/{module}.swiftmodule", path], check=True)
-            for type in re.findall(r"^public enum (\w+)", text, re.M):
+            # Each type with the trait of the `#if` around it.
+            parts = re.split(r"^#if !(\w+)$", text, flags=re.M)[1:]
+            for trait, type in ((trait, type) for trait, part in zip(parts[::2], parts[1::2]) for type in re.findall(r"^public enum (\w+)", part, re.M)):
                 with open(work + "/use.swift", "w") as file:
                     file.write(f"import {module}\nlet kind = {type}.self\n")
                 done = subprocess.run([build.SWIFTC, "-typecheck", "-I", modules, work + "/use.swift"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

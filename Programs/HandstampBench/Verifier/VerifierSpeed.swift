@@ -2,12 +2,12 @@
 import AsyncHTTPClient
 import Crypto
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampJOSE
 import HandstampRegistry
 import HandstampServer
 import HandstampSupport
+import HandstampTransports
 import HandstampVerifier
 import NIOCore
 import NIOHTTP1

@@ -1,5 +1,6 @@
 public import Foundation
 public import HandstampCore
+import HandstampSupport
 public import HandstampVaults
 
 /// The `localizedDescription` of every error is a sentence in English. Apps with translations switch over the cases, or use
@@ -29,7 +30,7 @@ extension Recovery {
     switch self {
     case .signIn: "Sign in again."
     case .retry(nil): "Try again later."
-    case .retry(let delay?): "Try again in \(max(1, Int64((delay / .seconds(1)).rounded(.up)))) seconds."
+    case .retry(let delay?): "Try again in \(max(1, delay.roundedUpSeconds)) seconds."
     case .unlockDevice: "Unlock the device."
     case .confirmPresence: "Confirm that it's you."
     case .freeStorage: "Free some storage, then try again."

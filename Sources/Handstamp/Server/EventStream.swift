@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// One server-sent event.
 public struct ServerSentEvent: Sendable, Hashable {
   /// The last ID of the stream, set by this event or an earlier one.
@@ -109,7 +111,7 @@ package struct EventStreamParser: Sendable {
         hasOwnID = true
       }
     case "retry":
-      guard !value.isEmpty, value.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(value) else { break }
+      guard !value.isEmpty, value.utf8.allSatisfy(\.isDigit), let number = Int64(value) else { break }
       return .retry(.milliseconds(number))
     default: break
     }

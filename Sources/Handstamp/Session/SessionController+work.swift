@@ -140,9 +140,11 @@ extension SessionController {
       delaysExit = true
     }
     asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
-      let result = await SendingTime.during(noted?.limit ?? .zero, since: noted?.since, by: clock) {
-        await backend.refresh(request)
+      // Also if the time since the attempt is unknown.
+      let isOver: @Sendable () -> Bool = {
+        noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
       }
+      let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
       await self?.answered(operation, result)
     }
   }
@@ -165,7 +167,7 @@ extension SessionController {
   }
 
   static func randomSessionID() -> SessionID {
-    SessionID("local." + Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) }))
+    SessionID("local." + Base64URL.encode(randomBytes(16)))
   }
 }
 

@@ -27,9 +27,8 @@ package enum UnsettledRefreshes {
   @discardableResult
   package static func close(within limit: Duration) -> Bool {
     state.withLock { $0.isExiting = true }
-    let (seconds, attoseconds) = max(.zero, min(limit, .seconds(86_400))).components
-    let milliseconds = Int(seconds) * 1_000 + Int(attoseconds / 1_000_000_000_000_000)
-    return group.wait(timeout: .now() + .milliseconds(milliseconds)) == .success
+    let milliseconds = max(.zero, min(limit, .seconds(86_400))).wholeMilliseconds
+    return group.wait(timeout: .now() + .milliseconds(Int(milliseconds))) == .success
   }
 
   /// Call this long before anything is sent: a handler that is registered while the program exits may never run.

@@ -73,9 +73,7 @@ struct FolderRules: Sendable {
     do {
       try FileManager.default.createDirectory(
         atPath: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      let encoder = JSONEncoder()
-      encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      try AtomicFile.replace(file(of: rule.folder), with: Array(encoder.encode(rule)))
+      try AtomicFile.replace(file(of: rule.folder), with: rule.jsonBytes())
     } catch {
       throw home.unwritable()
     }

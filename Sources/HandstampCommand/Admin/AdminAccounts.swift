@@ -16,8 +16,10 @@ struct AdminAccounts: AsyncParsableCommand {
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "create", abstract: "create an account, also while sign-up is closed",
-      discussion:
-        "prints a code, valid for a day, with which its owner sets a password; keep it as secret as a password")
+      discussion: """
+        prints a code, valid for a day, with which its owner sets a password; keep
+        it as secret as a password
+        """)
 
     @Argument(help: "email address; it counts as confirmed") var email: String
     @Option(help: "display name (default: the address up to the @)") var name: String?
@@ -102,7 +104,10 @@ struct AdminAccounts: AsyncParsableCommand {
   struct Disable: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "disable", abstract: "disable an account and end its sessions",
-      discussion: "its owner can neither sign in nor sign up again with the address until it is enabled")
+      discussion: """
+        its owner can neither sign in nor sign up again with the address until it is
+        enabled
+        """)
 
     @OptionGroup var named: NamedAccount
     @OptionGroup var options: AdminOptions
@@ -135,7 +140,10 @@ struct AdminAccounts: AsyncParsableCommand {
   struct Delete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "delete", abstract: "delete an account for good, and end its sessions",
-      discussion: "erases its address, name, password and devices; only its ID stays, which is never used again")
+      discussion: """
+        erases its address, name, password and devices; only its ID stays, which is
+        never used again
+        """)
 
     @OptionGroup var named: NamedAccount
     @OptionGroup var options: AdminOptions
@@ -151,7 +159,10 @@ struct AdminAccounts: AsyncParsableCommand {
   struct Export: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "export", abstract: "print everything that is stored about the owner of an account",
-      discussion: "one JSON object: account, sessions, devices, events, audit log; no hashes and no tokens")
+      discussion: """
+        one JSON object: account, sessions, devices, events, audit log; no hashes
+        and no tokens
+        """)
 
     @OptionGroup var named: NamedAccount
     @OptionGroup var options: AdminOptions
@@ -169,8 +180,8 @@ struct AdminAccounts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "reset", abstract: "print a code that sets a new password",
       discussion: """
-        valid once, for 30 minutes; keep it as secret as a password; until it is used, the present password and all sessions
-        stay valid
+        valid once, for 30 minutes; keep it as secret as a password; until it is
+        used, the present password and all sessions stay valid
         """)
 
     @OptionGroup var named: NamedAccount

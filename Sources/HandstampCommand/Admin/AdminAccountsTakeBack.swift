@@ -10,8 +10,10 @@ extension AdminAccounts {
     static let configuration = CommandConfiguration(
       commandName: "take-back", abstract: "remove every way into an account, and print a code for its owner",
       discussion: """
-        for an owner whose account a stranger uses: ends its sessions, removes its password, passkeys, recovery codes, consents and
-        known devices, and voids links and codes that wait to be used; the code sets a new password, once, within 30 minutes
+        for an owner whose account a stranger uses: ends its sessions, removes its
+        password, passkeys, recovery codes, consents and known devices, and voids
+        links and codes that wait to be used; the code sets a new password, once,
+        within 30 minutes
         """)
 
     @OptionGroup var named: NamedAccount

@@ -8,8 +8,10 @@ import HandstampServer
 struct AdminAudit: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "audit", abstract: "show or export the server's audit log",
-    discussion:
-      "who did what to which account, when and from where; kept for a year, or as serve --audit-retention says",
+    discussion: """
+      who did what to which account, when and from where; kept for a year, or as
+      serve --audit-retention says
+      """,
     subcommands: [List.self, Export.self, Hash.self])
 
   struct Hash: AsyncParsableCommand {

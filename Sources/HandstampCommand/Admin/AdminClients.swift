@@ -8,8 +8,10 @@ import HandstampSupport
 struct AdminClients: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "clients", abstract: "the OAuth clients in a file, and what they were not told",
-    discussion:
-      "the file is that of serve --clients; the server reads it when it starts and when it is reloaded (kill -HUP)",
+    discussion: """
+      the file is that of serve --clients; the server reads it when it starts and
+      when it is reloaded (kill -HUP)
+      """,
     subcommands: [List.self, Check.self, Add.self, Remove.self, Logouts.self])
 
   /// `--clients`.

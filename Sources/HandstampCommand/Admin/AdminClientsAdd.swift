@@ -10,8 +10,10 @@ extension AdminClients {
   struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "add", abstract: "add a client to the file, and show its secret once",
-      discussion:
-        "the file is created if it is missing; a running server reads it when it is reloaded (kill -HUP)")
+      discussion: """
+        the file is created if it is missing; a running server reads it when it is
+        reloaded (kill -HUP)
+        """)
 
     @Argument(help: "client ID") var id: String
     @OptionGroup var file: FileOptions
@@ -57,9 +59,7 @@ extension AdminClients {
       let known = try program.map { name throws(Refusal) in try KnownClient.named(name) }
       let isPublic = self.isPublic || known?.isPublic == true
       let scopes = self.scopes + (known?.scopes ?? []).filter { !self.scopes.contains($0) }
-      var random = SystemRandomNumberGenerator()
-      let secret =
-        isPublic ? nil : Base64URL.encode((0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+      let secret = isPublic ? nil : Base64URL.encode(randomBytes(32))
       let entry = try entry(secret: secret, scopes, known)
       // As the server will read it.
       try ClientFile.check(entry, of: path)
@@ -97,8 +97,7 @@ extension AdminClients {
       ]
       entry["name"] = name
       if let secret {
-        let hash = ConfiguredClient.hash(of: Secret(secret))
-        entry["secretSHA256"] = hash.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        entry["secretSHA256"] = Hexadecimal.text(ConfiguredClient.hash(of: Secret(secret)))
       }
       entry["backChannelLogoutURI"] = logoutURI
       if !postLogoutURIs.isEmpty { entry["postLogoutRedirectURIs"] = postLogoutURIs }

@@ -9,7 +9,10 @@ extension AdminClients {
   struct Logouts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "logouts", abstract: "list the ended sessions that a client was not told of yet",
-      discussion: "the server tries again for a day; a session without a next attempt was given up")
+      discussion: """
+        the server tries again for a day; a session without a next attempt was given
+        up
+        """)
 
     @Argument(help: "client ID") var id: String
     @OptionGroup var options: AdminOptions

@@ -8,8 +8,9 @@ extension AdminClients {
     static let configuration = CommandConfiguration(
       commandName: "remove", abstract: "remove a client from the file, and end its sessions",
       discussion: """
-        until a running server is reloaded (kill -HUP), it still knows the client, whose users may sign in to it; run the command
-        again after that; a client that is no longer in the file can be named, too
+        until a running server is reloaded (kill -HUP), it still knows the client,
+        whose users may sign in to it; run the command again after that; a client
+        that is no longer in the file can be named, too
         """)
 
     @Argument(help: "client ID") var id: String

@@ -12,10 +12,12 @@ struct AdminCopy: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "copy", abstract: "move all sessions and accounts to another database, while no server runs",
     discussion: """
-      from a data folder to PostgreSQL, or back; clients go on with the tokens that they have
+      from a data folder to PostgreSQL, or back; clients go on with the tokens
+      that they have
 
-      refuses a target that is not empty; an interrupted copy goes on where it ended when the same command runs again; in the end it
-      counts and compares every table, and no server starts on the source any more
+      refuses a target that is not empty; an interrupted copy goes on where it
+      ended when the same command runs again; in the end it counts and compares
+      every table, and no server starts on the source any more
 
       the keys are those of the data folder, or of HANDSTAMP_SERVE_KEYS
       """)

@@ -8,7 +8,10 @@ import HandstampServer
 struct AdminCredentials: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "credentials", abstract: "list the ways into an account",
-    discussion: "to remove them all, and end its sessions: handstamp admin accounts take-back ACCOUNT")
+    discussion: """
+      to remove them all, and end its sessions: handstamp admin accounts take-back
+      ACCOUNT
+      """)
 
   @OptionGroup var named: NamedAccount
   @OptionGroup var options: AdminOptions

@@ -15,7 +15,10 @@ struct AdminDatabase: AsyncParsableCommand {
   struct Backup: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "backup", abstract: "write a consistent copy of the data folder, while the server runs",
-      discussion: "the copy has the keys of every session: keep it as secret as the folder itself")
+      discussion: """
+        the copy has the keys of every session: keep it as secret as the folder
+        itself
+        """)
 
     @Argument(help: "folder for the copy, which must not exist yet or be empty") var folder: String
     @OptionGroup var options: AdminOptions
@@ -52,13 +55,19 @@ struct AdminDatabase: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "restore", abstract: "restore a backup, while no server runs",
       discussion: """
-        to an empty or missing data folder: everything; sessions that ended since the backup are live again, and what was taken
-        away since is back: accounts, passkeys, consents, former passwords and addresses
-        to a server's data folder: only the database; ends.log has what ended or was taken away since the backup, and that is
-        taken away again; a password that was changed since is removed: its owner sets one with a mailed code; keys, ends.log and
-        clock stay, and the former database is kept beside it
-        with --database: after PostgreSQL itself was restored to an earlier time, does the same with the ends.log of this node;
-        run it with the folder of each node before any server starts
+        to an empty or missing data folder: everything; sessions that ended since
+        the backup are live again, and what was taken away since is back: accounts,
+        passkeys, consents, former passwords and addresses
+
+        to a server's data folder: only the database; ends.log has what ended or was
+        taken away since the backup, and that is taken away again; a password that
+        was changed since is removed: its owner sets one with a mailed code; keys,
+        ends.log and clock stay, and the former database is kept beside it
+
+        with --database: after PostgreSQL itself was restored to an earlier time,
+        does the same with the ends.log of this node; run it with the folder of each
+        node before any server starts
+
         codes that were mailed or shown before the backup are void
         """)
 

@@ -4,16 +4,18 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
+import HandstampSupport
 
 /// `handstamp admin keys`.
 struct AdminKeys: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keys", abstract: "list, rotate and retire the server's keys",
     discussion: """
-      signing keys sign access tokens, and their public halves are published; refresh keys authenticate refresh tokens
+      signing keys sign access tokens, and their public halves are published;
+      refresh keys authenticate refresh tokens
 
-      a server that runs does not notice these changes: after each, reload it (kill -HUP) for signing keys, and restart it for
-      refresh keys
+      a server that runs does not notice these changes: after each, reload it
+      (kill -HUP) for signing keys, and restart it for refresh keys
       """,
     subcommands: [List.self, Rotate.self, Retire.self], defaultSubcommand: List.self)
 
@@ -80,10 +82,12 @@ struct AdminKeys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "rotate", abstract: "replace the key that new tokens are made with; no session ends",
       discussion: """
-        signing: the first run adds keys that are only published; run it again after ten minutes, when every verifier knows
-        them, and they sign
-        refresh: adds a key and makes it the current one; several servers on one folder have to restart one after another, and
-        meanwhile answer 503 to some refreshes, which clients repeat
+        signing: the first run adds keys that are only published; run it again after
+        ten minutes, when every verifier knows them, and they sign
+
+        refresh: adds a key and makes it the current one; several servers on one
+        folder have to restart one after another, and meanwhile answer 503 to some
+        refreshes, which clients repeat
 
         the former keys stay accepted until they are retired
         """)
@@ -145,8 +149,9 @@ struct AdminKeys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retire", abstract: "remove a key, so that nothing made with it is accepted",
       discussion: """
-        refused while tokens in use need the key; with --force, clients that present such a token of a refresh key are signed
-        out, and the key is never accepted again: for one that has leaked
+        refused while tokens in use need the key; with --force, clients that present
+        such a token of a refresh key are signed out, and the key is never accepted
+        again: for one that has leaked
         """)
 
     @Argument(help: "ID of the key") var id: String
@@ -185,9 +190,9 @@ struct AdminKeys: AsyncParsableCommand {
 extension AdminStore {
   /// Logs a change of keys.
   func audit(_ kind: AuditedAction.Kind, key ids: [String]) async throws(Refusal) {
-    // IDs are base64url, or letters, digits, dashes and underscores.
-    let list = ids.map { "\"\($0)\"" }.joined(separator: ",")
-    do throws(AdministrationError) { try await administration().audit(kind, details: "{\"keys\":[\(list)]}") } catch {
+    var details = JSONText()
+    details.add("keys", ids)
+    do throws(AdministrationError) { try await administration().audit(kind, details: details.text) } catch {
       throw Refusal(error)
     }
   }

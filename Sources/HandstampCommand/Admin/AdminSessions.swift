@@ -34,7 +34,10 @@ struct AdminSessions: AsyncParsableCommand {
   struct End: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "end", abstract: "end one session, all of an account, or all of everyone",
-      discussion: "clients learn of it at once on the live feed, otherwise at their next request or refresh")
+      discussion: """
+        clients learn of it at once on the live feed, otherwise at their next
+        request or refresh
+        """)
 
     @Argument(help: "ID of the session to end") var session: String?
     @Option(help: "end all sessions of this account") var account: String?

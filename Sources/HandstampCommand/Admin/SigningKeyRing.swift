@@ -139,16 +139,14 @@ struct SigningKeyRing {
 
   /// Writes both files. The times first: a key whose times are lost counts as a former one, and would not sign.
   private func store() throws(Refusal) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     let known = Document(keys: times.filter { keys.ids.contains($0.key) })
-    guard let document = try? encoder.encode(known) else {
+    guard let document = try? known.jsonBytes(isPretty: true) else {
       throw Refusal(.failure, "cannot encode the times of the keys", hint: "this is a bug; please report it")
     }
     var bytes = keys.pem.withExposedBytes { Array($0) }
     defer { for index in bytes.indices { bytes[index] = 0 } }
     do throws(SystemError) {
-      try AtomicFile.replace(SigningKeyRing.timesPath(folder), with: Array(document))
+      try AtomicFile.replace(SigningKeyRing.timesPath(folder), with: document)
       try AtomicFile.replace(path, with: bytes)
     } catch { throw SigningKeyRing.unchangeable(path, error) }
   }

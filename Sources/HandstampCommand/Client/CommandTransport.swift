@@ -2,7 +2,7 @@
 import HandstampCore
 
 #if AsyncHTTPClient
-import HandstampAsyncHTTP
+import HandstampTransports
 #else
 import Handstamp
 import HandstampSupport

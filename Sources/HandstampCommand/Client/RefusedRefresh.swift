@@ -91,9 +91,7 @@ extension Home {
       after: refusedRefresh(of: account, session: session), answer, session: session, at: now)
     try? FileManager.default.createDirectory(
       atPath: refusalFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys]
-    try? AtomicFile.replace(refusalPath(of: account), with: Array(encoder.encode(note)))
+    try? AtomicFile.replace(refusalPath(of: account), with: note.jsonBytes())
   }
 
   func forgetRefusal(of account: AccountID) { unlink(refusalPath(of: account)) }

@@ -86,9 +86,7 @@ extension CredentialHelper {
   }
 
   private func answer(_ value: some Encodable) throws {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    Terminal.out(String(decoding: try encoder.encode(value), as: UTF8.self))
+    Terminal.out(String(decoding: try value.jsonBytes(), as: UTF8.self))
   }
 }
 #endif

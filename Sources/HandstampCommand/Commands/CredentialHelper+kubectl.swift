@@ -79,10 +79,8 @@ extension CredentialHelper {
     let credential = ExecCredential(
       apiVersion: info?.apiVersion ?? CredentialHelper.versions[0],
       status: .init(token: token, expirationTimestamp: end?.description))
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(credential) else { return }
-    Terminal.out(String(decoding: data, as: UTF8.self))
+    guard let bytes = try? credential.jsonBytes() else { return }
+    Terminal.out(String(decoding: bytes, as: UTF8.self))
   }
 }
 #endif

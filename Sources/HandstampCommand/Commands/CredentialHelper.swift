@@ -10,21 +10,27 @@ struct CredentialHelper: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "credential-helper", abstract: "supply git, kubectl and docker with tokens from the current session",
     discussion: """
-      sends the token only to the account's own server and to the hosts named with --host, over https
+      sends the token only to the account's own server and to the hosts named
+      with --host, over https
 
-        git config credential.https://git.example.org.helper "!handstamp credential-helper --host git.example.org"
+        git config credential.https://git.example.org.helper \\
+          "!handstamp credential-helper --host git.example.org"
 
-      for git, get prints a token; store does nothing; erase makes the next get refresh the token, and keeps the session
+      for git, get prints a token; store does nothing; erase makes the next get
+      refresh the token, and keeps the session
 
-      kubectl prints an ExecCredential, for the exec section of a user in a kubeconfig (interactiveMode: IfAvailable)
+      kubectl prints an ExecCredential, for the exec section of a user in a
+      kubeconfig (interactiveMode: IfAvailable)
 
-      docker takes get, store, erase or list. For each registry that credHelpers in its config.json maps to NAME, docker
-      runs docker-credential-NAME from the PATH, which can be a two-line script:
+      docker takes get, store, erase or list; for each registry that credHelpers
+      in its config.json maps to NAME, docker runs docker-credential-NAME from
+      the PATH, which can be a two-line script:
 
         #!/bin/sh
         exec handstamp credential-helper --host registry.example.org docker "$@"
 
-      for a registry at the account's own server, a symbolic link from docker-credential-NAME to handstamp is enough
+      for a registry at the account's own server, a symbolic link from
+      docker-credential-NAME to handstamp is enough
       """)
 
   /// The calling program and its action. Git passes its action alone, and later versions may add new ones.

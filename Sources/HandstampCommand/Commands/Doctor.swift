@@ -8,8 +8,11 @@ struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor", abstract: "check this installation for problems, and optionally fix them",
     discussion: """
-      checks folders, key, locks, leftover files, accounts, ended sessions, servers and clocks; prints no secrets, and
-      changes nothing without --fix or --set-aside, which rename damaged files (to NAME.corrupt-1) and delete nothing
+      checks folders, key, locks, leftover files, accounts, ended sessions,
+      servers and clocks; prints no secrets, and changes nothing without --fix or
+      --set-aside, which rename damaged files (to NAME.corrupt-1) and delete
+      nothing
+
       exits 1 if there are problems
       """)
 

@@ -3,16 +3,20 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampSupport
 
 /// `handstamp exec`.
 struct Exec: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "exec", abstract: "run a program with a valid token in its environment",
     discussion: """
-      replaces this process with the program, so that signals and the exit code pass straight through; exits 127 if the
-      program is not found, 126 if it cannot be run
-      the token is only in HANDSTAMP_TOKEN, or in the variable named by --env, and is not renewed there.
-      HANDSTAMP_ACCOUNT is set to the account, so that a nested handstamp uses the same one
+      replaces this process with the program, so that signals and the exit code
+      pass straight through; exits 127 if the program is not found, 126 if it
+      cannot be run
+
+      the token is only in HANDSTAMP_TOKEN, or in the variable named by --env, and
+      is not renewed there; HANDSTAMP_ACCOUNT is set to the account, so that a
+      nested handstamp uses the same one
       """)
 
   @Option(help: "environment variable for the token") var env = EnvironmentToken.name
@@ -24,8 +28,8 @@ struct Exec: AsyncParsableCommand {
     guard command.first?.isEmpty == false else {
       throw Refusal(.usage, "missing program", hint: "run: handstamp exec -- CMD ARGS")
     }
-    let isName = env.utf8.allSatisfy { $0 == 95 || (48...57).contains($0) || (65...90).contains($0 & 0xDF) }
-    guard isName, let first = env.utf8.first, !(48...57).contains(first) else {
+    let isName = env.utf8.allSatisfy { $0 == 95 || $0.isAlphanumeric }
+    guard isName, let first = env.utf8.first, !first.isDigit else {
       throw Refusal(.usage, "invalid variable name", hint: "use letters, digits and _, with a letter or _ first")
     }
   }

@@ -5,9 +5,7 @@ import HandstampCore
 import HandstampServer
 import HandstampSupport
 import HandstampVerifier
-import Hummingbird
 import Logging
-import NIOCore
 import ServiceLifecycle
 import UnixSignals
 
@@ -16,15 +14,20 @@ struct Gate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gate", abstract: "let a proxy ask whether to admit a request",
     discussion: """
-      verifies access tokens for a service in any language: a proxy asks /verify before it passes a request on, and gets 200
-      with Handstamp-Subject, -Session, -Client and -Scope, or the answer for the client; /verify?scope=read asks for a scope
+      verifies access tokens for a service in any language: a proxy asks /verify
+      before it passes a request on, and gets 200 with Handstamp-Subject,
+      -Session, -Client and -Scope, or the answer for the client;
+      /verify?scope=read asks for a scope
 
-      prints its address on stdout once it accepts connections, and logs to stderr; on SIGTERM or SIGINT it stops
+      prints its address on stdout once it accepts connections, and logs to
+      stderr; on SIGTERM or SIGINT it stops
 
-      every setting can be given as a flag or as an environment variable (HANDSTAMP_GATE_PUBLIC_URL for --public-url)
+      every setting can be given as a flag or as an environment variable
+      (HANDSTAMP_GATE_PUBLIC_URL for --public-url)
 
-      it listens on this machine only, and believes what the proxy says of the request: the proxy has to set the header
-      fields named by --headers itself, so that no client can
+      it listens on this machine only, and believes what the proxy says of the
+      request: the proxy has to set the header fields named by --headers itself,
+      so that no client can
       """)
 
   @OptionGroup var flags: SettingFlags<GateSettings>
@@ -33,41 +36,47 @@ struct Gate: AsyncParsableCommand {
     let settings = try GateSettings(flags: flags.texts, environment: ProcessInfo.processInfo.environment)
     let logger = ServerLog(level: settings.logLevel).logger
     let verifier = try settings.makeVerifier(logger)
-    let address: BindAddress
-    let name: String
-    switch settings.address {
-    case .loopback(let host, let port):
-      address = .hostname(host, port: port)
-      name = host.contains(":") ? "[\(host)]" : host
-    case .unixSocket(let path):
+    if case .unixSocket(let path) = settings.address {
       try Gate.makeRoom(for: path)
       // For the owner and the group, to which the proxy has to belong.
       umask(0o117)
-      address = .unixDomainSocket(path: path)
-      name = path
     }
     // Its own words about starting and stopping are those of every service.
     var quiet = logger
     quiet.logLevel = max(.warning, settings.logLevel)
-    let app = Application(
-      responder: GateResponder(
-        verifier: verifier, publicURL: settings.publicURL, headers: settings.headers,
-        passesPreflights: settings.passesPreflights),
-      server: .sturdyHTTP1(configuration: .init(idleTimeout: .seconds(120))),
-      configuration: ApplicationConfiguration(address: address),
-      onServerRunning: { channel in
-        let port = channel.localAddress?.port
-        Terminal.out(port.map { "http://\(name):\($0)" } ?? name)
-      }, logger: quiet)
-    let group = ServiceGroup(
-      configuration: ServiceGroupConfiguration(
-        services: [FollowedFeed(verifier: verifier), app], gracefulShutdownSignals: [.sigterm, .sigint], logger: quiet))
-    do { try await group.run() } catch let error as IOError {
-      throw Refusal(
-        .configuration, "cannot listen on \(name): \(String(cString: strerror(error.errnoCode)))",
-        hint: GateSettings.hint(of: "listen"))
+    do {
+      let listener = try Gate.listener(settings, verifier: verifier, logger: quiet)
+      let group = ServiceGroup(
+        configuration: ServiceGroupConfiguration(
+          services: [FollowedFeed(verifier: verifier), listener], gracefulShutdownSignals: [.sigterm, .sigint],
+          logger: quiet))
+      try await group.run()
+    } catch let fault as ListenFault {
+      throw Refusal(.configuration, "\(fault)", hint: GateSettings.hint(of: "listen"))
     }
-    if case .unixSocket(let path) = settings.address { unlink(path) }
+  }
+
+  private static func listener(
+    _ settings: GateSettings, verifier: TokenVerifier, logger: Logger
+  ) throws(ListenFault) -> Listener {
+    let gate = GateResponder(
+      verifier: verifier, publicURL: settings.publicURL, headers: settings.headers,
+      passesPreflights: settings.passesPreflights)
+    var options = ListenerOptions()
+    // All connections are the proxy's.
+    options.connectionsPerAddress = .max
+    // A request has what the proxy admits, and the original URI once more.
+    options.headSize = 80 << 10
+    options.headFields = 1000
+    // The answer is known without one.
+    options.bodySize = 0
+    return try Listener(
+      on: [settings.address], options: options, logger: logger,
+      onReady: { port in
+        guard case .host(let host, _) = settings.address else { return Terminal.out("\(settings.address)") }
+        Terminal.out("http://\(ListeningAddress.host(host, port: port))")
+      }
+    ) { request, _ in await gate.respond(to: request, logger) }
   }
 
   /// Removes a socket that a former process has left.

@@ -1,7 +1,7 @@
 #if Command
 import ArgumentParser
 import HandstampCore
-import HandstampSecretService
+import HandstampKeys
 import HandstampVaults
 
 /// `handstamp key`.
@@ -10,10 +10,13 @@ struct Key: AsyncParsableCommand {
     commandName: "key", abstract: "show or move the vault encryption key",
     discussion: """
       the vaults are encrypted files; their key is kept in one of three places:
-      file: beside the vaults, protected only by its file mode
-      secret-service: in the desktop's secret store (GNOME, KDE, KeePassXC), which protects it while you are logged out
-      passphrase: in a file sealed with a passphrase, which every command reads from the terminal or from the file
-      named by HANDSTAMP_PASSPHRASE_FILE
+
+        file            beside the vaults, protected only by its file mode
+        secret-service  in the desktop's secret store (GNOME, KDE, KeePassXC),
+                        which protects it while you are logged out
+        passphrase      in a file sealed with a passphrase, which every command
+                        reads from the terminal or from the file named by
+                        HANDSTAMP_PASSPHRASE_FILE
       """,
     subcommands: [Show.self, Migrate.self, Lock.self, Unlock.self], defaultSubcommand: Show.self)
 
@@ -79,8 +82,10 @@ struct Key: AsyncParsableCommand {
   struct Migrate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "migrate", abstract: "move the key to another place without signing out",
-      discussion:
-        "an interrupted move leaves the vaults usable; run the same command again to finish it")
+      discussion: """
+        an interrupted move leaves the vaults usable; run the same command again to
+        finish it
+        """)
     @Option(help: "new place of the key") var to: Place
     @OptionGroup var manner: Manner
 

@@ -3,7 +3,7 @@ import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
-import HandstampLoopback
+import HandstampTransports
 import HandstampVaults
 
 /// `handstamp login`.
@@ -11,14 +11,23 @@ struct Login: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "login", abstract: "sign in to a new or known account, and make it the active one",
     discussion: """
-      prompts for the password, or reads it as one line from stdin; signing in twice is not an error
+      prompts for the password, or reads it as one line from stdin; signing in
+      twice is not an error
 
-      --issuer, --browser and --device sign in at any OAuth 2 or OpenID Connect server; the URL of the sign-in page is
-      always printed
+      --issuer, --browser and --device sign in at any OAuth 2 or OpenID Connect
+      server; the URL of the sign-in page is always printed
 
-      the client ID, redirect URI and client secret are remembered, so a later handstamp login needs none of them. Many
-      servers compare the whole redirect URI: register http://127.0.0.1:PORT/callback and pass --redirect-port, or pass
-      the URI itself with --redirect-uri
+      register the redirect URI http://127.0.0.1/callback at the server, with any
+      port; many servers compare the whole URI: then register it with a port and
+      pass that with --redirect-port, or pass the whole URI with --redirect-uri
+
+      --overlap says how long the server accepts a replaced refresh token again
+      (an overlap, grace period, leeway or reuse interval); a refresh whose
+      response is lost is then repeated in time, and status shows what is known
+
+      client ID, scopes, redirect URI, overlap and client secret are remembered,
+      the secret sealed with the vault key: later, handstamp login alone signs in
+      again
       """)
 
   @Argument(help: "email address (default: that of --account, else of the current account)") var email: String?

@@ -9,8 +9,8 @@ struct Logout: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "logout", abstract: "sign out",
     discussion: """
-      works offline: the next command that reaches the server revokes the session there; signing out twice is not an
-      error
+      works offline: the next command that reaches the server revokes the session
+      there; signing out twice is not an error
       """)
 
   @Flag(help: "sign out of every account") var all = false

@@ -8,7 +8,10 @@ import HandstampVaults
 struct Refresh: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "refresh", abstract: "get a new access token now, and print the status",
-    discussion: "of several processes that ask at once, one refreshes and the others share its result")
+    discussion: """
+      of several processes that ask at once, one refreshes and the others share
+      its result
+      """)
 
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions

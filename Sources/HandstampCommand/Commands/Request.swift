@@ -9,8 +9,8 @@ struct Request: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "request", abstract: "send a request with the session's token to the account's own server",
     discussion: """
-      prints the response body; exits 1 if the status is not 2xx; replaces an expired or rejected token once; does not
-      follow redirects
+      prints the response body; exits 1 if the status is not 2xx; replaces an
+      expired or rejected token once; does not follow redirects
       """)
 
   @Option(name: [.customShort("X"), .long], help: "HTTP method (default: GET; POST with --data)") var method: String?

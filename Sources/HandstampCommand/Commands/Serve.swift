@@ -13,32 +13,37 @@ struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve", abstract: "run a session server on SQLite or PostgreSQL",
     discussion: """
-      prints its URL on stdout once it accepts connections, and logs to stderr, one JSON object per line; on SIGTERM or
-      SIGINT it finishes the requests in flight, then stops
+      prints its URL on stdout once it accepts connections, at a terminal also the
+      page to open in a browser, and logs to stderr, one JSON object per line; on
+      SIGTERM or SIGINT it finishes the requests in flight, then stops
 
-      every setting can be given as a flag, as an environment variable (HANDSTAMP_SERVE_PORT for --port), or as a member
-      of the --config file (port), in this order of precedence; --check prints them and where they come from; on SIGHUP the
-      server reads the file again and takes over what can change while it runs
+      every setting can be given as a flag, as an environment variable
+      (HANDSTAMP_SERVE_PORT for --port), or as a member of the --config file
+      (port), in this order of precedence; --check prints them and where they come
+      from; on SIGHUP the server reads the file again and takes over what can
+      change while it runs
 
-      with --database, any number of servers share the sessions; each needs the keys.json and signing.pem of the first server
+      with --database, any number of servers share the sessions; each needs the
+      keys.json and signing.pem of the first server
 
-      back up with handstamp admin database backup, and restore with handstamp admin database restore
+      back up with handstamp admin database backup, and restore with handstamp
+      admin database restore
 
-      beyond loopback it serves HTTPS only, or plain HTTP behind a proxy that terminates TLS; certificate and key are read
-      again when they change
+      beyond loopback it serves HTTPS only, or plain HTTP behind a proxy that
+      terminates TLS; certificate and key are read again when they change
 
-      started with sockets (LISTEN_FDS, as by a systemd socket unit), it listens on those instead of --host and --port, and
-      no client notices a restart; it tells NOTIFY_SOCKET when it is ready, and when it stops
+      started with sockets (LISTEN_FDS, as by a systemd socket unit), it listens
+      on those instead of --host and --port, and no client notices a restart; it
+      tells NOTIFY_SOCKET when it is ready, and when it stops
 
-      HANDSTAMP_SERVE_KEYS may hold the full text of a keys.json, to use instead of that file, and --keys-file name it
+      HANDSTAMP_SERVE_KEYS may hold the full text of a keys.json, to use instead
+      of that file, and --keys-file name it
       """)
 
   @Option(help: "file with settings, in JSON or YAML") var config: String?
   @OptionGroup var flags: SettingFlags<ServeSettings>
   @Flag(help: "check the settings and the files that they name, print the settings without secrets, and exit")
   var check = false
-  @Flag(help: "trust the system clock even though it differs from the expected time")
-  var trustClock = false
   @Flag(help: "create the database for the keys in HANDSTAMP_SERVE_KEYS, then exit") var newDatabase = false
   @Flag(help: .hidden) var untilStdinEnds = false
 
@@ -53,7 +58,7 @@ struct Serve: AsyncParsableCommand {
     defer { close(store, logger) }
     let prometheus = PrometheusMetrics()
     let server = try await settings.server(
-      store: store, keys: keys, logger: logger, metrics: prometheus, trustingClock: trustClock)
+      store: store, keys: keys, logger: logger, metrics: prometheus)
     if !store.reapplied.isEmpty {
       logger.warning(
         "Took away again what a restored database still had",
@@ -131,6 +136,7 @@ struct Serve: AsyncParsableCommand {
           server.configuration.logger.notice("Listening", metadata: ["handstamp.port": "\(port)"])
           let address = ListeningAddress.host(settings.host, port: port)
           Terminal.out(port == 0 ? server.configuration.issuer : "\(scheme)://\(address)")
+          if isatty(STDOUT_FILENO) == 1 { Terminal.say("open \(server.configuration.issuer)/account in a browser") }
         }
       }
       group.addTask { await reloader.run(notifier) }

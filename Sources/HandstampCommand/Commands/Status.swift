@@ -11,8 +11,13 @@ struct Status: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "show who is signed in, without contacting the server",
     discussion: """
-      exits 5 if a stored session cannot be read, else 0; with --check, the exit code tells the state: 0 signed in,
-      4 sign-in needed, 5 vault locked or unavailable, 7 the server refuses the client; --verify also asks the server
+      exits 5 if a stored session cannot be read, else 0; with --check, the exit
+      code tells the state: 0 signed in, 4 sign-in needed, 5 vault locked or
+      unavailable, 7 the server refuses the client
+
+      --verify also asks the server: a third-party OAuth server by its user
+      information endpoint if the metadata names one, else by introspection, else
+      by a refresh
       """)
 
   @Flag(help: "report the state in the exit code") var check = false

@@ -8,8 +8,9 @@ struct Switch: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "switch", abstract: "make another account the active one, for every process on this device",
     discussion: """
-      with --here, the account is used in this folder and its subfolders, whichever account is active; --here without an
-      account clears the folder's setting
+      with --here, the account is used in this folder and its subfolders,
+      whichever account is active; --here without an account clears the folder's
+      setting
       """)
 
   @Argument(help: "account, by name, tag or ID", completion: .accounts) var account: String?

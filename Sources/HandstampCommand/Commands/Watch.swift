@@ -9,8 +9,8 @@ struct Watch: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "show session events of the account as they happen",
     discussion: """
-      continues across token refreshes, network outages and server restarts without missing events; when the session
-      ends, prints why and exits 4
+      continues across token refreshes, network outages and server restarts
+      without missing events; when the session ends, prints why and exits 4
       """)
 
   @OptionGroup var output: OutputOptions

@@ -13,7 +13,7 @@ import NIOCore
 /// `/verify` is answered 200 with the identity in header fields, or with what the client shall get: 401, 403 or 503 with
 /// problem+json. `?scope=` names the scopes that are needed, and may be repeated: it is in the proxy's configuration, out of the
 /// client's reach. `/health` tells the state of the feed.
-struct GateResponder: HTTPResponder {
+struct GateResponder: Sendable {
   /// The longest original URI, in bytes.
   private static let longest = 16 << 10
 
@@ -22,9 +22,9 @@ struct GateResponder: HTTPResponder {
   let headers: GateSettings.Headers
   let passesPreflights: Bool
 
-  @concurrent func respond(to request: Hummingbird.Request, context: BasicRequestContext) async throws -> Response {
+  @concurrent func respond(to request: Hummingbird.Request, _ logger: Logger) async -> Response {
     switch request.uri.path {
-    case "/verify": await verify(request, context.logger)
+    case "/verify": await verify(request, logger)
     case "/health": health()
     default: GateResponder.problem(.notFound, "not_found", "Not found")
     }
@@ -79,15 +79,15 @@ struct GateResponder: HTTPResponder {
 
   private func health() -> Response {
     guard let status = verifier.feedStatus else {
-      return GateResponder.json(.ok, #"{"status":"ok","feed":"off"}"#)
+      return GateResponder.json(.ok, JSONText([("status", "ok"), ("feed", "off")]))
     }
-    let since = status.completeUntil.map { #","complete_until":"\#($0)""# } ?? ""
-    let fault = status.isLive ? nil : status.lastFault
-    let cause = fault.map { #","cause":"# + JSONString.quoted($0) } ?? ""
-    return GateResponder.json(
-      status.isLive ? .ok : .serviceUnavailable,
-      #"{"status":"\#(status.isLive ? "ok" : "feed_lost")","feed":"\#(status.isLive ? "live" : "lost")","sessions":\#(status.sessions)\#(since)\#(cause)}"#
-    )
+    var body = JSONText([
+      ("status", status.isLive ? "ok" : "feed_lost"), ("feed", status.isLive ? "live" : "lost"),
+    ])
+    body.add("sessions", Int64(status.sessions))
+    body.add("complete_until", ifPresent: status.completeUntil?.description)
+    if !status.isLive { body.add("cause", ifPresent: status.lastFault) }
+    return GateResponder.json(status.isLive ? .ok : .serviceUnavailable, body)
   }
 
   /// The value of a field that must be there once.
@@ -114,18 +114,19 @@ struct GateResponder: HTTPResponder {
   private static func problem(
     _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil
   ) -> Response {
-    let detail = detail.map { #","detail":"# + JSONString.quoted($0) } ?? ""
-    let body =
-      #"{"type":"urn:handstamp:problem:\#(code)","title":"\#(title)","status":\#(status.code)\#(detail),"code":"\#(code)"}"#
+    var body = JSONText([("type", "urn:handstamp:problem:\(code)"), ("title", title)])
+    body.add("status", Int64(status.code))
+    body.add("detail", ifPresent: detail)
+    body.add("code", code)
     var response = json(status, body)
     response.headers[.contentType] = "application/problem+json"
     return response
   }
 
-  private static func json(_ status: HTTPResponse.Status, _ text: String) -> Response {
+  private static func json(_ status: HTTPResponse.Status, _ json: JSONText) -> Response {
     Response(
       status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(string: text)))
+      body: .init(byteBuffer: ByteBuffer(bytes: json.finished)))
   }
 }
 

@@ -1,18 +1,13 @@
 #if Command && Verifier
 import Foundation
 import HandstampCore
+import HandstampServer
 import HandstampSupport
 import HandstampVerifier
 import Logging
 
 /// The settings of a gate, from flags and the environment, in this order of precedence.
 struct GateSettings: Sendable {
-  /// Where a gate listens.
-  enum Address: Sendable, Equatable {
-    case loopback(host: String, port: Int)
-    case unixSocket(String)
-  }
-
   /// Which header fields say what the client asked the proxy for.
   enum Headers: String, Sendable, CaseIterable {
     /// As nginx is told to.
@@ -24,7 +19,7 @@ struct GateSettings: Sendable {
     var method: String { self == .original ? "X-Original-Method" : "X-Forwarded-Method" }
   }
 
-  var address = Address.loopback(host: "127.0.0.1", port: 8089)
+  var address = ListeningAddress.host("127.0.0.1", port: 8089)
   var publicURL = ""
   var headers = Headers.original
   var passesPreflights = false
@@ -72,14 +67,14 @@ struct GateSettings: Sendable {
     }
   }
 
-  private static func address(_ text: String) -> Address? {
+  private static func address(_ text: String) -> ListeningAddress? {
     // The kernel's limit for the path of a socket.
     if text.hasPrefix("/") { return text.utf8.count < 104 ? .unixSocket(text) : nil }
     guard let url = WebURL("http://" + text), url.path == "/", url.query == nil, !text.contains("#"),
       Loopback.contains(host: url.origin.host)
     else { return nil }
     // Port 0, which is no valid URL, is asked for as no port.
-    return .loopback(host: url.origin.host, port: text.hasSuffix(":\(url.origin.port)") ? url.origin.port : 0)
+    return .host(url.origin.host, port: text.hasSuffix(":\(url.origin.port)") ? url.origin.port : 0)
   }
 
   private static func list(_ text: String) -> [String]? {
@@ -142,6 +137,7 @@ typealias GateSetting = Setting<GateSettings>
 
 extension GateSettings: SettingGroup {
   static let prefix = "HANDSTAMP_GATE_"
+  static let help = "handstamp gate --help"
   /// Every setting, in the order of help.
   static let all: [GateSetting] = declared
 

@@ -97,11 +97,9 @@ struct Home: Sendable, Hashable {
   }
 
   func save(_ settings: Settings) throws(Refusal) {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
       try make()
-      try AtomicFile.replace(settingsPath, with: Array(encoder.encode(settings)))
+      try AtomicFile.replace(settingsPath, with: settings.jsonBytes(isPretty: true))
     } catch {
       throw unwritable()
     }

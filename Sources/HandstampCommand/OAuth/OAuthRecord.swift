@@ -95,12 +95,10 @@ extension Home {
       do throws(VaultError) { try secretFile(of: account).remove() } catch { throw Refusal(error) }
       return
     }
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     do {
       try FileManager.default.createDirectory(
         atPath: oauthFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(path, with: Array(encoder.encode(record)))
+      try AtomicFile.replace(path, with: record.jsonBytes(isPretty: true))
     } catch {
       throw unwritable()
     }

@@ -1,6 +1,6 @@
 #if Command
 import HandstampCore
-import HandstampLoopback
+import HandstampTransports
 
 /// Refusals of OAuth sign-ins. Most are fixed in the client's registration at the server, so they name the client and its
 /// redirect URI.

@@ -2,9 +2,9 @@
 import Foundation
 import Handstamp
 import HandstampCore
-import HandstampLoopback
 import HandstampOAuth
 import HandstampSupport
+import HandstampTransports
 
 /// An OAuth sign-in at a terminal.
 struct OAuthSignIn: Sendable {

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 
 /// Reads the file of OAuth clients, a JSON array.
 enum ClientFile {
@@ -82,15 +83,7 @@ enum ClientFile {
 
   private static func hash(_ entry: Entry) throws(ClientFault) -> [UInt8]? {
     guard let text = entry.secretSHA256 else { return nil }
-    let digits = Array(text.utf8)
-    guard digits.count == 64 else { throw .badSecret(entry.id) }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: 64, by: 2) {
-      guard let byte = UInt8(String(decoding: digits[index..<index + 2], as: UTF8.self), radix: 16) else {
-        throw .badSecret(entry.id)
-      }
-      bytes.append(byte)
-    }
+    guard let bytes = Hexadecimal.bytes(text.utf8), bytes.count == 32 else { throw .badSecret(entry.id) }
     return bytes
   }
 }

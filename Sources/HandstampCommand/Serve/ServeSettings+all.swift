@@ -9,6 +9,7 @@ typealias ServeSetting = Setting<ServeSettings>
 
 extension ServeSettings: SettingGroup {
   static let prefix = "HANDSTAMP_SERVE_"
+  static let help = "handstamp serve --help"
   /// Every setting, in the order of help, `--check` and `docs/configuration.md`.
   static let all: [ServeSetting] = declared
 

@@ -35,24 +35,22 @@ extension ServeSettings {
 
   var signingKeyFile: SigningKeyFile { SigningKeyFile(path: data + "/signing.pem") }
 
-  /// - Parameter trustingClock: applies to this start only, so it is not a setting.
-  func configuration(logger: Logger, trustingClock: Bool = false) -> ServerConfiguration {
+  func configuration(logger: Logger) -> ServerConfiguration {
     var configuration: ServerConfiguration = self.configuration
     configuration.logger = logger
-    configuration.trustsClock = trustingClock
     return configuration
   }
 
   /// Returns the server, with the signing keys of its folder.
   func server(
-    store: any ServerStore, keys: ServerKeys, logger: Logger, metrics: PrometheusMetrics, trustingClock: Bool
+    store: any ServerStore, keys: ServerKeys, logger: Logger, metrics: PrometheusMetrics
   ) async throws -> SessionServer {
     let registry = Registry(store: store, mint: TokenMint(keys.master), limits: limits)
     let signing = try signingKeyFile.keys()
     if !signing.algorithms.contains(.rs256) {
       logger.warning("No RSA key: signing.pem has none and may not be changed")
     }
-    var configuration = configuration(logger: logger, trustingClock: trustingClock)
+    var configuration = configuration(logger: logger)
     configuration.metrics = metrics
     return try await ServeSettings.explained {
       try await SessionServer(

@@ -6,6 +6,8 @@ import Foundation
 protocol SettingGroup: Sendable {
   /// Begins the names of their variables.
   static var prefix: String { get }
+  /// Prints help.
+  static var help: String { get }
   /// Every setting, in the order of help.
   static var all: [Setting<Self>] { get }
 }

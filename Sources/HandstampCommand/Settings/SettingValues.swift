@@ -27,7 +27,7 @@ struct SettingValues<Group: SettingGroup>: Sendable {
   init(flags: [String: String], environment: [String: String], file: String?) throws(Refusal) {
     let known = Group.all.map(\.variable)
     for name in environment.keys.sorted() where name.hasPrefix(Group.prefix) && !known.contains(name) {
-      throw Refusal(.usage, "unknown setting \(name)", hint: NearestName.hint(for: name, among: known))
+      throw Refusal(.usage, "unknown setting \(name)", hint: NearestName.hint(for: name, among: known, in: Group.help))
     }
     self.init(flags: flags, environment: environment)
     if let file { values.merge(try SettingValues.values(inFile: file)) { given, _ in given } }
@@ -110,7 +110,8 @@ extension SettingValues {
         throw Refusal(.usage, "\(path): \(name) is a secret", hint: "use \(name)-file instead")
       }
       throw Refusal(
-        .usage, "\(path): unknown setting \(name)", hint: NearestName.hint(for: name, among: known.map(\.name)))
+        .usage, "\(path): unknown setting \(name)",
+        hint: NearestName.hint(for: name, among: known.map(\.name), in: Group.help))
     }
     var values: [String: SettingValue] = [:]
     for setting in known {

@@ -1,7 +1,6 @@
 #if Command
 import HandstampCore
-import HandstampPassphrase
-import HandstampSecretService
+import HandstampKeys
 import HandstampSupport
 import HandstampVaults
 

@@ -17,10 +17,20 @@ protocol Document: Encodable {
 extension Document {
   /// Prints the document as one line of JSON.
   func writeLine() {
+    guard let bytes = try? jsonBytes() else { return }
+    Terminal.out(String(decoding: bytes, as: UTF8.self))
+  }
+}
+
+extension Encodable {
+  /// The value as JSON, with sorted names.
+  ///
+  /// - Parameter isPretty: whether it is laid out for people.
+  func jsonBytes(isPretty: Bool = false) throws -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    guard let data = try? encoder.encode(self) else { return }
-    Terminal.out(String(decoding: data, as: UTF8.self))
+    if isPretty { encoder.outputFormatting.insert(.prettyPrinted) }
+    return Array(try encoder.encode(self))
   }
 }
 
@@ -41,11 +51,7 @@ struct ErrorDocument: Encodable {
       code: refusal.code, message: refusal.message, hint: refusal.hint, exitStatus: refusal.exit.rawValue)
   }
 
-  var line: String {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
-  }
+  var line: String { (try? jsonBytes()).map { String(decoding: $0, as: UTF8.self) } ?? "" }
 }
 
 /// A table of text.

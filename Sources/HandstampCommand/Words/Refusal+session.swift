@@ -199,20 +199,7 @@ extension Refusal {
 extension EndReason {
   /// For people.
   var words: String {
-    switch self {
-    case .signedOut: "signed out"
-    case .revoked: "ended from another device"
-    case .replaced: "this device signed in again"
-    case .tokenReuseDetected: "its refresh token was used twice"
-    case .expired: "it reached its maximum age"
-    case .idle: "it was not used for too long"
-    case .accountClosed: "the account was closed"
-    case .repeatRefused:
-      "the server did not accept a repeat after a lost response; an overlap at the server prevents that"
-    case .rejected: "the server no longer accepts it"
-    case .erased: "it was erased"
-    @unknown default: rawValue
-    }
+    self == .repeatRefused ? sentence + "; an overlap at the server prevents that" : sentence
   }
 }
 #endif

@@ -1,4 +1,6 @@
 #if Command
+import HandstampSupport
+
 /// Why a command failed, and what to do about it. Lower case, no full stop.
 struct Refusal: Error, Equatable {
   var exit: ExitReason
@@ -67,9 +69,7 @@ enum ExitReason: Int32, Sendable {
 func shellWord(_ text: String) -> String {
   let isPlain =
     !text.isEmpty && text.first != "~" && text.first != "#"
-    && text.utf8.allSatisfy {
-      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || "/.-_:@#%+,=~".utf8.contains($0)
-    }
+    && text.utf8.allSatisfy { $0.isAlphanumeric || "/.-_:@#%+,=~".utf8.contains($0) }
   return isPlain ? text : "'" + text.replacing("'", with: "'\\''") + "'"
 }
 

@@ -79,7 +79,8 @@ public struct WebForm: Sendable, Hashable {
     for byte in bytes {
       switch byte {
       case 0x20: body.append(0x2B)
-      case 0x2A, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5F, 0x61...0x7A: body.append(byte)
+      case 0x2A, 0x2D, 0x2E, 0x5F: body.append(byte)
+      case _ where byte.isAlphanumeric: body.append(byte)
       default: PercentEncoding.escape(byte, into: &body)
       }
     }

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// One cookie in a jar (RFC 6265 section 5.3).
 public struct Cookie: Sendable, Hashable {
@@ -81,6 +82,6 @@ enum DomainRules {
 
   /// An IP address matches only itself.
   static func isAddress(_ host: String) -> Bool {
-    host.contains(":") || host.utf8.allSatisfy { (48...57).contains($0) || $0 == 46 }
+    host.contains(":") || host.utf8.allSatisfy { $0.isDigit || $0 == 46 }
   }
 }

@@ -35,7 +35,7 @@ enum CookieDate {
 
   /// Returns the number at the start of the token, if it has this many digits; other characters may follow.
   private static func number(_ token: [UInt8], _ count: ClosedRange<Int>) -> Int64? {
-    let digits = token.prefix { (48...57).contains($0) }
+    let digits = token.prefix(while: \.isDigit)
     guard count.contains(digits.count) else { return nil }
     return digits.reduce(0) { $0 * 10 + Int64($1 - 48) }
   }

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// One `Set-Cookie` line, parsed as browsers do (RFC 6265 section 5.2).
 struct SetCookie {
@@ -38,8 +39,8 @@ struct SetCookie {
     switch attribute {
     case "expires": expires = CookieDate.parse(value) ?? expires
     case "max-age":
-      guard let first = value.utf8.first, first == 45 || (48...57).contains(first),
-        value.utf8.dropFirst().allSatisfy({ (48...57).contains($0) }), value != "-"
+      guard let first = value.utf8.first, first == 45 || first.isDigit,
+        value.utf8.dropFirst().allSatisfy(\.isDigit), value != "-"
       else { return }
       maxAge = Int64(value) ?? (first == 45 ? .min : .max)
     case "domain":

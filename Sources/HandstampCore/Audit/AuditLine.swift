@@ -22,17 +22,18 @@ package struct AuditLine: Sendable, Hashable {
 
   /// Serializes `record`; `authenticate` computes the code.
   package init(_ record: AuditRecord, authenticate: ([UInt8]) -> AuditCode) {
-    var json = FlatJSON()
-    json.add("seq", record.sequence)
+    var json = JSONText()
+    json.add("seq", Int64(clamping: record.sequence))
     json.add("at", record.entry.at.description)
     json.add("ms", record.entry.at.milliseconds)
-    json.add("action", record.entry.action.rawValue)
-    json.add("outcome", record.entry.outcome)
-    if let account = record.entry.account { json.add("account", account.rawValue) }
-    if let session = record.entry.session { json.add("session", session.rawValue) }
-    json.add("program", record.writer.program)
+    let texts: [(StaticString, String?)] = [
+      ("action", record.entry.action.rawValue), ("outcome", record.entry.outcome),
+      ("account", record.entry.account?.rawValue), ("session", record.entry.session?.rawValue),
+      ("program", record.writer.program),
+    ]
+    for case (let name, let text?) in texts { json.add(name, shown: text, upTo: AuditLine.textLimit) }
     json.add("pid", record.writer.process)
-    if let kept = record.kept { json.add("kept", kept) }
+    if let kept = record.kept { json.add("kept", Int64(clamping: kept)) }
     json.add("prev", record.previous.description)
     covered = json.bytes
     code = authenticate(covered)
@@ -48,21 +49,21 @@ package struct AuditLine: Sendable, Hashable {
     let end = line.suffix(tail)
     guard end.starts(with: AuditLine.codeMember), end.suffix(2).elementsEqual(#""}"#.utf8),
       let bytes = Base64URL.decode(end.dropFirst(AuditLine.codeMember.count).dropLast(2)),
-      let code = AuditCode(bytes), let members = FlatJSON.members(covered + [UInt8(ascii: "}")]),
-      let sequence = members["seq"]?.number(UInt64.self), sequence > 0,
-      let time = members["ms"]?.number(Int64.self),
-      let action = members["action"]?.text, let outcome = members["outcome"]?.text,
-      let program = members["program"]?.text, let process = members["pid"]?.number(Int64.self),
-      let previous = members["prev"]?.text.flatMap({ Base64URL.decode($0) }).flatMap({ AuditCode($0) })
+      let code = AuditCode(bytes), let members = JSONValue(covered + [UInt8(ascii: "}")]),
+      let sequence = members["seq"]?.integer.flatMap({ UInt64(exactly: $0) }), sequence > 0,
+      let time = members["ms"]?.integer,
+      let action = members["action"]?.string, let outcome = members["outcome"]?.string,
+      let program = members["program"]?.string, let process = members["pid"]?.integer,
+      let previous = members["prev"]?.string.flatMap({ Base64URL.decode($0) }).flatMap({ AuditCode($0) })
     else { return nil }
     self.code = code
     record = AuditRecord(
       sequence: sequence,
       entry: AuditEntry(
-        action: AuditEntry.Action(rawValue: action), session: members["session"]?.text.map { SessionID($0) },
-        account: members["account"]?.text.map { AccountID($0) }, at: UnixTime(milliseconds: time), outcome: outcome),
+        action: AuditEntry.Action(rawValue: action), session: members["session"]?.string.map { SessionID($0) },
+        account: members["account"]?.string.map { AccountID($0) }, at: UnixTime(milliseconds: time), outcome: outcome),
       writer: AuditWriter(program: program, process: process),
-      kept: members["kept"]?.number(UInt64.self), previous: previous)
+      kept: members["kept"]?.integer.flatMap { UInt64(exactly: $0) }, previous: previous)
   }
 
   /// The line, with its line break.

@@ -53,18 +53,3 @@ public struct RefreshAttempt: Sendable, Hashable {
     return new
   }
 }
-
-/// Whether it is too late to send a refresh: a program may be suspended after recording its attempt and before the first byte,
-/// while others present the token once the attempt's limit has passed. Checked right before the request.
-package enum SendingTime {
-  @TaskLocal package static var isOver: @Sendable () -> Bool = { false }
-
-  /// Runs `refresh`, which becomes too late to send when `limit` has passed since `note`, or when that is unknown; never
-  /// without a note.
-  package static func during<Result>(
-    _ limit: Duration, since note: Moment?, by clock: any SessionClock, _ refresh: () async -> Result
-  ) async -> Result {
-    await $isOver.withValue(
-      { note.map { (clock.now().elapsed(since: $0) ?? limit) >= limit } ?? false }, operation: refresh)
-  }
-}

@@ -13,6 +13,6 @@ package struct FormBody {
   }
 
   private mutating func append(_ byte: UInt8) {
-    if PercentEncoding.isUnreserved(byte) { bytes.append(byte) } else { PercentEncoding.escape(byte, into: &bytes) }
+    if byte.isUnreserved { bytes.append(byte) } else { PercentEncoding.escape(byte, into: &bytes) }
   }
 }

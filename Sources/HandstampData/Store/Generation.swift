@@ -26,14 +26,14 @@ final class Generation: Sendable {
     if try pool.read(schema.migrator.hasBeenSuperseded) { throw Superseded() }
     try schema.migrator.migrate(pool)
     try pool.write { database in for shelf in schema.shelves { try shelf.prepare(database) } }
-    identity = FileIdentity(path)
+    identity = FileIdentity(path: path)
   }
 
   /// The database was written by a newer version of the program.
   struct Superseded: Error {}
 
   /// Whether the name still refers to this file: another program may have erased the account.
-  var isCurrent: Bool { identity != nil && FileIdentity(path) == identity }
+  var isCurrent: Bool { identity != nil && FileIdentity(path: path) == identity }
 
   static func url(_ number: Int, in folder: URL) -> URL { folder.appendingPathComponent("store-\(number).sqlite") }
 

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// Why a request to the session's server has no usable response. None of these ends a session.
 @nonexhaustive
 public enum RequestFailure: Error, Sendable, Hashable {
@@ -132,7 +134,7 @@ extension RequestFailure: CustomStringConvertible {
     case .configuration(let response): "the server does not accept this client's requests: \(response)"
     case .unusableTokens(let reason, _): "the server's tokens cannot be used: \(reason)"
     case .clock(let difference):
-      "the clock of this device is \(abs(Int64(difference.inSeconds))) s "
+      "the clock of this device is \(abs(difference.wholeMilliseconds / 1000)) s "
         + "\(difference > .zero ? "ahead of" : "behind") the server's"
     case .preparation(let error): error.description
     }

@@ -10,7 +10,7 @@ extension TransportResponse {
   package func retryDelay(at now: UnixTime? = nil) -> Duration? {
     guard let text = header("Retry-After") else { return nil }
     let day = Duration.seconds(86_400)
-    if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
+    if !text.isEmpty, text.utf8.allSatisfy(\.isDigit) {
       return Int64(text).map { .seconds(min($0, 86_400)) } ?? day
     }
     guard let time = UnixTime(httpDate: text), let sent = header("Date").flatMap({ UnixTime(httpDate: $0) }) ?? now

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// Takes apart what `URLSession` joins: fields with the same name, with a comma and a space between them.
 ///
 /// Of all fields only `Set-Cookie` must not be joined (RFC 9110 section 5.3): values and dates contain commas as well. A transport that
@@ -36,7 +38,7 @@ package enum SetCookieFields {
     guard hasAttributes else { return isToken(name) }
     // "Expires=Wed, 21 Oct 2026 …": a weekday, and no digit yet.
     let attribute = String(decoding: segment, as: UTF8.self).lowercased().drop { $0 == " " }
-    return !attribute.hasPrefix("expires=") || attribute.utf8.contains { (48...57).contains($0) }
+    return !attribute.hasPrefix("expires=") || attribute.utf8.contains(where: \.isDigit)
   }
 
   private static func isToken(_ name: ArraySlice<UInt8>) -> Bool {

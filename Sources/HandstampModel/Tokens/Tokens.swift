@@ -51,12 +51,7 @@ public struct RotationKey: Sendable, Hashable {
 
   /// Creates a key from 16 bytes of `random`: pass a cryptographic source, such as the system's.
   public init(from random: inout some RandomNumberGenerator) {
-    var bytes: [UInt8] = []
-    for _ in 0..<2 {
-      let word = random.next() as UInt64
-      for shift in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift * 8))) }
-    }
-    secret = Secret(bytes: bytes)
+    secret = Secret(bytes: randomBytes(RotationKey.byteCount, from: &random))
   }
 
   /// The value of the form field `rotation_key`: base64url without padding, 22 characters.

@@ -17,7 +17,7 @@ public struct UnixTime: Sendable, Hashable, Comparable, Codable {
 
   /// Returns the time later by `duration`; saturates instead of wrapping around.
   public func advanced(by duration: Duration) -> UnixTime {
-    UnixTime(milliseconds: milliseconds.addedSaturating(duration.milliseconds))
+    UnixTime(milliseconds: milliseconds.addedSaturating(duration.wholeMilliseconds))
   }
 
   /// Returns the time from `other` to this; negative if this is earlier.
@@ -46,21 +46,6 @@ extension UnixTime {
 
   /// The date in the format of HTTP and mail, without the zone: `Sun, 06 Nov 1994 08:49:37`, in UTC.
   package var httpDate: String { HTTPDate.text(CivilTime(secondsSince1970: seconds)) }
-}
-
-extension Duration {
-  /// Whole milliseconds, rounded toward zero; saturates.
-  package var milliseconds: Int64 {
-    // `components` traps beyond 64 bits of seconds.
-    guard abs(inSeconds) < 9e15 else { return self < .zero ? .min : .max }
-    let (seconds, attoseconds) = components
-    return seconds.multipliedSaturating(by: 1000).addedSaturating(attoseconds / 1_000_000_000_000_000)
-  }
-
-  /// The duration as a floating-point number of seconds.
-  package var inSeconds: Double {
-    self / .seconds(1)
-  }
 }
 
 extension Int64 {

@@ -15,16 +15,14 @@ public struct AuthorizationFlow: Sendable {
   private let issuer: String
   private let namesIssuer: Bool
 
-  init(
-    client: OAuthClient, metadata: ServerMetadata, redirectURI: String, random: inout some RandomNumberGenerator
-  ) throws(SessionError) {
+  init(client: OAuthClient, metadata: ServerMetadata, redirectURI: String) throws(SessionError) {
     guard let endpoint = metadata.authorizationEndpoint else {
       throw metadata.missing("authorization_endpoint", for: "sign-in by browser")
     }
     self.redirectURI = redirectURI
-    proof = CodeProof(from: &random)
-    state = Base64URL.encode(CodeProof.bytes(16, from: &random))
-    nonce = client.scopes.contains("openid") ? Base64URL.encode(CodeProof.bytes(16, from: &random)) : nil
+    proof = CodeProof()
+    state = Base64URL.encode(randomBytes(16))
+    nonce = client.scopes.contains("openid") ? Base64URL.encode(randomBytes(16)) : nil
     issuer = metadata.issuer
     namesIssuer = metadata.namesIssuerInAnswers
     var fields = [

@@ -7,23 +7,12 @@ struct CodeProof: Sendable {
   /// 43 characters: 32 random bytes.
   let verifier: Secret
 
-  /// - Parameter random: a cryptographic source.
-  init(from random: inout some RandomNumberGenerator) {
-    verifier = Secret(Base64URL.encode(CodeProof.bytes(32, from: &random)))
-  }
+  init() { verifier = Secret(Base64URL.encode(randomBytes(32))) }
 
   init(verifier: Secret) { self.verifier = verifier }
 
   /// `S256`: the verifier's SHA-256.
   var challenge: String {
-    verifier.withExposedBytes { bytes in
-      var hash = SHA256()
-      hash.update(bufferPointer: bytes)
-      return Base64URL.encode(Array(hash.finalize()))
-    }
-  }
-
-  static func bytes(_ count: Int, from random: inout some RandomNumberGenerator) -> [UInt8] {
-    (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    verifier.withExposedBytes { Base64URL.encode(SHA256.hash(data: $0)) }
   }
 }

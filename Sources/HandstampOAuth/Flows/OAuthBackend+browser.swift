@@ -14,9 +14,7 @@ extension OAuthBackend {
   @concurrent public func signIn(
     through receiver: some RedirectReceiver, redirectURI: String
   ) async throws(SessionError) -> TokenResponse {
-    var random = SystemRandomNumberGenerator()
-    let flow = try AuthorizationFlow(
-      client: client, metadata: try await metadata(), redirectURI: redirectURI, random: &random)
+    let flow = try AuthorizationFlow(client: client, metadata: try await metadata(), redirectURI: redirectURI)
     try await SignInTurn.check()
     let callback: Secret
     do throws(RedirectError) {
@@ -29,9 +27,7 @@ extension OAuthBackend {
   ///
   /// - Throws: ``SessionError/unsupported(_:)`` if the server does not offer sign-in by browser.
   @concurrent public func begin(redirectURI: String) async throws(SessionError) -> AuthorizationFlow {
-    var random = SystemRandomNumberGenerator()
-    return try AuthorizationFlow(
-      client: client, metadata: try await metadata(), redirectURI: redirectURI, random: &random)
+    return try AuthorizationFlow(client: client, metadata: try await metadata(), redirectURI: redirectURI)
   }
 
   /// Completes a sign-in with the complete URL that the browser was redirected to.

@@ -61,7 +61,7 @@ public struct DPoPKey: Sendable {
   /// The public key as a JWK; its members are in the order that the thumbprint requires.
   var jwk: String {
     let (x, y) = (Base64URL.encode(publicKey.prefix(32)), Base64URL.encode(publicKey.suffix(32)))
-    return #"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#
+    return JSONText([("crv", "P-256"), ("kty", "EC"), ("x", x), ("y", y)]).text
   }
 
   func sign(_ message: [UInt8]) throws(SessionError) -> [UInt8] {

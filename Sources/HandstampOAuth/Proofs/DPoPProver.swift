@@ -33,26 +33,17 @@ public final class DPoPProver: Sendable {
   public func proof(
     method: String, url: String, token: AccessToken? = nil
   ) throws(SessionError) -> String {
-    var random = SystemRandomNumberGenerator()
     let server = Origin(url).flatMap { origin in known.withLock { $0[origin] } } ?? Server()
     let target = String(url.prefix { $0 != "?" && $0 != "#" })
-    var claims = [
-      "\"htm\":\(JSONString.quoted(method))", "\"htu\":\(JSONString.quoted(target))",
-      "\"iat\":\(now().advanced(by: server.lead).seconds)",
-      "\"jti\":\(JSONString.quoted(Base64URL.encode(CodeProof.bytes(16, from: &random))))",
-    ]
+    var claims = JSONText([("htm", method), ("htu", target)])
+    claims.add("iat", now().advanced(by: server.lead).seconds)
+    claims.add("jti", Base64URL.encode(randomBytes(16)))
     if let token {
-      let hash = token.secret.withExposedBytes { bytes in
-        var hash = SHA256()
-        hash.update(bufferPointer: bytes)
-        return Array(hash.finalize())
-      }
-      claims.append("\"ath\":\(JSONString.quoted(Base64URL.encode(hash)))")
+      claims.add("ath", token.secret.withExposedBytes { Base64URL.encode(SHA256.hash(data: $0)) })
     }
-    if let nonce = server.nonce { claims.append("\"nonce\":\(JSONString.quoted(nonce))") }
+    claims.add("nonce", ifPresent: server.nonce)
     let header = #"{"typ":"dpop+jwt","alg":"ES256","jwk":\#(key.jwk)}"#
-    let body = "{" + claims.joined(separator: ",") + "}"
-    let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(body.utf8))
+    let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(claims.finished)
     return signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))
   }
 

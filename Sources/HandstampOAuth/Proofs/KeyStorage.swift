@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// The file of a key: 32 bytes, accessible to its owner only.
 enum KeyStorage {
@@ -17,41 +18,15 @@ enum KeyStorage {
 
   /// Stores `key` at `path`, durably and atomically. Another process may be faster: returns the key that is stored then.
   static func create(_ path: String, _ key: Secret) throws(VaultError) -> Secret {
-    let files = FileManager.default
-    let draft = "\(path).\(UUID().uuidString)"
-    let data = key.withExposedBytes { Data($0) }
-    // Only its owner can ever open the file.
-    let descriptor = open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      throw VaultError(writing: path, code: errno)
+    let bytes = key.withExposedBytes { Array($0) }
+    do throws(SystemError) { _ = try AtomicFile.create(path, with: bytes) } catch {
+      switch error.code {
+      case ENOSPC, EDQUOT: throw .full("disk full (writing \(path))")
+      case EACCES, EPERM, EROFS: throw .permissions("no permission to write \(path)")
+      default: throw .unavailable("\(path) cannot be written (error \(error.code))")
+      }
     }
-    defer { try? files.removeItem(atPath: draft) }
-    do {
-      let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-      try handle.write(contentsOf: data)
-      try handle.synchronize()
-      try handle.close()
-      // A hard link never replaces a file.
-      do { try files.linkItem(atPath: draft, toPath: path) } catch CocoaError.fileWriteFileExists {}
-    } catch { throw VaultError(writing: path, error) }
     guard let stored = try read(path) else { throw .unavailable("\(path) cannot be created") }
     return stored
-  }
-}
-
-extension VaultError {
-  /// Classifies Foundation's error for a file that could not be written.
-  fileprivate init(writing path: String, _ error: any Error) {
-    let system = ((error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError) ?? error as NSError
-    self.init(writing: path, code: Int32(clamping: system.domain == NSPOSIXErrorDomain ? system.code : 0))
-  }
-
-  fileprivate init(writing path: String, code: Int32) {
-    self =
-      switch code {
-      case ENOSPC, EDQUOT: .full("disk full (writing \(path))")
-      case EACCES, EPERM, EROFS: .permissions("no permission to write \(path)")
-      default: .unavailable("\(path) cannot be written (error \(code))")
-      }
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// The meaning of a response, read from its body: servers differ more in the status.
 enum EndpointWord {

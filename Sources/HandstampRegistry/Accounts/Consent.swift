@@ -113,7 +113,7 @@ extension Registry {
     // Before, so that no code is issued without a question, or redeemed, between the look at the sessions and their end.
     try await write([
       .putFact(forgotten),
-      audited(.consentWithdrawn, account: account, details: "{\"client\":\(JSONString.quoted(client))}", at: now),
+      audited(.consentWithdrawn, account: account, details: JSONText([("client", client)]).text, at: now),
       .voidOneTimeTokens(.authorizationCode, subject: account.rawValue),
       .voidOneTimeTokens(.deviceCode, subject: account.rawValue),
     ])

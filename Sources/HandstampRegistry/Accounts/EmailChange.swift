@@ -24,18 +24,11 @@ extension Registry {
     var job = MailJob(kind: .emailChange, email: email)
     job.account = account.id
     let key = email.normalized + " " + String(random(), radix: 36)
-    do throws(RegistryStoreError) {
-      _ = try await store.write(
-        (session.map { [.expectSession($0)] } ?? []) + [
-          .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putFact(wish),
-          .putFact(job.fact(key: key, delay: .zero, now: now)),
-        ] + notice(.emailChange, of: account.id, device: email.typed, now: now), events: [])
-    } catch {
-      switch error {
-      case .conflict, .notFound: throw .accountChanged
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
-    }
+    try await writeIfUnchanged(
+      (session.map { [.expectSession($0)] } ?? []) + [
+        .voidOneTimeTokens(.emailChange, subject: account.id.rawValue), .putFact(wish),
+        .putFact(job.fact(key: key, delay: .zero, now: now)),
+      ] + notice(.emailChange, of: account.id, device: email.typed, now: now))
   }
 
   /// Returns what ``beginEmailChange(of:to:by:now:)`` waits for; `nil` for nothing.
@@ -124,10 +117,9 @@ extension Registry {
   /// The entry of the audit log for another address of an account. It names both as ``TokenMint/mac(of:for:)`` does, so that who
   /// knows an address finds the account that it belonged to.
   func addressChanged(of account: AccountRecord, to email: EmailAddress?, at now: UnixTime) -> RegistryChange {
-    let hashes = [("former_email_hash", account.email), ("email_hash", email)].compactMap { name, email in
-      email.map { "\"\(name)\":\"\(mint.mac(of: $0.normalized, for: .logName))\"" }
-    }
-    return audited(
-      .emailChanged, account: account.id, details: "{" + hashes.joined(separator: ",") + "}", at: now)
+    var details = JSONText()
+    details.add("former_email_hash", ifPresent: account.email.map { mint.mac(of: $0.normalized, for: .logName) })
+    details.add("email_hash", ifPresent: email.map { mint.mac(of: $0.normalized, for: .logName) })
+    return audited(.emailChanged, account: account.id, details: details.text, at: now)
   }
 }

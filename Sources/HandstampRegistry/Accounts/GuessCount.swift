@@ -104,8 +104,9 @@ extension Registry {
     let stops = { (fact: RegistryFact) -> [RegistryChange] in
       guard let count = GuessCount(payload: fact.payload)?.count else { return [] }
       if count == 1, let email {
-        let details = #"{"way":"password","email_hash":"\#(self.mint.mac(of: email.normalized, for: .logName))"}"#
-        return [self.audited(.signInRefused, account: account, details: details, at: now)]
+        let hash = self.mint.mac(of: email.normalized, for: .logName)
+        let details = JSONText([("way", "password"), ("email_hash", hash)])
+        return [self.audited(.signInRefused, account: account, details: details.text, at: now)]
       }
       guard [GuessCount.free, GuessCount.most].contains(count) else { return [] }
       return [self.audited(.guessesStopped, account: account, details: #"{"wrong":\#(count)}"#, at: now)]

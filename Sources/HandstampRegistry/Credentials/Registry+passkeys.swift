@@ -104,7 +104,7 @@ extension Registry {
   /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if the passkey was used at the same time, or removed.
   public func record(_ use: CredentialUse, now: UnixTime) async throws(RegistryError) {
     let audit = audited(
-      .reauthenticated, account: use.account.id, details: #"{"way":"\#(use.way.rawValue)"}"#, at: now)
+      .reauthenticated, account: use.account.id, details: JSONText([("way", use.way.rawValue)]).text, at: now)
     do throws(RegistryStoreError) { _ = try await store.write(use.changes + [audit], events: []) } catch {
       if case .unavailable = error { throw RegistryError(error) }
       throw .oneTimeTokenInvalid
@@ -137,13 +137,7 @@ extension Registry {
   func changed(
     _ kind: AuditedAction.Kind, _ notice: AccountNotice, of account: AccountID, _ name: String, now: UnixTime
   ) -> [RegistryChange] {
-    [audited(kind, account: account, details: "{\"name\":\(JSONString.quoted(name))}", at: now)]
+    [audited(kind, account: account, details: JSONText([("name", name)]).text, at: now)]
       + self.notice(notice, of: account, device: name, now: now)
-  }
-
-  func write(_ changes: [RegistryChange]) async throws(RegistryError) {
-    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
-      throw RegistryError(error)
-    }
   }
 }

@@ -68,17 +68,10 @@ extension Registry {
       id: FactID(.recoveryCodes, account.rawValue), kind: .recoveryCodes, subject: account.rawValue,
       payload: codes.map { $0.hash(of: account) }.joined(separator: " "), createdAt: now,
       expiresAt: now.advanced(by: RegistryFact.forever))
-    do throws(RegistryStoreError) {
-      _ = try await store.write(
-        user.expectations + [.putFact(fact)]
-          + changed(.recoveryCodesMade, .recoveryCodesMade, of: account, user.row.device.name, now: now),
-        events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
-    } catch {
-      switch error {
-      case .conflict, .notFound: throw .accountChanged
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
-    }
+    try await writeIfUnchanged(
+      user.expectations + [.putFact(fact)]
+        + changed(.recoveryCodesMade, .recoveryCodesMade, of: account, user.row.device.name, now: now),
+      events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
     return codes
   }
 

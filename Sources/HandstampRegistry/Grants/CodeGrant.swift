@@ -70,12 +70,8 @@ public struct CodeGrant: Sendable, Hashable {
     guard let challenge, let verifier = claim.verifier else { return challenge == nil && claim.verifier == nil }
     // RFC 7636 section 4.1.
     guard (43...128).contains(verifier.count) else { return false }
-    let hash = verifier.withExposedBytes { bytes in
-      var hash = SHA256()
-      hash.update(bufferPointer: bytes)
-      return Array(hash.finalize())
-    }
-    return constantTimeEqual(Array(Base64URL.encode(hash).utf8), Array(challenge.utf8))
+    let hash = verifier.withExposedBytes { Base64URL.encode(SHA256.hash(data: $0)) }
+    return constantTimeEqual(Array(hash.utf8), Array(challenge.utf8))
   }
 }
 

@@ -60,12 +60,12 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
 }
 
 extension OneTimeTokenRecord {
-  /// The record with its times moved by `distance` if it was created in `span`.
-  func moved(_ span: ClosedRange<UnixTime>, by distance: Duration) -> OneTimeTokenRecord {
-    guard span.contains(createdAt) else { return self }
+  /// The record with its times moved if it was created in the span.
+  func moved(by shift: TimeShift) -> OneTimeTokenRecord {
+    guard shift.span.contains(createdAt) else { return self }
     var record = self
-    record.createdAt = createdAt.advanced(by: distance)
-    record.expiresAt = expiresAt.advanced(by: distance)
+    record.createdAt = createdAt.advanced(by: shift.distance)
+    record.expiresAt = expiresAt.advanced(by: shift.distance)
     return record
   }
 }

@@ -96,21 +96,14 @@ extension Registry {
     var changed = user.account
     changed.passwordHash = nil
     changed.credentialsChangedAt = now
-    do throws(RegistryStoreError) {
-      _ = try await store.write(
-        [
-          .expectSession(user.row.id), .replaceAccount(changed, expecting: user.account.revision),
-          audited(.passwordRemoved, account: changed.id, at: now),
-        ] + TakeBack.pending.changes(of: changed.id)
-          + notice(.passwordChanged, of: changed.id, device: user.row.device.name, now: now),
-        events: [RegistryEvent(kind: .credentialChange, account: changed.id, at: now)])
-      return changed.advanced
-    } catch {
-      switch error {
-      case .conflict, .notFound: throw .accountChanged
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
-    }
+    try await writeIfUnchanged(
+      [
+        .expectSession(user.row.id), .replaceAccount(changed, expecting: user.account.revision),
+        audited(.passwordRemoved, account: changed.id, at: now),
+      ] + TakeBack.pending.changes(of: changed.id)
+        + notice(.passwordChanged, of: changed.id, device: user.row.device.name, now: now),
+      events: [RegistryEvent(kind: .credentialChange, account: changed.id, at: now)])
+    return changed.advanced
   }
 
   /// Replaces the stored hash of an account's unchanged password by a stronger one. Ends nothing.

@@ -8,17 +8,12 @@ extension Registry {
 
   /// Records the server's clock reading. Call it periodically.
   ///
-  /// - Parameters:
-  ///   - span: stored times in this range were written by a clock that was behind; the same write moves them by `distance`.
-  /// - Returns: `false` if the stored note was no longer `former`, because another server has written one since. Nothing was
-  ///   written then.
-  public func note(
-    _ note: ClockNote, after former: ClockNote?, moving span: ClosedRange<UnixTime>? = nil,
-    by distance: Duration = .zero
-  ) async throws(RegistryError) -> Bool {
-    let moves = span.map { [RegistryChange.moveTimes($0, by: distance)] } ?? []
+  /// - Parameter shift: moves stored times in the same write.
+  /// - Returns: `false` if another server has already written a note of that revision. Nothing was written then.
+  public func note(_ note: ClockNote, moving shift: TimeShift? = nil) async throws(RegistryError) -> Bool {
+    let moves = shift.map { [RegistryChange.moveTimes($0)] } ?? []
     do throws(RegistryStoreError) {
-      _ = try await store.write([.noteClock(note, expecting: former?.revision)] + moves, events: [])
+      _ = try await store.write([.noteClock(note)] + moves, events: [])
       return true
     } catch {
       guard error == .conflict else { throw RegistryError(error) }
@@ -26,11 +21,8 @@ extension Registry {
     }
   }
 
-  /// Moves stored times in `span` that were written by a clock that was `distance` behind, so that no session ends because of
-  /// that clock.
-  public func moveTimes(_ span: ClosedRange<UnixTime>, by distance: Duration) async throws(RegistryError) {
-    try await reading { () throws(RegistryStoreError) in
-      _ = try await store.write([.moveTimes(span, by: distance)], events: [])
-    }
+  /// Moves stored times that were written by a wrong clock, so that no session ends because of that clock.
+  public func moveTimes(_ shift: TimeShift) async throws(RegistryError) {
+    try await reading { () throws(RegistryStoreError) in _ = try await store.write([.moveTimes(shift)], events: []) }
   }
 }

@@ -33,15 +33,7 @@ extension Registry {
         // Not replaced: a fact that has expired has another creation time.
         changes = [.removeFact(stored)] + (next.map { [.createFact($0)] } ?? [])
       }
-      do throws(RegistryStoreError) {
-        _ = try await store.write(changes + (next.map(more) ?? []), events: [])
-        return next
-      } catch {
-        switch error {
-        case .alreadyExists, .conflict, .notFound: continue
-        case .unavailable: throw RegistryError(error)
-        }
-      }
+      if try await write(changes + (next.map(more) ?? []), []) != nil { return next }
     }
     throw Registry.contention
   }

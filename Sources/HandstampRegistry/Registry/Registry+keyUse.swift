@@ -10,9 +10,7 @@ extension Registry {
     let fact = RegistryFact(
       id: FactID(.masterKey, key.rawValue), kind: .masterKey, payload: String(now.milliseconds), createdAt: now,
       expiresAt: now.advanced(by: .seconds(3650 * 86_400)))
-    do throws(RegistryStoreError) { _ = try await store.write([.putFact(fact)], events: []) } catch {
-      throw RegistryError(error)
-    }
+    try await write([.putFact(fact)])
   }
 
   /// Returns when a server last noted that a key was its current one; `nil` if none ever did.

@@ -46,9 +46,7 @@ extension Registry {
     let fact = RegistryFact(
       id: FactID(.nodeKeys, keys.node), kind: .nodeKeys, subject: Registry.nodes,
       payload: "\(keys.node) \(keys.text)", createdAt: now, expiresAt: now.advanced(by: Registry.nodeLife))
-    do throws(RegistryStoreError) { _ = try await store.write([.putFact(fact)], events: []) } catch {
-      throw RegistryError(error)
-    }
+    try await write([.putFact(fact)])
     let facts = try await reading { () throws(RegistryStoreError) in
       try await store.facts(.nodeKeys, subject: Registry.nodes)
     }
@@ -62,8 +60,6 @@ extension Registry {
   /// Forgets a server that stops.
   package func forget(_ keys: NodeKeys) async throws(RegistryError) {
     guard let fact = try await fact(FactID(.nodeKeys, keys.node)) else { return }
-    do throws(RegistryStoreError) {
-      _ = try await store.write([.removeFact(fact)], events: [])
-    } catch { throw RegistryError(error) }
+    try await write([.removeFact(fact)])
   }
 }

@@ -50,7 +50,7 @@ extension Registry {
           with: [
             .redeemOneTimeToken(stored.id), .replaceAccount(changed, expecting: record.revision),
             audited(
-              .passwordReset, account: id, details: #"{"taken_back":"\#(extent)"}"#, at: now),
+              .passwordReset, account: id, details: JSONText([("taken_back", "\(extent)")]).text, at: now),
           ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
           // After the ends, which remember devices.
           finally: extent.changes(of: id), events: [event]
@@ -230,13 +230,7 @@ extension Registry {
   }
 
   private func stored(_ token: OneTimeToken, _ changes: [RegistryChange]) async throws(RegistryError) -> OneTimeToken {
-    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
-      switch error {
-      // What the token depends on has changed.
-      case .conflict, .notFound: throw .accountChanged
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
-    }
+    try await writeIfUnchanged(changes)
     return token
   }
 

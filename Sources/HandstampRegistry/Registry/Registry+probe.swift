@@ -9,9 +9,7 @@ extension Registry {
     _ = try await lastEventID()
     let fact = RegistryFact(
       id: FactID(.probe), kind: .probe, createdAt: now, expiresAt: now.advanced(by: .seconds(86_400)))
-    do throws(RegistryStoreError) { _ = try await store.write([.putFact(fact)], events: []) } catch {
-      throw RegistryError(error)
-    }
+    try await write([.putFact(fact)])
     if let damage = store.damage { throw .unavailable(damage) }
   }
 }

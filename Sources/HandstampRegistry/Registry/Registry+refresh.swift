@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 extension Registry {
   /// Handles a refresh (RFC 6749 section 6) by applying the table of ``Rotation`` to the current row.
@@ -89,7 +90,8 @@ extension Registry {
       let end = ending(row, SessionEnd(at: now, reason: .tokenReuseDetected))
       let notice = notice(.tokenTheft, of: row.account, device: row.device.name, now: now)
       let audit = audited(
-        .theftDetected, account: row.account, session: row.id, details: #"{"sign":"\#(sign.rawValue)"}"#, at: now)
+        .theftDetected, account: row.account, session: row.id, details: JSONText([("sign", sign.rawValue)]).text,
+        at: now)
       return (end + [audit] + notice + TakeBack.pending.changes(of: row.account), [.revoked(ended, at: now)])
     case .superseded, .ended, .invalidRequest, .forged, .otherClient, .notGranted, .otherProof: return ([], [])
     }
@@ -114,7 +116,7 @@ extension Registry {
   }
 
   /// Writes changes. Returns `nil` if something that they expect has changed or is missing, or what they create exists.
-  private func write(
+  func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
   ) async throws(RegistryError) -> [StoredEvent]? {
     try await unlessChanged { () throws(RegistryStoreError) in try await store.write(changes, events: events) }

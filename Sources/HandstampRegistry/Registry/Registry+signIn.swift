@@ -171,8 +171,10 @@ extension Registry {
 
   /// The details of a session that begins, for the audit log.
   private func details(of origin: SessionOrigin, _ device: DeviceInfo) -> String {
-    let fields = [("way", origin.way.rawValue), ("device", device.name), ("client", origin.client?.id ?? "")]
-    return "{" + fields.filter { !$1.isEmpty }.map { "\"\($0)\":\(JSONString.quoted($1))" }.joined(separator: ",") + "}"
+    var json = JSONText([("way", origin.way.rawValue)])
+    if !device.name.isEmpty { json.add("device", device.name) }
+    json.add("client", ifPresent: origin.client?.id)
+    return json.text
   }
 
   /// Returns the unused session that an earlier request with the same key began; `nil` without a key, or if there was none.

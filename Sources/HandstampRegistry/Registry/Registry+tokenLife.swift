@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// How long access tokens live that any server of the store has issued: after the end of a session, its tokens can be presented
 /// for so long to those who verify them by themselves. The setting may be lowered, and servers may differ, so each notes its own.
@@ -22,13 +23,11 @@ extension Registry {
   /// - Parameter interval: the time until the next call, at most.
   public func noteTokenLife(_ life: Duration, every interval: Duration, now: UnixTime) async throws(RegistryError) {
     let fact = RegistryFact(
-      id: FactID(.tokenLife, String(life.milliseconds)), kind: .tokenLife, subject: Registry.subject,
-      payload: String(life.milliseconds), createdAt: now,
+      id: FactID(.tokenLife, String(life.wholeMilliseconds)), kind: .tokenLife, subject: Registry.subject,
+      payload: String(life.wholeMilliseconds), createdAt: now,
       // Until the last token of a server is over that dies right before the next call.
       expiresAt: now.advanced(by: interval + life + Registry.clockDifference))
-    do throws(RegistryStoreError) { _ = try await store.write([.putFact(fact)], events: []) } catch {
-      throw RegistryError(error)
-    }
+    try await write([.putFact(fact)])
   }
 
   /// Returns the longest life of an access token that may be valid still; zero if none was noted.

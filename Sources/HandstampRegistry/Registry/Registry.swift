@@ -93,4 +93,22 @@ public struct Registry: Sendable {
   ) async throws(RegistryError) -> Value {
     do throws(RegistryStoreError) { return try await body() } catch { throw RegistryError(error) }
   }
+
+  func write(_ changes: [RegistryChange]) async throws(RegistryError) {
+    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
+      throw RegistryError(error)
+    }
+  }
+
+  /// Writes changes that depend on an account.
+  ///
+  /// - Throws: ``RegistryError/accountChanged`` if something that they expect has changed or is missing.
+  func writeIfUnchanged(_ changes: [RegistryChange], events: [RegistryEvent] = []) async throws(RegistryError) {
+    do throws(RegistryStoreError) { _ = try await store.write(changes, events: events) } catch {
+      switch error {
+      case .conflict, .notFound: throw .accountChanged
+      case .alreadyExists, .unavailable: throw RegistryError(error)
+      }
+    }
+  }
 }

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// A browser that is signed in on the server's own pages, or a browser application, which gets a cookie instead of tokens.
 ///
@@ -112,7 +113,7 @@ extension Registry {
   ) async throws(RegistryError) -> NewBrowserSession {
     let audit = audited(
       .reauthenticated, account: session.account.id, session: session.row.id,
-      details: #"{"way":"\#((use?.way ?? .password).rawValue)"}"#, at: now)
+      details: JSONText([("way", (use?.way ?? .password).rawValue)]).text, at: now)
     let row = try await change(session.row.id, of: session.account.id, with: (use?.changes ?? []) + [audit], now: now) {
       row in
       row = row.proven(with: session.cookie, at: now)

@@ -175,15 +175,14 @@ extension SessionRow {
     return ring.entries[ring.entries.count - Int(age)]
   }
 
-  /// Returns the row with its times in `span` moved, see ``RegistryChange/moveTimes(_:by:)``.
-  func moved(_ span: ClosedRange<UnixTime>, by distance: Duration) -> SessionRow {
-    func moved(_ time: UnixTime) -> UnixTime { span.contains(time) ? time.advanced(by: distance) : time }
+  /// Returns the row with its times moved, see ``RegistryChange/moveTimes(_:)``.
+  func moved(by shift: TimeShift) -> SessionRow {
     var row = self
-    if span.contains(createdAt) { row.absoluteExpiry = absoluteExpiry?.advanced(by: distance) }
-    row.createdAt = moved(createdAt)
-    row.authenticatedAt = moved(authenticatedAt)
-    row.rotatedAt = moved(rotatedAt)
-    row.lastSeenAt = moved(lastSeenAt)
+    if shift.span.contains(createdAt) { row.absoluteExpiry = absoluteExpiry?.advanced(by: shift.distance) }
+    row.createdAt = shift.moved(createdAt)
+    row.authenticatedAt = shift.moved(authenticatedAt)
+    row.rotatedAt = shift.moved(rotatedAt)
+    row.lastSeenAt = shift.moved(lastSeenAt)
     if row != self { row.revision += 1 }
     return row
   }

@@ -7,7 +7,7 @@ public struct ClockNote: Sendable, Hashable {
   public var at: UnixTime
   /// Since when the system clock has differed from the server time; `nil` while they agree.
   public var doubtedSince: UnixTime?
-  /// Incremented by every note. A smaller revision than before means that the store was rolled back.
+  /// Incremented by every note; 0 in the first one. A smaller revision than before means that the store was rolled back.
   public var revision: Int64
 
   public init(at: UnixTime, doubtedSince: UnixTime? = nil, revision: Int64 = 0) {
@@ -15,4 +15,7 @@ public struct ClockNote: Sendable, Hashable {
     self.doubtedSince = doubtedSince
     self.revision = revision
   }
+
+  /// Returns the revision of the note after `former`.
+  public static func revision(after former: ClockNote?) -> Int64 { former.map { $0.revision &+ 1 } ?? 0 }
 }

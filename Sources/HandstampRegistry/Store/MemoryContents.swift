@@ -104,10 +104,9 @@ struct MemoryContents {
     case .createAccount(let record), .replaceAccount(let record, _): .account(accounts[record.id], record)
     case .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens: .oneTimeTokens(oneTimeTokens)
     case .createFact, .replaceFact, .putFact, .removeFact, .removeFacts: .facts(facts)
-    case .eraseDevices: .rows(sessions, oneTimeTokens, facts)
+    case .eraseDevices, .moveTimes: .rows(sessions, oneTimeTokens, facts)
     case .audit: .audit(count: audit.count)
     case .noteClock: .clock(clock)
-    case .moveTimes: .rows(sessions, oneTimeTokens, facts)
     case .expectAccount, .expectSession: .nothing
     }
   }
@@ -199,14 +198,13 @@ struct MemoryContents {
         sessions[id] = row
       }
     case .audit(let entry): audit.append(entry)
-    case .noteClock(var note, let expecting):
-      guard clock?.revision == expecting else { throw .conflict }
-      note.revision = expecting.map { $0 + 1 } ?? 0
+    case .noteClock(let note):
+      guard note.revision == ClockNote.revision(after: clock) else { throw .conflict }
       clock = note
-    case .moveTimes(let span, let distance):
-      for (id, row) in sessions where row.end == nil { sessions[id] = row.moved(span, by: distance) }
-      oneTimeTokens = oneTimeTokens.mapValues { $0.moved(span, by: distance) }
-      facts = facts.mapValues { $0.moved(span, by: distance) }
+    case .moveTimes(let shift):
+      for (id, row) in sessions where row.end == nil { sessions[id] = row.moved(by: shift) }
+      oneTimeTokens = oneTimeTokens.mapValues { $0.moved(by: shift) }
+      facts = facts.mapValues { $0.moved(by: shift) }
     }
   }
 

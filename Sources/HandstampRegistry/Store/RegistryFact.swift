@@ -67,13 +67,13 @@ public struct RegistryFact: Sendable, Hashable, Identifiable {
     self.revision = revision
   }
 
-  /// The fact with its times moved by `distance` if it was created in `span`.
-  func moved(_ span: ClosedRange<UnixTime>, by distance: Duration) -> RegistryFact {
-    guard span.contains(createdAt) else { return self }
+  /// The fact with its times moved if it was created in the span.
+  func moved(by shift: TimeShift) -> RegistryFact {
+    guard shift.span.contains(createdAt) else { return self }
     var fact = self
-    fact.createdAt = createdAt.advanced(by: distance)
-    fact.dueAt = dueAt?.advanced(by: distance)
-    fact.expiresAt = expiresAt.advanced(by: distance)
+    fact.createdAt = createdAt.advanced(by: shift.distance)
+    fact.dueAt = dueAt?.advanced(by: shift.distance)
+    fact.expiresAt = expiresAt.advanced(by: shift.distance)
     fact.revision += 1
     return fact
   }

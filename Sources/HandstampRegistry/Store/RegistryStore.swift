@@ -90,7 +90,7 @@ public protocol RegistryStore: Sendable {
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent]
 
-  /// Returns the last ``RegistryChange/noteClock(_:expecting:)``, or `nil` if there has been none.
+  /// Returns the last ``RegistryChange/noteClock(_:)``, or `nil` if there has been none.
   @concurrent func clockNote() async throws(RegistryStoreError) -> ClockNote?
 
   /// Returns the ID of the newest event, or ``EventID/zero`` if there has never been one.
@@ -170,13 +170,13 @@ public enum RegistryChange: Sendable, Hashable {
   /// Changes nothing. Fails with `notFound` if the session does not exist, with `conflict` if it was ended: what a session allows
   /// holds only while it lasts.
   case expectSession(SessionID)
-  /// Replaces the clock note. Fails with `conflict` if the stored revision is not the expected one, or, if that is `nil`, if
-  /// there is a note. Stored with revision `expecting + 1`, the first one with 0.
-  case noteClock(ClockNote, expecting: Int64?)
-  /// Moves times in that span: in sessions that were not ended, creation, rotation and last use, and the absolute expiry along
+  /// Replaces the clock note. Fails with `conflict` unless its revision is the one after that of the stored note, see
+  /// ``ClockNote/revision(after:)``.
+  case noteClock(ClockNote)
+  /// Moves times in the span: in sessions that were not ended, creation, rotation and last use, and the absolute expiry along
   /// with the creation; in one-time tokens and facts that were created in it, all times. Increments the revision of changed sessions and facts.
   /// Never fails.
-  case moveTimes(ClosedRange<UnixTime>, by: Duration)
+  case moveTimes(TimeShift)
 }
 
 /// A failed operation of a store. The first three are results for the caller to handle, the last is a failure of the store.

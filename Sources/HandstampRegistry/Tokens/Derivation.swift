@@ -44,15 +44,6 @@ enum Derivation {
   }
 }
 
-/// Returns bytes from a random source, drawn eight at a time.
-func randomBytes(_ count: Int, from random: inout some RandomNumberGenerator) -> [UInt8] {
-  var bytes: [UInt8] = []
-  bytes.reserveCapacity(count + 7)
-  while bytes.count < count { bytes.append(contentsOf: bigEndian(random.next() as UInt64)) }
-  bytes.removeLast(bytes.count - count)
-  return bytes
-}
-
 /// Returns the eight bytes of a number, the most significant first.
 func bigEndian(_ number: UInt64) -> [UInt8] {
   (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }

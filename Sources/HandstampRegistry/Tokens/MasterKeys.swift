@@ -1,5 +1,6 @@
 import Crypto
 public import HandstampCore
+import HandstampSupport
 
 /// The ID of a master key. A token contains the ID of the key that made its MAC.
 public struct KeyID: Identifier {
@@ -11,15 +12,8 @@ public struct KeyID: Identifier {
 
   /// Whether the ID is 1 to 16 ASCII letters, digits, `-` or `_`, so that it fits between the dots of a token.
   public var isValid: Bool {
-    (1...KeyID.maxLength).contains(rawValue.utf8.count) && rawValue.utf8.allSatisfy(KeyID.isAllowed)
-  }
-
-  private static func isAllowed(_ character: UInt8) -> Bool {
-    switch character {
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"): true
-    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"): true
-    default: false
-    }
+    (1...KeyID.maxLength).contains(rawValue.utf8.count)
+      && rawValue.utf8.allSatisfy { $0.isAlphanumeric || "-_".utf8.contains($0) }
   }
 }
 

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Logging
 
 /// Passwords, passkeys and recovery codes.
@@ -136,7 +137,8 @@ extension AccountDesk {
 
   private func proved(_ way: SignInWay, _ owner: Owner) async throws {
     try await owned(owner.caller).audit(
-      .reauthenticated, account: owner.account.id, session: owner.session, details: #"{"way":"\#(way.rawValue)"}"#,
+      .reauthenticated, account: owner.account.id, session: owner.session,
+      details: JSONText([("way", way.rawValue)]).text,
       now: clock.now)
   }
 

@@ -58,7 +58,7 @@ extension AccountDesk {
       // By no owner: nothing was proved.
       try await registry.acting(as: .server(from: caller.client.text)).audit(
         .signInRefused, account: account,
-        details: #"{"way":"\#(way.rawValue)","reason":\#(JSONString.quoted(reason)),"count":"\#(count)"}"#,
+        details: JSONText([("way", way.rawValue), ("reason", reason), ("count", "\(count)")]).text,
         now: clock.now)
     } catch { caller.logger.warning("A refused sign-in was not logged", metadata: ["handstamp.cause": "\(error)"]) }
   }

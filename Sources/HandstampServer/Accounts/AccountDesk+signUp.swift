@@ -167,7 +167,7 @@ extension AccountDesk {
 
   func verify(_ token: Secret, nonce: String) async throws -> IdentityTokens.Claims {
     guard let identityTokens else { throw Problem.noApple }
-    return try await identityTokens.verify(token, nonce: nonce, at: clock.read().forOthers)
+    return try await identityTokens.verify(token, nonce: nonce, at: clock.read().conservativeTime)
   }
 
   // MARK: What they have in common

@@ -73,7 +73,7 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     let longest = base.bytes.count * 8
     var length = longest
     if parts.count == 2 {
-      guard parts[1].utf8.allSatisfy({ (48...57).contains($0) }), let bits = Int(parts[1]), bits <= longest else {
+      guard parts[1].utf8.allSatisfy(\.isDigit), let bits = Int(parts[1]), bits <= longest else {
         return nil
       }
       length = bits

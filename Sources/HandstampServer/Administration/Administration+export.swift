@@ -1,6 +1,7 @@
 #if Server
 public import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 extension Administration {
   /// The most entries that one read of the export returns.

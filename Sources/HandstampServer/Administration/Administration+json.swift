@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 package import HandstampRegistry
+import HandstampSupport
 
 extension AccountRecord {
   /// The account as administrators see it.

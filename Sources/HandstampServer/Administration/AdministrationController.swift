@@ -3,6 +3,7 @@ import Foundation
 import HTTPTypes
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 
@@ -276,26 +277,23 @@ struct AdministrationController: Sendable {
 
 /// The body of `POST /admin/v1/accounts/{id}/take-back`.
 struct TakeBackBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case email }
   var email: String?
 
-  init(from decoder: any Decoder) throws {
-    email = try TakeBackBody.fields(of: decoder).optionalText(.email)
+  init(_ fields: JSONFields) throws(Problem) {
+    email = try fields.optionalText("email")
   }
 }
 
 /// The body of `POST /admin/v1/accounts`.
 struct NewAccountBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case email, username, password }
   var email: String
   var username: String?
   var password: Secret?
 
-  init(from decoder: any Decoder) throws {
-    let fields = try NewAccountBody.fields(of: decoder)
-    email = try fields.decode(String.self, forKey: .email)
-    username = try fields.optionalText(.username)
-    password = try fields.optionalText(.password).map { Secret($0) }
+  init(_ fields: JSONFields) throws(Problem) {
+    email = try fields.text("email")
+    username = try fields.optionalText("username")
+    password = try fields.optionalText("password").map { Secret($0) }
   }
 }
 

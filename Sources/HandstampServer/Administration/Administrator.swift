@@ -1,6 +1,7 @@
 #if Server
 import Crypto
 public import HandstampCore
+import HandstampSupport
 
 /// A person or program that may administer the server over HTTP, with a token of its own.
 public struct Administrator: Sendable, Hashable {
@@ -21,7 +22,8 @@ public struct Administrator: Sendable, Hashable {
   /// - Parameter tokenHash: the SHA-256 of the token, 32 bytes.
   /// - Throws: ``AdministratorFault``.
   public init(name: String, tokenHash: [UInt8]) throws(AdministratorFault) {
-    guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(Administrator.isAllowed) else {
+    guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy({ $0.isAlphanumeric || "-_.@".utf8.contains($0) })
+    else {
       throw .badName(name)
     }
     guard tokenHash.count == SHA256.byteCount else { throw .badHash(name) }
@@ -36,18 +38,7 @@ public struct Administrator: Sendable, Hashable {
   }
 
   private static func hash(of token: Secret) -> [UInt8] {
-    token.withExposedBytes { bytes in
-      var hash = SHA256()
-      hash.update(bufferPointer: bytes)
-      return Array(hash.finalize())
-    }
-  }
-
-  private static func isAllowed(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 48...57, 65...90, 97...122: true
-    default: "-_.@".utf8.contains(byte)
-    }
+    token.withExposedBytes { Array(SHA256.hash(data: $0)) }
   }
 }
 

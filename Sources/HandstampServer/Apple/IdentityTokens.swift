@@ -3,6 +3,7 @@ import Crypto
 import HandstampCore
 import HandstampJOSE
 import HandstampRegistry
+import HandstampSupport
 
 /// Verifies the identity tokens that Apple issues to apps (OpenID Connect Core section 3.1.3.7). Only RS256 is accepted.
 struct IdentityTokens: Sendable {
@@ -35,7 +36,7 @@ struct IdentityTokens: Sendable {
       let payload = JSONValue(verified.payload).flatMap(Payload.init)
     else { throw .invalid }
     let end = UnixTime(seconds: payload.exp)
-    let hash = SHA256.hash(data: Array(nonce.utf8)).map { IdentityTokens.hex($0) }.joined()
+    let hash = Hexadecimal.text(SHA256.hash(data: Array(nonce.utf8)))
     guard payload.iss == apple.issuer, apple.clientIDs.contains(payload.aud), now < end,
       IdentityTokens.nonceLengths.contains(nonce.utf8.count), payload.nonce == hash,
       (1...IdentityTokens.longestSubject).contains(payload.sub.utf8.count)
@@ -57,10 +58,6 @@ struct IdentityTokens: Sendable {
       else { return nil }
       (self.iss, self.aud, self.sub, self.nonce, self.exp) = (iss, aud, sub, nonce, exp)
     }
-  }
-
-  private static func hex(_ byte: UInt8) -> String {
-    (byte < 16 ? "0" : "") + String(byte, radix: 16)
   }
 }
 #endif

@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampRegistry
 import HTTPTypes
+import HandstampSupport
 import Hummingbird
 
 /// `/v1/session`: a browser application signs in and out, and gets a cookie that its scripts cannot read, instead of tokens that they
@@ -91,7 +92,6 @@ struct BrowserSessionController: Sendable {
 
 /// The body of `POST /v1/session`.
 struct BrowserSessionBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case email, password, passkey }
   enum Proof: Sendable {
     case password(EmailAddress, Secret)
     /// `AuthenticationResponseJSON`, as a text.
@@ -99,12 +99,11 @@ struct BrowserSessionBody: JSONBody {
   }
   var proof: Proof
 
-  init(from decoder: any Decoder) throws {
-    let fields = try BrowserSessionBody.fields(of: decoder)
+  init(_ fields: JSONFields) throws(Problem) {
     proof =
-      if let passkey = try fields.optionalText(.passkey) {
+      if let passkey = try fields.optionalText("passkey") {
         .passkey(passkey)
-      } else { .password(try fields.email(.email), try fields.secret(.password)) }
+      } else { .password(try fields.email(), try fields.secret("password")) }
   }
 }
 

@@ -1,5 +1,6 @@
 #if Server
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// What everyone may read: the key set, the operator's configuration for apps, whether the server works.

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// The devices that the account is signed in on, and sign-out.
@@ -15,7 +16,7 @@ struct SessionsController: Sendable {
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     let own = routes.signedIn(by: authenticator)
-    own.get("/v1/sessions", use: list)
+    own.prompt { $0.get("/v1/sessions", use: list) }
     own.patch("/v1/sessions/:id", use: rename)
     own.delete("/v1/sessions/:id", use: end)
     own.delete("/v1/sessions", use: endAll)

@@ -6,8 +6,6 @@ import HandstampRegistry
 
 /// The body of `POST /v1/sign-up` and `POST /v1/upgrade`.
 struct SignUpBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case email, password, username, device, rotation_key }
-
   var email: EmailAddress
   /// Ignored where addresses are confirmed: the owner of the address chooses the password then.
   var password: Secret?
@@ -16,13 +14,12 @@ struct SignUpBody: JSONBody {
   /// The key with which the request can be repeated; `nil` for a client that sends none.
   var key: RotationKey?
 
-  init(from decoder: any Decoder) throws {
-    let fields = try SignUpBody.fields(of: decoder)
-    email = try fields.newEmail(.email)
-    username = try fields.name(.username)
-    password = try fields.optionalText(.password).map { Secret($0) }
-    device = try fields.device(.device)
-    key = try fields.rotationKey(.rotation_key)
+  init(_ fields: JSONFields) throws(Problem) {
+    email = try fields.newEmail()
+    username = try fields.name("username")
+    password = try fields.optionalText("password").map { Secret($0) }
+    device = try fields.device()
+    key = try fields.rotationKey()
   }
 
   var requiredPassword: Secret {
@@ -35,66 +32,50 @@ struct SignUpBody: JSONBody {
 
 /// The body of `POST /v1/sign-in`.
 struct SignInBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case email, password, device, rotation_key }
-
   var email: EmailAddress
   var password: Secret
   var device: DeviceInfo
   var key: RotationKey?
 
-  init(from decoder: any Decoder) throws {
-    let fields = try SignInBody.fields(of: decoder)
-    email = try fields.email(.email)
-    password = try fields.secret(.password)
-    device = try fields.device(.device)
-    key = try fields.rotationKey(.rotation_key)
+  init(_ fields: JSONFields) throws(Problem) {
+    email = try fields.email()
+    password = try fields.secret("password")
+    device = try fields.device()
+    key = try fields.rotationKey()
   }
 }
 
-/// A client's description of its device. Shown to the account's owner and not trusted.
-struct DeviceBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case id, name, platform }
-
-  var info: DeviceInfo
-
-  init(from decoder: any Decoder) throws {
-    let fields = try DeviceBody.fields(of: decoder)
-    info = DeviceInfo(
-      id: DeviceID(try fields.name(.id)), name: try fields.name(.name), platform: try fields.name(.platform))
-  }
-}
-
-extension KeyedDecodingContainer where Key: CodingKey {
-  /// Decodes a display name: 1 to 200 characters, without control characters.
-  func name(_ key: Key) throws -> String {
-    let text = try decode(String.self, forKey: key)
+extension JSONFields {
+  /// A display name: 1 to 200 characters, without control characters.
+  func name(_ name: String) throws(Problem) -> String {
+    let text = try text(name)
     guard text.isDisplayName else {
-      throw Problem.invalidRequest("\(key.stringValue): must be 1 to 200 characters, without control characters.")
+      throw .invalidRequest("\(name): must be 1 to 200 characters, without control characters.")
     }
     return text
   }
 
-  /// Decodes the key with which a request that begins a session can be repeated: 16 bytes in base64url. `nil` if there is none.
-  func rotationKey(_ key: Key) throws -> RotationKey? {
-    guard let text = try optionalText(key) else { return nil }
+  /// The key with which a request that begins a session can be repeated: 16 bytes in base64url. `nil` if there is none.
+  func rotationKey() throws(Problem) -> RotationKey? {
+    guard let text = try optionalText("rotation_key") else { return nil }
     guard let key = RotationKey(wireText: text) else {
-      throw Problem.invalidRequest("\(key.stringValue): must be 16 bytes in base64url.")
+      throw .invalidRequest("rotation_key: must be 16 bytes in base64url.")
     }
     return key
   }
 
-  func device(_ key: Key) throws -> DeviceInfo { try decode(DeviceBody.self, forKey: key).info }
-
-  func email(_ key: Key) throws -> EmailAddress {
-    try valid(EmailAddress(printable: try decode(String.self, forKey: key)), key)
+  /// A client's description of its device. Shown to the account's owner and not trusted.
+  func device() throws(Problem) -> DeviceInfo {
+    let fields = try object("device")
+    return DeviceInfo(
+      id: DeviceID(try fields.name("id")), name: try fields.name("name"), platform: try fields.name("platform"))
   }
 
-  func newEmail(_ key: Key) throws -> EmailAddress {
-    try valid(EmailAddress(new: try decode(String.self, forKey: key)), key)
-  }
+  func email() throws(Problem) -> EmailAddress { try valid(EmailAddress(printable: try text("email"))) }
+  func newEmail() throws(Problem) -> EmailAddress { try valid(EmailAddress(new: try text("email"))) }
 
-  private func valid(_ address: EmailAddress?, _ key: Key) throws -> EmailAddress {
-    guard let address else { throw Problem.invalidRequest("\(key.stringValue): not a valid email address.") }
+  private func valid(_ address: EmailAddress?) throws(Problem) -> EmailAddress {
+    guard let address else { throw .invalidRequest("email: not a valid email address.") }
     return address
   }
 }

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import NIOCore
 import ServiceLifecycle
@@ -23,16 +24,14 @@ struct EventStream: EventSource {
   /// Returns the account's next events after an ID, in order; empty if there are none.
   let read: @Sendable (EventID) async throws -> [StoredEvent]
 
+  var bell: Doorbell { place.bell }
   /// How long a reader may still take to accept data after its token has expired.
   private static let patience = Duration.seconds(5)
 
   /// Writes until the stream ends or the reader disconnects. Timers of the event loop ring the bell: a task for each would cost
   /// several times the memory.
-  ///
-  /// - Parameter exchange: tells when the reader disconnects; `nil` if the caller cancels the stream then.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter, watching exchange: Exchange?) async throws {
-    let bell = place.bell
-    exchange?.whenInputClosed { bell.ring(.over) }
+  @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws {
+    let bell = bell
     metrics.update { $0.openStreams += 1 }
     let beats = eventLoop.scheduleRepeatedTask(
       initialDelay: TimeAmount(heartbeat), delay: TimeAmount(heartbeat)

@@ -31,13 +31,11 @@ struct RevocationStream: EventSource {
   let metrics: ServerMetrics
   /// Closes the connection of a reader that no longer accepts data.
   let abort: @Sendable () -> Void
+  var bell: Doorbell { place.bell }
 
   /// Writes until the reader disconnects, the store fails, or the time is over.
-  ///
-  /// - Parameter exchange: tells when the reader disconnects; `nil` if the caller cancels the stream then.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter, watching exchange: Exchange?) async throws {
-    let bell = place.bell
-    exchange?.whenInputClosed { bell.ring(.over) }
+  @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws {
+    let bell = bell
     metrics.update { $0.openFeeds += 1 }
     let beats = eventLoop.scheduleRepeatedTask(initialDelay: TimeAmount(interval), delay: TimeAmount(interval)) { _ in
       bell.ring(.heartbeat)

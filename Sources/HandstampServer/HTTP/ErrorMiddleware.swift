@@ -6,7 +6,7 @@ import NIOCore
 struct ErrorMiddleware<Context: RequestContext>: RouterMiddleware {
   let errors: ErrorMapper
   let format: ErrorMapper.Format
-  let fields: AnswerFields
+  let fields: ResponseFields
 
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response

@@ -1,6 +1,7 @@
 #if Server
 import HTTPTypes
 import HandstampCore
+import HandstampSupport
 import Hummingbird
 
 /// An error response of the OAuth endpoints (RFC 6749 section 5.2).

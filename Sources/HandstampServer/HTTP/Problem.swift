@@ -1,5 +1,6 @@
 #if Server
 import HTTPTypes
+import HandstampSupport
 import Hummingbird
 import NIOCore
 

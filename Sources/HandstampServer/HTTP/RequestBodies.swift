@@ -1,5 +1,7 @@
 #if Server
 import Foundation
+import HandstampCore
+import HandstampSupport
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -41,24 +43,10 @@ extension Request {
   /// - Throws: ``Problem``, which never repeats data from the request.
   func json<Value: JSONBody>(as type: Value.Type, upTo limit: Int) async throws -> Value {
     let buffer = try await wholeBody(of: "application/json", upTo: limit)
-    // The decoder also accepts UTF-16 and UTF-32, which have zero bytes; exchanged JSON is UTF-8 (RFC 8259 section 8.1).
-    let data = Data(buffer.readableBytesView)
-    guard String(data: data, encoding: .utf8) != nil, !data.contains(0) else {
-      throw Problem.invalidRequest("The body is not UTF-8.")
-    }
-    do {
-      return try JSONDecoder().decode(Value.self, from: data)
-    } catch let problem as Problem {
-      throw problem
-    } catch DecodingError.keyNotFound(let key, let context) {
-      // Only the server's own names are reported: this key is one of the type's.
-      throw Problem.invalidRequest(
-        "Missing: \((context.codingPath + [key]).map(\.stringValue).joined(separator: ".")).")
-    } catch DecodingError.typeMismatch(_, let context) where !context.codingPath.isEmpty {
-      throw Problem.invalidRequest("Wrong type: \(context.codingPath.map(\.stringValue).joined(separator: ".")).")
-    } catch {
+    guard case .object(let members)? = JSONValue(Array(buffer.readableBytesView)) else {
       throw Problem.invalidRequest("The body is not the expected JSON object.")
     }
+    return try Value(JSONFields(members))
   }
 }
 
@@ -72,14 +60,49 @@ extension String {
 }
 
 /// A body of the JSON API. Unknown fields are ignored: a newer client must be able to speak to this server.
-protocol JSONBody: Decodable {
-  associatedtype Fields: CodingKey
+protocol JSONBody {
+  init(_ fields: JSONFields) throws(Problem)
 }
 
-extension JSONBody {
-  /// Returns the fields of `decoder`'s object.
-  static func fields(of decoder: any Decoder) throws -> KeyedDecodingContainer<Fields> {
-    try decoder.container(keyedBy: Fields.self)
+/// The fields of a body. Of the request, the errors name fields that are the server's own alone.
+struct JSONFields {
+  private let members: [String: JSONValue]
+  /// The name of the object in the body, with a dot.
+  private let path: String
+
+  init(_ members: [String: JSONValue], path: String = "") {
+    self.members = members
+    self.path = path
   }
+
+  func contains(_ name: String) -> Bool { members[name] != nil }
+  func isNull(_ name: String) -> Bool { members[name] == .null }
+
+  func text(_ name: String) throws(Problem) -> String {
+    guard case .string(let text) = try value(name) else { throw wrongType(name) }
+    return text
+  }
+
+  /// `nil` if the field is missing; `null` is refused, as the OpenAPI document says.
+  func optionalText(_ name: String) throws(Problem) -> String? { contains(name) ? try text(name) : nil }
+
+  func secret(_ name: String) throws(Problem) -> Secret { Secret(try text(name)) }
+
+  func flag(_ name: String) throws(Problem) -> Bool {
+    guard case .bool(let flag) = try value(name) else { throw wrongType(name) }
+    return flag
+  }
+
+  func object(_ name: String) throws(Problem) -> JSONFields {
+    guard case .object(let members) = try value(name) else { throw wrongType(name) }
+    return JSONFields(members, path: "\(path)\(name).")
+  }
+
+  private func value(_ name: String) throws(Problem) -> JSONValue {
+    guard let value = members[name] else { throw .invalidRequest("Missing: \(path)\(name).") }
+    return value
+  }
+
+  private func wrongType(_ name: String) -> Problem { .invalidRequest("Wrong type: \(path)\(name).") }
 }
 #endif

@@ -6,10 +6,10 @@ import Logging
 
 /// A stream of server-sent events (WHATWG HTML section 9.2).
 protocol EventSource: Sendable {
+  /// Ends the stream when it is rung for that.
+  var bell: Doorbell { get }
   /// Writes until the stream ends.
-  ///
-  /// - Parameter exchange: tells when the reader disconnects; `nil` if the caller cancels the stream then.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter, watching exchange: Exchange?) async throws
+  @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws
 }
 
 extension Response {
@@ -20,8 +20,7 @@ extension Response {
   static func events(
     from source: some EventSource, to request: Request, _ context: some SessionRequestContext, lost: Logger.Message
   ) -> Response {
-    let logger = context.logger
-    let exchange = (context as? ServerContext)?.exchange
+    let (logger, channel) = (context.logger, context.channel)
     return Response(
       status: .ok,
       // The connection cannot be reused: its inbound side was consumed while watching for the client to disconnect.
@@ -30,12 +29,10 @@ extension Response {
       ],
       body: .init { writer in
         do {
-          if let exchange {
-            try await source.run(&writer, watching: exchange)
+          if try await channel.whenInputClosed({ [bell = source.bell] in bell.ring(.over) }) {
+            try await source.run(&writer)
           } else {
-            try await request.body.consumeWithCancellationOnInboundClose { _ in
-              try await source.run(&writer, watching: nil)
-            }
+            try await request.body.consumeWithCancellationOnInboundClose { _ in try await source.run(&writer) }
           }
         } catch let error as RegistryError {
           logger.error(lost, metadata: ["handstamp.cause": "\(error)"])

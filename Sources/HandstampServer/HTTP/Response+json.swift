@@ -1,7 +1,12 @@
 #if Server
 import HTTPTypes
+import HandstampSupport
 import Hummingbird
 import NIOCore
+
+extension JSONText {
+  var buffer: ByteBuffer { ByteBuffer(bytes: finished) }
+}
 
 extension Response {
   /// A JSON response that must not be cached.

@@ -27,7 +27,7 @@ actor Readiness {
   }
 
   nonisolated func addRoutes<Context: RequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/health") { _, _ in Readiness.alive }
+    routes.prompt { $0.get("/health") { _, _ in Readiness.alive } }
     routes.get("/ready") { [self] _, _ in await response() }
   }
 

@@ -14,28 +14,12 @@ struct RequestLimits: Sendable {
     ClientAddress(of: request.headers, peer: context.channel.remoteAddress, behind: proxies)
   }
 
-  /// Takes one from all buckets of an operation, or none if one is empty.
+  /// Takes one from all these buckets of an operation, or none if one is empty.
   ///
   /// - Throws: ``Problem`` `rate_limited` with the time until the same request may succeed.
   func take(
-    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil
-  ) throws(Problem) {
-    try take(operation, client, subject, [.own, .shared])
-  }
-
-  /// Takes one from the buckets of the client and the subject, for a request that may turn out to be worthless: it must use up
-  /// nothing that others need. If it is worth its work, ``takeShared(_:)`` follows.
-  func takeOwn(
-    _ operation: ServerLimits.Operation, from client: ClientAddress, about subject: String? = nil
-  ) throws(Problem) {
-    try take(operation, client, subject, .own)
-  }
-
-  /// Takes one from the bucket of all clients together.
-  func takeShared(_ operation: ServerLimits.Operation) throws(Problem) { try take(operation, nil, nil, .shared) }
-
-  private func take(
-    _ operation: ServerLimits.Operation, _ client: ClientAddress?, _ subject: String?, _ buckets: RateLimiter.Buckets
+    _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil,
+    _ buckets: RateLimiter.Buckets = [.own, .shared]
   ) throws(Problem) {
     do throws(RateLimiter.Refusal) {
       try limiter.take(operation, from: client, about: subject, buckets)
@@ -44,25 +28,28 @@ struct RequestLimits: Sendable {
       throw .rateLimited(operation.rawValue, error.limit, wait: error.wait)
     }
   }
+
+  /// Takes one from the buckets of the client and the subject, for a request that may turn out to be worthless: it must use up
+  /// nothing that others need. If it is worth its work, ``takeShared(_:)`` follows.
+  func takeOwn(
+    _ operation: ServerLimits.Operation, from client: ClientAddress, about subject: String? = nil
+  ) throws(Problem) {
+    try take(operation, from: client, about: subject, .own)
+  }
+
+  /// Takes one from the bucket of all clients together.
+  func takeShared(_ operation: ServerLimits.Operation) throws(Problem) { try take(operation, from: nil, .shared) }
 }
 
 extension Problem {
   /// 429 (RFC 6585 section 4) with the fields of draft-ietf-httpapi-ratelimit-headers.
   static func rateLimited(_ name: String, _ limit: RateLimit, wait: Duration) -> Problem {
-    let seconds = wait.roundedUpSeconds
+    let seconds = Int(clamping: max(1, wait.roundedUpSeconds))
     var problem = Problem(
       .tooManyRequests, "rate_limited", "Too many attempts", detail: "Try again later.", retryAfter: seconds)
-    problem.headers[.rateLimitPolicy] = "\"\(name)\";q=\(limit.burst);w=\(limit.window.roundedUpSeconds)"
+    problem.headers[.rateLimitPolicy] = "\"\(name)\";q=\(limit.burst);w=\(max(1, limit.window.roundedUpSeconds))"
     problem.headers[.rateLimit] = "\"\(name)\";r=0;t=\(seconds)"
     return problem
-  }
-}
-
-extension Duration {
-  /// The duration in seconds, rounded up to at least 1.
-  fileprivate var roundedUpSeconds: Int {
-    let (seconds, attoseconds) = components
-    return Int(clamping: max(1, attoseconds > 0 ? seconds + 1 : seconds))
   }
 }
 #endif

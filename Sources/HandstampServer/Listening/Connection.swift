@@ -23,7 +23,6 @@ final class Connection: ChannelInboundHandler, RemovableChannelHandler, @uncheck
   private let channel: any Channel
   private let table: ConnectionTable
   private let options: ListenerOptions
-  private let idleLimit: TimeAmount
   /// What an idle connection gets when the server shuts down.
   private let grace: Duration
 
@@ -34,15 +33,14 @@ final class Connection: ChannelInboundHandler, RemovableChannelHandler, @uncheck
   private var timer: Scheduled<Void>?
   private var timerDeadline = NIODeadline.distantFuture
 
-  init(channel: any Channel, table: ConnectionTable, options: ListenerOptions, idleLimit: Duration, grace: Duration) {
+  init(channel: any Channel, table: ConnectionTable, options: ListenerOptions, grace: Duration) {
     self.channel = channel
     self.table = table
     self.options = options
-    self.idleLimit = TimeAmount(idleLimit)
     self.grace = grace
   }
 
-  func handlerAdded(context: ChannelHandlerContext) { wait(idleLimit) }
+  func handlerAdded(context: ChannelHandlerContext) { wait(TimeAmount(options.idleLimit)) }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     timer?.cancel()
@@ -77,7 +75,7 @@ final class Connection: ChannelInboundHandler, RemovableChannelHandler, @uncheck
     guard requests == 0 else { return }
     table.end(number)
     guard !isLast else { return }
-    if isDraining { settle() } else { wait(isHeadArriving ? TimeAmount(options.headLimit) : idleLimit) }
+    if isDraining { settle() } else { wait(TimeAmount(isHeadArriving ? options.headLimit : options.idleLimit)) }
   }
 
   // MARK: Time

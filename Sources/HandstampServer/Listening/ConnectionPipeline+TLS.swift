@@ -28,7 +28,7 @@ extension ConnectionPipeline {
     var settings = NIOHTTP2Handler.ConnectionConfiguration()
     settings.initialSettings = [
       HTTP2Setting(parameter: .maxConcurrentStreams, value: ListenerOptions.concurrentStreams),
-      HTTP2Setting(parameter: .maxHeaderListSize, value: ListenerOptions.headSize),
+      HTTP2Setting(parameter: .maxHeaderListSize, value: host.options.headSize),
     ]
     // Control frames that wait because the client does not read (CVE-2019-9512 and others).
     settings.maximumBufferedControlFrames = 1000

@@ -14,9 +14,9 @@ struct ConnectionPipeline: Sendable {
 
   func addHTTP1(to channel: any Channel, of connection: Connection, isSecure: Bool) throws {
     var limits = NIOHTTPDecoderLimitConfiguration()
-    limits.maxHeaderFieldSize = ListenerOptions.headSize
-    limits.maxHeaderListSize = ListenerOptions.headSize
-    limits.maxHeaderFieldCount = ListenerOptions.headFields
+    limits.maxHeaderFieldSize = host.options.headSize
+    limits.maxHeaderListSize = host.options.headSize
+    limits.maxHeaderFieldCount = host.options.headFields
     let pipeline = channel.pipeline.syncOperations
     try pipeline.configureHTTPServerPipeline(
       withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,

@@ -9,8 +9,8 @@ import NIOHTTPTypes
 /// Serves the requests of one HTTP/1.1 connection one after another, or the one request of an HTTP/2 stream.
 ///
 /// The responder gets a request when its body is complete: a client that sends slowly costs a buffer, and no task. Bodies are
-/// small, see ``ServerConfiguration/bodyLimit``; of one that is larger, the responder sees that it is.
-// Everything is touched on the event loop of the channel alone; ``Exchange`` gets there by itself.
+/// small, see ``ListenerOptions/bodySize``; reading one that is larger throws.
+// Everything but `host` is touched on the event loop of the channel alone; ``transmit(_:_:isLast:on:)`` gets there by itself.
 final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unchecked Sendable {
   typealias InboundIn = HTTPRequestPart
   typealias OutboundIn = Never
@@ -132,14 +132,14 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     case (.body(let bytes), .receiving(let request, var body)):
       // The state lets go of the buffer, which would be copied otherwise.
       state = .waiting
-      let room = host.bodyLimit + 1 - body.readableBytes
+      let room = host.options.bodySize + 1 - body.readableBytes
       if body.readableBytes == 0, bytes.readableBytes <= room {
         body = bytes
       } else {
         body.writeImmutableBuffer(
           bytes.getSlice(at: bytes.readerIndex, length: min(room, bytes.readableBytes)) ?? bytes)
       }
-      if body.readableBytes > host.bodyLimit {
+      if body.readableBytes > host.options.bodySize {
         answer(request, body, isComplete: false)
       } else {
         state = .receiving(request, body)
@@ -161,10 +161,10 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
       if let cookies = request.headerFields[.cookie] { request.headerFields[values: .cookie] = [cookies] }
     }
     // HTTP/1.1 is limited while it is parsed.
-    guard request.headerFields.count <= ListenerOptions.headFields else { return refuse(.headTooLarge) }
+    guard request.headerFields.count <= host.options.headFields else { return refuse(.headTooLarge) }
     guard !isStream || ExchangeHandler.isWellFormed(request) else { return refuse(.notHTTP) }
     let length = request.headerFields[.contentLength].flatMap { Int($0) } ?? 0
-    guard length <= host.bodyLimit else { return answer(request, ByteBuffer(), isComplete: false) }
+    guard length <= host.options.bodySize else { return answer(request, ByteBuffer(), isComplete: false) }
     state = .receiving(request, ByteBuffer())
   }
 
@@ -188,15 +188,16 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     // What follows CONNECT is no request (RFC 9110 section 9.3.6).
     isKept = (isComplete || isRestDue) && request.headerFields[.connection] != "close" && request.method != .connect
     state = .answering
-    let content = failure.map { RequestBody(asyncSequence: BrokenBody(error: $0)) } ?? RequestBody(buffer: body)
-    let exchange = Exchange(
-      request: Request(head: request, body: content), channel: context.channel, handler: self, host: host)
+    let broken: (any Error)? =
+      isComplete ? nil : failure ?? NIOTooManyBytesError(maxBytes: host.options.bodySize)
+    let content = broken.map { RequestBody(asyncSequence: BrokenBody(error: $0)) } ?? RequestBody(buffer: body)
+    let (channel, whole) = (context.channel, Request(head: request, body: content))
     host.table.startsWork()
     number += 1
     let number = number
-    task = host.tasks.start(request.path, of: context.channel) { [self] in
-      await exchange.run()
-      let loop = exchange.channel.eventLoop
+    task = host.tasks.start(request.path, of: channel) { [self] in
+      await respond(to: whole, on: channel)
+      let loop = channel.eventLoop
       if loop.inEventLoop { taskEnded(number) } else { loop.execute { self.taskEnded(number) } }
     }
   }
@@ -265,13 +266,13 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     isRequestOpen = false
     state = .answering
     var response = problem.response
-    host.fields.add(to: &response.headers)
-    response.headers[.date] = host.date()
+    host.options.fields.add(to: &response.headers)
+    response.headers[.date] = host.date.text
     send(response.head, problem.content, isLast: true)
   }
 }
 
-/// The body of a request that is not valid HTTP.
+/// The body of a request that is not valid HTTP, or too large: reading it throws.
 private struct BrokenBody: AsyncSequence, Sendable {
   let error: any Error
 

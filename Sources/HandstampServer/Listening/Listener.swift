@@ -1,25 +1,63 @@
 #if Server
 import HandstampSupport
-import HTTPTypes
-import Logging
-import NIOCore
+package import Hummingbird
+package import Logging
+package import NIOCore
 import NIOPosix
-import ServiceLifecycle
+package import ServiceLifecycle
 
-/// Accepts connections and serves them until the server shuts down.
-struct Listener: Service, CustomStringConvertible {
-  let addresses: [ListeningAddress]
-  let configuration: ServerConfiguration
-  let host: ExchangeHost
-  let identity: TLSIdentity?
-  let notifier: ServiceNotifier
-  let onReady: @Sendable (_ port: Int) async -> Void
-  static let group = MultiThreadedEventLoopGroup.singleton
+/// The one HTTP server of this package, for the session server, the page of its metrics and the gate: accepts connections, and serves them
+/// until it shuts down. Everything else in its folder is reached through it, and knows nothing of sessions.
+package struct Listener: Service, CustomStringConvertible {
+  private let addresses: [ListeningAddress]
+  private let host: ExchangeHost
+  private let identity: TLSIdentity?
+  private let notifier: ServiceNotifier
+  private let onReady: @Sendable (_ port: Int) async -> Void
+  private static let group = MultiThreadedEventLoopGroup.singleton
+
+  /// - Parameters:
+  ///   - promptPaths: the paths whose requests compute little: they run on the event loop of their connection.
+  ///   - metrics: counts connections and their failures; by default they are not published.
+  ///   - notifier: tells the service manager when the listener accepts connections, and when it stops.
+  ///   - onReady: called once, with the port of the first address (0 for a Unix domain socket), when it accepts connections.
+  ///   - respond: called for each request, when its body is complete or will not be, with its connection or stream. Errors are answered
+  ///     500 without a body.
+  package init(
+    on addresses: [ListeningAddress], options: ListenerOptions, promptPaths: Set<Substring> = [],
+    metrics: ServerMetrics = ServerMetrics(), logger: Logger, notifier: ServiceNotifier = .silent,
+    onReady: @escaping @Sendable (_ port: Int) async -> Void,
+    respond: @escaping @Sendable (Request, any Channel) async throws -> Response
+  ) throws(ListenFault) {
+    for case .descriptor(let descriptor) in addresses where BoundSocket(descriptor) == nil {
+      throw .notListening(.descriptor(descriptor))
+    }
+    self.addresses = addresses
+    self.notifier = notifier
+    self.onReady = onReady
+    do throws(TLSFault) {
+      identity = try options.tls.map { files throws(TLSFault) in
+        try TLSIdentity(files, metrics: metrics, logger: logger)
+      }
+    } catch { throw .tls(error) }
+    let descriptors = DescriptorLimit.raise()
+    let limits = options.connectionLimits(descriptors: descriptors)
+    logger.info(
+      "Connection limits",
+      metadata: [
+        "handstamp.descriptors": "\(descriptors)", "handstamp.connections": "\(limits.all)",
+        "handstamp.per_address": "\(limits.perAddress)",
+      ])
+    let log = SeldomLog(logger)
+    host = ExchangeHost(
+      options: options, respond: respond, table: ConnectionTable(limits: limits, metrics: metrics, log: log),
+      tasks: RequestTasks(on: Listener.group, prompt: promptPaths), metrics: metrics, log: log, logger: logger)
+  }
 
   /// The name of the service in logs.
-  var description: String { "Listener" }
+  package var description: String { "Listener" }
 
-  func run() async throws {
+  package func run() async throws {
     let channels = try await bound()
     for channel in channels {
       // Nothing is left to accept with; the server ends instead of being silent.
@@ -92,7 +130,7 @@ struct Listener: Service, CustomStringConvertible {
   private func bootstrap(for address: ListeningAddress) -> ServerBootstrap {
     let pipeline = ConnectionPipeline(host: host)
     let grace = host.options.idleGrace ?? (address.isInherited ? .seconds(1) : .zero)
-    let (host, identity, configuration) = (host, identity, configuration)
+    let (host, identity) = (host, identity)
     return ServerBootstrap(group: Listener.group)
       .serverChannelOption(.backlog, value: 1024)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -107,11 +145,9 @@ struct Listener: Service, CustomStringConvertible {
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          let connection = Connection(
-            channel: channel, table: host.table, options: host.options, idleLimit: configuration.idleConnectionLimit,
-            grace: grace)
+          let connection = Connection(channel: channel, table: host.table, options: host.options, grace: grace)
           let address = IPAddress(channel.remoteAddress).flatMap {
-            configuration.trustedProxies.contains($0) ? nil : $0.network
+            host.options.proxies.contains($0) ? nil : $0.network
           }
           guard host.table.admit(connection, from: address) else { throw Refused() }
           // Also of a channel that is closed before it was ever active.

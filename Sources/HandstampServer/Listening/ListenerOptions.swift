@@ -27,15 +27,25 @@ public struct ListenerOptions: Sendable {
   /// inherited sockets, so that no client notices the restart, and else 0.
   public var idleGrace: Duration?
 
+  // Set for each listener by its user: the server, the page of its metrics, the gate.
+  /// Time without a request after which a connection is closed.
+  package var idleLimit = Duration.seconds(120)
+  /// Maximum size of a body, in bytes. Reading a larger one throws.
+  package var bodySize = 64 * 1024
+  /// Maximum size of the request line and the header fields, in bytes; then 431.
+  package var headSize = 16 * 1024
+  /// Maximum number of header fields; then 431.
+  package var headFields = 100
+  /// Their connections are not counted by address.
+  var proxies = TrustedProxies.none
+  /// The header fields of responses that the listener gives by itself.
+  var fields = ResponseFields()
+
   public init() {}
 
   /// How long a connection stays open after its last answer, so that the client receives that (RFC 9112 section 9.6). The rest of
   /// a request that was answered early is received for ``bodyLimit`` at most.
   static let lingerLimit = Duration.seconds(1)
-  /// Maximum size of the request line and the header fields, in bytes; then 431.
-  static let headSize = 16 * 1024
-  /// Maximum number of header fields; then 431.
-  static let headFields = 100
   /// How long accepting pauses after a failure, such as a lack of descriptors: other clients wait as long.
   static let acceptPause = Duration.milliseconds(20)
   /// Maximum number of requests at once on one connection of HTTP/2.

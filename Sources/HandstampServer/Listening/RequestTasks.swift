@@ -26,8 +26,8 @@ final class RequestTasks: Sendable {
   private let executors: [ObjectIdentifier: any Sendable]
 
   /// - Parameter prompt: the paths whose requests compute little.
-  init(on group: any EventLoopGroup, prompt: [String]) {
-    self.prompt = Set(prompt.map { Substring($0) })
+  init(on group: any EventLoopGroup, prompt: Set<Substring>) {
+    self.prompt = prompt
     var executors: [ObjectIdentifier: any Sendable] = [:]
     if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, *) {
       for loop in group.makeIterator() { executors[ObjectIdentifier(loop)] = LoopExecutor(loop) }

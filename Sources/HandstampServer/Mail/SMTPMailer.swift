@@ -1,5 +1,5 @@
 #if Server
-import CHandstampCurl
+import CHandstampLibraries
 import Foundation
 public import HandstampCore
 import HandstampSupport
@@ -34,7 +34,8 @@ public struct SMTPMailer: Mailer {
     url: String, user: String? = nil, password: Secret? = nil, certificates: String? = nil,
     allowsCleartext: Bool = false, limit: Duration = .seconds(60)
   ) throws(SMTPURLFault) {
-    guard let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty, host.isPlain,
+    guard let parts = URLComponents(string: url), let host = parts.host, !host.isEmpty,
+      host.utf8.allSatisfy({ $0.isAlphanumeric || "-.:[]".utf8.contains($0) }),
       ["", "/"].contains(parts.path), parts.query == nil, parts.fragment == nil
     else { throw .malformed }
     guard parts.user == nil, parts.password == nil else { throw .containsUser }
@@ -44,8 +45,7 @@ public struct SMTPMailer: Mailer {
     default: throw .malformed
     }
     guard (1...65535).contains(port) else { throw .malformed }
-    let isLocal = ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
-    guard password == nil || security != .none || isLocal else { throw .passwordInClear }
+    guard password == nil || security != .none || Loopback.contains(host: host) else { throw .passwordInClear }
     self.host = host
     self.user = user
     self.password = password
@@ -118,18 +118,6 @@ public enum SMTPURLFault: Error, Sendable, Hashable {
   case containsUser
   /// A password would be sent to another machine in clear.
   case passwordInClear
-}
-
-extension String {
-  /// Whether it has only characters of a host's name or address.
-  fileprivate var isPlain: Bool {
-    utf8.allSatisfy { byte in
-      switch byte {
-      case 48...57, 65...90, 97...122: true
-      default: "-.:[]".utf8.contains(byte)
-      }
-    }
-  }
 }
 
 /// Calls `body` with the texts, each ending in a null byte.

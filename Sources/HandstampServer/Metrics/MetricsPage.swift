@@ -1,6 +1,5 @@
 #if Server
 import CoreMetrics
-import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
@@ -17,6 +16,8 @@ public import ServiceLifecycle
 public struct MetricsPage: Service, CustomStringConvertible {
   /// How long the numbers of accounts and sessions are kept: counting them takes long on a large store.
   private static let countLife = Duration.seconds(60)
+  /// Maximum number of connections: of the descriptors that the server's listener leaves.
+  private static let connections = 32
 
   private let server: SessionServer
   private let metrics: PrometheusMetrics
@@ -54,17 +55,20 @@ public struct MetricsPage: Service, CustomStringConvertible {
         body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
     }
     server.readiness.addRoutes(to: router)
-    // Its own words about starting and stopping are those of every service.
+    // Its own words about starting and stopping are those of every listener.
     var logger = server.configuration.logger
     logger.logLevel = .critical
-    let app = Application(
-      router: router, server: .sturdyHTTP1(configuration: .init(idleTimeout: .seconds(60))),
-      configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
-      onServerRunning: { [onReady] channel in await onReady(channel.localAddress?.port ?? 0) },
-      logger: logger)
-    do { try await app.run() } catch let error as IOError {
-      throw ListenFault.address(.host(host, port: port), cause: String(cString: strerror(error.errnoCode)))
-    }
+    var options = ListenerOptions()
+    options.idleLimit = .seconds(60)
+    options.connections = MetricsPage.connections
+    options.connectionsPerAddress = MetricsPage.connections
+    let responder = router.buildResponder()
+    try await Listener(
+      on: [.host(host, port: port)], options: options, logger: logger, onReady: onReady
+    ) { [logger] request, channel in
+      let context = ServerContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+      return try await responder.respond(to: request, context: context)
+    }.run()
   }
 
   private func count() async {

@@ -84,12 +84,7 @@ enum RequestTraceID {
   /// Whether an ID is short, and has only characters that are plain in every log.
   static func isPlain(_ text: String) -> Bool {
     (1...128).contains(text.utf8.count)
-      && text.utf8.allSatisfy { byte in
-        switch byte {
-        case 48...57, 65...90, 97...122: true
-        default: "-._~+/=".utf8.contains(byte)
-        }
-      }
+      && text.utf8.allSatisfy { $0.isUnreserved || "+/=".utf8.contains($0) }
   }
 }
 
@@ -106,7 +101,7 @@ struct TraceParent: Hashable, Sendable {
     guard parts.count >= 4, parts[0] != "ff", parts[0] != "00" || parts.count == 4,
       zip(parts, [2, 32, 16, 2]).allSatisfy({ part, count in
         part.utf8.count == count
-          && part.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
+          && part.utf8.allSatisfy { $0.isDigit || (97...102).contains($0) }
       }), parts[1].contains(where: { $0 != "0" }), parts[2].contains(where: { $0 != "0" })
     else { return nil }
     trace = String(parts[1])

@@ -176,11 +176,4 @@ struct RequestLabels: Hashable, Sendable {
   var route: String
   var status: Int
 }
-
-extension Duration {
-  fileprivate var wholeNanoseconds: Int64 {
-    components.seconds.multipliedReportingOverflow(by: 1_000_000_000).partialValue + components.attoseconds
-      / 1_000_000_000
-  }
-}
 #endif

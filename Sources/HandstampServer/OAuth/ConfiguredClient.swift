@@ -128,11 +128,7 @@ public struct ConfiguredClient: Sendable, Hashable {
 
   /// Returns the ``secretHash`` of a secret, which must be random: it is not salted.
   public static func hash(of secret: Secret) -> [UInt8] {
-    secret.withExposedBytes { bytes in
-      var hash = SHA256()
-      hash.update(bufferPointer: bytes)
-      return Array(hash.finalize())
-    }
+    secret.withExposedBytes { Array(SHA256.hash(data: $0)) }
   }
 
   /// Returns whether a browser may be redirected to `uri`.

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// `/oauth/device_authorization`: gives a device the codes for its user (RFC 8628 section 3.1).

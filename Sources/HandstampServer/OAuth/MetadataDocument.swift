@@ -1,5 +1,6 @@
 #if Server
 import Foundation
+import HandstampSupport
 
 extension FixedDocument {
   /// The metadata of the authorization server and OpenID provider (RFC 8414 section 2, OpenID Connect Discovery 1.0 section 3). There is no registered parameter for the algorithms of access tokens;

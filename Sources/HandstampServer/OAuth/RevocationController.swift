@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// `/oauth/revoke` (RFC 7009): ends the session of a genuine token or revocation handle, and with it all of the session's
@@ -14,7 +15,7 @@ struct RevocationController: Sendable {
   let journal: SessionJournal
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.post("/oauth/revoke", use: revoke)
+    routes.prompt { $0.post("/oauth/revoke", use: revoke) }
   }
 
   @concurrent func revoke(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// The sign-in that an app asks for: the parameters `prompt` and `max_age` of an authorization request (OpenID Connect Core 1.0
 /// section 3.1.2.1).
@@ -36,7 +37,7 @@ struct SignInWish: Sendable, Hashable {
     }
     maxAge = try fields["max_age"].map { text throws(Fault) in
       // At most 18 digits fit any integer, and more than a web session can last.
-      guard text.utf8.count <= 18, text.utf8.allSatisfy({ (48...57).contains($0) }), let seconds = Int64(text) else {
+      guard text.utf8.count <= 18, text.utf8.allSatisfy(\.isDigit), let seconds = Int64(text) else {
         throw Fault(words: "max_age is not a number of seconds")
       }
       return .seconds(seconds)

@@ -19,7 +19,7 @@ struct TokenController: Sendable {
   let issuer: String
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.post("/oauth/token", use: token)
+    routes.prompt { $0.post("/oauth/token", use: token) }
   }
 
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {

@@ -1,5 +1,6 @@
 #if Server
 import HandstampRegistry
+import HandstampSupport
 
 /// The claims of OpenID Connect Core 1.0 section 5.1 that this server has, by the scopes that allow them (section 5.4).
 struct AccountClaims: Sendable {

@@ -74,12 +74,11 @@ struct LogoutNotifier: Service, CustomStringConvertible {
   private func failure(
     of job: LogoutJob, for client: ConfiguredClient, at uri: String, with transport: any Transport
   ) async -> Failure? {
-    var random = SystemRandomNumberGenerator()
     // Another one for each attempt: a client that has seen one before refuses it.
-    let id = Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+    let id = Base64URL.encode(randomBytes(16))
     guard
       let token = try? tokens.logout(
-        of: job.session, job.account, for: client, id: id, at: clock.read().forTokens)
+        of: job.session, job.account, for: client, id: id, at: clock.read().issueTime)
     else { return Failure(words: "the logout token cannot be signed") }
     let request = TransportRequest(
       method: "POST", url: uri, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],

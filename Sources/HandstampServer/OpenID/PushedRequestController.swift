@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// `/oauth/par`: a client sends its authorization request to the server itself (RFC 9126).

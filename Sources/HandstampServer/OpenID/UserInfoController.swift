@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// `/oauth/userinfo`: claims about the account that a client's access token is for (OpenID Connect Core 1.0 section 5.3).
@@ -14,8 +15,10 @@ struct UserInfoController: Sendable {
     // Both methods (section 5.3.1). A client of OAuth alone has no scope `openid`.
     let signedIn = routes.group().add(middleware: TokenInForm(bodyLimit: bodyLimit))
       .signedIn(by: authenticator, allowing: ["openid", "profile"])
-    signedIn.get("/oauth/userinfo", use: claims)
-    signedIn.post("/oauth/userinfo", use: claims)
+    signedIn.prompt {
+      $0.get("/oauth/userinfo", use: claims)
+      $0.post("/oauth/userinfo", use: claims)
+    }
   }
 
   @concurrent func claims(

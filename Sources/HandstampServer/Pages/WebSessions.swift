@@ -106,10 +106,7 @@ struct WebSessions: Sendable {
     return visit
   }
 
-  private static func drawn() -> String {
-    var random = SystemRandomNumberGenerator()
-    return Base64URL.encode((0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) })
-  }
+  private static func drawn() -> String { Base64URL.encode(randomBytes(16)) }
 
   /// Shows a page to the browser.
   func show(_ page: Page, _ visit: Visit) -> Response {

@@ -1,4 +1,6 @@
 #if Server
+import HandstampSupport
+
 /// The models of authenticators that people know by name (AAGUID, WebAuthn Level 2 section 6.1). What a response says of its model is
 /// not verified.
 enum AuthenticatorModel {
@@ -17,8 +19,6 @@ enum AuthenticatorModel {
   ]
 
   /// Returns the name of a model; `nil` if it is not known.
-  static func name(of aaguid: [UInt8]) -> String? {
-    names[aaguid.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()]
-  }
+  static func name(of aaguid: [UInt8]) -> String? { names[Hexadecimal.text(aaguid)] }
 }
 #endif

@@ -22,10 +22,7 @@ struct PasskeyChallenges: Sendable {
     var bytes = stride(from: 8 * (PasskeyChallenges.timeSize - 1), through: 0, by: -8).map {
       UInt8(truncatingIfNeeded: expiry >> UInt64($0))
     }
-    var random = SystemRandomNumberGenerator()
-    bytes += (bytes.count..<PasskeyChallenge.size - PasskeyChallenges.macSize).map { _ in
-      UInt8.random(in: .min ... .max, using: &random)
-    }
+    bytes += randomBytes(PasskeyChallenge.size - PasskeyChallenges.macSize - bytes.count)
     return PasskeyChallenge(bytes + mac(bytes, ceremony, browser))
   }
 

@@ -37,18 +37,15 @@ struct PasskeySignInController: Sendable {
 
 /// The body of `POST /v1/sign-in/passkey`.
 struct PasskeyBody: JSONBody {
-  enum Fields: String, CodingKey, CaseIterable { case passkey, device, rotation_key }
-
   /// `AuthenticationResponseJSON`, as a text: it is signed, and its readers are strict.
   var answer: String
   var device: DeviceInfo
   var key: RotationKey?
 
-  init(from decoder: any Decoder) throws {
-    let fields = try PasskeyBody.fields(of: decoder)
-    answer = try fields.decode(String.self, forKey: .passkey)
-    device = try fields.device(.device)
-    key = try fields.rotationKey(.rotation_key)
+  init(_ fields: JSONFields) throws(Problem) {
+    answer = try fields.text("passkey")
+    device = try fields.device()
+    key = try fields.rotationKey()
   }
 }
 

@@ -1,6 +1,7 @@
 #if Server
 import CHandstampArgon2
 public import HandstampCore
+import HandstampSupport
 
 /// The cost parameters of a password hash with Argon2id (RFC 9106).
 public struct Argon2Parameters: Sendable, Hashable {
@@ -43,8 +44,7 @@ public struct Argon2Parameters: Sendable, Hashable {
   ///
   /// - Throws: ``Argon2Failure`` if the memory cannot be allocated.
   public func hash(_ password: Secret) throws(Argon2Failure) -> String {
-    var random = SystemRandomNumberGenerator()
-    let salt = (0..<Argon2Parameters.saltLength).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    let salt = randomBytes(Argon2Parameters.saltLength)
     let length = argon2_encodedlen(
       passes, memory, lanes, UInt32(salt.count), UInt32(Argon2Parameters.hashLength), Argon2_id)
     var encoded = [CChar](repeating: 0, count: length)

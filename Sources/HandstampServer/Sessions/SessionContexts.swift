@@ -17,8 +17,6 @@ public struct ServerContext: SessionRequestContext {
   public var session: AuthenticatedSession?
   /// The connection. Tests and demos close it to lose a response on the wire.
   public let channel: any Channel
-  /// What the server's own listener knows of the request; `nil` in an app's Hummingbird server.
-  var exchange: Exchange?
 
   public init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// Writes the tokens of a session into responses.
 struct TokenResponses: Sendable {
@@ -75,7 +76,7 @@ struct TokenResponses: Sendable {
   ) throws(RegistryError) -> JSONText {
     let access: AccessTokens.Minted
     var identity: String?
-    let now = clock.read().forTokens
+    let now = clock.read().issueTime
     do {
       access = try tokens.mint(
         account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,

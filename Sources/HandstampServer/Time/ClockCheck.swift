@@ -2,17 +2,19 @@
 import HandstampCore
 import HandstampRegistry
 
-/// Detects jumps of the wall clock by comparing it with a monotonic clock.
+/// Detects jumps of the wall clock by comparing it with a monotonic clock, and with the other servers on the store.
 ///
 /// While the two agree, the server time is the wall clock. When the wall clock jumps by more than ``tolerance``, the server
 /// time continues from the last agreed time by the monotonic clock, until the wall clock has run steadily for ``patience``
-/// since the jump. Then the wall clock was right: the machine slept, or its clock was corrected. A clock that returns before
-/// then has had no effect.
+/// since the jump, or another server has the same time. Then the wall clock was right: the machine slept, or its clock was
+/// corrected. A clock that returns before then has had no effect, and one that another server contradicts is never used.
 struct ClockCheck: Sendable, Hashable {
   /// How far the wall clock may be off: time servers correct it in small steps. Well below the shortest time that a rule
   /// depends on, the 30 s in which a plain session's refresh may be repeated.
   static let tolerance = Duration.seconds(10)
   static let patience = Duration.seconds(600)
+  /// The maximum age of a server's note while that server runs, and how much later than its last note its last writes may be.
+  static let slack = Sweeper.interval * 2
 
   /// A reading of both clocks.
   struct Instant: Sendable, Hashable {
@@ -21,127 +23,92 @@ struct ClockCheck: Sendable, Hashable {
     var uptime: Duration
   }
 
-  /// The result of a reading.
-  enum Verdict: Sendable, Hashable {
-    case agreed
-    /// The wall clock is ahead of the server time by this duration, or behind if it is negative.
-    case doubted(by: Duration, isNew: Bool)
-    /// The wall clock has returned to the server time.
-    case returned
-  }
-
-  /// The correction of stored times after a doubt: the wall clock was right.
-  struct Correction: Sendable, Hashable {
-    /// When the wall clock was confirmed.
-    var instant: Instant
-    /// The server time during the doubt, from its start.
-    var span: ClosedRange<UnixTime>
-    /// How far the server time was behind.
-    var distance: Duration
-
-    /// Times that may have been written around the end of the span while its times were being moved; `nil` if they cannot be
-    /// distinguished from moved times.
-    var rest: ClosedRange<UnixTime>? {
-      guard distance > ClockCheck.patience * 2 || distance < .zero - ClockCheck.patience * 2 else { return nil }
-      return span.upperBound.advanced(by: .seconds(-30))...span.upperBound.advanced(by: .seconds(30))
-    }
-  }
-
-  private struct Doubt: Hashable {
+  /// A wall clock that differs from the server time.
+  struct Doubt: Sendable, Hashable {
     /// In server time.
     var since: UnixTime
+    /// How far the wall clock is ahead of the server time, or behind if it is negative.
     var distance: Duration
-    /// The uptime since which the wall clock has run steadily.
+    /// The uptime since which the wall clock has run steadily, and no other server has contradicted it.
     var steadySince: Duration
   }
 
   private var anchor: Instant
-  private var doubt: Doubt?
+  private(set) var doubt: Doubt?
 
-  /// - Parameters:
-  ///   - note: the last note of an earlier run; `nil` on the first start.
-  ///   - slack: how much later than the note the last writes of that run may be.
-  ///   - trusting: whether to use the wall clock whatever the note says, because an operator has checked it.
-  /// - Returns: the check, and a correction to make at once if a doubt of an earlier run has ended.
-  static func starting(
-    at instant: Instant, after note: ClockNote?, slack: Duration, trusting: Bool
-  ) -> (check: ClockCheck, correction: Correction?) {
-    var check = ClockCheck(anchor: instant)
-    guard let note else { return (check, nil) }
+  /// - Parameter note: the last note of an earlier run, or of another server; `nil` on the first start.
+  init(at instant: Instant, after note: ClockNote?) {
+    anchor = instant
+    guard let note else { return }
     let ahead = instant.wall.since(note.at)
-    let isNear = ahead >= .zero - tolerance && ahead <= slack + tolerance
+    guard ahead < .zero - ClockCheck.tolerance || ahead > ClockCheck.slack + ClockCheck.tolerance else { return }
     // The last run wrote no times later than this after its note, and those must not lie in the span that is moved. The start
     // of a doubt is noted, so there they may; and repeated restarts must not make time run faster.
-    let last = note.at.advanced(by: note.doubtedSince == nil ? slack : .zero)
-    let distance = instant.wall.since(last)
-    if isNear || trusting {
-      guard let since = note.doubtedSince, !isNear else { return (check, nil) }
-      return (check, Correction(instant: instant, span: min(since, last)...last, distance: distance))
-    }
-    check.anchor = Instant(wall: last, uptime: instant.uptime)
-    check.doubt = Doubt(since: note.doubtedSince ?? last, distance: distance, steadySince: instant.uptime)
-    return (check, nil)
+    let last = note.at.advanced(by: note.doubtedSince == nil ? ClockCheck.slack : .zero)
+    anchor.wall = last
+    doubt = Doubt(
+      since: note.doubtedSince ?? last, distance: instant.wall.since(last), steadySince: instant.uptime)
   }
 
-  private init(anchor: Instant) { self.anchor = anchor }
-
-  /// Returns the server time at an instant, and the result of comparing the clocks.
-  mutating func read(_ instant: Instant) -> (time: UnixTime, verdict: Verdict) {
+  /// Returns the server time at an instant.
+  mutating func read(_ instant: Instant) -> UnixTime {
     let expected = expected(at: instant)
     let distance = instant.wall.since(expected)
     if ClockCheck.isSmall(distance) {
-      let wasDoubted = doubt != nil
       doubt = nil
       // Move the anchor occasionally, so that slow drift over years does not look like a jump.
       if instant.uptime - anchor.uptime >= ClockCheck.patience { anchor = instant }
-      return (instant.wall, wasDoubted ? .returned : .agreed)
+      return instant.wall
     }
-    if let doubt, ClockCheck.isSmall(distance - doubt.distance) {
-      return (expected, .doubted(by: distance, isNew: false))
+    if doubt.map({ !ClockCheck.isSmall(distance - $0.distance) }) ?? true {
+      doubt = Doubt(since: doubt?.since ?? expected, distance: distance, steadySince: instant.uptime)
     }
-    doubt = Doubt(since: doubt?.since ?? expected, distance: distance, steadySince: instant.uptime)
-    return (expected, .doubted(by: distance, isNew: true))
+    return expected
   }
 
-  /// Returns the correction to make in the registry before ``settle(at:)``, or `nil` if there is no doubt or it is too recent.
-  func correction(at instant: Instant) -> Correction? {
-    guard let doubt, instant.uptime - doubt.steadySince >= ClockCheck.patience else { return nil }
-    let expected = expected(at: instant)
-    return Correction(
-      instant: instant, span: min(doubt.since, expected)...expected, distance: instant.wall.since(expected))
+  /// Returns the note after `former`; with a shift if the wall clock is right, to be made in the same write and then by
+  /// ``settle(by:)``.
+  func note(at instant: Instant, after former: ClockNote?) -> (note: ClockNote, shift: TimeShift?) {
+    var note = ClockNote(at: instant.wall, revision: ClockNote.revision(after: former))
+    guard let doubt else { return (note, nil) }
+    if instant.uptime - doubt.steadySince >= ClockCheck.patience { return (note, shift(after: doubt, at: instant)) }
+    note.at = expected(at: instant)
+    note.doubtedSince = doubt.since
+    return (note, nil)
   }
 
-  /// Advances to the later server time of another server in the same doubt, so that a session written by one server does not
-  /// stay ahead of the other's time for long.
-  mutating func catchUp(with time: UnixTime, at instant: Instant) {
-    guard var doubt else { return }
-    let lag = time.since(expected(at: instant))
-    // A larger difference belongs to another doubt.
-    guard lag > .zero, lag <= .seconds(300) else { return }
-    doubt.distance -= lag
-    self.doubt = doubt
-    anchor = Instant(wall: time, uptime: instant.uptime)
-  }
-
-  /// Whether the wall clock is doubted.
-  var isDoubted: Bool { doubt != nil }
-
-  /// Ends the doubt and uses the wall clock as it was at `instant`.
-  mutating func settle(at instant: Instant) { self = ClockCheck(anchor: instant) }
-
-  /// Ends the doubt, if any, because another server has confirmed the clock. Returns the correction that may still be needed.
-  mutating func adopt(at instant: Instant) -> Correction? {
+  /// Compares with a new note of another server. Returns the shift to ``settle(by:)`` with if the wall clock has its time.
+  mutating func follow(_ note: ClockNote, at instant: Instant) -> TimeShift? {
     guard let doubt else { return nil }
-    let expected = expected(at: instant)
-    settle(at: instant)
-    return Correction(
-      instant: instant, span: min(doubt.since, expected)...expected, distance: instant.wall.since(expected))
+    let (lag, ahead) = (note.at.since(expected(at: instant)), instant.wall.since(note.at))
+    if note.doubtedSince == nil {
+      if ahead >= .zero - ClockCheck.tolerance, ahead <= ClockCheck.slack, abs(ahead.inSeconds) < abs(lag.inSeconds) {
+        return shift(after: doubt, at: instant)
+      }
+      self.doubt?.steadySince = instant.uptime
+    }
+    // The other's time is the better one; of two in doubt, the later one, so that a session written by one server does not stay
+    // ahead of the other's time for long. A larger difference belongs to another doubt.
+    guard !ClockCheck.isSmall(lag), abs(lag.inSeconds) <= 300, note.doubtedSince == nil || lag > .zero else {
+      return nil
+    }
+    anchor = Instant(wall: note.at, uptime: instant.uptime)
+    self.doubt?.distance = ahead
+    return nil
   }
 
-  /// Returns the note for the next start.
-  func note(at instant: Instant) -> ClockNote {
-    guard let doubt else { return ClockNote(at: instant.wall) }
-    return ClockNote(at: expected(at: instant), doubtedSince: doubt.since)
+  /// Ends the doubt, if any, and uses the wall clock as it was at the time of the shift: a jump since then is another doubt.
+  mutating func settle(by shift: TimeShift) {
+    guard doubt != nil else { return }
+    anchor.wall = anchor.wall.advanced(by: shift.distance)
+    doubt = nil
+  }
+
+  /// The shift of the times that were stored during a doubt, by requests in flight also a moment later.
+  private func shift(after doubt: Doubt, at instant: Instant) -> TimeShift {
+    let expected = expected(at: instant)
+    return TimeShift(
+      span: min(doubt.since, expected)...expected.advanced(by: .seconds(30)), distance: instant.wall.since(expected))
   }
 
   private func expected(at instant: Instant) -> UnixTime {
@@ -151,5 +118,10 @@ struct ClockCheck: Sendable, Hashable {
   private static func isSmall(_ distance: Duration) -> Bool {
     distance <= tolerance && distance >= .zero - tolerance
   }
+}
+
+extension TimeShift {
+  /// Whether moved times lie outside the span, so that the shift can be made again.
+  var isRepeatable: Bool { abs(distance.inSeconds) > span.upperBound.since(span.lowerBound).inSeconds }
 }
 #endif

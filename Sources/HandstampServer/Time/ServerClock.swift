@@ -15,25 +15,26 @@ final class ServerClock: Sendable {
 
     /// The time for checking tokens of another issuer, whose clock may agree with either. A wall clock that is far behind is
     /// ignored: it would accept tokens that expired long ago.
-    var forOthers: UnixTime { now.since(wall) <= .seconds(86_400) ? min(now, wall) : now }
+    var conservativeTime: UnixTime { now.since(wall) <= .seconds(86_400) ? min(now, wall) : now }
 
     /// The issue time of access tokens. Other machines check those by their own clocks: if the server was down for a night, the
     /// wall clock is probably right. One that is more than a week ahead is ignored: its tokens would last that much longer.
-    var forTokens: UnixTime {
+    var issueTime: UnixTime {
       wall > now && wall.since(now) <= .seconds(7 * 86_400) ? wall : now
     }
   }
 
-  /// The maximum age of another server's note when it is read.
-  private static let longestSweep = Duration.seconds(120)
-
   private struct State: Sendable {
     var check: ClockCheck
-    /// Whether the store's note has shown the current doubt. A later note without a doubt means that another server has
-    /// confirmed the clock.
-    var isDoubtNoted = false
-    /// The correction still to be made after a doubt.
-    var rest: ClockCheck.Correction?
+    /// The revision of the last note that was read or written.
+    var seen: Int64?
+    /// A shift to make again: while it was made, requests in flight still used the former time.
+    var rest: TimeShift?
+
+    mutating func settle(by shift: TimeShift) {
+      check.settle(by: shift)
+      if shift.isRepeatable { rest = shift }
+    }
   }
 
   private let wall: @Sendable () -> UnixTime
@@ -42,28 +43,15 @@ final class ServerClock: Sendable {
   private let state: Locked<State>
 
   /// - Parameter note: the last note of an earlier run, or of another server on the store.
-  /// - Returns: the clock, and a correction to make before anything else.
-  static func starting(
-    after note: ClockNote?, _ configuration: ServerConfiguration
-  ) -> (clock: ServerClock, correction: ClockCheck.Correction?) {
-    let instant = ServerClock.instant(configuration.now, configuration.uptime)
-    var (check, correction) = ClockCheck.starting(
-      at: instant, after: note, slack: Sweeper.interval * 2,
-      trusting: configuration.trustsClock)
-    let verdict = check.read(instant).verdict
-    let clock = ServerClock(State(check: check, isDoubtNoted: note?.doubtedSince != nil), configuration)
-    if case .doubted(let distance, _) = verdict {
-      clock.logDoubt(
-        "The clock differs from the last run; ignoring it until it has run steadily for 10 minutes", by: distance)
-    }
-    return (clock, correction)
-  }
-
-  private init(_ state: State, _ configuration: ServerConfiguration) {
-    self.state = Locked(state)
+  init(after note: ClockNote?, _ configuration: ServerConfiguration) {
     wall = configuration.now
     uptime = configuration.uptime
     logger = configuration.logger
+    let check = ClockCheck(at: ServerClock.instant(configuration.now, configuration.uptime), after: note)
+    state = Locked(State(check: check, seen: note?.revision))
+    if let doubt = check.doubt {
+      logDoubt("The clock differs from the last run; ignoring it until it has run steadily for 10 minutes", doubt)
+    }
   }
 
   /// Reads both clocks, again if the thread was paused in between for too long.
@@ -88,74 +76,60 @@ final class ServerClock: Sendable {
   var now: UnixTime { read().now }
 
   private func judge(_ instant: ClockCheck.Instant) -> Reading {
-    let (now, verdict) = state.withLock { $0.check.read(instant) }
-    switch verdict {
-    case .agreed, .doubted(_, isNew: false): break
-    case .doubted(let distance, isNew: true):
-      logDoubt("The clock jumped; ignoring it until it has run steadily for 10 minutes", by: distance)
-    case .returned:
-      state.withLock { $0.isDoubtNoted = false }
+    let (former, now, doubt) = state.withLock { state in
+      let former = state.check.doubt
+      let now = state.check.read(instant)
+      return (former, now, state.check.doubt)
+    }
+    if let doubt, doubt != former {
+      logDoubt("The clock jumped; ignoring it until it has run steadily for 10 minutes", doubt)
+    } else if doubt == nil, former != nil {
       logger.notice("The clock is back at the expected time")
     }
     return Reading(now: now, wall: instant.wall)
   }
 
-  /// Applies the store's note. Returns whether another server on the store has confirmed the clock.
+  /// Applies the store's note if it is a new one of another server. Returns whether that server has confirmed the clock.
   func follow(_ note: ClockNote?) -> Bool {
     let instant = instant
     _ = judge(instant)
     let isSettled = state.withLock { state in
-      guard state.check.isDoubted, let note else { return false }
-      guard note.doubtedSince == nil else {
-        state.isDoubtNoted = true
-        state.check.catchUp(with: note.at, at: instant)
-        return false
-      }
-      // The confirmed time must match this server's clock, which may have jumped again, or belong to another machine.
-      let age = instant.wall.since(note.at)
-      let isThisClock = age >= .zero - ClockCheck.tolerance && age <= ServerClock.longestSweep
-      guard isThisClock, state.isDoubtNoted, let correction = state.check.adopt(at: instant) else { return false }
-      (state.isDoubtNoted, state.rest) = (false, correction)
+      guard let note, note.revision != state.seen else { return false }
+      state.seen = note.revision
+      guard let shift = state.check.follow(note, at: instant) else { return false }
+      state.settle(by: shift)
       return true
     }
     if isSettled { logger.notice("Another server has confirmed the clock; using it again") }
     return isSettled
   }
 
-  /// Returns the next note, and the correction to make in the same write. A confirmed clock is noted only after its doubt was.
-  func next() -> (note: ClockNote, correction: ClockCheck.Correction?) {
+  /// Returns the next note, and the shift to make in the same write.
+  func next(after former: ClockNote?) -> (note: ClockNote, shift: TimeShift?) {
     let instant = instant
     _ = judge(instant)
-    return state.withLock { state in
-      guard state.isDoubtNoted, let correction = state.check.correction(at: instant) else {
-        return (state.check.note(at: instant), nil)
-      }
-      return (ClockNote(at: instant.wall), correction)
-    }
+    return state.withLock { $0.check.note(at: instant, after: former) }
   }
 
-  /// Records that the note and the correction are now in the store.
-  func noted(_ note: ClockNote, _ correction: ClockCheck.Correction?) {
+  /// Records that the note and the shift are now in the store.
+  func noted(_ note: ClockNote, _ shift: TimeShift?) {
     state.withLock { state in
-      state.isDoubtNoted = note.doubtedSince != nil
-      guard let correction else { return }
-      // The clock as it was then: a jump since then is another doubt.
-      state.check.settle(at: correction.instant)
-      state.rest = correction
+      state.seen = note.revision
+      if let shift { state.settle(by: shift) }
     }
-    if correction != nil { logger.notice("The clock has run steadily since it jumped; using it again") }
+    if shift != nil { logger.notice("The clock has run steadily since it jumped; using it again") }
   }
 
-  /// The correction still to be made after a doubt.
-  var rest: ClockCheck.Correction? { state.withLock { $0.rest } }
-  func restIsCorrected() { state.withLock { $0.rest = nil } }
+  /// The shift to make again.
+  var rest: TimeShift? { state.withLock { $0.rest } }
+  func restIsMoved() { state.withLock { $0.rest = nil } }
 
-  private func logDoubt(_ message: Logger.Message, by distance: Duration) {
+  private func logDoubt(_ message: Logger.Message, _ doubt: ClockCheck.Doubt) {
     logger.warning(
       message,
       metadata: [
-        "handstamp.seconds": "\(distance.components.seconds)",
-        "handstamp.hint": "if the clock is correct now, restart with --trust-clock to use it at once",
+        "handstamp.seconds": "\(doubt.distance.components.seconds)",
+        "handstamp.hint": "correct the clock if it is wrong; otherwise wait",
       ])
   }
 }
@@ -167,37 +141,31 @@ extension SessionServer {
   /// Applies the clock note of other servers on the store. Returns whether the wall clock is in use again.
   @discardableResult
   func followClock() async throws(RegistryError) -> Bool {
-    let isSettled = clock.follow(try await registry.clockNote())
-    try await correctRest()
-    return isSettled
+    try await follow(try await registry.clockNote())
+  }
+
+  private func follow(_ note: ClockNote?) async throws(RegistryError) -> Bool {
+    if let rest = clock.rest {
+      try await registry.moveTimes(rest)
+      clock.restIsMoved()
+    }
+    guard clock.follow(note) else { return false }
+    if let rest = clock.rest { try await registry.moveTimes(rest) }
+    return true
   }
 
   /// Writes the clock note, and ends a doubt once the clock has run steadily. Returns whether the wall clock is in use again.
   func checkClock() async throws(RegistryError) -> Bool {
-    _ = clock.read()
     // Another server may write a note at the same time; then read again.
     for _ in 0..<Registry.attempts {
       let former = try await registry.clockNote()
-      if clock.follow(former) {
-        try await correctRest()
-        return true
-      }
-      let (note, correction) = clock.next()
-      guard
-        try await registry.note(note, after: former, moving: correction?.span, by: correction?.distance ?? .zero)
-      else { continue }
-      clock.noted(note, correction)
-      try await correctRest()
-      return correction != nil
+      if try await follow(former) { return true }
+      let (note, shift) = clock.next(after: former)
+      guard try await registry.note(note, moving: shift) else { continue }
+      clock.noted(note, shift)
+      return shift != nil
     }
     throw Registry.contention
-  }
-
-  /// Corrects times that were written while the others were being moved.
-  private func correctRest() async throws(RegistryError) {
-    guard let correction = clock.rest else { return }
-    if let span = correction.rest { try await registry.moveTimes(span, by: correction.distance) }
-    clock.restIsCorrected()
   }
 }
 #endif

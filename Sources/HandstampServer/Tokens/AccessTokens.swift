@@ -64,9 +64,6 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   ) throws -> Minted {
     let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
     let life = min(life, left)
-    var random = SystemRandomNumberGenerator()
-    var id: [UInt8] = []
-    for _ in 0..<2 { withUnsafeBytes(of: random.next() as UInt64) { id.append(contentsOf: $0) } }
     var payload = JSONText(reserving: 320)
     payload.add("iss", issuer)
     payload.add("sub", account.rawValue)
@@ -82,7 +79,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     payload.add("iat", now.seconds)
     // Rounded up, so that a token is valid for at least `expires_in`.
     payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
-    payload.add("jti", Base64URL.encode(id))
+    payload.add("jti", Base64URL.encode(randomBytes(16)))
     payload.add("sid", session.rawValue)
     return Minted(text: try signers.token(payload, signedWith: algorithm), life: life.components.seconds)
   }

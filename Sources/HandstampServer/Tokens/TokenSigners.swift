@@ -1,5 +1,6 @@
 #if Server
 import HandstampJOSE
+import HandstampSupport
 
 /// The signing keys, each with the encoded header of the tokens of one type that it signs.
 ///

@@ -1,15 +1,5 @@
 /// Percent-encoding of bytes (RFC 3986 section 2.1).
 package enum PercentEncoding {
-  /// Letters, digits, and `-._~` (RFC 3986 section 2.3): the bytes that are never escaped.
-  package static func isUnreserved(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"):
-      true
-    default: false
-    }
-  }
-
   /// Appends `byte` to `text`, escaped.
   package static func escape(_ byte: UInt8, into text: inout [UInt8]) {
     let digits = Array("0123456789ABCDEF".utf8)
@@ -20,7 +10,7 @@ package enum PercentEncoding {
   package static func encode(_ text: String) -> String {
     var encoded: [UInt8] = []
     for byte in text.utf8 {
-      if isUnreserved(byte) { encoded.append(byte) } else { escape(byte, into: &encoded) }
+      if byte.isUnreserved { encoded.append(byte) } else { escape(byte, into: &encoded) }
     }
     return String(decoding: encoded, as: UTF8.self)
   }
@@ -77,7 +67,23 @@ package enum Hexadecimal {
   package static func text(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789abcdef".utf8)
     var text: [UInt8] = []
-    for byte in bytes { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+    for byte in bytes {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
     return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Returns the bytes of `digits`, two for each, in either case; `nil` for anything else.
+  package static func bytes(_ digits: some Sequence<UInt8>) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var rest = digits.makeIterator()
+    while let first = rest.next() {
+      guard let high = PercentEncoding.value(ofDigit: first),
+        let low = rest.next().flatMap(PercentEncoding.value(ofDigit:))
+      else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    return bytes
   }
 }

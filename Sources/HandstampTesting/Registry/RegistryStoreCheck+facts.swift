@@ -86,7 +86,7 @@ extension RegistryStoreCheck {
     let left = try await (store.facts(.mail, subject: "ada"), store.fact(facts[2].id), store.fact(facts[3].id))
     try expect(
       left == ([], facts[2], facts[3]), "only facts of this kind and subject are removed", found: left)
-    _ = try await store.write([.moveTimes(at(3)...at(3), by: .seconds(1000))], events: [])
+    _ = try await store.write([.moveTimes(TimeShift(span: at(3)...at(3), distance: .seconds(1000)))], events: [])
     let moved = try await other.fact(facts[2].id)
     try expect(
       moved?.createdAt == at(1003) && moved?.dueAt == at(1020) && moved?.revision == 1

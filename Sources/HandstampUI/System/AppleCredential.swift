@@ -40,16 +40,10 @@ package struct AppleNonce: Sendable, Hashable {
   /// SHA-256 of ``raw``, 64 digits of hexadecimal: for Apple.
   package let hash: String
 
-  package init() {
-    var random = SystemRandomNumberGenerator()
-    self.init(bytes: (0..<32).map { _ in UInt8.random(in: .min ... .max, using: &random) })
-  }
+  package init() { self.init(bytes: randomBytes(32)) }
 
   package init(bytes: [UInt8]) {
     raw = Base64URL.encode(bytes)
-    let digits = Array("0123456789abcdef".utf8)
-    hash = String(
-      decoding: SHA256.hash(data: Array(raw.utf8)).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] },
-      as: UTF8.self)
+    hash = Hexadecimal.text(SHA256.hash(data: Array(raw.utf8)))
   }
 }

@@ -1,4 +1,5 @@
 public import HandstampCore
+import HandstampSupport
 
 /// The text shown to users for an error. It never contains secrets or arbitrary text from a server.
 public struct Wording: Sendable, Hashable {
@@ -68,15 +69,13 @@ public struct Wording: Sendable, Hashable {
     case "confirmation_sent": self.init(.confirmationSent)
     // Codes are short and consist of a few letters; anything else is not shown.
     default:
-      let isCode = code.utf8.count <= 40 && code.utf8.allSatisfy { (97...122).contains($0) || $0 == 95 }
+      let isCode = code.utf8.count <= 40 && code.utf8.allSatisfy { $0.isLowercaseLetter || $0 == 95 }
       self.init(.errorRefused, isCode ? code.replacing("_", with: " ") : "?")
     }
   }
 
   /// Whole seconds, rounded up, between one and a day.
   private static func seconds(_ delay: Duration) -> String {
-    let bounded = min(max(delay, .seconds(1)), .seconds(86_400))
-    let (whole, rest) = bounded.components
-    return String(whole + (rest > 0 ? 1 : 0))
+    String(min(max(delay, .seconds(1)), .seconds(86_400)).roundedUpSeconds)
   }
 }

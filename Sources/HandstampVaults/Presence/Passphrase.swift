@@ -5,7 +5,7 @@ import HandstampSupport
 
 /// A passphrase for a folder of vaults. It confirms the user's presence and seals the vault key, so that a copy of the
 /// disk alone opens nothing. For systems without a presence check of their own, such as Linux. The module
-/// `HandstampPassphrase` creates it.
+/// `HandstampKeys` creates it.
 ///
 /// ```swift
 /// let passphrase = Passphrase(folder: folder) { question in await prompt(question.reason) }

@@ -1,6 +1,5 @@
 #if Verifier
 import HandstampCore
-import HandstampJOSE
 import HandstampSupport
 
 /// Asks the server whether a token is active (RFC 7662), while the feed is lost.

@@ -1,6 +1,6 @@
 #if Verifier
 import HandstampCore
-import HandstampJOSE
+import HandstampSupport
 
 /// Why the feed was lost.
 enum FeedFault: Error, Sendable, Hashable {

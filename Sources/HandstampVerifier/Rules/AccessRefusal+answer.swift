@@ -53,9 +53,10 @@ extension AccessRefusal {
     ]
     if let challenge = challenge(to: scheme) { headers.append(HeaderField("WWW-Authenticate", challenge)) }
     if case .unavailable = self { headers.append(HeaderField("Retry-After", "1")) }
-    var body = Array(#"{"type":"urn:handstamp:problem:\#(code)","title":"\#(title)","status":\#(status)"#.utf8)
-    body += Array(#","code":"\#(code)"}"#.utf8)
-    return RefusalAnswer(status: status, headers: headers, body: body)
+    var body = JSONText([("type", "urn:handstamp:problem:\(code)"), ("title", title)])
+    body.add("status", Int64(status))
+    body.add("code", code)
+    return RefusalAnswer(status: status, headers: headers, body: body.finished)
   }
 
   private func challenge(to scheme: TokenScheme) -> String? {

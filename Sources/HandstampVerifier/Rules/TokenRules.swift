@@ -1,6 +1,7 @@
 #if Verifier
 import HandstampCore
 import HandstampJOSE
+import HandstampSupport
 
 /// What must be true of an access token of RFC 9068 (section 4) besides its signature. Pure: the caller has the time and the key.
 struct TokenRules: Sendable {

@@ -1,5 +1,5 @@
 #if JOSE
-import HandstampJOSE
+import HandstampSupport
 
 /// What the browser says of the ceremony, and the authenticator signs (WebAuthn Level 2 section 5.8.1).
 struct CollectedClientData: Sendable, Hashable {

@@ -1,5 +1,4 @@
 #if JOSE
-import HandstampJOSE
 import HandstampSupport
 
 /// `AuthenticationResponseJSON` (WebAuthn Level 3 section 5.1.8.2), read but not verified.

@@ -1,5 +1,4 @@
 #if JOSE
-import HandstampJOSE
 import HandstampSupport
 
 /// What `RegistrationResponseJSON` and `AuthenticationResponseJSON` have in common (WebAuthn Level 3 section 5.1). It is what

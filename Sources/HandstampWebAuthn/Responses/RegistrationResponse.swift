@@ -1,5 +1,5 @@
 #if JOSE
-import HandstampJOSE
+import HandstampSupport
 
 /// `RegistrationResponseJSON` (WebAuthn Level 3 section 5.1.8.1), read but not verified.
 package struct RegistrationResponse: Sendable, Hashable {

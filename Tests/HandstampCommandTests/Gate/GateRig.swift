@@ -2,11 +2,11 @@
 import Crypto
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampServer
 import HandstampSupport
 import HTTPTypes
+import HandstampTransports
 import Hummingbird
 import Logging
 import NIOCore

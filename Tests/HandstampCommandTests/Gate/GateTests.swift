@@ -1,11 +1,11 @@
 #if Programs
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampJOSE
 import HandstampSupport
 import Crypto
+import HandstampTransports
 import Testing
 
 @testable import HandstampCommand
@@ -74,6 +74,9 @@ extension Processes {
         #expect(JSONValue(problem.body)?["code"] == .string("token_missing"))
         // The scope is asked for in the proxy's configuration; first-party tokens have all.
         let session = try await signUp(rig)
+        // A head that the proxy admits.
+        let large = [("Authorization", "Bearer \(session.access)"), ("Cookie", String(repeating: "x", count: 20_000))]
+        #expect(try await send(rig.caddy + "/things", large).status == 200)
         for proxy in [rig.nginx, rig.caddy] {
           #expect(try await send(proxy + "/write", [("Authorization", "Bearer \(session.access)")]).status == 200)
           #expect(try await send(proxy + "/write?scope=", []).status == 401)

@@ -2,7 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
-import HandstampPassphrase
+import HandstampKeys
 import HandstampVaults
 import Testing
 

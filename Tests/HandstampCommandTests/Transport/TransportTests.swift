@@ -1,6 +1,6 @@
 #if Programs
-import HandstampAsyncHTTP
 import HandstampCore
+import HandstampTransports
 import Hummingbird
 import Logging
 import NIOCore

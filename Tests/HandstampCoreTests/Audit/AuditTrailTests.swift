@@ -5,7 +5,8 @@ import Testing
   @Test(arguments: Chain.oddEntries)
   func `round-trips`(entry: AuditEntry) throws {
     let record = AuditRecord(
-      sequence: .max, entry: entry, writer: AuditWriter(program: "för\"um", process: 4711), kept: 9, previous: .none)
+      sequence: UInt64(Int64.max), entry: entry, writer: AuditWriter(program: "för\"um", process: 4711), kept: 9,
+      previous: .none)
     let line = AuditLine(record, authenticate: Chain.code)
     #expect(line.bytes.count <= AuditLine.limit && line.bytes.last == 10)
     #expect(line.bytes.dropLast().allSatisfy { $0 >= 0x20 })
@@ -33,7 +34,8 @@ import Testing
       action: .init(rawValue: long), session: SessionID(long), account: AccountID(long),
       at: UnixTime(milliseconds: .min), outcome: long)
     let record = AuditRecord(
-      sequence: .max, entry: entry, writer: AuditWriter(program: long, process: .min), kept: .max, previous: .none)
+      sequence: UInt64(Int64.max), entry: entry, writer: AuditWriter(program: long, process: .min),
+      kept: UInt64(Int64.max), previous: .none)
     let line = AuditLine(record, authenticate: Chain.code)
     #expect(line.bytes.count <= AuditLine.limit)
     let read = try #require(AuditLine(line.bytes.dropLast()))

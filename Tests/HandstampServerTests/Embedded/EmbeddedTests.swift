@@ -6,8 +6,9 @@ import Testing
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `A server inside an app` {
-  @Test func `leaves the app's routes alone, and protects those that it is asked to`() async throws {
-    try await EmbeddedServer.run { app in
+  @Test(arguments: [false, true])
+  func `leaves the app's routes alone, and protects those that it is asked to`(onItsListener: Bool) async throws {
+    try await EmbeddedServer.run(onItsListener: onItsListener) { app in
       #expect(try await app.client.get("/").text == "hello")
       let refused = try await app.client.get("/notes")
       #expect(refused.status == 401)
@@ -85,8 +86,9 @@ import Testing
     }
   }
 
-  @Test func `ends open event streams when the app shuts down`() async throws {
-    let stream = try await EmbeddedServer.run { app in
+  @Test(arguments: [false, true])
+  func `ends open event streams when the app shuts down`(onItsListener: Bool) async throws {
+    let stream = try await EmbeddedServer.run(onItsListener: onItsListener) { app in
       let session = try await app.signUp()
       let stream = try await WireStream(
         WireClient(base: app.client.base + "/auth"), token: session.access)

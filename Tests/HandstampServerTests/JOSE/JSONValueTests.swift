@@ -1,6 +1,6 @@
 #if Programs
 import Foundation
-import HandstampJOSE
+import HandstampSupport
 import HandstampTesting
 import Testing
 

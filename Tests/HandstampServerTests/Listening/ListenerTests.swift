@@ -73,6 +73,18 @@ import Testing
     }
   }
 
+  @Test func `works on event loops on what the routes call prompt, and on nothing else`() async throws {
+    try await TestServer.run {
+      $0.issuer = "https://id.example.org/auth"
+      $0.mountPath = "/auth"
+    } body: { test in
+      let paths = [
+        "/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/userinfo", "/v1/me", "/v1/sessions", "/health",
+      ]
+      #expect(test.server.routes.promptPaths == Set(paths.map { Substring("/auth" + $0) }))
+    }
+  }
+
   @Test func `says why it does not listen`() async throws {
     try await TestServer.run { test in
       let port = test.running.port

@@ -14,9 +14,7 @@ import Testing
     try await TestServer.run {
       $0.administrators = administrators
     } body: { test async throws in
-      let allowed = AllowedMethods()
-      test.server.addRoutes(to: allowed)
-      let routes = Set(allowed.all.flatMap { route in route.methods.map { "\($0) \(route.path)" } })
+      let routes = Set(test.server.routes.all.flatMap { route in route.methods.map { "\($0) \(route.path)" } })
       let answer = try await test.client.get("/openapi.json")
       #expect(answer.json["openapi"] == "3.1.0")
       let paths = answer.json[object: "paths"]

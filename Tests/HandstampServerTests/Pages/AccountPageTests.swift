@@ -163,6 +163,11 @@ extension Post.Letter {
       let root = try await browser.get("/", headers: ["Accept": "text/html"])
       #expect(root.status == 303)
       #expect(root.location == "https://id.example.org/account")
+      let welcome = try await test.client.get("/")
+      #expect(welcome.status == 200)
+      for place in ["/account", "/openapi.json", "/.well-known/openid-configuration"] {
+        #expect(welcome.text.contains("https://id.example.org\(place)"), "\(place)")
+      }
       let bare = try await browser.post("/sign-in", [("csrf", "x"), ("action", "sign-in")])
       #expect(bare.status == 403)
       #expect(bare.title == "Your browser sent no cookie")

@@ -9,24 +9,24 @@ import Testing
   typealias Instant = ClockCheck.Instant
   let start = UnixTime(seconds: 1_800_000_000)
   let day = Duration.seconds(86_400)
-  let slack = Duration.seconds(120)
 
   /// Both clocks after that many seconds, with the wall clock set ahead.
   func instant(_ seconds: Int64, ahead: Duration = .zero) -> Instant {
     Instant(wall: start.advanced(by: .seconds(seconds) + ahead), uptime: .seconds(5 + seconds))
   }
 
-  func fresh(_ note: ClockNote? = nil, trusting: Bool = false, at first: Instant? = nil) -> ClockCheck {
-    ClockCheck.starting(at: first ?? instant(0), after: note, slack: slack, trusting: trusting).check
+  func fresh(_ note: ClockNote? = nil, at first: Instant? = nil) -> ClockCheck {
+    ClockCheck(at: first ?? instant(0), after: note)
   }
 
   @Test(arguments: [-10, -1, 0, 1, 10]) func `follows a clock that stays close`(seconds: Int64) {
     var check = fresh()
     let near = instant(30, ahead: .seconds(seconds))
-    let (time, verdict) = check.read(near)
-    #expect(time == near.wall)
-    #expect(verdict == .agreed)
-    #expect(check.correction(at: near) == nil)
+    #expect(check.read(near) == near.wall)
+    #expect(check.doubt == nil)
+    let (note, shift) = check.note(at: near, after: nil)
+    #expect(note == ClockNote(at: near.wall))
+    #expect(shift == nil)
   }
 
   @Test(arguments: [-100 * 86_400, -11, 11, 7200, 100 * 86_400]) func `does not follow a clock that jumps`(
@@ -34,34 +34,39 @@ import Testing
   ) {
     var check = fresh()
     let jumped = Duration.seconds(seconds)
-    #expect(check.read(instant(10, ahead: jumped)) == (instant(10).wall, .doubted(by: jumped, isNew: true)))
-    #expect(check.read(instant(599, ahead: jumped)) == (instant(599).wall, .doubted(by: jumped, isNew: false)))
-    #expect(check.correction(at: instant(609, ahead: jumped)) == nil)
-    #expect(check.read(instant(60)) == (instant(60).wall, .returned))
-    #expect(check.read(instant(61)) == (instant(61).wall, .agreed))
-    #expect(check.correction(at: instant(10_000)) == nil)
+    for second in [Int64(10), 599] {
+      #expect(check.read(instant(second, ahead: jumped)) == instant(second).wall)
+      #expect(check.doubt == ClockCheck.Doubt(since: instant(10).wall, distance: jumped, steadySince: .seconds(15)))
+    }
+    #expect(check.note(at: instant(609, ahead: jumped), after: nil).shift == nil)
+    #expect(check.read(instant(60)) == instant(60).wall)
+    #expect(check.doubt == nil)
+    #expect(check.note(at: instant(10_000), after: nil).shift == nil)
   }
 
   @Test func `trusts a clock again after ten steady minutes`() throws {
     var check = fresh()
     _ = check.read(instant(10, ahead: day * 2))
     let later = instant(610, ahead: day * 2)
-    let correction = try #require(check.correction(at: later))
-    #expect(correction.span == instant(10).wall...instant(610).wall)
-    #expect(correction.distance == day * 2)
-    check.settle(at: later)
-    #expect(check.read(instant(611, ahead: day * 2)) == (instant(611, ahead: day * 2).wall, .agreed))
+    let (note, found) = check.note(at: later, after: ClockNote(at: start, doubtedSince: start, revision: 7))
+    let shift = try #require(found)
+    #expect(note == ClockNote(at: later.wall, revision: 8))
+    // Requests in flight use the former time for a moment longer.
+    #expect(shift.span == instant(10).wall...instant(640).wall)
+    #expect(shift.distance == day * 2)
+    for _ in 0..<2 { check.settle(by: shift) }
+    #expect(check.read(instant(611, ahead: day * 2)) == instant(611, ahead: day * 2).wall)
+    #expect(check.doubt == nil)
   }
 
   @Test func `restarts the ten minutes after another jump`() throws {
     var check = fresh()
     _ = check.read(instant(10, ahead: day))
-    let second = check.read(instant(500, ahead: day * 50))
-    #expect(second == (instant(500).wall, .doubted(by: day * 50, isNew: true)))
-    #expect(check.correction(at: instant(700, ahead: day * 50)) == nil)
-    let correction = try #require(check.correction(at: instant(1100, ahead: day * 50)))
+    #expect(check.read(instant(500, ahead: day * 50)) == instant(500).wall)
+    #expect(check.note(at: instant(700, ahead: day * 50), after: nil).shift == nil)
+    let shift = try #require(check.note(at: instant(1100, ahead: day * 50), after: nil).shift)
     // All of it was recorded with a time that was behind.
-    #expect(correction.span.lowerBound == instant(10).wall)
+    #expect(shift.span.lowerBound == instant(10).wall)
   }
 
   @Test func `tolerates a slightly fast clock for years`() {
@@ -69,20 +74,21 @@ import Testing
     var ahead = Duration.zero
     for minute in Int64(1)...10_000 {
       ahead += .milliseconds(500)
-      #expect(check.read(instant(minute * 60, ahead: ahead)).verdict == .agreed)
+      _ = check.read(instant(minute * 60, ahead: ahead))
+      #expect(check.doubt == nil)
     }
   }
 
   @Test func `is not misled by many small jumps`() {
     var check = fresh()
     for second in Int64(1)...100 { _ = check.read(instant(second, ahead: .seconds(5) * Int(second))) }
-    #expect(check.read(instant(101, ahead: .seconds(505))).time == instant(101).wall)
+    #expect(check.read(instant(101, ahead: .seconds(505))) == instant(101).wall)
   }
 
   @Test(arguments: [-10, 0, 120, 130]) func `trusts a clock at start that is close to the last note`(seconds: Int64) {
-    let note = ClockNote(at: start.advanced(by: .seconds(-seconds)))
-    var check = fresh(note)
-    #expect(check.read(instant(0)) == (start, .agreed))
+    var check = fresh(ClockNote(at: start.advanced(by: .seconds(-seconds))))
+    #expect(check.doubt == nil)
+    #expect(check.read(instant(0)) == start)
   }
 
   @Test(arguments: [-400 * 86_400, -11, 131, 100 * 86_400]) func `doubts a clock at start that is not`(
@@ -90,68 +96,74 @@ import Testing
   ) throws {
     let note = ClockNote(at: start.advanced(by: .seconds(-seconds)))
     var check = fresh(note)
-    let (time, verdict) = check.read(instant(0))
-    #expect(time == note.at.advanced(by: slack))
-    guard case .doubted(_, isNew: false) = verdict else {
-      Issue.record("\(verdict)")
-      return
-    }
-    let noted = check.note(at: instant(60))
-    #expect(noted.at == time.advanced(by: .seconds(60)))
-    #expect(noted.doubtedSince == time)
-    let correction = try #require(check.correction(at: instant(600)))
-    #expect(correction.span.lowerBound == time)
-    #expect(
-      correction.span.lowerBound.advanced(by: .seconds(600)).advanced(by: correction.distance) == instant(600).wall)
-  }
-
-  @Test func `trusts a clock at start on an operator's word, and corrects times written in doubt`() throws {
-    let plain = ClockNote(at: start.advanced(by: .zero - day * 100))
-    let first = ClockCheck.starting(at: instant(0), after: plain, slack: slack, trusting: true)
-    #expect(first.correction == nil)
-    var check = first.check
-    #expect(check.read(instant(0)) == (start, .agreed))
-    let doubtful = ClockNote(at: plain.at, doubtedSince: plain.at.advanced(by: .seconds(-300)))
-    let second = ClockCheck.starting(at: instant(0), after: doubtful, slack: slack, trusting: true)
-    let correction = try #require(second.correction)
-    #expect(correction.span.lowerBound == doubtful.doubtedSince)
-    #expect(correction.span.upperBound >= plain.at)
-    #expect(correction.distance > day * 99)
+    let time = check.read(instant(0))
+    #expect(time == note.at.advanced(by: ClockCheck.slack))
+    #expect(check.doubt?.since == time)
+    let noted = check.note(at: instant(60), after: note).note
+    #expect(noted == ClockNote(at: time.advanced(by: .seconds(60)), doubtedSince: time, revision: 1))
+    let shift = try #require(check.note(at: instant(600), after: noted).shift)
+    #expect(shift.span.lowerBound == time)
+    #expect(time.advanced(by: .seconds(600)).advanced(by: shift.distance) == instant(600).wall)
   }
 
   @Test func `does not run faster with repeated restarts`() {
     var note = ClockNote(at: start.advanced(by: .zero - day * 100))
-    let first = fresh(note).note(at: instant(0)).at
+    let first = fresh(note).note(at: instant(0), after: nil).note.at
     for seconds in Int64(1)...100 {
       let check = fresh(note, at: instant(seconds - 1))
-      note = check.note(at: instant(seconds))
+      note = check.note(at: instant(seconds), after: note).note
     }
     #expect(note.at.since(first) == .seconds(100))
     #expect(note.doubtedSince == first)
   }
 
-  @Test func `corrects a time once if the jump is shorter than the doubt`() throws {
+  @Test(arguments: [(90, false), (-90, false), (86_400, true), (-86_400, true)] as [(Int64, Bool)])
+  func `repeats a shift only if moved times lie outside the span`(seconds: Int64, isRepeatable: Bool) throws {
     var check = fresh()
-    for (jump, isTold) in [(Duration.seconds(90), false), (.seconds(-90), false), (day, true), (.zero - day, true)] {
-      _ = check.read(instant(10, ahead: jump))
-      let correction = try #require(check.correction(at: instant(610, ahead: jump)))
-      #expect((correction.rest != nil) == isTold)
-      // The corrected times do not lie in the range that is searched for the rest.
-      if let rest = correction.rest {
-        for time in [correction.span.lowerBound, correction.span.upperBound] {
-          #expect(!rest.contains(time.advanced(by: jump)))
-        }
-      }
-      _ = check.read(instant(611))
+    let jump = Duration.seconds(seconds)
+    _ = check.read(instant(10, ahead: jump))
+    let shift = try #require(check.note(at: instant(610, ahead: jump), after: nil).shift)
+    #expect(shift.isRepeatable == isRepeatable)
+    guard isRepeatable else { return }
+    for time in [shift.span.lowerBound, shift.span.upperBound] {
+      #expect(!shift.span.contains(time.advanced(by: jump)))
     }
   }
 
   @Test func `corrects nothing if the clock came back while the server was down`() {
     let note = ClockNote(at: start.advanced(by: .seconds(-30)), doubtedSince: start.advanced(by: .seconds(-300)))
-    let begun = ClockCheck.starting(at: instant(0), after: note, slack: slack, trusting: false)
-    #expect(begun.correction == nil)
-    var check = begun.check
-    #expect(check.read(instant(0)).verdict == .agreed)
+    var check = fresh(note)
+    #expect(check.read(instant(0)) == start)
+    #expect(check.doubt == nil)
+  }
+
+  @Test(arguments: [-100 * 86_400, -60, 60, 100 * 86_400]) func `believes another server sooner than its own clock`(
+    seconds: Int64
+  ) {
+    let ahead = Duration.seconds(seconds)
+    var check = fresh()
+    // Once a minute, another server whose clock has not jumped.
+    for minute in Int64(1)...60 {
+      _ = check.read(instant(minute * 60, ahead: ahead))
+      let note = ClockNote(at: instant(minute * 60 - 1).wall)
+      #expect(check.follow(note, at: instant(minute * 60, ahead: ahead)) == nil)
+      #expect(check.note(at: instant(minute * 60, ahead: ahead), after: note).shift == nil)
+    }
+    #expect(check.read(instant(3601, ahead: ahead)) == instant(3601).wall)
+    // It has jumped as well, and confirms the time.
+    let shift = check.follow(
+      ClockNote(at: instant(3602, ahead: ahead).wall), at: instant(3603, ahead: ahead))
+    #expect(shift?.distance == ahead)
+  }
+
+  @Test func `takes the time of another server while its own is wrong`() {
+    // Started beside another server, with a clock that is wrong: the last note may be two minutes old.
+    let wrong = instant(0, ahead: day)
+    var check = fresh(ClockNote(at: start), at: wrong)
+    #expect(check.read(wrong) == start.advanced(by: .seconds(120)))
+    #expect(check.follow(ClockNote(at: instant(5).wall, revision: 1), at: instant(5, ahead: day)) == nil)
+    #expect(check.read(instant(6, ahead: day)) == instant(6).wall)
+    #expect(check.doubt != nil)
   }
 }
 #endif

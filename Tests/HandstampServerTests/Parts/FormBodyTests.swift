@@ -1,5 +1,6 @@
 #if Programs
 import HandstampCore
+import HandstampSupport
 import Testing
 
 @testable import HandstampServer

@@ -3,7 +3,6 @@ import Crypto
 import Foundation
 import HTTPTypes
 import HandstampCore
-import HandstampHummingbird
 import HandstampSupport
 import Hummingbird
 import ServiceLifecycle

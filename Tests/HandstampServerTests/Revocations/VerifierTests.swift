@@ -1,9 +1,9 @@
 #if Programs
 import Crypto
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
+import HandstampTransports
 import Testing
 
 @testable import HandstampServer

@@ -15,8 +15,11 @@ struct EmbeddedServer: Sendable {
   private let group: ServiceGroup
 
   /// Runs `body` against an app of its own, then stops the app as a signal would.
+  ///
+  /// - Parameter onItsListener: whether the session server's listener serves the app, or Hummingbird's.
   static func run<Value>(
-    _ configure: (inout ServerConfiguration) -> Void = { _ in }, body: (EmbeddedServer) async throws -> Value
+    onItsListener: Bool = false, _ configure: (inout ServerConfiguration) -> Void = { _ in },
+    body: (EmbeddedServer) async throws -> Value
   ) async throws -> Value {
     let logs = LogCapture()
     var configuration = ServerConfiguration(issuer: "https://app.example.org/auth")
@@ -38,13 +41,16 @@ struct EmbeddedServer: Sendable {
     notes.get("/teapot") { _, _ -> String in throw HTTPError(.init(code: 418)) }
 
     let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
-    let app = Application(
-      router: router, server: .sturdyHTTP1(), configuration: .init(address: .hostname("127.0.0.1", port: 0)),
-      services: server.services,
-      onServerRunning: {
-        continuation.yield($0.localAddress?.port ?? 0)
-        continuation.finish()
-      }, logger: logs.logger)
+    let onReady: @Sendable (Int) -> Void = {
+      continuation.yield($0)
+      continuation.finish()
+    }
+    let app: any Service =
+      onItsListener
+      ? OwnListener(server: server, responder: router.buildResponder(), onReady: onReady)
+      : Application(
+        router: router, server: .sturdyHTTP1(), configuration: .init(address: .hostname("127.0.0.1", port: 0)),
+        services: server.services, onServerRunning: { onReady($0.localAddress?.port ?? 0) }, logger: logs.logger)
     let group = ServiceGroup(configuration: .init(services: [app], logger: logs.logger))
     let running = Task { try await group.run() }
     guard let port = await ports.first(where: { _ in true }) else { throw CancellationError() }
@@ -73,6 +79,15 @@ struct EmbeddedServer: Sendable {
   func signIn(password: String = TestServer.password) async throws -> WireClient.Answer {
     try await client.post("/auth/v1/sign-in", json: TestServer.signInBody("ada@example.org", password: password))
   }
+}
+
+/// An app on the listener of its session server.
+private struct OwnListener: Service {
+  let server: SessionServer
+  let responder: RouterResponder<ServerContext>
+  let onReady: @Sendable (Int) -> Void
+
+  func run() async throws { try await server.run(responder, on: [.host("127.0.0.1", port: 0)], onReady: onReady) }
 }
 
 /// A user table.

@@ -1,10 +1,10 @@
 #if Programs
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
 import HTTPTypes
+import HandstampTransports
 import Hummingbird
 import Logging
 

@@ -1,9 +1,9 @@
 #if Programs
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
 import HTTPTypes
 import HandstampTesting
+import HandstampTransports
 import Testing
 
 @testable import HandstampServer

@@ -1,9 +1,9 @@
 #if Programs
 import Crypto
 import Foundation
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
+import HandstampTransports
 import Testing
 
 @testable import HandstampServer

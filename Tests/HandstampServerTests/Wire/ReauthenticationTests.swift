@@ -1,7 +1,7 @@
 #if Programs
-import HandstampAsyncHTTP
 import HandstampCore
 import HandstampRegistry
+import HandstampTransports
 import Testing
 
 @testable import HandstampServer

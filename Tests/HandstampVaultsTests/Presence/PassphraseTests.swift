@@ -1,6 +1,6 @@
 import Foundation
 import HandstampCore
-import HandstampPassphrase
+import HandstampKeys
 import HandstampSupport
 import HandstampTesting
 import Testing

@@ -1,8 +1,8 @@
 #if AsyncHTTPClient
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampOAuth
+import HandstampTransports
 
 /// `CommandLineApp ISSUER FOLDER`: signs in at any OAuth server with a code that the user enters on another device (RFC 8628),
 /// and keeps the session in FOLDER for later runs.

@@ -1,11 +1,9 @@
 #if AsyncHTTPClient && Data && LoopbackRedirect && WebSocket
 import Foundation
 import Handstamp
-import HandstampAsyncHTTP
 import HandstampData
-import HandstampLoopback
 import HandstampOAuth
-import HandstampWebSocket
+import HandstampTransports
 
 /// `Transports URL FOLDER`: a session over AsyncHTTPClient, with a database for its account, a WebSocket, and a second sign-in in
 /// the browser.

@@ -1,0 +1,37 @@
+#if Command
+import ArgumentParser
+
+/// The command that the arguments name.
+struct NamedCommand {
+  /// From the program to the subcommand.
+  private(set) var path = ["handstamp"]
+  /// The word in the place of a subcommand that does not exist, and those that do.
+  private(set) var unknown: (name: String, known: [String])?
+
+  init(in arguments: [String]) {
+    var command: any ParsableCommand.Type = HandstampTool.self
+    for name in arguments {
+      let known = command.configuration.subcommands
+      if known.isEmpty || name.hasPrefix("-") || name == "help" { return }
+      guard let next = known.first(where: { $0.configuration.commandName == name }) else {
+        unknown = (name, known.compactMap { $0.configuration.commandName })
+        return
+      }
+      command = next
+      path.append(name)
+    }
+  }
+
+  /// Prints its help.
+  var help: String { path.joined(separator: " ") + " --help" }
+
+  /// - Throws: A refusal that names the nearest subcommand. The parser would call the word an unexpected argument.
+  func check() throws(Refusal) {
+    guard let unknown else { return }
+    let words = path.dropFirst() + [unknown.name]
+    throw Refusal(
+      .usage, "unknown command: \(words.joined(separator: " ").onOneLine)",
+      hint: NearestName.hint(for: unknown.name, among: unknown.known, in: help))
+  }
+}
+#endif

@@ -1,0 +1,62 @@
+#if AsyncHTTPClient
+import AsyncHTTPClient
+import HandstampCore
+import HandstampSupport
+import NIOCore
+import NIOHTTP1
+
+extension HTTPClientRequest {
+  /// Converts a request for the client.
+  ///
+  /// - Throws: ``TransportError/invalidRequest(_:)`` for an invalid method, and for any URL scheme but `http` and
+  ///   `https`; header fields are checked by the client.
+  init(_ request: TransportRequest) throws(TransportError) {
+    let scheme = request.url.prefix { $0 != ":" }.lowercased()
+    guard scheme == "http" || scheme == "https" else { throw .invalidRequest("not a valid URL: \(request)") }
+    // A token (RFC 9110 section 5.6.2).
+    guard !request.method.isEmpty,
+      request.method.utf8.allSatisfy({ $0.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains($0) })
+    else {
+      throw .invalidRequest("not a valid method")
+    }
+    self.init(url: request.url)
+    method = HTTPMethod(rawValue: request.method)
+    headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
+    if !request.body.isEmpty { body = .bytes(ByteBuffer(bytes: request.body)) }
+  }
+}
+
+extension HTTPClientResponse {
+  var fields: [HeaderField] { headers.map { HeaderField($0.name, $0.value) } }
+
+  /// Returns the whole body.
+  ///
+  /// - Throws: ``TransportError/tooLarge`` as soon as the announced length or the bytes received exceed `limit`;
+  ///   ``TransportError/timedOut`` if the body is incomplete at `deadline`.
+  func collected(upTo limit: Int, by deadline: ContinuousClock.Instant) async throws(TransportError) -> [UInt8] {
+    if let length = headers.first(name: "content-length").flatMap({ Int($0) }), length > limit { throw .tooLarge }
+    let body = body
+    do {
+      return try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
+        group.addTask {
+          var bytes: [UInt8] = []
+          for try await chunk in body {
+            guard bytes.count + chunk.readableBytes <= limit else { throw TransportError.tooLarge }
+            bytes += chunk.readableBytesView
+          }
+          return bytes
+        }
+        group.addTask {
+          try await Task.sleep(until: deadline, clock: .continuous)
+          return nil
+        }
+        defer { group.cancelAll() }
+        guard let first = try await group.next(), let bytes = first else { throw TransportError.timedOut }
+        return bytes
+      }
+    } catch {
+      throw TransportError(error)
+    }
+  }
+}
+#endif
