@@ -1,7 +1,7 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// A third-party package that depends on Handstamp by URL and version, and forwards its own traits. `make outside` uses
+// A third-party package that depends on Handstamp by URL and version, and forwards its own traits. `scripts/dev outside` uses
 // a clone.
 let url = Context.environment["HANDSTAMP_URL"] ?? "https://github.com/example/handstamp"
 let traits = [

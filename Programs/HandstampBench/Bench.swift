@@ -20,7 +20,7 @@ struct Bench: AsyncParsableCommand {
   @Option(help: ArgumentHelp("measure only this part; repeatable", valueName: "part")) var only: [Part] = []
 
   @Option(help: .hidden) var memoryOfRevocations: Int?
-  // For scripts/speed.
+  // For scripts/dev bench.
   @Flag(help: .hidden) var hello = false
   @Flag(help: .hidden) var terms = false
 
@@ -89,7 +89,7 @@ import Foundation
 
 @main struct Bench {
   static func main() {
-    FileHandle.standardError.write(Data("HandstampBench: not in this build\nhint: run: make bench\n".utf8))
+    FileHandle.standardError.write(Data("HandstampBench: not in this build\nhint: run: scripts/dev bench\n".utf8))
     exit(1)
   }
 }

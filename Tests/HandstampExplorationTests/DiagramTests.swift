@@ -4,7 +4,7 @@ import HandstampCore
 import HandstampExploration
 import Testing
 
-/// The transitions as `docs/session-machine.md` lists them, which `make diagram` writes.
+/// The transitions as `docs/session-machine.md` lists them, which `scripts/dev diagram` writes.
 struct DocumentedTransitions {
   typealias State = SessionMachine.StateName
 

@@ -4,7 +4,7 @@ import HandstampExploration
 import Testing
 
 @Suite(.longComputation, .timeLimit(.minutes(10))) struct `Client and server, explored exhaustively` {
-  /// With limits that take seconds; `make explore` goes further, in a release build.
+  /// With limits that take seconds; `scripts/dev explore` goes further, in a release build.
   @Test(arguments: Scenario.all.map(\.small))
   func `keep their promises, and reveal every planted fault`(_ scenario: Scenario) throws {
     let log = TransitionLog()

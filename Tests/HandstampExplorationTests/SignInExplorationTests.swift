@@ -3,7 +3,7 @@ import HandstampExploration
 import Testing
 
 @Suite(.longComputation, .timeLimit(.minutes(10))) struct `Sign-ins, explored exhaustively` {
-  /// With limits that take seconds; `make explore` goes further.
+  /// With limits that take seconds; `scripts/dev explore` goes further.
   @Test(arguments: SignInExploration.Client.allCases)
   func `sign no client out, and strand no session`(_ client: SignInExploration.Client) async throws {
     let found = try await SignInExploration(client, depth: 7)

@@ -5,13 +5,13 @@ import HandstampVaults
 import Testing
 
 @Suite(.longComputation, .timeLimit(.minutes(10))) struct `Simulated histories` {
-  /// Each argument stands for fifty seeds; `make simulate` runs any number.
+  /// Each argument stands for fifty seeds; `scripts/dev simulate` runs any number.
   @Test(arguments: 0..<16 as Range<UInt64>)
   func `keep every invariant and end well`(fifty: UInt64) {
     for seed in fifty * 50..<fifty * 50 + 50 {
       let run = Simulation(seed: seed)
       if let violation = run.violation {
-        Issue.record("seed \(seed): \(violation); make simulate SEED=\(seed) shows it")
+        Issue.record("seed \(seed): \(violation); scripts/dev simulate --seed \(seed) shows it")
         return
       }
     }

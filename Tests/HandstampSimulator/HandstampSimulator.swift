@@ -71,7 +71,7 @@ struct HandstampSimulator {
     let violations = await score.violations
     for run in violations.prefix(20) { print("seed \(run.seed): \(run.violation?.description ?? "")") }
     if let first = violations.first {
-      print("make simulate SEED=\(first.seed) replays the first of them")
+      print("scripts/dev simulate --seed \(first.seed) replays the first of them")
     }
     print(
       "\(seeds.count) seeds, \(Int(Double(seeds.count) / seconds)) seeds/s on \(workers) cores,",

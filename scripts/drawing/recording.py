@@ -9,10 +9,11 @@ import pathlib
 import signal
 import sqlite3
 import subprocess
-import tempfile
 import threading
 import time
 import urllib.parse
+
+from kit import server
 
 
 class Proxy(http.server.ThreadingHTTPServer):
@@ -73,30 +74,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_DELETE = pass_on
 
 
-def record(program):
+def record():
     """Returns the exchanges of five steps, in order, and what the programs said."""
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        server = subprocess.Popen(
-            [program, "serve", "--data", folder / "server", "--port", "0", "--access-token-life", "1s"],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            return play(program, server.stdout.readline().strip(), folder)
-        finally:
-            server.terminate()
-            server.wait(30)
+    here = server.Server()
+    try:
+        here.launch("--access-token-life", "1s")
+        return play(here.url, pathlib.Path(here.folder))
+    finally:
+        here.remove()
 
 
-def play(program, server, folder):
+def play(url, folder):
     home = folder / "home"
 
     def stores():
         vaults = [hashlib.sha256(path.read_bytes()).hexdigest() for path in home.glob("vault/*.vault")]
-        with sqlite3.connect(f"file:{folder}/server/registry.sqlite?mode=ro", uri=True) as database:
+        with sqlite3.connect(f"file:{folder}/data/registry.sqlite?mode=ro", uri=True) as database:
             row = database.execute("SELECT counter, end_reason FROM session").fetchone() or (None, None)
         return {"vault": vaults, "counter": row[0], "ended": row[1]}
 
-    proxy = Proxy(server, stores)
+    proxy = Proxy(url, stores)
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     environment = {**os.environ, "HANDSTAMP_HOME": str(home)}
     for name in ("HANDSTAMP_TOKEN", "HANDSTAMP_ACCOUNT"):
@@ -104,7 +101,7 @@ def play(program, server, folder):
 
     def start(*arguments):
         return subprocess.Popen(
-            [program, *arguments], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            [server.PROGRAM, *arguments], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
 
     def token():

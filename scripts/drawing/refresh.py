@@ -1,10 +1,8 @@
-"""Draws docs/refresh.svg: a refresh whose response is lost with its client, and a thief, as recorded from a real run. With
---retry, draws docs/refresh-retry.svg, which ends before the thief."""
+"""Draws docs/refresh.svg: a refresh whose response is lost with its client, and a thief, as recorded from a real run.
 
-import sys
+Without the thief, draws docs/refresh-retry.svg, which ends before that."""
 
-import canvas
-import recording
+from drawing import canvas
 
 LANES = {"vault": (96, "client's disk"), "client": (290, "client"), "server": (546, "server"), "thief": (786, "a thief")}
 WIDTH, STEP, TOP = 880, 30, 112
@@ -143,7 +141,3 @@ def draw(record, with_thief=True):
     words = [line for line in record["last"]["words"].splitlines() if line.startswith("handstamp: ")][0]
     s.note("client", words.removeprefix("handstamp: "), "red", side=60)
     return s.document()
-
-
-if __name__ == "__main__":
-    sys.stdout.write(draw(recording.record(sys.argv[1] + "/handstamp"), with_thief="--retry" not in sys.argv))

@@ -1,8 +1,7 @@
-"""Draws what `scripts/speed --bench … --json FILE` measured: `speed.py FILE OUT.svg` writes the processor time of requests to
-OUT.svg, and the latency of a refresh to OUT-latency.svg."""
-import json, math, sys
+"""Draws what `scripts/dev bench` measured: the processor time of requests, and the latency of a refresh."""
+import math
 
-from canvas import Canvas
+from drawing.canvas import Canvas
 
 REQUESTS = [("refresh", "refresh", ["hello", "sign", "commit", "read"]), ("me", "GET /v1/me", ["hello", "read"]),
             ("introspect", "introspection", ["hello", "read"])]
@@ -20,7 +19,7 @@ def frame(title, below, description, height):
 
 
 def cost(figures):
-    terms, costs = figures["terms"], {name: figures[name]["32"]["cost"] for name, _, _ in REQUESTS}
+    terms, costs = figures["terms"], {name: figures[name][32]["cost"] for name, _, _ in REQUESTS}
     canvas = frame(
         "Processor time of a request", "over 32 connections; in color, what no server of the kind can do without",
         "; ".join(f"{title}: {costs[name]:.0f} µs, of which {sum(terms[part] for part in parts):.0f} are the lower bound"
@@ -48,7 +47,7 @@ def count(sessions):
 
 
 def latency(figures):
-    growth = {int(size): row for size, row in figures["growth"].items()}
+    growth = figures["growth"]
     sizes = sorted(growth)
     rate = round(growth[sizes[0]]["rate"], -2)
     canvas = frame(
@@ -74,10 +73,3 @@ def latency(figures):
             canvas.add("circle", cx=x, cy=y, r=3.5, class_=f"f-{color}")
         canvas.text(points[-1][0] + 12, points[-1][1] + 4, title, kind="small", color=color)
     return canvas.document(WIDTH, 300)
-
-
-with open(sys.argv[1]) as file:
-    figures = json.load(file)
-for name, draw in (("", cost), ("-latency", latency)):
-    with open(sys.argv[2].removesuffix(".svg") + name + ".svg", "w") as file:
-        file.write(draw(figures))

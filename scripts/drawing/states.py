@@ -1,9 +1,8 @@
-"""Gives the graph that dot draws the colors of the other pictures, which follow dark mode: `dot -Tsvg | states.py`."""
+"""Gives the graph that dot draws the colors of the other pictures, which follow dark mode."""
 
 import re
-import sys
 
-import canvas
+from drawing import canvas
 
 # The colors that the graph names, and black, in which dot writes.
 NAMES = {"white": "paper", "black": "ink", "#4a6fa5": "blue", "#9bb3d4": "edge", "#eef3fb": "panel", "#555555": "dim"}
@@ -23,7 +22,3 @@ def recolored(graph):
         return re.sub(r"^<(\w+)", rf'<\1 class="{classes}"', tag) if classes else tag
 
     return re.sub(r"<(?:text|path|polygon) [^>]*>", element, graph)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(recolored(sys.stdin.read()))

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-import canvas
+from drawing import canvas
 
 # Each step of the tour: the fault, and the result if the step passes. A step fails on anything else.
 WORDS = {
@@ -33,7 +33,8 @@ def steps(output):
     return titles
 
 
-def draw(titles):
+def draw(output):
+    titles = steps(output)
     height = TOP + ROW * len(titles) + 4
     described = "; ".join(f"{fault}: {result}" for fault, result in map(WORDS.get, titles))
     c = canvas.Canvas("make run: the steps of the tour, all passed", described)
@@ -52,6 +53,6 @@ def draw(titles):
     return c.document(WIDTH, height)
 
 
-if __name__ == "__main__":
-    done = subprocess.run([sys.argv[1] + "/HandstampTour"], stdout=subprocess.PIPE, text=True, timeout=300)
-    sys.stdout.write(draw(steps(done.stdout)))
+def run(program):
+    """What the tour prints."""
+    return subprocess.run([program], stdout=subprocess.PIPE, text=True, timeout=300).stdout

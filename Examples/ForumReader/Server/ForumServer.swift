@@ -202,7 +202,7 @@ import Foundation
 
 @main struct ForumServer {
   static func main() {
-    FileHandle.standardError.write(Data("HandstampForumServer: not in this build\nhint: run: make forum\n".utf8))
+    FileHandle.standardError.write(Data("HandstampForumServer: not in this build\nhint: run: scripts/dev forum\n".utf8))
     exit(1)
   }
 }

@@ -17,7 +17,7 @@ struct ColdStart {
     guard let command else {
       report.notes.append(
         "cold start of handstamp token: skipped, because the command is not built next to this program"
-          + " (make release)")
+          + " (scripts/dev build --release)")
       return
     }
     let home = folder + "/home"

@@ -1,7 +1,7 @@
 #if Command
 import HandstampServer
 
-/// The settings of a program whose defaults are not those of a new client. `make openid` runs most of them.
+/// The settings of a program whose defaults are not those of a new client. `scripts/dev openid` runs most of them.
 struct KnownClient {
   let name: String
   var protection = ConfiguredClient.CodeProtection.pkce

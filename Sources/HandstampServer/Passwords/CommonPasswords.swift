@@ -1,7 +1,7 @@
 #if Server
 import CHandstampFiles
 
-/// The most common passwords of at least 8 characters, in lower case. The list is Django's, see NOTICE; `scripts/common-passwords`
+/// The most common passwords of at least 8 characters, in lower case. The list is Django's, see NOTICE; `scripts/dev common-passwords`
 /// writes it.
 enum CommonPasswords {
   static let all = Set(

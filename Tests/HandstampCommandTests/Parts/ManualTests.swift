@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampCommand
 
-/// `scripts/manual` prints the manual from the same texts, and `make check` compares it.
+/// `scripts/dev manual` prints the manual from the same texts, and `make check` compares it.
 @Suite(.timeLimit(.minutes(10))) struct `The help of each command` {
   private static let all: [any ParsableCommand.Type] = {
     var all: [any ParsableCommand.Type] = [HandstampTool.self]

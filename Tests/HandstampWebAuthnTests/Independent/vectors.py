@@ -15,7 +15,7 @@ from fido2.server import Fido2Server
 from fido2.utils import websafe_encode
 from fido2.webauthn import PublicKeyCredentialRpEntity, PublicKeyCredentialUserEntity
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../scripts/parties"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../Live/parties"))
 from softauthn import ALGORITHMS, Authenticator
 
 ORIGIN, RP_ID = "https://login.example.com", "example.com"

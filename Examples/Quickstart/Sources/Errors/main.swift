@@ -10,5 +10,6 @@ do {
   let me: Me = try await session.api.get("/v1/me")
   print("Hello, \(me.name)")
 } catch let error as any HandstampError {  // a SessionError from signIn, an APIError from api.get
-  print("\(error)\ncode: \(error.code), next step: \(error.recovery.map(String.init(describing:)) ?? "none")")
+  let step = error.recovery.map { "\($0)" } ?? "none"
+  print("\(error)\ncode: \(error.code), next step: \(step)")
 }

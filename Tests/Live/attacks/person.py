@@ -1,0 +1,77 @@
+"""A person with an account: in an app, in a browser, with passkeys and recovery codes."""
+import re
+
+from kit.p256 import Passkey
+from attacks.target import Browser, Client, install, require
+
+PASSWORD = "a long enough secret"
+# Passkeys need an issuer with a name.
+ISSUER = "https://id.example.org"
+
+
+class Person:
+    def __init__(self, server, name):
+        self.server, self.email, self.client = server, name + "@example.org", Client(server)
+        self.session = self.client.sign_up(self.email, PASSWORD, "d-" + name)
+        self.id, self.browser = self.session["profile"]["id"], self.visit()
+
+    def visit(self, password=PASSWORD):
+        """Another browser, signed in."""
+        browser = Browser(self.server)
+        browser.load("GET", browser.sign_in("/sign-in", self.email, password))
+        return browser
+
+    def press(self, path, action, **fields):
+        """Presses a button of a page."""
+        return press(self.browser, path, action, **fields)
+
+    def add_passkey(self):
+        self.browser.load("GET", "/account/security")
+        options = self.browser.load("POST", "/account/passkey/options", X_CSRF_Token=self.browser.csrf)
+        require(options.status == 200, f"no options for a passkey: {options.status} {options.text}")
+        passkey = Passkey(ISSUER)
+        page = self.browser.submit("/account/security", action="add-passkey", passkey=passkey.create(options.json))
+        require(f'value="{passkey.name}"' in page.text, f"no passkey was added: {page.status} {page.text}")
+        return passkey
+
+    def recovery_codes(self):
+        page = self.press("/account/security", "make-codes")
+        codes = re.findall(r"<li><code>([^<]+)</code>", page.text)
+        require(codes, f"no recovery codes: {page.status} {page.text}")
+        return codes
+
+    def facts(self):
+        """The account, as the administrator sees it."""
+        return self.server.administer("GET", "/accounts/" + self.id).json["account"]
+
+    def credentials(self):
+        """What can sign in, as the administrator sees it."""
+        return self.server.administer("GET", f"/accounts/{self.id}/credentials").json
+
+    # What signs in.
+
+    def opens(self, password):
+        return self.client.sign_in(self.email, password, "d-try").status == 200
+
+    def recovers(self, code):
+        browser = Browser(self.server)
+        browser.load("GET", "/recover")
+        return browser.submit("/recover", action="recover", email=self.email, recovery_code=code).status == 303
+
+
+def press(browser, path, action, **fields):
+    browser.load("GET", path)
+    return browser.submit(path, action=action, **fields)
+
+
+
+def unlocks(client, passkey):
+    """Whether a passkey signs in to an app."""
+    options = client.post("/v1/sign-in/passkey/options")
+    require(options.status == 200, f"no options: {options.status} {options.text}")
+    return client.post("/v1/sign-in/passkey", dict(passkey=passkey.get(options.json), device=install("d-key"))).status == 200
+
+
+def signed_in(browser):
+    """Whether a browser is signed in."""
+    return browser.load("GET", "/account").status == 200

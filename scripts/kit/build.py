@@ -1,0 +1,79 @@
+"""Builds by SwiftPM. All optional parts are built and tested; libraries, programs and tests share one folder."""
+import json, os, subprocess
+
+from kit import stages
+
+SWIFT, SWIFTC = os.environ.get("SWIFT", "swift"), os.environ.get("SWIFTC", "swiftc")
+IN_CI = os.environ.get("CI", "false") not in ("", "false")
+# Debug information would take a fifth of a build's time: INFO=dwarf for a debugger.
+INFO = os.environ.get("INFO") or "none"
+OPTIONS = ["-j", os.environ.get("JOBS") or str(os.cpu_count()), "-debug-info-format", INFO]
+# Takes a quarter off the compiler's time in a first build, and makes later ones compile whole modules.
+WHOLE = ["-Xswiftc", "-whole-module-optimization", "-Xswiftc", "-num-threads", "-Xswiftc", "2", "-Xswiftc", "-no-emit-module-separately-wmo"]
+# Where packages or traits share a folder: SwiftPM would build by the plan of the one before.
+ANEW = ["--disable-build-manifest-caching"]
+# In CI every build is a first one, and none is kept.
+QUICK = OPTIONS + (WHOLE if IN_CI else [])
+ALL = ["--enable-all-traits", *QUICK]
+# The packages that depend on this one have the same dependencies, which are built once in CI, for all packages and traits.
+TOGETHER = ".build" if IN_CI else ".build/examples"
+PACKAGE = [*OPTIONS, *WHOLE, *ANEW, "--scratch-path", TOGETHER]
+# The program that was named by --program.
+given = None
+
+
+def environment(is_optimized=True):
+    """Of every build: with another one SwiftPM would build everything again."""
+    # SwiftPM 6.3 passes a package's traits to the compiler in the order of a set, which changes with every plan. Tests run with the usual hashing.
+    surroundings = dict(os.environ, SWIFT_DETERMINISTIC_HASHING="1")
+    surroundings.pop("HANDSTAMP_OPTIMIZED", None)
+    # Exploration and simulation compute for long: see Package.swift.
+    if is_optimized and INFO == "none":
+        surroundings["HANDSTAMP_OPTIMIZED"] = "1"
+    return surroundings
+
+
+def apart(folder):
+    """The options of a build with other traits. SwiftPM finds tests by the index, which none of these has."""
+    return [*QUICK, *ANEW] if IN_CI else [*QUICK, *WHOLE, "--disable-index-store", "--scratch-path", ".build/" + folder]
+
+
+def build(log, *options, is_optimized=True, words=None):
+    """One build, shown as stages; its output is kept under the name of a log. Returns the folder of what was built."""
+    stages.run(log, [SWIFT, "build", *options], environment(is_optimized), words)
+    return folder(*options, is_optimized=is_optimized)
+
+
+def folder(*options, is_optimized=True):
+    kept = [option for option in options if option != "--build-tests"]
+    for name in ("--product", "--target"):
+        if name in kept:
+            place = kept.index(name)
+            del kept[place:place + 2]
+    return subprocess.run([SWIFT, "build", *kept, "--show-bin-path"], env=environment(is_optimized), check=True, stdout=subprocess.PIPE,
+                          text=True).stdout.strip()
+
+
+def programs(*products, release=False):
+    """The paths of programs, which are built unless --program names one."""
+    if given:
+        return [given if product == "handstamp" else os.path.join(os.path.dirname(given), product) for product in products]
+    options = [*ALL, *(["-c", "release"] if release else [])]
+    for product in products:
+        place = build("build", *options, "--product", product, words=f"building {product}")
+    return [f"{place}/{product}" for product in products]
+
+
+def program(product="handstamp", release=False):
+    return programs(product, release=release)[0]
+
+
+def triple():
+    text = subprocess.run([SWIFTC, "-print-target-info"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(text)["target"]["unversionedTriple"]
+
+
+def version():
+    """The version of this source."""
+    with open("Sources/HandstampCommand/Version.swift") as file:
+        return next(line.split('"')[1] for line in file if "static let version = " in line)

@@ -1,0 +1,214 @@
+"""Tests of the library that the verbs share."""
+import contextlib, hashlib, http.server, io, json, os, socket, sys, tempfile, threading, unittest
+
+from clusters import network
+from kit import load, p256, report, server, stages, web
+from verbs import examples, test
+
+BUILD = """Fetching https://github.com/apple/swift-log.git
+Building for debugging...
+[1/1234] Compiling A a.swift
+/src/a.swift:3:1: error: no such thing
+ 3 | oops
+[12/1234] Compiling A b.swift
+"""
+REPORT = """<testsuites><testsuite>
+<testcase classname="CoreTests.`A machine`" name="waits" time="0.5" />
+<testcase classname="CoreTests" name="fails" time="1.5"><failure message="no" /></testcase>
+<testcase classname="VaultTests.Suite" name="is left out" time="0"><skipped /></testcase>
+</testsuite></testsuites>"""
+
+
+class Stages(unittest.TestCase):
+    def test_finds_the_stage_of_a_line(self):
+        found = [stages.stage(line) for line in BUILD.splitlines()]
+        self.assertEqual(found[0], ("fetching packages", ""))
+        self.assertEqual(found[2], ("compiling", "1 of 1,234"))
+        self.assertIsNone(found[3])
+
+    def test_tells_a_stage_once_where_there_is_no_terminal(self):
+        output = io.StringIO()
+        display = stages.Display(output, is_terminal=False)
+        for line in BUILD.splitlines() * 2:
+            if found := stages.stage(line):
+                display.show(*found)
+        display.close()
+        self.assertEqual(output.getvalue().split("\n"), ["fetching packages", "compiling", "fetching packages", "compiling", ""])
+
+    def test_writes_over_the_line_of_a_terminal(self):
+        output = io.StringIO()
+        display = stages.Display(output, is_terminal=True)
+        display.show("compiling", "1 of 2")
+        display.show("compiling", "2 of 2")
+        display.close()
+        self.assertEqual(output.getvalue().count("\n"), 1)
+        self.assertIn("\r\033[Kcompiling 2 of 2", output.getvalue())
+
+    def test_shows_what_a_log_says_beside_progress(self):
+        self.assertEqual(stages.findings(BUILD), ["/src/a.swift:3:1: error: no such thing", " 3 | oops"])
+
+    def test_keeps_the_output_of_a_command_and_names_it_in_an_error(self):
+        with in_folder(), contextlib.redirect_stderr(io.StringIO()) as words, self.assertRaises(SystemExit) as error:
+            stages.run("some", [sys.executable, "-c", "print('[1/2] Compiling'); print('broken'); raise SystemExit(1)"])
+        self.assertIn("broken", words.getvalue())
+        self.assertNotIn("[1/2]", words.getvalue())
+        self.assertIn(".build/logs/some.log", str(error.exception))
+
+
+class Results(unittest.TestCase):
+    def test_counts_tests_by_target(self):
+        with in_folder():
+            with open("report.xml", "w") as file:
+                file.write(REPORT)
+            found = test.results("report.xml")
+        self.assertEqual([line.split() for line in test.summary(found)], [
+            ["CoreTests", "2", "tests,", "1", "failed"], ["VaultTests", "1", "tests,", "1", "skipped"], ["total", "3", "tests,", "1", "failed,", "1", "skipped"]])
+
+    def test_reports_each_case_and_the_failed_ones_at_the_end(self):
+        def good():
+            return "fine"
+
+        def bad():
+            raise web.Lost("not fine")
+        with contextlib.redirect_stdout(io.StringIO()) as words:
+            here = report.Report([good, bad])
+            self.assertEqual(here.run_all(), 1)
+        self.assertIn("FAILED bad", words.getvalue())
+        self.assertTrue(words.getvalue().endswith("1 failed: bad\n"))
+        self.assertIn("unknown: other", report.Report([good], ["other"]).unknown())
+
+
+class Site(http.server.BaseHTTPRequestHandler):
+    """A page with a form, which leads to an application."""
+    protocol_version = "HTTP/1.1"
+    seen = []
+
+    def answer(self, status, body=b"", **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        if self.path == "/closing":
+            self.answer(200, b"{}")
+            self.close_connection = True
+        elif self.path == "/sign-in":
+            self.answer(200, b'<title>Sign in</title><form><input type="hidden" name="csrf" value="a&amp;b"><button value="sign-in">', Set_Cookie="form=1; Path=/")
+        else:
+            self.answer(303, Location="/sign-in")
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.seen.append((self.headers["Cookie"], body))
+        if self.path == "/oauth/token":
+            self.answer(200, b'{"refresh_token":"next"}')
+        else:
+            self.answer(303, Location="https://app.example.org/back?code=7", Set_Cookie="form=; Max-Age=0")
+
+    def log_message(self, *_):
+        pass
+
+
+class Web(unittest.TestCase):
+    def setUp(self):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+        self.server.port = self.server.server_port
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def tearDown(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def test_a_person_signs_in_and_returns_to_the_application(self):
+        person = web.Person("ada@example.org", "secret")
+        page = person.pass_through(f"http://127.0.0.1:{self.server.port}/", until="https://app.")
+        self.assertEqual((page.status, web.fields(page.url)), (0, {"code": "7"}))
+        cookie, body = Site.seen[-1]
+        self.assertEqual(cookie, "form=1")
+        self.assertIn("csrf=a%26b", body)
+        self.assertEqual(list(person.cookies.values()), [{}])
+
+    def test_a_client_tries_a_closed_connection_again_but_not_a_new_one(self):
+        client = web.Client(self.server)
+        self.assertEqual(client.get("/closing").status, 200)
+        self.assertEqual(client.get("/closing").status, 200)
+        client.retries = False
+        with self.assertRaises((ConnectionError, http.client.HTTPException)):
+            client.get("/closing")
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            self.server.port = other.getsockname()[1]
+        with self.assertRaises(ConnectionError):
+            web.Client(self.server).get("/closing")
+
+    def test_a_load_passes_tokens_on(self):
+        figures, left = load.drive(self.server.port, load.refresh, load.refreshed, [["a", "b"], ["c"]], 0.3)
+        self.assertEqual(set(left), {"next"})
+        self.assertGreater(figures["requests"], 3)
+        figures, _ = load.drive(self.server.port, load.refresh, load.refreshed, [["a"], ["b"]], 0.5, rate=20)
+        self.assertLess(figures["requests"], 16)
+
+    def test_a_load_tells_of_wrong_answers(self):
+        with self.assertRaises(RuntimeError):
+            load.drive(self.server.port, lambda token: load.get("/"), load.same, [["a"]], 0.1)
+
+
+class Signatures(unittest.TestCase):
+    def test_a_signature_verifies_with_the_public_key(self):
+        key, message = p256.Key(), b"a message"
+        signed = p256.signature(key.secret, message)
+        r, s = (int.from_bytes(signed[place:place + 32], "big") for place in (0, 32))
+        digest, inverse = int.from_bytes(hashlib.sha256(message).digest(), "big"), pow(s, -1, p256.N)
+        # Since the test knows the secret, one multiplication does for both points.
+        x, _ = p256.multiple((digest * inverse + r * inverse * key.secret) % p256.N)
+        self.assertEqual(x % p256.N, r)
+
+    def test_a_proof_names_the_request(self):
+        head, payload, _ = p256.Key().proof("GET", "https://api.example.org", "n", "token").split(".")
+        self.assertEqual(json.loads(decoded(payload))["htu"], "https://api.example.org")
+        self.assertEqual(json.loads(decoded(head))["jwk"]["crv"], "P-256")
+
+
+class Networks(unittest.TestCase):
+    def test_takes_addresses_that_no_route_leads_to(self):
+        taken = ["default", "10.64.0.0/10", "10.128.0.0/10", "10.192.0.1"]
+        for _ in range(50):
+            found = network.free_network(taken)
+            self.assertTrue(str(found).startswith("10.") and 192 <= int(str(found).split(".")[1]))
+        with self.assertRaises(RuntimeError):
+            network.free_network(["10.0.0.0/8"], draws=20)
+
+    def test_knows_the_remains_of_runs_that_are_gone(self):
+        gone = next(number for number in range(2, 4_000_000) if not os.path.exists(f"/proc/{number}"))
+        self.assertTrue(all(network.is_dead(name) for name in (f"handstamp-{gone}", f"hsp{gone}h", f"/tmp/cluster-{gone}-abc")))
+        self.assertFalse(network.is_dead("lo"))
+
+
+class Pages(unittest.TestCase):
+    def test_puts_an_example_into_the_first_block_of_a_page(self):
+        self.assertEqual(examples.with_code("a\n```swift\nold\n```\nb\n```swift\nown\n```\n", "new\n"), "a\n```swift\nnew\n```\nb\n```swift\nown\n```\n")
+
+    def test_counts_lines_of_code(self):
+        self.assertEqual(list(examples.too_long("a", "// one\n\nlet a = 1\n", 1, 20)), [])
+        self.assertEqual(len(list(examples.too_long("a", "let a = 1\nlet bbbbbbb = 1\n", 1, 10))), 2)
+
+    def test_a_free_port_can_be_listened_at(self):
+        socket.create_server(("127.0.0.1", server.free_port())).close()
+
+
+@contextlib.contextmanager
+def in_folder():
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def decoded(text):
+    import base64
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,0 +1,67 @@
+"""Runs the same checks as CI, and shows the time of each.
+
+Steps that mostly wait for programs run beside each other; their output is shown when they end. With names, only these."""
+import collections, os, subprocess, sys, threading, time
+
+NEEDS = ["--tests"]
+# One after another: each of these needs the machine for itself.
+FIRST = ["lint", "plain --short", "test --slowest 10", "run"]
+# In two rows, beside each other. What measures time is not among them.
+BESIDE = [["apple", "docs", "api", "manual --check", "forum --tour", "instructions"], ["schemathesis --short", "attack --short", "openid", "passkeys", "pages"]]
+# The last ones replace the modules of this package by their own.
+LAST = ["cluster --short", "examples", "outside --short"]
+# These build with other traits, or decide by themselves what to build.
+BUILDERS = ("lint", "plain", "test", "examples", "outside")
+
+
+def options(parser):
+    parser.add_argument("names", nargs="*")
+
+
+class Steps:
+    def __init__(self, names):
+        self.names, self.times, self.failed, self.lock = names, collections.OrderedDict(), None, threading.Lock()
+        self.program = os.path.abspath(".build/debug/handstamp")
+
+    def command(self, step):
+        verb, *more = step.split()
+        given = ["--program", self.program] if "test" in self.times and verb not in BUILDERS else []
+        return [sys.executable, "scripts/dev", *given, verb, *more]
+
+    def run(self, step, is_alone=True):
+        verb = step.split()[0]
+        if self.failed or self.names and verb not in self.names:
+            return
+        if is_alone:
+            print(f"\n== {verb}", flush=True)
+        began = time.monotonic()
+        done = subprocess.run(self.command(step), stdout=None if is_alone else subprocess.PIPE, stderr=None if is_alone else subprocess.STDOUT, text=True,
+                              errors="replace")
+        with self.lock:
+            if not is_alone:
+                print(f"\n== {verb}\n{done.stdout}", end="", flush=True)
+            self.times[verb] = time.monotonic() - began
+            if done.returncode:
+                self.failed = verb
+
+    def run_beside(self, rows):
+        threads = [threading.Thread(target=lambda row=row: [self.run(step, False) for step in row]) for row in rows]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def main(options):
+    began, steps = time.monotonic(), Steps(options.names)
+    for step in FIRST:
+        steps.run(step)
+    # These and the next are given the programs that were built with the tests.
+    steps.run_beside(BESIDE)
+    for step in LAST:
+        steps.run(step)
+    print("\nstep          minutes")
+    for verb, seconds in steps.times.items():
+        print(f"{verb:12} {seconds / 60:8.1f}")
+    print(f"{'all until ' + steps.failed + ' failed' if steps.failed else 'all':12} {(time.monotonic() - began) / 60:8.1f}")
+    return 1 if steps.failed else 0

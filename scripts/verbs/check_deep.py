@@ -1,0 +1,38 @@
+"""ThreadSanitizer, each trait alone, 40 processes under SIGKILL, every damaged home, long explorations and simulations, the release build, the package,
+all attacks, all programs of others, all languages. Stops at the first that fails; --from goes on there."""
+import subprocess, sys
+
+from kit import build
+
+NEEDS = ["--tests"]
+SANITIZED = "HandstampTests|HandstampCoreTests|HandstampVaultsTests"
+LONG = "fifty expiries|is fixed by the command|Ten thousand sessions|GuideMovesTests"
+VERBS = ["plain", "outside --deep", "build --release", "instructions --release", "explore", "diagram --check", "pictures --check", "schemathesis", "dist-check",
+         "attack", "openid --deep", "pages --deep", "cluster", "simulate --seeds {seeds}"]
+
+
+def options(parser):
+    parser.add_argument("--seeds", default="200000", help="of the simulation")
+    parser.add_argument("--from", dest="begin", metavar="VERB", help="leaves out what comes before")
+
+
+def test(*words, is_optimized=True, **surroundings):
+    return subprocess.run([build.SWIFT, "test", *build.ALL, *words], env={**build.environment(is_optimized), **surroundings}).returncode
+
+
+def main(options):
+    verbs = [verb.format(seeds=options.seeds) for verb in VERBS]
+    if options.begin:
+        begin = [verb.split()[0] for verb in verbs]
+        if options.begin not in begin:
+            sys.exit(f"check-deep: no verb {options.begin}\nhint: one of {' '.join(begin)}")
+        verbs = verbs[begin.index(options.begin):]
+    elif test("-debug-info-format", "dwarf", "--sanitize=thread", "--scratch-path", ".build/tsan", "--filter", SANITIZED, is_optimized=False,
+              TSAN_OPTIONS="suppressions=scripts/tsan-suppressions") or test("--filter", LONG, HANDSTAMP_DEEP="1"):
+        return 1
+    for verb in verbs:
+        print(f"\n== {verb}", flush=True)
+        if subprocess.run([sys.executable, "scripts/dev", *verb.split()]).returncode:
+            print(f"{verb} failed\nhint: scripts/dev check-deep --from {verb.split()[0]}", file=sys.stderr)
+            return 1
+    return 0

@@ -1,0 +1,92 @@
+"""Proves the package that `make dist` builds, on a minimal Debian of this release, which systemd boots in a container.
+
+Uses the command as a user and the server as a service, upgrades, removes and purges the package, and compares what is left. The container has a loopback
+network of its own. Needs root."""
+import glob, os, re, shutil, subprocess, sys
+
+from kit import build
+from verbs import dist
+
+NEEDS = ["--dist"]
+WORK = ".build/debian"
+UNIT = """[Service]
+Type=oneshot
+ExecStart=/bin/sh -eux /mnt/proof
+ExecStopPost=/bin/sh -c 'echo $EXIT_STATUS > /mnt/status'
+ExecStopPost=/bin/systemctl --no-block poweroff
+StandardOutput=append:/mnt/output
+StandardError=inherit
+TimeoutStartSec=600
+[Install]
+WantedBy=multi-user.target
+"""
+run = dist.output
+
+
+def text(path):
+    return dist.read(path) if os.path.exists(path) else ""
+
+
+def check_install(version):
+    """Everything that `make install` installs, `make uninstall` removes."""
+    root = os.path.abspath(WORK + "/installed")
+    shutil.rmtree(root, ignore_errors=True)
+    surroundings = dict(os.environ, DESTDIR=root)
+    run("sh", "scripts/install", env=surroundings)
+    if run(root + "/usr/local/bin/handstamp", "--version").strip() != version:
+        sys.exit("make install installs another version")
+    run("sh", "scripts/install", "--uninstall", env=surroundings)
+    if left := [f"{place}/{name}" for place, _, names in os.walk(root) for name in names]:
+        sys.exit("left by make uninstall: " + " ".join(left))
+    print("make install and uninstall: nothing left", flush=True)
+
+
+def make_system(package, release):
+    """The Debian to install it on, with the libraries that the package depends on; kept for the next time."""
+    depends = re.sub(r"\([^)]*\)|\|[^,]*| ", "", run("dpkg-deb", "-f", package, "Depends").strip())
+    include, system = f"systemd,dbus,curl,{depends}", WORK + "/system"
+    if text(WORK + "/include") == f"{release} {include}\n":
+        return
+    targets = run("apt-get", "indextargets", "--format", "$(CODENAME) $(COMPONENT) $(SITE)", "Created-By: Packages")
+    mirror = sorted(set(re.findall(rf"^{release} main (.*)$", targets, re.M)))[0]
+    print(f"fetches a minimal Debian {release}", flush=True)
+    shutil.rmtree(system, ignore_errors=True)
+    if os.path.exists(WORK + "/include"):
+        os.remove(WORK + "/include")
+    with open(WORK + "/debootstrap.log", "w") as log:
+        done = subprocess.run(["debootstrap", "--variant=minbase", "--include=" + include, release, system, mirror], stdout=log, stderr=log)
+    if done.returncode:
+        sys.exit("\n".join(text(WORK + "/debootstrap.log").splitlines()[-5:]))
+    dist.write(system + "/etc/systemd/system/proof.service", UNIT)
+    run("chroot", system, "systemctl", "--quiet", "enable", "proof.service")
+    run("chroot", system, "useradd", "--create-home", "ada")
+    dist.write(WORK + "/include", f"{release} {include}\n")
+
+
+def main(options):
+    if os.geteuid():
+        sys.exit("a container needs root\nhint: sudo scripts/dev dist-check")
+    if status := dist.main(options):
+        return status
+    version, package = build.version(), glob.glob(dist.OUT + "/handstamp_*.deb")[0]
+    os.makedirs(WORK, exist_ok=True)
+    check_install(version)
+    # Foundation's static libraries contain zlib, and the package is not uploaded to Debian.
+    run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "embedded-library,initial-upload-closes-no-bugs", package)
+    print("lintian: no errors or warnings", flush=True)
+    release = re.search(r"^VERSION_CODENAME=(.*)$", dist.read("/etc/os-release"), re.M)[1]
+    make_system(package, release)
+    mounted = os.path.abspath(WORK + "/mnt")
+    shutil.rmtree(mounted, ignore_errors=True)
+    os.makedirs(mounted)
+    shutil.copy(package, mounted + "/handstamp.deb")
+    dist.write(mounted + "/proof", dist.read("packaging/debian/proof").replace("@version@", version))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost", "-keyout", mounted + "/key.pem", "-out", mounted + "/certificate.pem"], check=True, stderr=subprocess.DEVNULL)
+    with open(WORK + "/boot.log", "w") as log:
+        subprocess.run(["timeout", "-k", "10", "700", "systemd-nspawn", "--quiet", f"--directory={WORK}/system", "--volatile=overlay", f"--bind={mounted}:/mnt",
+                        "--private-network", "--register=no", "--keep-unit", "--console=pipe", "--boot"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    if text(mounted + "/status").strip() != "0":
+        sys.exit("\n".join(text(WORK + "/boot.log").splitlines()[-30:]) + f"\n{text(mounted + '/output')}\nthe package fails on Debian {release}")
+    print(text(mounted + "/passed"), end="")
+    return 0

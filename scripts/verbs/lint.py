@@ -1,0 +1,190 @@
+"""Checks the format, a few rules that no compiler checks, and the library of these scripts."""
+import glob, os, re, subprocess, sys, unittest
+
+from kit import build, expectations
+from verbs import format
+
+# Files whose words and paths are examples.
+UNREAD = ("scripts/verbs/lint.py", "scripts/kit/test_kit.py")
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def tracked():
+    return [path for path in subprocess.run(["git", "ls-files"], stdout=subprocess.PIPE, text=True).stdout.split("\n") if os.path.isfile(path)]
+
+
+def swift(*folders):
+    return [path for folder in folders for path in sorted(glob.glob(folder + "/**/*.swift", recursive=True))]
+
+
+def lines(paths, pattern, unless=None):
+    """The lines of these files that have the pattern, and not the other one."""
+    wanted, unwanted = re.compile(pattern), unless and re.compile(unless)
+    for path in paths:
+        for number, line in enumerate(read(path).split("\n"), 1):
+            if wanted.search(line) and not (unwanted and unwanted.search(line)):
+                yield f"{path}:{number}: {line.strip()}"
+
+
+def unexplained():
+    for path in swift("Sources"):
+        before = ""
+        for number, line in enumerate(read(path).split("\n"), 1):
+            if re.search(r"@unchecked Sendable|nonisolated\(unsafe\)", line) and "//" not in before:
+                yield f"{path}:{number}"
+            before = line
+
+
+def unlimited():
+    for path in swift("Tests", "Examples/*/Tests"):
+        for found in re.finditer(r"^(?:@MainActor )?@Suite.*(?:(?<=\()\n.*)?", read(path), re.M):
+            if "timeLimit" not in found[0]:
+                yield f"{path}:{read(path).count(chr(10), 0, found.start()) + 1}"
+
+
+def phrases(most, pattern, but=r"^$"):
+    """Where a phrase stands in the English of tracked texts, if that is more often than allowed."""
+    found = []
+    for path in tracked():
+        if (re.search(r"\.(swift|md|sh|1)$", path) or path.startswith(("scripts/", "Makefile", "Tests/Live/"))) and path not in UNREAD:
+            found += [line for line in lines([path], "(?i)" + pattern) if not re.search("(?i)" + but, line.split(": ", 1)[1])]
+    count = sum(len(re.findall("(?i)" + pattern, line.split(": ", 1)[1])) for line in found)
+    return [f"{count} times, at most {most}: {pattern}", *found[:20]] if count > most else []
+
+
+def unknown_suites():
+    """The table of features names suites by file or target."""
+    files = "\n".join(tracked())
+    for name in sorted(set(re.findall(r"`([A-Z][A-Za-z]+Tests)`", read("docs/features.md")))):
+        if not re.search(rf"(^|/){name}(\.swift|/)", files, re.M):
+            yield name
+
+
+CALL = re.compile(r"""[lL]ogger\??\.(?:(?:trace|debug|info|notice|warning|error|critical)\(|log\(\s*level: [^,]+,)\s*("[^"]+"|\w+)"""
+                  r"""|logDoubt\(\s*("[^"]+")|lost: ("[^"]+")""")
+
+
+def logged():
+    """Every message and every action. Messages that are no constants where they are logged are found where they are named."""
+    found = {"Audit"}
+    for path in [*swift("Sources/Handstamp[PRSW]*", "Sources/HandstampCommand/Serve"), "Sources/HandstampCommand/Commands/Serve.swift"]:
+        for call in CALL.finditer(read(path)):
+            found.add(next(filter(None, call.groups())).strip('"'))
+    for path in ("Sources/HandstampServer/Listening/ThrottledLogger.swift", "Sources/HandstampServer/Sessions/SessionEventRecorder.swift",
+                 "Sources/HandstampRegistry/Store/AuditedAction.swift"):
+        found |= set(re.findall(r'^ *case .*[:=] "(.*)"$', read(path), re.M))
+    return {each for each in found if not re.fullmatch(r"lost|message|\\\((text|event\.rawValue)\)", each)}
+
+
+def documented():
+    return {name for row in re.findall(r"^\| `.*$", read("docs/logs.md"), re.M) for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
+
+
+def prose(path):
+    """Each line's comment, or its code spans in Markdown."""
+    is_code = False
+    for number, line in enumerate(read(path).split("\n"), 1):
+        is_code ^= line.startswith("```")
+        if is_code or line.startswith("```"):
+            continue
+        if path.endswith(".swift"):
+            found = re.search(r"(^|[^:])(//.*)", line)
+            yield number, line, found[2] if found else ""
+        else:
+            yield number, line, " ".join(line.split("`")[1:-1:2])
+
+
+def dead_links():
+    for path in tracked():
+        if path.endswith(".md"):
+            for _, line, _ in prose(path):
+                for link in re.findall(r"\]\(([^)# ]+)", line):
+                    if not re.match(r"[a-z]+:", link) and not os.path.exists(os.path.join(os.path.dirname(path), link)):
+                        yield f"{path}: {link}"
+
+
+def dead_names():
+    """Files that comments and code spans name, at least by the end of a path."""
+    files = "\n" + "\n".join(tracked()) + "\n"
+    for path in tracked():
+        if path.endswith((".swift", ".md")):
+            for number, _, text in prose(path):
+                for name in re.findall(r"[A-Za-z0-9_.+/-]+\.(?:md|swift|py|sh)(?![A-Za-z0-9_*])", text):
+                    # In the guide to a new project.
+                    if name.startswith("Sources/Hello/") or os.path.exists(os.path.join(os.path.dirname(path), name)):
+                        continue
+                    if f"\n{name}\n" not in files and f"/{name}\n" not in files:
+                        yield f"{path}:{number}: {name}"
+
+
+def dead_verbs():
+    """What documents call by its name as one of these scripts."""
+    verbs = {name[:-3].replace("_", "-") for name in os.listdir("scripts/verbs")}
+    for path in tracked():
+        if path.endswith((".md", ".swift", ".yml", ".txt")):
+            for number, line in enumerate(read(path).split("\n"), 1):
+                for verb in re.findall(r"scripts/dev ([a-z][a-z-]*)", line):
+                    if verb not in verbs:
+                        yield f"{path}:{number}: {verb}"
+
+
+def rules():
+    """Each rule, and what breaks it."""
+    sources, tests = swift("Sources"), swift("Tests", "Examples/*/Tests")
+    pure = swift("Sources/HandstampSupport", "Sources/HandstampModel", "Sources/HandstampCore", "Sources/HandstampRegistry")
+    version = build.version()
+    newest = re.search(r"^## .*$", read("CHANGELOG.md"), re.M)
+    return {
+        "no traps on what the world sends us": lines(sources, r"\b(fatalError|preconditionFailure)\b|\b(try!|as!)", "// traps:"),
+        "no print in sources": lines(sources, r"^[^/]*\bprint\("),
+        "Support, Model, Core and Registry work without Foundation": lines(
+            pure, r"^\s*((public|internal|package) )?import (Foundation|FoundationEssentials|Dispatch|Network)"),
+        "the listener knows nothing of sessions, and no path": lines(
+            glob.glob("Sources/HandstampServer/Listening/*.swift"),
+            r'\b(SessionServer|ServerConfiguration|ServerContext|Registry\w*|RouteTable)\b|"/[a-z]', "^ *//"),
+        "unchecked needs its reason on the line above": unexplained(),
+        "not before iOS 18 (isolated deinit, next(isolation:), String(validating:as:))": lines(
+            sources, r"isolated deinit|next\(isolation|String\(validating:", r"^ *//|#available"),
+        "not before macOS 15 (Mutex, Atomic): use Locked": (line for line in lines(
+            swift("Sources", "Tests"), r"^ *(public |package |private )?import Synchronization")
+            if not line.startswith("Sources/HandstampSupport/Concurrency/Locked.swift:")),
+        "tests do not sleep": lines(tests, r"Task\.sleep|usleep\(|Thread\.sleep|[^.]\bsleep\([0-9]"),
+        "suites have a time limit, which nested ones inherit": unlimited(),
+        "tests without an expectation": expectations.missing(),
+        "nobody": phrases(40, r"\b(nobody|somebody|whoever|anybody|everybody)\b"),
+        "is none": phrases(0, r"\b(is none|to be had|needs not|stops to)\b", "there is none"),
+        "are over": phrases(5, r"\b(token|session|code)s? (is|are|was|were) over\b"),
+        "nothing": phrases(0, r"/// .*[;,:.] nothing( (if|when|where|for|unless|while|until)|:)"),
+        "docs/features.md names tests that do not exist": unknown_suites(),
+        "logged, and not in docs/logs.md": sorted(logged() - documented()),
+        "in docs/logs.md, and never logged": sorted(documented() - logged()),
+        "links to files that do not exist": dead_links(),
+        "names files that do not exist": dead_names(),
+        "names verbs of scripts/dev that do not exist": dead_verbs(),
+        "the changelog does not begin with the version in Sources/HandstampCommand/Version.swift":
+            [] if newest and re.fullmatch(rf"## {re.escape(version)}( - \d{{4}}-\d\d-\d\d)?", newest[0]) else [newest and newest[0]],
+        "never committed": [path for path in tracked() if re.search(r"(^|/)Package\.resolved$|(^|/)\.build", path)],
+    }
+
+
+def options(parser):
+    parser.add_argument("--rules", action="store_true", help="only the rules")
+
+
+def main(options):
+    failed = False
+    for title, broken in rules().items():
+        if broken := list(broken):
+            print(f"{title}:", *broken, sep="\n  ", file=sys.stderr)
+            failed = True
+    if options.rules:
+        return 1 if failed else 0
+    tests = unittest.defaultTestLoader.loadTestsFromName("kit.test_kit")
+    failed |= not unittest.TextTestRunner(verbosity=0).run(tests).wasSuccessful()
+    if subprocess.run([build.SWIFT, "format", "lint", "--strict", "--recursive", "--parallel", *format.SOURCES]).returncode:
+        failed = True
+    return 1 if failed else 0

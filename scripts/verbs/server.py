@@ -1,0 +1,9 @@
+"""Runs a test server on http://127.0.0.1:8080."""
+import os
+
+from kit import build
+
+
+def main(options):
+    program = build.program()
+    os.execv(program, [program, "serve", "--data", ".build/server", "--port", "8080"])

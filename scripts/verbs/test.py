@@ -1,0 +1,131 @@
+"""Runs all tests, those of Examples/ForumReader included (FILTER=pattern for some).
+
+Tells one line a target, the failures again, and a total. Two processes share the machine: the command's tests, one after the other, mostly wait for
+programs; all others mostly compute."""
+import collections, os, re, subprocess, sys, tempfile
+import xml.etree.ElementTree as xml
+
+from kit import build, stages
+
+NEEDS = ["--tests"]
+FORUM = ["--package-path", "Examples/ForumReader", *build.PACKAGE]
+Result = collections.namedtuple("Result", "target name seconds outcome")
+# Tests wait for real servers and processes; on few cores, running all of them at once slows each of them down.
+WIDTH = "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"
+
+
+def options(parser):
+    parser.add_argument("--slowest", type=int, default=0, metavar="N", help="also list the N slowest tests")
+
+
+def results(path):
+    """The tests in a report of JUnit's form, by target. SwiftPM keeps the given name for XCTest; of a process that crashed there is half a report."""
+    path = next((place for place in (path.removesuffix(".xml") + "-swift-testing.xml", path) if os.path.exists(place)), None)
+    try:
+        cases = list(xml.parse(path).iter("testcase")) if path else []
+    except xml.ParseError:
+        cases = []
+    found = []
+    for case in cases:
+        outcome = "failed" if case.find("failure") is not None or case.find("error") is not None else "skipped" if case.find("skipped") is not None else "passed"
+        found.append(Result(case.get("classname", "").split(".")[0], case.get("name"), float(case.get("time") or 0), outcome))
+    return found
+
+
+def summary(found):
+    """One line a target, and a total."""
+    lines = []
+    for target in [*sorted({result.target for result in found}), None]:
+        mine = [result for result in found if target in (None, result.target)]
+        counts = collections.Counter(result.outcome for result in mine)
+        rest = "".join(f", {counts[outcome]} {outcome}" for outcome in ("failed", "skipped") if counts[outcome])
+        lines.append(f"{target or 'total':32}{len(mine):6,} tests{rest}")
+    return lines
+
+
+def progress(line):
+    if re.match(r"[✔✘] Test (?!run)", line):
+        progress.count += 1
+    return ("testing", f"{progress.count:,} tests") if progress.count else None
+
+
+progress.count = 0
+
+
+class Run:
+    """One process that tests, and its report."""
+
+    def __init__(self, log, command, report):
+        self.log, self.command, self.report = log, [*command, "--xunit-output", report], report
+
+    def begin(self, surroundings):
+        """In the background; a shell would let it ignore interrupts."""
+        os.makedirs(stages.LOGS, exist_ok=True)
+        with open(f"{stages.LOGS}/{self.log}.log", "w") as file:
+            self.process = subprocess.Popen(self.command, env=surroundings, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+
+    def watch(self, surroundings):
+        self.status, _ = stages.watch(self.log, self.command, surroundings, progress=progress)
+
+    def end(self):
+        """The results, and what is wrong beside them. A process that ends early says so in its last line."""
+        path = f"{stages.LOGS}/{self.log}.log"
+        with open(path, errors="replace") as file:
+            text = file.read()
+        for line in re.findall(r"^[✔✘] Test run with .*$", text, re.M):
+            print(line)
+        good = self.status == 0 and re.search(r"^✔ Test run with [1-9]", text, re.M)
+        words = [] if good else list(dict.fromkeys(re.findall(r"^(?:✘.*|.*error:.*|.*Fatal error.*)$", text, re.M)[-40:] + text.splitlines()[-1:])) + [
+            f"exit status {self.status}: {' '.join(self.command[:2])}", f"hint: the whole output is in {path}"]
+        return results(self.report), words
+
+
+def main(options):
+    swift, pattern = build.SWIFT, os.environ.get("FILTER")
+    surroundings = {WIDTH: "8", **build.environment(), "NO_COLOR": "1"}
+    del surroundings["SWIFT_DETERMINISTIC_HASHING"]
+    plain = {name: value for name, value in surroundings.items() if name != "HANDSTAMP_OPTIMIZED"}
+    with tempfile.TemporaryDirectory() as folder:
+        runs = []
+        if not pattern:
+            # First, because each build leaves the modules of this package with its own traits.
+            build.build("build-forum", *FORUM, "--build-tests", is_optimized=False, words="Examples/ForumReader")
+            forum = Run("test-forum", [swift, "test", *FORUM, "--skip-build"], folder + "/forum.xml")
+            forum.watch(plain)
+            runs.append(forum)
+        place = build.build("build", *build.ALL, *build.ANEW, "--build-tests")
+        test = [swift, "test", *build.ALL, "--skip-build"]
+        tests = place + "/handstampPackageTests.xctest"
+        if pattern:
+            # SwiftPM succeeds if no test matches.
+            listed = subprocess.run([swift, "test", "list", *build.ALL, "--skip-build"], env=surroundings, stdout=subprocess.PIPE, text=True).stdout
+            if not re.search(pattern, listed):
+                sys.exit(f"no test matches {pattern}")
+            runs.append(Run("test", [*test, "--filter", pattern], folder + "/some.xml"))
+            runs[-1].watch(surroundings)
+        elif not os.path.isfile(tests):
+            # On macOS it is a folder, which only `swift test` can run.
+            runs.append(Run("test", test, folder + "/all.xml"))
+            runs[-1].watch(surroundings)
+        else:
+            # A second `swift test` would wait for the first one.
+            command = Run("test-command", [tests, "--testing-library", "swift-testing", "--filter", "HandstampCommandTests"], folder + "/command.xml")
+            others = Run("test", [*test, "--skip", "HandstampCommandTests"], folder + "/others.xml")
+            command.begin(surroundings)
+            try:
+                others.watch(surroundings)
+                command.status = command.process.wait()
+            finally:
+                if command.process.poll() == None:
+                    command.process.terminate()
+            runs += [command, others]
+        ended = [run.end() for run in runs]
+        found = [result for each, _ in ended for result in each]
+    print("\n".join(summary(found)))
+    for result in sorted(found, key=lambda result: -result.seconds)[:options.slowest]:
+        print(f"{result.seconds:8.1f} s  {result.target}: {result.name}")
+    for result in found:
+        if result.outcome == "failed":
+            print(f"✘ {result.target}: {result.name}")
+    print("\n".join(line for _, words in ended for line in words), end="\n" if any(words for _, words in ended) else "")
+    return 1 if any(words for _, words in ended) else 0
