@@ -11,7 +11,8 @@ public protocol Vault: Sendable {
   /// return the entry is durable, file and folder synced. An entry of that same revision changes nothing: what is stored becomes
   /// durable.
   ///
-  /// Where the content is corrupt, a write that ``VaultWrite/replacesCorruptContent`` expects revision zero first.
+  /// Where the content is corrupt, a write that may replace it, see ``VaultWrite/replacesCorruptContent``, expects revision zero
+  /// at first.
   ///
   /// - Returns: ``VaultReplacement/lost(_:)`` if another revision is stored; then nothing was written.
   /// - Throws: ``VaultError`` if nothing was written, or if the write may be lost in a power cut.
