@@ -138,7 +138,7 @@ private struct Safe {
     await #expect(throws: RegistryError.oneTimeTokenInvalid) {
       try await safe.registry.reauthenticated(user, by: second, now: start)
     }
-    await #expect(throws: RegistryError.oneTimeTokenInvalid) { try await safe.registry.record(second, now: start) }
+    await #expect(throws: RegistryError.oneTimeTokenInvalid) { try await safe.registry.commit(second, now: start) }
     let again = try await safe.use("one", challenge: 2)
     _ = try await safe.registry.reauthenticated(user, by: again, now: start)
   }

@@ -45,7 +45,7 @@ struct GateCommand: AsyncParsableCommand {
     var quiet = logger
     quiet.logLevel = max(.warning, settings.logLevel)
     do {
-      let listener = try Gate.listener(settings, verifier: verifier, logger: quiet)
+      let listener = try GateCommand.listener(settings, verifier: verifier, logger: quiet)
       let group = ServiceGroup(
         configuration: ServiceGroupConfiguration(
           services: [FollowedFeed(verifier: verifier), listener], gracefulShutdownSignals: [.sigterm, .sigint],

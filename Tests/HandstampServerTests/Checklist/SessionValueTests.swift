@@ -46,7 +46,7 @@ import Testing
       for _ in 0..<25 {
         let browser = Browser(test.client.base)
         _ = try await browser.signIn(at: "/device")
-        let value = try #require(browser.cookies[Cookie.session])
+        let value = try #require(browser.cookies[ResponseCookie.session])
         // The session's 16 bytes, the counter, and a MAC of 16.
         #expect(value.count == "hsb1.k1.".count + 44)
         cookies.insert(value)
@@ -59,10 +59,10 @@ import Testing
     try await TestServer.runOAuth { test in
       let browser = Browser(test.client.base)
       let page = try await browser.signIn(at: "/device")
-      let value = try #require(browser.cookies[Cookie.session])
+      let value = try #require(browser.cookies[ResponseCookie.session])
       _ = try await browser.press("sign-out", on: page, at: "/device")
-      #expect(browser.cookies[Cookie.session] == nil)
-      browser.cookies[Cookie.session] = value
+      #expect(browser.cookies[ResponseCookie.session] == nil)
+      browser.cookies[ResponseCookie.session] = value
       #expect(try await browser.get("/device").title == "Sign in")
     }
   }

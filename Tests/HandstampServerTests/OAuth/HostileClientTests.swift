@@ -196,9 +196,9 @@ import Testing
         #expect(crossed.location == nil, "\(action)")
       }
       // Two cookies of that name, as a sibling host might cause, are both ignored.
-      ada.cookies[Cookie.session + "=x; " + Cookie.session] = eve.cookies[Cookie.session]
+      ada.cookies[ResponseCookie.session + "=x; " + ResponseCookie.session] = eve.cookies[ResponseCookie.session]
       #expect(try await ada.get(path).title == "Sign in")
-      ada.cookies[Cookie.session + "=x; " + Cookie.session] = nil
+      ada.cookies[ResponseCookie.session + "=x; " + ResponseCookie.session] = nil
       #expect(try await ada.post(path, [("csrf", page.csrf ?? ""), ("action", "deny")]).status == 303)
     }
   }

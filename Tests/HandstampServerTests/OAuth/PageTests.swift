@@ -60,23 +60,23 @@ import Testing
     try await TestServer.runOAuth { test in
       let planted = "hsl1." + Base64URL.encode([UInt8](repeating: 7, count: 32))
       let browser = Browser(test.client.base)
-      browser.cookies[Cookie.session] = planted
+      browser.cookies[ResponseCookie.session] = planted
       let path = OAuthApp().page()
       #expect(try await browser.get(path).title == "Sign in")
       let page = try await browser.signIn(at: path)
       #expect(page.title.hasPrefix("Allow "))
-      let first = try #require(browser.cookies[Cookie.session])
+      let first = try #require(browser.cookies[ResponseCookie.session])
       #expect(first != planted)
       // The attacker who planted it gains nothing.
       let thief = Browser(test.client.base)
-      thief.cookies[Cookie.session] = planted
+      thief.cookies[ResponseCookie.session] = planted
       #expect(try await thief.get(path).title == "Sign in")
       // Signing in again gives another id, and the former one is void.
       _ = try await browser.press("sign-out", on: page, at: path)
-      #expect(browser.cookies[Cookie.session] == nil)
+      #expect(browser.cookies[ResponseCookie.session] == nil)
       _ = try await browser.signIn(at: path)
-      #expect(browser.cookies[Cookie.session] != first)
-      thief.cookies[Cookie.session] = first
+      #expect(browser.cookies[ResponseCookie.session] != first)
+      thief.cookies[ResponseCookie.session] = first
       #expect(try await thief.get(path).title == "Sign in")
     }
   }
@@ -102,7 +102,7 @@ import Testing
       let late = try await browser.post(path, [("csrf", before.csrf ?? ""), ("action", "allow")])
       #expect(late.status == 403)
       let cookies = browser.cookies
-      browser.cookies[Cookie.form] = nil
+      browser.cookies[ResponseCookie.form] = nil
       #expect(try await browser.post(path, [("csrf", page.csrf ?? ""), ("action", "allow")]).status == 403)
       browser.cookies = cookies
       let good = try await browser.post(

@@ -62,8 +62,8 @@ import Testing
       let page = try await browser.get("/device")
       let answer = try await browser.press("sign-out", on: page, at: "/device")
       #expect(answer.header("clear-site-data") == "\"cache\", \"storage\"")
-      #expect(browser.cookies[Cookie.session] == nil)
-      #expect(browser.cookies[Cookie.device] != nil)
+      #expect(browser.cookies[ResponseCookie.session] == nil)
+      #expect(browser.cookies[ResponseCookie.device] != nil)
       #expect(try await !isSignedIn(browser))
     }
   }
@@ -83,7 +83,7 @@ import Testing
         ]))
       #expect(back.status == 303)
       #expect(back.location == "https://party.example.org/bye?a=b&state=a%26b")
-      #expect(browser.cookies[Cookie.session] == nil)
+      #expect(browser.cookies[ResponseCookie.session] == nil)
       #expect(try await browser.get("/device").title == "Sign in")
     }
   }

@@ -237,10 +237,10 @@ extension Post.Letter {
       #expect(try await test.server.registry.isLive(SessionID(phone.id), now: test.clock.now))
       let wrong = try await browser.press("sign-in", on: asked, at: path, [("password", "wrong password")])
       #expect(wrong.text.contains("This password is wrong."))
-      let former = browser.cookies[Cookie.session]
+      let former = browser.cookies[ResponseCookie.session]
       let back = try await browser.press("sign-in", on: asked, at: path, [("password", TestServer.password)])
       #expect(try await browser.follow(back).title == "Devices")
-      #expect(browser.cookies[Cookie.session] != former)
+      #expect(browser.cookies[ResponseCookie.session] != former)
       let ended = try await browser.fill(path, "end", [("session", phone.id)])
       #expect(ended.text.contains("is signed out."))
     }
@@ -254,7 +254,7 @@ extension Post.Letter {
       #expect(try await Browser(test.client.base).get(events).status == 401)
       #expect(try await Browser(test.client.base).get("/account/devices/list").status == 401)
       #expect(try await browser.get("/account/devices").text.contains("data-live=\"\(events)\""))
-      let cookie = "\(Cookie.session)=\(browser.cookies[Cookie.session] ?? "")"
+      let cookie = "\(ResponseCookie.session)=\(browser.cookies[ResponseCookie.session] ?? "")"
       let stream = try await WireStream(test.client, path: events, headers: ["Cookie": cookie])
       #expect(try await stream.next()?.name == "verification")
       let laptop = try await test.signIn(device: "laptop")
@@ -389,7 +389,7 @@ extension Post.Letter {
       let done = try await browser.fill(
         path, "delete", [("typed_email", "Ada@example.org"), ("password", TestServer.password)])
       #expect(done.title == "Your account is deleted")
-      #expect(browser.cookies[Cookie.session] == nil)
+      #expect(browser.cookies[ResponseCookie.session] == nil)
       #expect(try await test.client.get("/v1/me", token: phone.access).json["reason"] == "account_closed")
     }
   }

@@ -130,7 +130,7 @@ import Testing
       let browser = try await Browser.signedIn(test)
       _ = try await OAuthApp().code(browser)
       let (registry, now) = (test.server.registry, test.clock.now)
-      let cookie = try #require(browser.cookies[Cookie.session])
+      let cookie = try #require(browser.cookies[ResponseCookie.session])
       let user = try #require(try await registry.browserSession(Secret(cookie), now: now))
       let consent = try #require(try await registry.consent(of: ada, to: "app", now: now))
       let grant = CodeGrant(client: "app", clientName: "", redirectURI: "x", challenge: "x", scope: "profile")
@@ -181,7 +181,7 @@ import Testing
       _ = try await browser.press("allow", on: found, at: "/device", [("user_code", code)])
       loot.deviceCodes.append(try #require(answer.json["device_code"]))
     default:
-      let cookie = try #require(browser.cookies[Cookie.session])
+      let cookie = try #require(browser.cookies[ResponseCookie.session])
       let registry = test.server.registry
       let user = try #require(try await registry.browserSession(Secret(cookie), now: test.clock.now))
       let passkey = PasskeyRecord(
