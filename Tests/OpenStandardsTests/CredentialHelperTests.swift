@@ -64,7 +64,7 @@ import Testing
     "git.example.org:0", "git.example.org:99999", "git.example.org?a", "git.example.org#a",
   ])
   func `accepts only a host name as a host`(_ text: String) {
-    #expect(throws: Refusal.self) { _ = try NamedHost(text) }
+    #expect(throws: CommandError.self) { _ = try NamedHost(text) }
   }
 
   // MARK: git
