@@ -12,6 +12,8 @@ package struct Listener: Service, CustomStringConvertible {
   private let addresses: [ListeningAddress]
   private let host: ExchangeHost
   private let identity: TLSIdentity?
+  private let descriptors: Int
+  private let limits: (all: Int, perAddress: Int)
   private let notifier: ServiceNotifier
   private let onReady: @Sendable (_ port: Int) async -> Void
   private static let group = MultiThreadedEventLoopGroup.singleton
@@ -40,14 +42,8 @@ package struct Listener: Service, CustomStringConvertible {
         try TLSIdentity(files, metrics: metrics, logger: logger)
       }
     } catch { throw .tls(error) }
-    let descriptors = DescriptorLimit.raise()
-    let limits = options.connectionLimits(descriptors: descriptors)
-    logger.info(
-      "Connection limits",
-      metadata: [
-        "handstamp.descriptors": "\(descriptors)", "handstamp.connections": "\(limits.all)",
-        "handstamp.per_address": "\(limits.perAddress)",
-      ])
+    descriptors = DescriptorLimit.raise()
+    limits = options.connectionLimits(descriptors: descriptors)
     let log = ThrottledLogger(logger)
     host = ExchangeHost(
       options: options, respond: respond, table: ConnectionTable(limits: limits, metrics: metrics, log: log),
@@ -59,6 +55,13 @@ package struct Listener: Service, CustomStringConvertible {
 
   package func run() async throws {
     let channels = try await bound()
+    // Not before: a server that cannot start says only why.
+    host.logger.info(
+      "Connection limits",
+      metadata: [
+        "handstamp.descriptors": "\(descriptors)", "handstamp.connections": "\(limits.all)",
+        "handstamp.per_address": "\(limits.perAddress)",
+      ])
     for channel in channels {
       // Nothing is left to accept with; the server ends instead of being silent.
       channel.closeFuture.whenComplete { [host] _ in host.table.drain() }

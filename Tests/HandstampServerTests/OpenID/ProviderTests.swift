@@ -87,7 +87,7 @@ import Testing
       phone.scope = " openid  email profile groups profile phone offline_access "
       let answer = try await phone.redeem(try await phone.code(Browser(test.client.base)), at: test)
       #expect(answer.json["scope"] == "openid profile")
-      let line = test.logs.entries.first { $0.message.hasPrefix("Scopes that a client may not request") }
+      let line = test.logs.entries.first { $0.message == "Scopes left out that the client may not request" }
       #expect(line?.metadata["handstamp.scopes"] == "email groups phone offline_access")
       let again = try await phone.refresh(
         answer.json["refresh_token"] ?? "", at: test, [("scope", phone.scope ?? "")])
