@@ -140,7 +140,8 @@ extension CommandError {
       self.init(.usage, "this request cannot be sent: \(plain(why))", hint: "see: handstamp request --help")
     case .network(.notConnected(let why)), .network(.connectionLost(let why)):
       self.init(
-        .network, "no answer from \(server.text): \(plain(why))", hint: "check your connection and the address, then try again")
+        .network, "no answer from \(server.text): \(plain(why))",
+        hint: "check your connection and the address, then try again")
     case .unreadable(let place):
       self.init(
         .failure, "cannot parse the response from \(server.text): \(plain(place))", hint: CommandError.isItOurs)
