@@ -132,6 +132,26 @@ def dead_verbs():
                         yield f"{path}:{number}: {verb}"
 
 
+def arrows():
+    """The targets of products with what each imports: Package.swift against the table of ARCHITECTURE.md."""
+    manifest, imports = read("Package.swift"), {}
+    for target in re.split(r"\n    \.\w+\(", manifest)[1:]:
+        if found := re.match(r'\s*name: "(\w+)"', target):
+            imports[found[1]] = set(re.findall(r'"(C?Handstamp\w*)"', target)) - {found[1]}
+    products, left = set(), re.findall(r'targets: \["(\w+)"\]', manifest)
+    while left:
+        products.add(target := left.pop())
+        left += imports[target] - products
+    said = {name: set(row.split(", ")) - {"–"} for name, row in re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", read("ARCHITECTURE.md"), re.M)}
+    for target in sorted(products | set(said)):
+        known = imports.get(target, set()) - {"HandstampSupport"}
+        if "HandstampCore" in known:
+            known.discard("HandstampModel")
+        known = {name.replace("Handstamp", "") or name for name in known}
+        if target not in products or said.get(target) != known:
+            yield f"{target}: {', '.join(sorted(known))}" if target in products else f"{target}: in no product"
+
+
 def rules():
     """Each rule, and what breaks it."""
     sources, tests = swift("Sources"), swift("Tests", "Examples/*/Tests")
@@ -162,6 +182,7 @@ def rules():
         "docs/features.md names tests that do not exist": unknown_suites(),
         "logged, and not in docs/logs.md": sorted(logged() - documented()),
         "in docs/logs.md, and never logged": sorted(documented() - logged()),
+        "ARCHITECTURE.md differs from Package.swift (target: what it imports)": arrows(),
         "links to files that do not exist": dead_links(),
         "names files that do not exist": dead_names(),
         "names verbs of scripts/dev that do not exist": dead_verbs(),

@@ -90,7 +90,7 @@ extension AccountService {
 
   /// Adds the passkey of an authenticator's answer.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``, ``PasskeyService/Refusal``.
+  /// - Throws: ``ProblemError/reauthenticationRequired``, ``PasskeyService/VerificationError``.
   func addPasskey(
     _ answer: String, boundTo token: String, orNamed name: String, of owner: Owner, in browser: BrowserSession
   ) async throws {

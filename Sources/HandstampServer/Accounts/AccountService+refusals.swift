@@ -15,7 +15,8 @@ struct RefusedSignIn: Hashable, Sendable {
 extension AccountService {
   /// Verifies an authenticator's answer, and lets `work` record its use, see ``PasskeyService``. The audit log gets a refusal.
   ///
-  /// - Throws: ``PasskeyService/Refusal``, ``ProblemError/accountDisabled``, `rate_limited`, `not_offered`, and what `work` throws.
+  /// - Throws: ``PasskeyService/VerificationError``, ``ProblemError/accountDisabled``, `rate_limited`, `not_offered`, and the errors
+  ///   of `work`.
   func verify<Result>(
     passkey answer: String, boundTo browser: String, as account: AccountID? = nil, mayRepeat: Bool = false,
     _ caller: Caller, _ work: (CredentialUse) async throws -> Result

@@ -22,7 +22,7 @@ extension AccountService {
 
   /// Signs in with an authenticator's answer.
   ///
-  /// - Throws: ``PasskeyService/Refusal``, ``ProblemError/accountDisabled``, `rate_limited`.
+  /// - Throws: ``PasskeyService/VerificationError``, ``ProblemError/accountDisabled``, `rate_limited`.
   func signIn(byPasskey answer: String, _ start: SessionStart, by caller: Caller) async throws -> NewSession {
     try await verify(
       passkey: answer, boundTo: PasskeySignInController.app, mayRepeat: start.key != nil, caller
