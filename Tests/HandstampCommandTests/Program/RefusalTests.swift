@@ -9,7 +9,7 @@ import Testing
 extension Processes {
   @Suite struct `A refusal` {
     @Test(arguments: [
-      (["bogus"], "'bogus'", "handstamp --help"), (["token", "--min-validity", "5"], "'5'", "token --help"),
+      (["bogus"], "bogus", "handstamp --help"), (["token", "--min-validity", "5"], "'5'", "token --help"),
       (["login", "a@b.c", "--password", "x"], "'--password'", "login --help"),
       (["request"], "'<place>'", "request --help"),
       (["login", "a@b.c", "--server", "ftp://x"], "\"ftp://x\"", "http://127.0.0.1"),
