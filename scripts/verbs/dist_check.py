@@ -27,18 +27,30 @@ def text(path):
     return dist.read(path) if os.path.exists(path) else ""
 
 
+def tree(root):
+    """The content and mode of every file below a folder."""
+    paths = (os.path.join(place, name) for place, _, names in os.walk(root) for name in names)
+    return {os.path.relpath(path, root): (os.stat(path).st_mode, dist.checksum(path)) for path in paths}
+
+
 def check_install(version):
-    """Everything that `make install` installs, `make uninstall` removes."""
-    root = os.path.abspath(WORK + "/installed")
-    shutil.rmtree(root, ignore_errors=True)
+    """Everything that `make install` installs, `make uninstall` removes. The archive, unpacked as its README says, has the same files."""
+    root, unpacked = os.path.abspath(WORK + "/installed"), WORK + "/unpacked"
+    for folder in (root, unpacked):
+        shutil.rmtree(folder, ignore_errors=True)
     surroundings = dict(os.environ, DESTDIR=root)
     run("sh", "scripts/install", env=surroundings)
     if run(root + "/usr/local/bin/handstamp", "--version").strip() != version:
         sys.exit("make install installs another version")
+    os.makedirs(unpacked)
+    run("tar", "-xzf", glob.glob(dist.OUT + "/handstamp_*.tar.gz")[0], "-C", unpacked, "--strip-components=1", "--exclude=README")
+    if different := set(tree(unpacked).items()) ^ set(tree(root + "/usr/local").items()):
+        sys.exit("the archive and make install differ: " + " ".join(sorted({path for path, _ in different})))
+    run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=dist.OUT)
     run("sh", "scripts/install", "--uninstall", env=surroundings)
     if left := [f"{place}/{name}" for place, _, names in os.walk(root) for name in names]:
         sys.exit("left by make uninstall: " + " ".join(left))
-    print("make install and uninstall: nothing left", flush=True)
+    print("make install and uninstall: nothing left; the archive has the same files", flush=True)
 
 
 def make_system(package, release):
