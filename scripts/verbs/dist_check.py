@@ -4,7 +4,7 @@ Uses the command as a user and the server as a service, upgrades, removes and pu
 network of its own. Needs root."""
 import glob, os, re, shutil, subprocess, sys
 
-from kit import build
+from kit import build, debian
 from verbs import dist
 
 NEEDS = ["--dist"]
@@ -53,26 +53,10 @@ def check_install(version):
     print("make install and uninstall: nothing left; the archive has the same files", flush=True)
 
 
-def make_system(package, release):
-    """The Debian to install it on, with the libraries that the package depends on; kept for the next time."""
-    depends = re.sub(r"\([^)]*\)|\|[^,]*| ", "", run("dpkg-deb", "-f", package, "Depends").strip())
-    include, system = f"systemd,dbus,curl,{depends}", WORK + "/system"
-    if text(WORK + "/include") == f"{release} {include}\n":
-        return
-    targets = run("apt-get", "indextargets", "--format", "$(CODENAME) $(COMPONENT) $(SITE)", "Created-By: Packages")
-    mirror = sorted(set(re.findall(rf"^{release} main (.*)$", targets, re.M)))[0]
-    print(f"fetches a minimal Debian {release}", flush=True)
-    shutil.rmtree(system, ignore_errors=True)
-    if os.path.exists(WORK + "/include"):
-        os.remove(WORK + "/include")
-    with open(WORK + "/debootstrap.log", "w") as log:
-        done = subprocess.run(["debootstrap", "--variant=minbase", "--include=" + include, release, system, mirror], stdout=log, stderr=log)
-    if done.returncode:
-        sys.exit("\n".join(text(WORK + "/debootstrap.log").splitlines()[-5:]))
+def prepare(system):
     dist.write(system + "/etc/systemd/system/proof.service", UNIT)
     run("chroot", system, "systemctl", "--quiet", "enable", "proof.service")
     run("chroot", system, "useradd", "--create-home", "ada")
-    dist.write(WORK + "/include", f"{release} {include}\n")
 
 
 def main(options):
@@ -86,8 +70,8 @@ def main(options):
     # Foundation's static libraries contain zlib, and the package is not uploaded to Debian.
     run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "embedded-library,initial-upload-closes-no-bugs", package)
     print("lintian: no errors or warnings", flush=True)
-    release = re.search(r"^VERSION_CODENAME=(.*)$", dist.read("/etc/os-release"), re.M)[1]
-    make_system(package, release)
+    depends = re.sub(r"\([^)]*\)|\|[^,]*| ", "", run("dpkg-deb", "-f", package, "Depends").strip())
+    debian.make_system(WORK, f"systemd,dbus,curl,{depends}", prepare)
     mounted = os.path.abspath(WORK + "/mnt")
     shutil.rmtree(mounted, ignore_errors=True)
     os.makedirs(mounted)
@@ -99,6 +83,6 @@ def main(options):
         subprocess.run(["timeout", "-k", "10", "700", "systemd-nspawn", "--quiet", f"--directory={WORK}/system", "--volatile=overlay", f"--bind={mounted}:/mnt",
                         "--private-network", "--register=no", "--keep-unit", "--console=pipe", "--boot"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     if text(mounted + "/status").strip() != "0":
-        sys.exit("\n".join(text(WORK + "/boot.log").splitlines()[-30:]) + f"\n{text(mounted + '/output')}\nthe package fails on Debian {release}")
+        sys.exit("\n".join(text(WORK + "/boot.log").splitlines()[-30:]) + f"\n{text(mounted + '/output')}\nthe package fails on Debian {debian.release()}")
     print(text(mounted + "/passed"), end="")
     return 0
