@@ -27,7 +27,9 @@ def install(*packages):
 
 
 def release():
-    """The code name of this system's release."""
+    """The code name of this system's release; `None` where there is none."""
+    if not os.path.exists("/etc/os-release"):
+        return None
     with open("/etc/os-release") as file:
         found = re.search(r"^VERSION_CODENAME=(.*)$", file.read(), re.M)
     return found and found[1]

@@ -48,6 +48,10 @@ class Image:
         require(len(self.all(word)) == 1, f"{FILE}: not one {word} in the last stage")
         return self.all(word)[0]
 
+    def is_here(self, stage):
+        """Whether a stage is on the release of this system."""
+        return debian.release() and re.search(rf"\b{debian.release()}\b", self.stages[stage][0][1])
+
     @property
     def environment(self):
         return dict(word.split("=", 1) for rest in self.all("ENV") for word in shlex.split(rest))
@@ -78,8 +82,8 @@ def read_compose(variables={}):
 
 def check_packages(image):
     for number, stage in enumerate(image.stages):
-        if not re.search(rf"\b{debian.release()}\b", stage[0][1]):
-            print(f"left out: this is Debian {debian.release()}, so the packages of {stage[0][1]} are not looked up")
+        if not image.is_here(number):
+            print(f"left out: this is {debian.release()}, so the packages for {stage[0][1]} are not looked up")
             continue
         wanted = [name for run in image.all("RUN", number) for words in re.findall(r"apt-get install (.*?)(?:&&|$)", run)
                   for name in words.split() if not name.startswith("-")]
@@ -172,6 +176,9 @@ def check_compose(image, compose):
     require(public != compose, f"{COMPOSE}: its first lines name no variables")
     for services in (services, public["services"]):
         check_settings(image, services["server"]["environment"], COMPOSE, is_quiet=True)
+        if not shutil.which("caddy"):
+            print(f"left out: there is no caddy to read {CADDY}")
+            continue
         done = subprocess.run(["caddy", "validate", "--adapter", "caddyfile", "--config", CADDY], env=dict(os.environ, **services["proxy"]["environment"]),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         require(not done.returncode, f"{CADDY}: {done.stdout}")
@@ -203,6 +210,7 @@ def make_system(image, program):
 def run(image, compose):
     if os.geteuid():
         sys.exit("a Debian of its own needs root\nhint: sudo scripts/dev container --deep")
+    require(image.is_here(-1), f"the image is {image.one('FROM')}, and this is {debian.release()}")
     debian.install("debootstrap", "systemd-container")
     program = build.given or dist.OUT + "/handstamp"
     if not os.path.exists(program):
