@@ -34,7 +34,7 @@ check-deep: ## ThreadSanitizer, each trait alone, 40 processes under SIGKILL, ev
 docs: ## builds reference and guides (.build/docs/site), checks every link, and compiles the guides' Swift code
 	@$(DEV) docs
 
-dist: ## builds the stripped program, its manual and completions, and a Debian package: .build/dist/out (Linux)
+dist: ## builds the stripped program, an archive with manual and completions, a Debian package, and a Homebrew formula: .build/dist/out (Linux)
 	@$(DEV) dist
 
 install: ## installs what `make dist` has built: PREFIX=/usr/local, DESTDIR=

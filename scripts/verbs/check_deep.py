@@ -8,7 +8,7 @@ NEEDS = ["--tests"]
 SANITIZED = "HandstampTests|HandstampCoreTests|HandstampVaultsTests"
 LONG = "fifty expiries|is fixed by the command|Ten thousand sessions|GuideMovesTests"
 VERBS = ["plain", "outside --deep", "build --release", "instructions --release", "explore", "diagram --check", "pictures --check", "schemathesis", "dist-check",
-         "attack", "openid --deep", "pages --deep", "cluster", "simulate --seeds {seeds}"]
+         "container --deep", "attack", "openid --deep", "pages --deep", "cluster", "simulate --seeds {seeds}"]
 
 
 def options(parser):

@@ -1,13 +1,22 @@
-"""Builds what is distributed for Linux, into .build/dist/out: the stripped program, its manual, completions and licenses, and on Debian a package of them.
+"""Builds what is distributed for Linux, into .build/dist/out: the stripped program, its manual, completions and licenses, an archive of them for this
+architecture, the Homebrew formula, release notes and checksums, and on Debian a package.
 
-Swift's own libraries are linked statically, the system's dynamically."""
-import email.utils, glob, gzip, os, re, shutil, subprocess, sys
+Swift's own libraries are linked statically, the system's dynamically. With scripts/dev --program, packs that program instead of building one. Publishes
+nothing."""
+import email.utils, glob, gzip, hashlib, os, platform, re, shutil, subprocess, sys, tarfile
 
 from kit import build
 
 NEEDS = ["--dist"]
 SCRATCH, OUT, ROOT = ".build/dist", ".build/dist/out", ".build/dist/package"
 OPTIONS = ["-c", "release", "--traits", "Programs", "--static-swift-stdlib", "--scratch-path", SCRATCH]
+REPOSITORY = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{os.environ.get('GITHUB_REPOSITORY', 'example/handstamp')}"
+# As Debian and Homebrew's users name them, and the part of a formula.
+ARCHITECTURES = {"x86_64": ("amd64", "on_intel"), "aarch64": ("arm64", "on_arm")}
+
+
+def options(parser):
+    parser.add_argument("--gather", metavar="FOLDER", help="builds nothing, and writes formula, release notes and checksums for the archives in a folder")
 
 
 def output(*command, **more):
@@ -32,7 +41,7 @@ def write(path, text, is_packed=False):
 def licenses():
     """What the licenses of everything that is linked into the program ask to be passed on. LICENSE is the text of most of them."""
     yield read("NOTICE")
-    for folder in sorted(glob.glob(SCRATCH + "/checkouts/*")):
+    for folder in sorted(glob.glob((".build" if build.given else SCRATCH) + "/checkouts/*")):
         yield f"\n\n{os.path.basename(folder)} {output('git', '-C', folder, 'describe', '--tags', '--always').strip()}\n\n"
         for path in sorted(glob.glob(folder + "/LICENSE*") + glob.glob(folder + "/NOTICE*")):
             if os.path.isfile(path) and "TERMS AND CONDITIONS FOR USE, REPRODUCTION" not in read(path):
@@ -40,16 +49,20 @@ def licenses():
     yield "\n\nICU, a part of Foundation\n\n" + read("packaging/licenses/ICU")
 
 
-def program(version):
-    # No folder of the machine in the program, no debugging information that is stripped anyway, and all addresses resolved at start.
+def compiled():
+    """No folder of the machine in the program, no debugging information that is stripped anyway, and all addresses resolved at start."""
     here = os.getcwd()
-    place = build.build(
+    return build.build(
         "dist", *OPTIONS, "-j", os.environ.get("JOBS") or str(os.cpu_count()), "--product", "handstamp", "--disable-local-rpath", "-debug-info-format", "none",
         "-Xswiftc", "-file-prefix-map", "-Xswiftc", f"{here}=.", "-Xcc", f"-ffile-prefix-map={here}=.",
-        "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words="handstamp")
+        "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words="handstamp") + "/handstamp"
+
+
+def program(version):
+    path = build.given or compiled()
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT)
-    subprocess.run(["strip", "--strip-all", "--remove-section=.comment", "-o", OUT + "/handstamp", place + "/handstamp"], check=True)
+    subprocess.run(["strip", "--strip-all", "--remove-section=.comment", "-o", OUT + "/handstamp", path], check=True)
     if output(OUT + "/handstamp", "--version").strip() != version:
         sys.exit(f"handstamp --version is not {version}")
     for shell in ("bash", "zsh", "fish"):
@@ -58,6 +71,80 @@ def program(version):
     write(OUT + "/copyright", "".join(licenses()))
     shutil.copy("LICENSE", OUT + "/LICENSE")
     print(f"{OUT}/handstamp is handstamp {version}, {os.path.getsize(OUT + '/handstamp') // 1000000} MB")
+
+
+def libraries(path):
+    """The system's libraries that a program is linked to."""
+    found = re.findall(r"^ *NEEDED +(\S+)$", output("objdump", "-p", path), re.M)
+    if swift := [name for name in found if re.match(r"lib(swift|_?Foundation|dispatch|BlocksRuntime)", name)]:
+        sys.exit(f"{path} is linked to Swift's libraries dynamically: {' '.join(swift)}")
+    return sorted(found)
+
+
+def debian_package(library):
+    """The package of a library, where Debian's tools are."""
+    if not shutil.which("dpkg-query"):
+        return ""
+    found = subprocess.run(["dpkg-query", "-S", "*/" + library], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    return found.split(":")[0].split(",")[0]
+
+
+def readme(version, architecture):
+    path = OUT + "/handstamp"
+    needed = "".join(f"    {name:24}{debian_package(name)}".rstrip() + "\n" for name in libraries(path))
+    glibc = max(re.findall(r"\bGLIBC_(\d+\.\d+)", output("objdump", "-T", path)), key=lambda text: [int(part) for part in text.split(".")])
+    facts = dict(version=version, architecture=architecture, libraries=needed, glibc=glibc,
+                 system=re.search(r'^PRETTY_NAME="?(.*?)"?$', read("/etc/os-release"), re.M)[1])
+    return filled(read("packaging/archive/README"), facts)
+
+
+def filled(template, facts):
+    return re.sub(r"@(\w+)@", lambda found: facts.get(found[1], found[0]), template)
+
+
+def archive(version):
+    """Holds what `make install` installs below a prefix, which has to be /usr/local for the unit of the server, and a README."""
+    architecture, _ = ARCHITECTURES.get(platform.machine(), (platform.machine(), None))
+    name, root = f"handstamp_{version}_linux_{architecture}", SCRATCH + "/archive"
+    shutil.rmtree(root, ignore_errors=True)
+    output("sh", "scripts/install", env=dict(os.environ, PREFIX="/usr/local", DESTDIR=root))
+    write(root + "/usr/local/README", readme(version, architecture))
+
+    def plain(entry):
+        entry.uid = entry.gid = 0
+        entry.uname = entry.gname = "root"
+        entry.mtime = int(os.environ["SOURCE_DATE_EPOCH"])
+        return entry
+
+    # Neither a name nor a time of this machine; tarfile sorts the names.
+    with open(f"{OUT}/{name}.tar.gz", "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+        with tarfile.open(fileobj=packed, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
+            tar.add(root + "/usr/local", name, filter=plain)
+    print(f"{OUT}/{name}.tar.gz, {os.path.getsize(f'{OUT}/{name}.tar.gz') // 1000000} MB")
+
+
+def checksum(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def gather(version, folder):
+    """Writes what is about all files of a release into their folder: the formula of the architectures that are there, notes and checksums."""
+    parts = []
+    for architecture, block in ARCHITECTURES.values():
+        path = f"{folder}/handstamp_{version}_linux_{architecture}.tar.gz"
+        if os.path.exists(path):
+            parts += [f"    {block} do", f'      url "{REPOSITORY}/releases/download/{version}/{os.path.basename(path)}"',
+                      f'      sha256 "{checksum(path)}"', "    end"]
+    if not parts:
+        sys.exit(f"no archive of handstamp {version} in {folder}")
+    write(folder + "/handstamp.rb", filled(read("packaging/handstamp.rb"), dict(version=version, repository=REPOSITORY, archives="\n".join(parts))))
+    section = re.search(rf"(?ms)^## {re.escape(version)}\b.*?\n(.*?)(?=^## |\Z)", read("CHANGELOG.md"))[1].strip()
+    # A page of a release is elsewhere than the files that the changelog links to.
+    write(folder + "/release-notes.md", re.sub(r"\]\((?![a-z]+:|#)", f"]({REPOSITORY}/blob/{version}/", section) + "\n")
+    names = sorted(os.path.basename(path) for path in glob.glob(folder + "/handstamp_*"))
+    write(folder + "/SHA256SUMS", "".join(f"{checksum(folder + '/' + name)}  {name}\n" for name in names))
+    print(f"{folder}/handstamp.rb, release-notes.md, SHA256SUMS of {' '.join(names)}")
 
 
 def package(version):
@@ -78,7 +165,7 @@ def package(version):
     depends = re.search(r"^shlibs:Depends=(.*)$", output("dpkg-shlibdeps", "-O", "-S../package", "../package/usr/bin/handstamp", cwd=SCRATCH + "/shlibdeps"), re.M)[1]
     facts = dict(version=version, architecture=output("dpkg", "--print-architecture").strip(), maintainer=maintainer, depends=depends,
                  size=output("du", "-sk", "--apparent-size", ROOT).split()[0])
-    write(ROOT + "/DEBIAN/control", re.sub(r"@(\w+)@", lambda found: facts.get(found[1], found[0]), read("packaging/debian/control")))
+    write(ROOT + "/DEBIAN/control", filled(read("packaging/debian/control"), facts))
     subprocess.run(["install", "-m", "755", *("packaging/debian/" + name for name in ("postinst", "prerm", "postrm")), ROOT + "/DEBIAN"], check=True)
     write(ROOT + "/DEBIAN/conffiles", "/etc/default/handstamp\n")
     files = sorted(os.path.relpath(f"{place}/{name}", ROOT) for place, _, names in os.walk(ROOT + "/usr") for name in names)
@@ -88,16 +175,21 @@ def package(version):
 
 
 def main(options):
+    version = build.version()
+    if getattr(options, "gather", None):
+        gather(version, options.gather)
+        return 0
     if sys.platform != "linux":
         sys.exit("packages are built on Linux only")
     os.environ.setdefault("SOURCE_DATE_EPOCH", output("git", "log", "-1", "--format=%ct").strip())
     os.environ |= dict(LC_ALL="C.UTF-8", TZ="UTC")
     os.umask(0o022)
-    version = build.version()
     program(version)
-    if not shutil.which("dpkg-deb") or not shutil.which("dpkg-shlibdeps"):
+    archive(version)
+    if shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"):
+        package(version)
+    else:
         print("no package: dpkg-deb and dpkg-shlibdeps of Debian are missing\n"
               "hint: on Debian: apt-get install dpkg-dev; elsewhere: make install PREFIX=/usr/local", file=sys.stderr)
-        return 0
-    package(version)
+    gather(version, OUT)
     return 0

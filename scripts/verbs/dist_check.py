@@ -4,7 +4,7 @@ Uses the command as a user and the server as a service, upgrades, removes and pu
 network of its own. Needs root."""
 import glob, os, re, shutil, subprocess, sys
 
-from kit import build
+from kit import build, debian
 from verbs import dist
 
 NEEDS = ["--dist"]
@@ -27,40 +27,36 @@ def text(path):
     return dist.read(path) if os.path.exists(path) else ""
 
 
+def tree(root):
+    """The content and mode of every file below a folder."""
+    paths = (os.path.join(place, name) for place, _, names in os.walk(root) for name in names)
+    return {os.path.relpath(path, root): (os.stat(path).st_mode, dist.checksum(path)) for path in paths}
+
+
 def check_install(version):
-    """Everything that `make install` installs, `make uninstall` removes."""
-    root = os.path.abspath(WORK + "/installed")
-    shutil.rmtree(root, ignore_errors=True)
+    """Everything that `make install` installs, `make uninstall` removes. The archive, unpacked as its README says, has the same files."""
+    root, unpacked = os.path.abspath(WORK + "/installed"), WORK + "/unpacked"
+    for folder in (root, unpacked):
+        shutil.rmtree(folder, ignore_errors=True)
     surroundings = dict(os.environ, DESTDIR=root)
     run("sh", "scripts/install", env=surroundings)
     if run(root + "/usr/local/bin/handstamp", "--version").strip() != version:
         sys.exit("make install installs another version")
+    os.makedirs(unpacked)
+    run("tar", "-xzf", glob.glob(dist.OUT + "/handstamp_*.tar.gz")[0], "-C", unpacked, "--strip-components=1", "--exclude=README")
+    if different := set(tree(unpacked).items()) ^ set(tree(root + "/usr/local").items()):
+        sys.exit("the archive and make install differ: " + " ".join(sorted({path for path, _ in different})))
+    run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=dist.OUT)
     run("sh", "scripts/install", "--uninstall", env=surroundings)
     if left := [f"{place}/{name}" for place, _, names in os.walk(root) for name in names]:
         sys.exit("left by make uninstall: " + " ".join(left))
-    print("make install and uninstall: nothing left", flush=True)
+    print("make install and uninstall: nothing left; the archive has the same files", flush=True)
 
 
-def make_system(package, release):
-    """The Debian to install it on, with the libraries that the package depends on; kept for the next time."""
-    depends = re.sub(r"\([^)]*\)|\|[^,]*| ", "", run("dpkg-deb", "-f", package, "Depends").strip())
-    include, system = f"systemd,dbus,curl,{depends}", WORK + "/system"
-    if text(WORK + "/include") == f"{release} {include}\n":
-        return
-    targets = run("apt-get", "indextargets", "--format", "$(CODENAME) $(COMPONENT) $(SITE)", "Created-By: Packages")
-    mirror = sorted(set(re.findall(rf"^{release} main (.*)$", targets, re.M)))[0]
-    print(f"fetches a minimal Debian {release}", flush=True)
-    shutil.rmtree(system, ignore_errors=True)
-    if os.path.exists(WORK + "/include"):
-        os.remove(WORK + "/include")
-    with open(WORK + "/debootstrap.log", "w") as log:
-        done = subprocess.run(["debootstrap", "--variant=minbase", "--include=" + include, release, system, mirror], stdout=log, stderr=log)
-    if done.returncode:
-        sys.exit("\n".join(text(WORK + "/debootstrap.log").splitlines()[-5:]))
+def prepare(system):
     dist.write(system + "/etc/systemd/system/proof.service", UNIT)
     run("chroot", system, "systemctl", "--quiet", "enable", "proof.service")
     run("chroot", system, "useradd", "--create-home", "ada")
-    dist.write(WORK + "/include", f"{release} {include}\n")
 
 
 def main(options):
@@ -74,8 +70,8 @@ def main(options):
     # Foundation's static libraries contain zlib, and the package is not uploaded to Debian.
     run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "embedded-library,initial-upload-closes-no-bugs", package)
     print("lintian: no errors or warnings", flush=True)
-    release = re.search(r"^VERSION_CODENAME=(.*)$", dist.read("/etc/os-release"), re.M)[1]
-    make_system(package, release)
+    depends = re.sub(r"\([^)]*\)|\|[^,]*| ", "", run("dpkg-deb", "-f", package, "Depends").strip())
+    debian.make_system(WORK, f"systemd,dbus,curl,{depends}", prepare)
     mounted = os.path.abspath(WORK + "/mnt")
     shutil.rmtree(mounted, ignore_errors=True)
     os.makedirs(mounted)
@@ -87,6 +83,6 @@ def main(options):
         subprocess.run(["timeout", "-k", "10", "700", "systemd-nspawn", "--quiet", f"--directory={WORK}/system", "--volatile=overlay", f"--bind={mounted}:/mnt",
                         "--private-network", "--register=no", "--keep-unit", "--console=pipe", "--boot"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     if text(mounted + "/status").strip() != "0":
-        sys.exit("\n".join(text(WORK + "/boot.log").splitlines()[-30:]) + f"\n{text(mounted + '/output')}\nthe package fails on Debian {release}")
+        sys.exit("\n".join(text(WORK + "/boot.log").splitlines()[-30:]) + f"\n{text(mounted + '/output')}\nthe package fails on Debian {debian.release()}")
     print(text(mounted + "/passed"), end="")
     return 0

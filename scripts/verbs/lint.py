@@ -152,6 +152,22 @@ def arrows():
             yield f"{target}: {', '.join(sorted(known))}" if target in products else f"{target}: in no product"
 
 
+def dead_in_workflows():
+    """What the workflows of CI call or name: targets of make, files, folders of a build, suites, and options of verbs."""
+    targets = re.findall(r"^([a-z-]+):", read("Makefile"), re.M)
+    scripts = "\n".join(read(path) for path in glob.glob("scripts/verbs/*.py"))
+    for path in sorted(glob.glob(".github/workflows/*.yml")):
+        for number, line in enumerate(read(path).split("\n"), 1):
+            dead = [name for name in re.findall(r"(?:run:|&&|^) *make ([a-z-]+)", line) if name not in targets]
+            dead += [name for name in re.findall(r"(?<![\w./])(?:Sources|Tests|Examples|docs|packaging|scripts)/[\w./-]*\w", line) if not os.path.exists(name)]
+            dead += [name for name in re.findall(r"\.build(?:/\w+)+(?=/|\s|$)", line) if f'"{name}"' not in scripts]
+            dead += [name for name in re.findall(r"\b\w+Tests\b", line) if not os.path.isdir("Tests/" + name)]
+            for verb, words in re.findall(r"scripts/dev ([a-z-]+)(.*)", line):
+                file = f"scripts/verbs/{verb.replace('-', '_')}.py"
+                dead += [name for name in re.findall(r"--[a-z-]+", words) if f'"{name}"' not in (read(file) if os.path.exists(file) else "")]
+            yield from (f"{path}:{number}: {name}" for name in dead)
+
+
 def rules():
     """Each rule, and what breaks it."""
     sources, tests = swift("Sources"), swift("Tests", "Examples/*/Tests")
@@ -186,6 +202,7 @@ def rules():
         "links to files that do not exist": dead_links(),
         "names files that do not exist": dead_names(),
         "names verbs of scripts/dev that do not exist": dead_verbs(),
+        "names in a workflow what does not exist": dead_in_workflows(),
         "the changelog does not begin with the version in Sources/HandstampCommand/Version.swift":
             [] if newest and re.fullmatch(rf"## {re.escape(version)}( - \d{{4}}-\d\d-\d\d)?", newest[0]) else [newest and newest[0]],
         "never committed": [path for path in tracked() if re.search(r"(^|/)Package\.resolved$|(^|/)\.build", path)],
