@@ -80,7 +80,7 @@ public final class TokenVerifier: Sendable {
   /// Verifies the token of a request, and the proof of possession that it may need (RFC 9449 section 7).
   ///
   /// - Parameter scopes: the scopes that the token must have been granted, all of them.
-  /// - Throws: ``AccessError``; ``AccessError/response(to:)`` is the response to send.
+  /// - Throws: ``AccessError``; its `response(to:)` is the response to send.
   public func authenticate(
     _ request: AccessRequest, requiring scopes: [String] = []
   ) async throws(AccessError) -> TokenIdentity {

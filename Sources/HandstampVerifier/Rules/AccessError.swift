@@ -1,7 +1,7 @@
 #if Verifier
 public import HandstampCore
 
-/// The reason for which a request is refused. ``AccessError/response(to:)`` is the response to send.
+/// The reason for which a request is refused. `response(to:)` is the response to send.
 public enum AccessError: Error, Sendable, Hashable {
   /// There is no access token.
   case tokenMissing
