@@ -26,6 +26,14 @@ import Testing
     #expect(try names() == ["file"])
   }
 
+  @Test func `has the mode that is asked for, whatever the umask`() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    for mode in [0o666, 0o640] as [UInt32] {
+      try AtomicFile.replace(path, with: [1], mode: mode)
+      #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == Int(mode))
+    }
+  }
+
   @Test func `is created once`() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     #expect(try AtomicFile.create(path, with: Array("one".utf8)))

@@ -27,21 +27,39 @@ struct AdminClients: AsyncParsableCommand {
       return path
     }
 
-    /// Changes the objects in the file, which is created if it is missing. Written only if they have changed.
+    /// Changes the objects in the file. Written only if they have changed: a file keeps its mode and its owner, and one that is
+    /// missing is created with its folder, readable for the server's user, who may be another. It has no secrets, only hashes.
     func change<Value>(_ body: (inout [[String: Any]]) throws -> Value) throws -> Value {
       let path = try path()
-      let content = FileManager.default.contents(atPath: path)
-      let former = try content.flatMap { try JSONSerialization.jsonObject(with: $0) as? [[String: Any]] } ?? []
+      let file = try ClientFile.read(path)
+      let former = try file.flatMap { try JSONSerialization.jsonObject(with: $0.0) as? [[String: Any]] } ?? []
       var entries = former
       let value = try body(&entries)
       guard entries.count != former.count else { return value }
       let json = try JSONSerialization.data(
         withJSONObject: entries, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
-      do throws(SystemError) { try AtomicFile.replace(path, with: Array(json) + [UInt8(ascii: "\n")]) } catch {
+      try createFolder(of: path)
+      let owner = FileOwner(path)
+      do throws(SystemError) {
+        try AtomicFile.replace(path, with: Array(json) + [UInt8(ascii: "\n")], mode: file?.mode ?? 0o644)
+      } catch {
         throw CommandError(
           .failure, "\(path) cannot be written: \(error.reason)", hint: "check the folder's permissions")
       }
+      if geteuid() == 0, let owner { lchown(path, owner.user, owner.group) }
       return value
+    }
+
+    private func createFolder(of path: String) throws(CommandError) {
+      let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+      guard !FileManager.default.fileExists(atPath: folder) else { return }
+      do {
+        try FileManager.default.createDirectory(
+          atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+      } catch {
+        throw CommandError(
+          .failure, "the folder \(folder) cannot be created", hint: "create it, or name another file with --clients")
+      }
     }
 
     func read() throws(CommandError) -> [ConfiguredClient] {

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampRegistry
 import HandstampServer
+import HandstampStorage
 import HandstampSupport
 
 /// Reads the file of OAuth clients, a JSON array.
@@ -37,10 +38,21 @@ enum ClientFile {
   }
 
   static func clients(at path: String) throws(CommandError) -> [ConfiguredClient] {
-    guard let content = FileManager.default.contents(atPath: path) else {
-      throw CommandError(.usage, "--clients: cannot read \(path)", hint: hint)
+    guard let (content, _) = try read(path) else {
+      throw CommandError(
+        .usage, "--clients: \(path) is missing",
+        hint: "add a client with handstamp admin clients add, which creates the file")
     }
     return try clients(in: content, of: path)
+  }
+
+  /// Returns the content and the mode of the file, or `nil` if it does not exist.
+  static func read(_ path: String) throws(CommandError) -> (Data, mode: UInt32)? {
+    do throws(RegistryOpenError) { return try PrivateFile.read(path, limit: .max) } catch {
+      throw CommandError(
+        .usage, "--clients: \(error)",
+        hint: "let the server's user read it: chmod 644 \(path), and chmod 755 for its folder")
+    }
   }
 
   /// Refuses an entry that the server would refuse.

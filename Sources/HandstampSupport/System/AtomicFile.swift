@@ -1,9 +1,9 @@
-/// Whole files that only their owner can read, written atomically and durably: a crash or a power failure at any instant leaves
-/// the old content or the new one.
+/// Whole files that only their owner can read by default, written atomically and durably: a crash or a power failure at any instant
+/// leaves the old content or the new one.
 package enum AtomicFile {
-  /// Creates or replaces the file at `path`.
-  package static func replace(_ path: String, with bytes: [UInt8]) throws(SystemError) {
-    let draft = try self.draft(of: bytes, beside: path)
+  /// Creates or replaces the file at `path`, which then has the permission bits `mode`, whatever the umask.
+  package static func replace(_ path: String, with bytes: [UInt8], mode: UInt32 = 0o600) throws(SystemError) {
+    let draft = try self.draft(of: bytes, mode: mode, beside: path)
     do throws(SystemError) { try SystemCall.retried("replacing \(path)") { rename(draft, path) } } catch {
       unlink(draft)
       throw error
@@ -32,13 +32,16 @@ package enum AtomicFile {
     try SystemCall.sync(descriptor, attempt: "syncing \(name)")
   }
 
-  private static func draft(of bytes: [UInt8], beside path: String) throws(SystemError) -> String {
+  private static func draft(of bytes: [UInt8], mode: UInt32 = 0o600, beside path: String) throws(SystemError) -> String
+  {
     let draft = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).new"
     let descriptor = try SystemCall.retried("creating \(path)") {
       open(draft, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
     }
     defer { close(descriptor) }
     do throws(SystemError) {
+      // Not every file system has modes to set.
+      if mode != 0o600 { _ = try SystemCall.retried("writing \(path)") { fchmod(descriptor, mode_t(mode)) } }
       try SystemCall.write(bytes, to: descriptor, attempt: "writing \(path)")
       try SystemCall.sync(descriptor, attempt: "writing \(path)")
     } catch {

@@ -23,5 +23,24 @@ import Testing
     #expect(refusal.message.contains("client api: introspects needs a secretSHA256"))
     #expect(refusal.hint == ClientFile.hint)
   }
+
+  @Test func `that is missing or cannot be read is refused with the reason, not with its syntax`() throws {
+    let folder = FileManager.default.temporaryDirectory.path
+    let unreadable = try #require(throws: CommandError.self) { try ClientFile.clients(at: folder) }
+    #expect(unreadable.message.contains("a folder in place of a file"))
+    #expect(unreadable.hint.contains("chmod 644 \(folder)"))
+    let missing = try #require(throws: CommandError.self) {
+      try ClientFile.clients(at: "\(folder)/\(UUID().uuidString)/clients.json")
+    }
+    #expect(missing.message.hasSuffix("is missing") && missing.hint.contains("clients add"))
+  }
+
+  @Test(.enabled(if: geteuid() != 0)) func `that others own names the permission`() throws {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("clients-\(UUID().uuidString).json").path
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    #expect(FileManager.default.createFile(atPath: path, contents: Data("[]".utf8), attributes: [.posixPermissions: 0]))
+    let refusal = try #require(throws: CommandError.self) { try ClientFile.clients(at: path) }
+    #expect(refusal.message.contains("Permission denied") && refusal.hint.contains("chmod"))
+  }
 }
 #endif

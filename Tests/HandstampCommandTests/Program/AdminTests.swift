@@ -176,6 +176,29 @@ extension Processes {
       }
     }
 
+    @Test func `writes a file of clients that the server's user can read, and keeps the mode of one that is there`()
+      async throws
+    {
+      try await ProcessFixture.run { stage in
+        let folder = stage.folder + "/etc"
+        let file = folder + "/clients.json"
+        func mode(_ path: String) throws -> Int? {
+          try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        }
+        try await stage.run(["admin", "clients", "add", "wiki", "--clients", file], on: stage.first)
+        #expect(try mode(folder) == 0o755)
+        #expect(try mode(file) == 0o644)
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: file)
+        try await stage.run(["admin", "clients", "add", "notes", "--clients", file], on: stage.first)
+        #expect(try mode(file) == 0o640)
+        try await stage.admin("clients", "remove", "wiki", "--clients", file)
+        #expect(try mode(file) == 0o640)
+        let left = try await ProcessFixture.handstamp(
+          ["admin", "clients", "check", "--clients", file], home: stage.folder)
+        #expect(left.out == "ok, 1 client(s)\n", "\(left.words)")
+      }
+    }
+
     @Test func `counts rows, and checks the file of clients`() async throws {
       try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
