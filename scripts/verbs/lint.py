@@ -1,7 +1,7 @@
 """Checks the format, a few rules that no compiler checks, and the library of these scripts."""
 import glob, os, re, subprocess, sys, unittest
 
-from kit import build, expectations
+from kit import build, expectations, recipes
 from verbs import format
 
 # Files whose words and paths are examples.
@@ -203,6 +203,7 @@ def rules():
         "names files that do not exist": dead_names(),
         "names verbs of scripts/dev that do not exist": dead_verbs(),
         "names in a workflow what does not exist": dead_in_workflows(),
+        "nginx or Caddy refuses a configuration in docs": recipes.refused(),
         "the changelog does not begin with the version in Sources/HandstampCommand/Version.swift":
             [] if newest and re.fullmatch(rf"## {re.escape(version)}( - \d{{4}}-\d\d-\d\d)?", newest[0]) else [newest and newest[0]],
         "never committed": [path for path in tracked() if re.search(r"(^|/)Package\.resolved$|(^|/)\.build", path)],
