@@ -22,7 +22,8 @@ extension ServerFolder {
 
   /// Writes a consistent copy of the folder, while servers use it. It has the keys of every session.
   ///
-  /// - Parameter target: a folder that does not exist yet or is empty. It gets mode 0700, and appears when it is complete.
+  /// - Parameter target: a folder that does not exist yet or is empty. It gets mode 0700, as do missing folders above it, and appears
+  ///   when it is complete.
   /// - Returns: the names of the files in it.
   @concurrent public func backUp(
     _ store: SQLiteRegistryStore, to target: String
@@ -33,6 +34,7 @@ extension ServerFolder {
     while target.count > 1, target.hasSuffix("/") { target.removeLast() }
     let draft = "\(target).\(String(UInt64.random(in: .min ... .max), radix: 36)).new"
     do {
+      try PrivateFile.createParents(of: target)
       try PrivateFile.createFolder(draft)
       try await store.copy(to: "\(draft)/\(ServerFolder.database)")
       var names = [ServerFolder.database]

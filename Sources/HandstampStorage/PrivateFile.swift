@@ -9,6 +9,15 @@ package enum PrivateFile {
     try requireOwn(path)
   }
 
+  /// Creates the folders that are missing above `path`, which only their owner can access.
+  package static func createParents(of path: String) throws(RegistryOpenError) {
+    let parent = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+    guard !parent.isEmpty, !exists(parent) else { return }
+    try createParents(of: parent)
+    try createFolder(parent)
+    try opening { () throws(SystemError) in try AtomicFile.syncFolder(of: parent) }
+  }
+
   /// Durably creates a file with this content. Returns `false` and changes nothing if it already exists.
   package static func create(_ path: String, _ bytes: Data) throws(RegistryOpenError) -> Bool {
     try opening { () throws(SystemError) in try AtomicFile.create(path, with: Array(bytes)) }

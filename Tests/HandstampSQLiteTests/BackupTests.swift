@@ -72,8 +72,14 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: target + "/registry.sqlite"))
     _ = try await folder.server.backUp(store, to: backups.path + "/another//")
     #expect(FileManager.default.fileExists(atPath: backups.path + "/another/registry.sqlite"))
-    let none = backups.path + "/none/backup"
-    await #expect(throws: RegistryOpenError.self) { try await folder.server.backUp(store, to: none) }
+    let below = target + "/registry.sqlite/backup"
+    await #expect(throws: RegistryOpenError.self) { try await folder.server.backUp(store, to: below) }
+  }
+
+  @Test func `creates the missing folders above it for its owner only`() async throws {
+    let store = try await fill()
+    _ = try await folder.server.backUp(store, to: backups.path + "/of/2026//backup")
+    for name in ["of", "of/2026", "of/2026/backup"] { #expect(try mode("\(backups.path)/\(name)") == 0o700, "\(name)") }
   }
 
   @Test func `is restored to an empty folder with its keys`() async throws {

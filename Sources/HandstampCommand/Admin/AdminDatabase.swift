@@ -21,7 +21,8 @@ struct AdminDatabase: AsyncParsableCommand {
         itself
         """)
 
-    @Argument(help: "folder for the copy, which must not exist yet or be empty") var folder: String
+    @Argument(help: "folder for the copy, which must not exist yet or be empty; missing folders above it are created")
+    var folder: String
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
