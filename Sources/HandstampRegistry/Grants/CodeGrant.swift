@@ -51,7 +51,7 @@ public struct CodeGrant: Sendable, Hashable {
 
   /// Whether the client's session ends with that of the browser: an OpenID Connect client's does, unless it was allowed to stay
   /// (OpenID Connect Back-Channel Logout 1.0 section 2.7).
-  var dependsOnBrowser: Bool {
+  package var dependsOnBrowser: Bool {
     let scopes = scope.split(separator: " ")
     return scopes.contains("openid") && !scopes.contains("offline_access")
   }

@@ -175,7 +175,7 @@ struct AuthorizePageController: Sendable {
       "app": .object(app), "person": account.person,
       "scopes": web.pages.scopes(asked.grant.scope, of: account, in: visit.place.language),
       "apis": .list(asked.grant.audiences.map { .text($0) }), "leads_to": isHere ? nil : origin.map { .text($0.host) },
-      "on_this_computer": .flag(if: isHere),
+      "on_this_computer": .flag(if: isHere), "with_browser": .flag(if: asked.grant.dependsOnBrowser),
     ]
     return web.show(page, visit)
   }

@@ -140,6 +140,18 @@ import Testing
     }
   }
 
+  @Test func `is for the time of the browser's session, or with offline_access for longer`() async throws {
+    try await TestServer.runOpenID { test in
+      let browser = Browser(test.client.base)
+      let short = try await browser.signIn(at: OAuthApp.party(scope: "openid").page())
+      #expect(short.text.contains("Access ends with your session in this browser"))
+      #expect(!short.text.contains("Access lasts"))
+      let long = try await browser.get(OAuthApp.party(scope: "openid offline_access").page())
+      #expect(long.text.contains("Access lasts until you or the app end it"))
+      #expect(!long.text.contains("Access ends"))
+    }
+  }
+
   @Test func `is asked for every time where another program could get the answer`() async throws {
     try await TestServer.runOpenID { test in
       for redirect in ["org.example.phone:/cb", "http://127.0.0.1:4711/cb"] {
