@@ -129,7 +129,7 @@ extension EndReason {
     case .signedOut: "signed out"
     case .revoked: "ended from another device"
     case .replaced: "this device signed in again"
-    case .tokenReuseDetected: "its refresh token was used twice"
+    case .tokenReuseDetected: "its refresh token or a sign-in code was used twice"
     case .expired: "it reached its maximum age"
     case .idle: "it was not used for too long"
     case .accountClosed: "the account was closed"

@@ -11,8 +11,8 @@ public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   case revoked
   /// Another sign-in on the same device took its place, with the same account or another.
   case replaced
-  /// A refresh token was used twice (RFC 9700 section 4.14.2): it had been copied, or, where neither a key nor a proof tells them
-  /// apart, a request was delivered late.
+  /// A refresh token (RFC 9700 section 4.14.2) or a sign-in code was used twice: it had been copied, or, where neither a key nor a
+  /// proof tells them apart, a request was delivered late.
   case tokenReuseDetected = "token_reuse"
   /// The session reached its maximum age.
   case expired

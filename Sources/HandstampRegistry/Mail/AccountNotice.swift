@@ -7,7 +7,7 @@ public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
   case newDevice = "new-device"
   /// The password was changed or removed, or set anew with a mailed code.
   case passwordChanged = "password-changed"
-  /// A refresh token was used twice, and its session ended.
+  /// A refresh token or a sign-in code was used twice, and its session ended.
   case tokenTheft = "token-theft"
   /// The address is to be changed, or was; both are told to the former one.
   case emailChange = "email-change"

@@ -120,7 +120,7 @@ struct MailWriter: Sendable {
         "A session of your account was ended",
         Secret(
           """
-          A refresh token of your session at \(issuer) on \(device.map { "the device that calls itself \($0)" } ?? "one of your devices") \
+          A refresh token or a sign-in code of your session at \(issuer) on \(device.map { "the device that calls itself \($0)" } ?? "one of your devices") \
           was used twice. We ended that session on \(time). Sign in again on that device.
 
           The reason can be a device that was restored from a backup, or a request that the network delivered twice. But a
