@@ -210,7 +210,7 @@ extension ServeSettings: SettingGroup {
       isPath: true)
     ServeSetting(
       "admin-token", "token of the administrator at /admin/v1, at least 32 characters",
-      hint: "use the output of: openssl rand -base64 32", shape: .secret
+      hint: "use the output of: openssl rand -hex 32", shape: .secret
     ) { values, settings throws(CommandError) in
       guard let token = try values.secret("admin-token") else { return }
       do throws(ServerConfigurationError) {
