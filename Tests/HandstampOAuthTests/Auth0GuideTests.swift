@@ -64,7 +64,7 @@ import Testing
     }
     // Without the least age of a token that is refreshed: the test refreshes at once.
     let policy = SessionPolicy(refresh: RefreshPolicy(usesTimer: false, minimumAge: .zero))
-    try await body(Auth0Forum(name: name, transport: server, policy: policy))
+    try await body(Auth0Forum(vault: .platform(name), transport: server, policy: policy))
   }
 
   @Test func `signs in, calls the API, refreshes and revokes`() async throws {

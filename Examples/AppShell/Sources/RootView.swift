@@ -1,3 +1,4 @@
+import Foundation
 import Handstamp
 import HandstampUI
 import SwiftUI
@@ -36,5 +37,11 @@ struct HomeView: View {
 }
 
 struct RootView_Previews: PreviewProvider {
-  static var previews: some View { HomeView(content: Content(me: Me(name: "Ada"))) }
+  /// Signed out, and in memory: the view takes its content as a value.
+  private static let session = Session(server: URL(string: "http://127.0.0.1:8080")!, vault: MemoryVault()) { _ in
+    content
+  }
+  private nonisolated static let content = Content(me: Me(name: "Ada"))
+
+  static var previews: some View { HomeView(content: content).environment(session) }
 }

@@ -4,16 +4,16 @@ import HandstampOAuth
 
 /// An app whose users sign in at Auth0, and whose API takes Auth0's access tokens.
 @MainActor final class Auth0Forum {
-  struct Message: Decodable {
+  nonisolated struct Message: Decodable {
     let text: String
   }
 
   let auth0: OAuthBackend
   let session: SessionManager<OAuthBackend, Void>
 
+  /// - Parameter vault: `.keychain("org.example.forum")` on Apple platforms, `.platform("org.example.forum")` on Linux.
   init(
-    name: String = "org.example.forum", transport: any Transport = URLSessionTransport(),
-    policy: SessionPolicy = .aheadOfExpiry
+    vault: any Vault, transport: any Transport = URLSessionTransport(), policy: SessionPolicy = .aheadOfExpiry
   ) {
     let client = OAuthClient(
       issuer: "https://example.eu.auth0.com/",  // with a slash at the end, as Auth0 writes it
@@ -22,7 +22,7 @@ import HandstampOAuth
       parameters: ["audience": "https://api.example.org/"])  // the API's identifier; without it the token is for no API
     auth0 = OAuthBackend(client, transport: transport)
     session = SessionManager(
-      backend: auth0, vault: .platform(name), baseURL: URL(string: "https://api.example.org")!, transport: transport,
+      backend: auth0, vault: vault, baseURL: URL(string: "https://api.example.org")!, transport: transport,
       policy: policy
     ) { _ in }
   }
