@@ -89,7 +89,10 @@ struct HandstampTool: AsyncParsableCommand {
     default:
       let code = exitCode(for: error)
       if code == .success || code != .validationFailure { exit(withError: error) }
-      refusal = CommandError(.usage, plain(message(for: error)), hint: "see: \(NamedCommand(in: arguments).help)")
+      let lacksDashes = arguments.first == "exec" && !arguments.contains("--")
+      refusal = CommandError(
+        .usage, plain(message(for: error)),
+        hint: (lacksDashes ? "put -- before the program; " : "") + "see: \(NamedCommand(in: arguments).help)")
     }
     if let home = try? Home.current() { refusal = await refusal.explained(in: home) }
     if CommandLine.arguments.contains("--json") {

@@ -87,7 +87,14 @@ import Testing
       #expect(named.out.contains("password=\(token)"))
       let clear = try await terminal.run(
         "credential-helper --host git.example.org get", input: "protocol=http\nhost=git.example.org\n\n")
-      #expect(clear.out.isEmpty)
+      #expect(clear.status == 0 && clear.out.isEmpty)
+      #expect(clear.words.contains("the token is not for git.example.org\nhint: use https\n"), "\(clear.words)")
+      let other = try await terminal.run(
+        "credential-helper get", input: "protocol=https\nhost=git.example.org\n\n")
+      #expect(other.status == 0 && other.out.isEmpty)
+      #expect(
+        other.words.contains("the token is not for git.example.org\nhint: add --host git.example.org\n"),
+        "\(other.words)")
 
       let stored = try await terminal.run("credential-helper store", input: asked.dropLast() + "password=other\n\n")
       #expect(stored.status == 0)
@@ -114,12 +121,15 @@ import Testing
         ("login --issuer \(url) --device --client-id nobody", 7, "invalid_client"),
         (
           "login --issuer \(url)/elsewhere --device", 1,
-          "OAuth metadata: /.well-known/oauth-authorization-server/elsewhere answers 404; "
+          "no OAuth server at \(url)/elsewhere: no metadata in 4 places\nhint: use the issuer exactly as published"
         ),
         ("login ada@example.org --issuer \(url)", 64, "password"),
         ("login --device", 64, "login --issuer https://id.example.org --device"),
         ("login --with-token", 64, "login --with-token --server https://id.example.org"),
-        ("login --issuer \(url)/ --device", 1, "use the issuer exactly as published"),
+        (
+          "login --issuer \(url)/ --device", 1,
+          "the issuer is \(url)\nhint: run: handstamp login --issuer \(url)\n"
+        ),
         ("login --issuer \(url) --device --client-id nobody", 7, "pass another with --client-id"),
         ("login --issuer \(url) --device --client-id app --timeout 100ms", 2, "the code was not entered within 100 ms"),
       ] {

@@ -62,7 +62,7 @@ import Testing
       expect(
         lost, 2, "the sign-in in the browser was not completed within 1 s",
         "register the redirect URI http://127.0.0.1/callback (with any port) for the client app at \(url)",
-        "--redirect-uri")
+        "; or use --device")
       #expect(!lost.words.contains("run the same command again"))
 
       let login = try await terminal.run("login --issuer \(url) --browser --client-id app \(flag)")

@@ -21,7 +21,7 @@ struct SignInAttempt: Sendable {
     let blocking = await HomeCheck.damages(of: home).filter(\.blocksEveryVault)
     if let refusal = CommandError(hiding: blocking) { throw refusal }
     if let first = blocking.first, let hint = blocking.hint {
-      throw CommandError(.vault, "cannot store a session here: \(first.words)", hint: hint)
+      throw CommandError(.vault, "cannot store a session here: \(first.words)", hint: hint, code: first.code)
     }
     book = try await AccountBook(of: home)
     // If the vaults cannot be opened, the server would replace the old session with one that cannot be stored. A damaged vault

@@ -13,7 +13,7 @@ struct CredentialHelper: SessionCommand {
       sends the token only to the account's own server and to the hosts named
       with --host, over https
 
-        git config credential.https://git.example.org.helper \\
+        git config --global credential.https://git.example.org.helper \\
           "!handstamp credential-helper --host git.example.org"
 
       for git, get prints a token; store does nothing; erase makes the next get
@@ -94,11 +94,15 @@ extension CredentialHelper {
     // Git requires helpers to ignore actions they do not know.
     guard let action = GitAction(rawValue: action), action != .store else { return }
     if let token = EnvironmentToken.current {
-      guard action == .get, request.isFor(hosts, own: nil) else { return }
+      guard action == .get else { return }
+      guard request.isFor(hosts, own: nil) else { return request.sayNoToken() }
       return token.secret.withExposed { show($0, until: nil, for: request) }
     }
     let client = try await AccountClient.chosen(account, minimumAge: .zero)
-    guard request.isFor(hosts, own: client.server) else { return }
+    guard request.isFor(hosts, own: client.server) else {
+      if action == .get { request.sayNoToken() }
+      return
+    }
     switch action {
     case .get:
       let (token, end) = try await token(of: client, lasting: .seconds(30))
@@ -154,8 +158,19 @@ struct CredentialRequest {
   var password: String? { values["credential"] ?? values["password"] }
 
   func isFor(_ hosts: [NamedHost], own: ServerAddress?) -> Bool {
-    guard let scheme = values["protocol"], let host = values["host"] else { return false }
-    return TokenDestination("\(scheme)://\(host)")?.isAllowed(hosts, own: own) ?? false
+    destination?.isAllowed(hosts, own: own) ?? false
+  }
+
+  private var destination: TokenDestination? {
+    guard let scheme = values["protocol"], let host = values["host"] else { return nil }
+    return TokenDestination("\(scheme)://\(host)")
+  }
+
+  /// Tells the user why git gets no token. Git itself asks the next helper, or the user.
+  func sayNoToken() {
+    guard let host = values["host"] else { return }
+    Terminal.say("the token is not for \(host)")
+    Terminal.say("hint: \(destination == nil ? "use https" : "add --host \(shellWord(host))")")
   }
 }
 #endif

@@ -20,7 +20,8 @@ struct Exec: AsyncParsableCommand {
       """)
 
   @Option(help: "environment variable for the token") var env = EnvironmentToken.name
-  @Option(help: "minimum remaining lifetime, e.g. 60s or 5m") var minValidity = Span(.zero)
+  @Option(help: "minimum remaining lifetime, e.g. 60s or 5m, or what is left, if the server does not answer")
+  var minValidity = Span(.zero)
   @OptionGroup var account: AccountOptions
   @Argument(parsing: .postTerminator, help: "program to run and its arguments, after --") var command: [String] = []
 

@@ -10,7 +10,11 @@ struct Token: SessionCommand {
     commandName: "token", abstract: "print a valid access token",
     discussion: "safe to run in parallel: processes that need a refresh share one")
 
-  @Option(help: "minimum remaining lifetime, e.g. 60s or 5m (capped at 80% of the token's lifetime)")
+  @Option(
+    help: """
+      minimum remaining lifetime, e.g. 60s or 5m (capped at 80% of the token's lifetime), or what is left, if the server \
+      does not answer
+      """)
   var minValidity = Span(.zero)
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions

@@ -45,8 +45,15 @@ struct Examination: Sendable {
 
   /// Checks the folders. Returns whether there is anything else to check.
   private mutating func folders() -> Bool {
+    // It must be put right before anything else, and hides the rest.
+    guard !damages.contains(where: { $0.check == Damage.owner }) else { return false }
     guard FileFacts(home.path) != nil else {
-      add(.note("home", "\(home.path) does not exist yet", hint: "run: handstamp login"))
+      add(
+        home.canBeMade
+          ? .note("home", "\(home.path) does not exist yet", hint: "run: handstamp login")
+          : .problem(
+            "home", "\(home.path) does not exist, and cannot be made here",
+            hint: "set HANDSTAMP_HOME to a folder of your own"))
       return false
     }
     guard look(at: home.path, "home") else { return false }
@@ -68,7 +75,7 @@ struct Examination: Sendable {
         .note(
           check, "\(path) is accessible to other users: \(facts.modeText)", hint: "run: chmod 700 \(shellWord(path))"))
     } else if access(path, W_OK | X_OK) != 0 {
-      add(.problem(check, "cannot write to \(path)", hint: "check its mode and its disk"))
+      add(.problem(check, "cannot write to \(path)", hint: "check its mode and its disk, or set HANDSTAMP_HOME"))
     } else {
       add(.ok(check, "\(path), \(facts.modeText)"))
     }

@@ -156,14 +156,22 @@ struct Home: Sendable, Hashable {
       atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
+  /// Whether this user can make the folder: the nearest one above it that is there is writable.
+  var canBeMade: Bool {
+    var folder = (path as NSString).deletingLastPathComponent
+    while access(folder, F_OK) != 0, folder.count > 1 { folder = (folder as NSString).deletingLastPathComponent }
+    return access(folder, W_OK | X_OK) == 0
+  }
+
   private func unreadable(_ path: String, _ why: String) -> CommandError {
     CommandError(.failure, "cannot read \(path): \(why)", hint: "run: handstamp doctor --fix", concernsHome: true)
   }
 
   func unwritable() -> CommandError {
-    CommandError(
-      .failure, "cannot write to \(path)", hint: "check its owner, mode and disk, or set HANDSTAMP_HOME",
-      concernsHome: true)
+    let isDenied = access(path, F_OK) == 0 ? access(path, W_OK | X_OK) != 0 : !canBeMade
+    return CommandError(
+      .vault, "cannot write to \(path)", hint: "check its owner, mode and disk, or set HANDSTAMP_HOME",
+      concernsHome: true, code: isDenied ? "storage_permissions" : nil)
   }
 }
 

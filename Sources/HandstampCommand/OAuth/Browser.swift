@@ -23,7 +23,7 @@ enum Browser {
     let usual = ["xdg-open", page]
     #endif
     guard let command = named.isEmpty ? usual : command(in: named, for: page) else {
-      return Terminal.say("cannot open a browser: BROWSER names no program that is there")
+      return sayNone()
     }
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -31,7 +31,17 @@ enum Browser {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    do { try process.run() } catch { Terminal.say("cannot open a browser") }
+    let start = ContinuousClock.now
+    // A browser that the user closes later may end with any status.
+    process.terminationHandler = {
+      if $0.terminationStatus != 0, ContinuousClock.now - start < .seconds(5) { sayNone() }
+    }
+    do { try process.run() } catch { sayNone() }
+  }
+
+  private static func sayNone() {
+    Terminal.say("cannot open a browser")
+    Terminal.say("hint: open the URL above yourself, or run: handstamp login --device")
   }
 
   /// Returns the first command of `BROWSER` whose program is there: a list separated by colons, with `%s` for the URL, which is

@@ -30,17 +30,18 @@ extension OAuthSignIn {
 
   private var client: String { record.client.onOneLine }
 
-  private var registration: String {
-    "register the redirect URI \(record.redirectWords.onOneLine) for the client \(client) at \(server.text), "
-      + "or pass registered ones with --client-id and --redirect-uri"
+  private var step: String {
+    "register the redirect URI \(record.redirectWords.onOneLine) for the client \(client) at \(server.text)"
   }
+
+  private var registration: String { step + ", or pass registered ones with --client-id and --redirect-uri" }
 
   private func late(_ way: Way, after patience: Duration) -> CommandError {
     switch way {
     case .browser:
       CommandError(
         .cancelled, "the sign-in in the browser was not completed within \(patience.words)",
-        hint: "if its page shows an error, \(registration)")
+        hint: "if its page shows an error, \(step); or use --device")
     case .device:
       CommandError(
         .cancelled, "the code was not entered within \(patience.words)",

@@ -29,10 +29,17 @@ struct OAuthSignIn: Sendable {
       }
     } catch {
       let refusal = CommandError(error, server: server)
+      let hint = "use the issuer exactly as published in the server's /.well-known/openid-configuration"
       switch error {
-      case .invalidResponse, .unsupported:
-        throw refusal.hinting(
-          "use the issuer exactly as published in the server's /.well-known/openid-configuration")
+      case .invalidResponse(let text):
+        guard let issuer = OAuthSignIn.issuer(in: text) else { throw refusal.hinting(hint) }
+        throw refusal.saying("the issuer is \(issuer)").hinting("run: handstamp login --issuer \(shellWord(issuer))")
+      case .unsupported(let text):
+        if Verbosity.logger != nil { Terminal.say(text) }
+        // One answer for each place.
+        let count = text.components(separatedBy: "; ").count
+        let words = "no OAuth server at \(record.issuer.onOneLine): no metadata in \(count) places"
+        throw refusal.saying(words).hinting(hint)
       default: throw refusal
       }
     }
@@ -46,6 +53,12 @@ struct OAuthSignIn: Sendable {
     self.record = record
     self.secret = secret
     backend = OAuthBackend(record.settings(secret: secret), transport: CommandTransport.shared)
+  }
+
+  /// The issuer that the metadata named in place of the typed one, if it did: a slash at the end is enough of a difference.
+  private static func issuer(in text: String) -> String? {
+    guard let words = text.range(of: "the metadata belongs to another issuer, ") else { return nil }
+    return text[words.upperBound...].components(separatedBy: "; ").first
   }
 
   /// The default method: a browser if one is likely to be available.
@@ -105,9 +118,11 @@ struct OAuthSignIn: Sendable {
       }
       throw CommandError(
         .failure, why,
-        hint: address?.port == nil
-          ? "use --device instead"
-          : "quit the program that uses the port, or register another redirect URI and pass it with --redirect-uri")
+        hint: address?.port ?? 1024 < 1024
+          ? "register a redirect URI with a port from 1024, and pass it with --redirect-uri"
+          : address?.port == nil
+            ? "use --device instead"
+            : "quit the program that uses the port, or register another redirect URI and pass it with --redirect-uri")
     }
   }
 

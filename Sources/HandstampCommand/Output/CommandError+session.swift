@@ -141,7 +141,9 @@ extension CommandError {
     case .network(.notConnected(let why)), .network(.connectionLost(let why)):
       self.init(
         .network, "no answer from \(server.text): \(plain(why))",
-        hint: "check your connection and the address, then try again")
+        hint: why.contains("refused")
+          ? "is the server running? check the address, then try again"
+          : "check your connection and the address, then try again")
     case .unreadable(let place):
       self.init(
         .failure, "cannot parse the response from \(server.text): \(plain(place))", hint: CommandError.isItOurs)

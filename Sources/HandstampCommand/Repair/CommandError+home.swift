@@ -10,7 +10,11 @@ extension CommandError {
     let damages = await HomeCheck.damages(of: home)
     if isNobody { return CommandError(hiding: damages) ?? self }
     guard let hint = damages.hint else { return self }
-    return hinting(hint)
+    var refusal = hinting(hint)
+    if exit == .failure, damages.allSatisfy(\.isOfPermissions) {
+      (refusal.exit, refusal.code) = (.vault, "storage_permissions")
+    }
+    return refusal
   }
 
   /// Returns a refusal if there is, or may be, a stored session that cannot be read; else `nil`.
@@ -20,7 +24,7 @@ extension CommandError {
   init?(hiding damages: [Damage]) {
     let hiding = damages.filter(\.hidesSession)
     guard let first = hiding.first, let hint = hiding.hint else { return nil }
-    self.init(.vault, "cannot read a session stored here: \(first.words)", hint: hint)
+    self.init(.vault, "cannot read a session stored here: \(first.words)", hint: hint, code: first.code)
   }
 }
 #endif

@@ -37,6 +37,15 @@ struct Damage: Sendable, Hashable {
   /// The check for files owned by another user, which must be fixed before anything else.
   static let owner = "owner"
 
+  /// Whether owner or mode is all that is wrong.
+  var isOfPermissions: Bool {
+    check == Damage.owner
+      || !steps.isEmpty && steps.allSatisfy { if case .mode = $0 { true } else { false } }
+  }
+
+  /// The code of a refusal for it; `nil` for that of its exit status.
+  var code: String? { isOfPermissions ? "storage_permissions" : nil }
+
   /// Whether it prevents storing any session.
   var blocksEveryVault: Bool { ["home", "vault_folder", "key_file", "key_store", Damage.owner].contains(check) }
 

@@ -12,7 +12,12 @@ struct NamedCommand {
     var command: any ParsableCommand.Type = HandstampTool.self
     for name in arguments {
       let known = command.configuration.subcommands
-      if known.isEmpty || name.hasPrefix("-") || name == "help" { return }
+      if known.isEmpty || name.hasPrefix("-") { return }
+      if name == "help" {
+        // `help` of the program itself is followed by a command; a subcommand has none.
+        guard path.count == 1 else { return }
+        continue
+      }
       guard let next = known.first(where: { $0.configuration.commandName == name }) else {
         unknown = (name, known.compactMap { $0.configuration.commandName })
         return

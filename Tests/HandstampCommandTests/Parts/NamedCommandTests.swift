@@ -8,7 +8,8 @@ import Testing
   @Test(
     arguments: [
       (["tokn"], "tokn", "did you mean token? handstamp --help lists all"),
-      (["--verbose", "tokn"], nil, nil), (["token", "--jsn"], nil, nil), (["help", "tokn"], nil, nil), ([], nil, nil),
+      (["--verbose", "tokn"], nil, nil), (["token", "--jsn"], nil, nil), ([], nil, nil),
+      (["help", "tokn"], "tokn", "did you mean token? handstamp --help lists all"), (["help", "token"], nil, nil),
       (["admin", "acounts"], "admin acounts", "did you mean accounts? handstamp admin --help lists all"),
       (
         ["admin", "database", "bakup", "/b"], "admin database bakup",
