@@ -128,7 +128,7 @@ import Testing
         ("login --with-token", 64, "login --with-token --server https://id.example.org"),
         (
           "login --issuer \(url)/ --device", 1,
-          "the issuer is \(url)\nhint: run: handstamp login --issuer \(url)\n"
+          "the issuer is \(url)\nhint: run the same command with --issuer \(url)\n"
         ),
         ("login --issuer \(url) --device --client-id nobody", 7, "pass another with --client-id"),
         ("login --issuer \(url) --device --client-id app --timeout 100ms", 2, "the code was not entered within 100 ms"),

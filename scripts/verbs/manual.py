@@ -63,8 +63,9 @@ def section(command, path):
     if command.get("discussion"):
         lines += [".Pp", *prose(command["discussion"])]
     shown = [a for a in command.get("arguments", []) if a.get("shouldDisplay", True)]
-    lines += options_of([a for a in shown if a.get("valueName") not in COMMON])
-    also = [a["valueName"] for a in shown if a.get("valueName") in COMMON - {"version", "help"}]
+    common = [a["valueName"] for a in shown if a["kind"] != "positional" and a.get("valueName") in COMMON]
+    lines += options_of([a for a in shown if a["kind"] == "positional" or a.get("valueName") not in common])
+    also = [name for name in common if name not in ("version", "help")]
     if also:
         lines += [".Pp", "It also takes " + " and ".join([", ".join("--" + a for a in also[:-1])] * (len(also) > 1) + ["--" + also[-1]]) + "."]
     for child in command.get("subcommands", []):

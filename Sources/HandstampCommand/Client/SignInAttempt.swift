@@ -199,7 +199,7 @@ struct SignInAttempt: Sendable {
     }
     if activate, book.active != account.id { try await list.use(account) }
     try rememberServer()
-    say("already signed in as \(account.name) at \(server.text)", account, activate: activate)
+    say("already signed in as \(account.name) at \(server.text); --force signs in again", account, activate: activate)
   }
 
   /// Stores what is known of the account's server, without a sign-in.

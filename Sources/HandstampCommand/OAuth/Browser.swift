@@ -15,7 +15,9 @@ enum Browser {
   }
 
   /// Opens a page without waiting. Other users may see the URL in the process arguments; it contains no secret.
-  static func open(_ page: String) {
+  ///
+  /// - Parameter other: the command that signs in without one.
+  static func open(_ page: String, insteadOf other: String) {
     let named = ProcessInfo.processInfo.environment["BROWSER"] ?? ""
     #if os(macOS)
     let usual = ["/usr/bin/open", page]
@@ -23,7 +25,7 @@ enum Browser {
     let usual = ["xdg-open", page]
     #endif
     guard let command = named.isEmpty ? usual : command(in: named, for: page) else {
-      return sayNone()
+      return sayNone(other)
     }
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -34,14 +36,14 @@ enum Browser {
     let start = ContinuousClock.now
     // A browser that the user closes later may end with any status.
     process.terminationHandler = {
-      if $0.terminationStatus != 0, ContinuousClock.now - start < .seconds(5) { sayNone() }
+      if $0.terminationStatus != 0, ContinuousClock.now - start < .seconds(5) { sayNone(other) }
     }
-    do { try process.run() } catch { sayNone() }
+    do { try process.run() } catch { sayNone(other) }
   }
 
-  private static func sayNone() {
+  private static func sayNone(_ other: String) {
     Terminal.say("cannot open a browser")
-    Terminal.say("hint: open the URL above yourself, or run: handstamp login --device")
+    Terminal.say("hint: open the URL above yourself, or run: \(other)")
   }
 
   /// Returns the first command of `BROWSER` whose program is there: a list separated by colons, with `%s` for the URL, which is

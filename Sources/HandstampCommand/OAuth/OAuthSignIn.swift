@@ -33,7 +33,8 @@ struct OAuthSignIn: Sendable {
       switch error {
       case .invalidResponse(let text):
         guard let issuer = OAuthSignIn.issuer(in: text) else { throw refusal.hinting(hint) }
-        throw refusal.saying("the issuer is \(issuer)").hinting("run: handstamp login --issuer \(shellWord(issuer))")
+        throw refusal.saying("the issuer is \(issuer)").hinting(
+          "run the same command with --issuer \(shellWord(issuer))")
       case .unsupported(let text):
         if Verbosity.logger != nil { Terminal.say(text) }
         // One answer for each place.
@@ -106,7 +107,7 @@ struct OAuthSignIn: Sendable {
     let open: @Sendable (String) async -> Void = { page in
       // Always print it: the browser may open on another screen, or not at all.
       Terminal.say("open \(page)")
-      if opening { Browser.open(page) }
+      if opening { Browser.open(page, insteadOf: "handstamp login --issuer \(shellWord(record.issuer)) --device") }
     }
     let address = try record.redirect.map { text throws(CommandError) in try LoopbackAddress(redirect: text) }
     do throws(RedirectError) {
