@@ -15,9 +15,9 @@ import Testing
   enum Guide: CaseIterable, Sendable {
     /// FromKeychainHelpers and FromSupabase: what the app had before.
     case ownTokens
-    /// QuickStart, YourOwnServer, FromSupabase, FromAuth0: `.platform(name)`, and `SessionManager(server:)` on Linux.
+    /// QuickStart, YourOwnServer, FromAuth0; FromSupabase on Linux: `.platform(name)`, and `SessionManager(server:)` on Linux.
     case sealedFile
-    /// `SessionManager(server:)` on Apple platforms, StorageClasses.
+    /// `SessionManager(server:)` on Apple platforms, StorageClasses, FromSupabase.
     case keychain
     /// Extensions.
     case accessGroup

@@ -9,10 +9,10 @@ struct SupabaseBackend: Backend {
   let apiKey: String
   let transport: any Transport
 
-  /// A refresh token is accepted again for 10 s, the project's default; its last one ends the session at the server.
+  /// The predecessor of the token in use is accepted at any time. A sign-out ends the session with the newest token.
   var abilities: BackendAbilities {
     BackendAbilities(
-      reuse: .overlap(.seconds(10)), issuer: project.absoluteString, revokesRefreshTokens: true)
+      reuse: .predecessor, issuer: project.absoluteString, revokesRefreshTokens: true)
   }
 
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
@@ -44,8 +44,8 @@ struct SupabaseBackend: Backend {
     return hasEnded ? .ended : .noDecision(logout.failure)
   }
 
-  /// The error codes after which a refresh token is never accepted again. A repeat is accepted for 10 seconds by default; a
-  /// later one ends the session at the server.
+  /// The error codes after which a refresh token is never accepted again. A token older than the predecessor is accepted within
+  /// the project's reuse interval; after that, it ends the session at the server.
   private static let ends: Set = [
     "refresh_token_not_found", "refresh_token_already_used", "session_not_found", "session_expired", "user_not_found",
     "user_banned",
