@@ -1,5 +1,5 @@
 """Builds by SwiftPM. All optional parts are built and tested; libraries, programs and tests share one folder."""
-import json, os, subprocess
+import functools, json, os, re, subprocess, sys
 
 from kit import stages
 
@@ -38,8 +38,21 @@ def apart(folder):
     return [*QUICK, *ANEW] if IN_CI else [*QUICK, *WHOLE, "--disable-index-store", "--scratch-path", ".build/" + folder]
 
 
+@functools.cache
+def check_compiler(swift=SWIFT):
+    """Ends with the way to a compiler of Swift 6.3, if there is none. SwiftPM says so later, and in more words."""
+    try:
+        found = re.search(r"Swift version (\d+)\.(\d+)", subprocess.run([swift, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout)
+    except OSError:
+        found = None
+    if not found or (int(found[1]), int(found[2])) < (6, 3):
+        sys.exit((f"Swift {found[1]}.{found[2]} is too old: this needs 6.3" if found else "there is no Swift compiler: this needs 6.3")
+                 + "\nhint: install it from https://www.swift.org/install, or name one that is not in the PATH: SWIFT=/opt/swift/usr/bin/swift make run")
+
+
 def build(log, *options, is_optimized=True, words=None):
     """One build, shown as stages; its output is kept under the name of a log. Returns the folder of what was built."""
+    check_compiler()
     stages.run(log, [SWIFT, "build", *options], environment(is_optimized), words)
     return folder(*options, is_optimized=is_optimized)
 

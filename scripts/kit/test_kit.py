@@ -2,7 +2,7 @@
 import contextlib, hashlib, http.server, io, json, os, socket, sys, tempfile, threading, unittest
 
 from clusters import network
-from kit import load, p256, report, server, stages, web
+from kit import build, load, p256, report, server, stages, web
 from verbs import examples, test
 
 BUILD = """Fetching https://github.com/apple/swift-log.git
@@ -17,6 +17,25 @@ REPORT = """<testsuites><testsuite>
 <testcase classname="CoreTests" name="fails" time="1.5"><failure message="no" /></testcase>
 <testcase classname="VaultTests.Suite" name="is left out" time="0"><skipped /></testcase>
 </testsuite></testsuites>"""
+
+
+class Compiler(unittest.TestCase):
+    def check(self, words):
+        with tempfile.TemporaryDirectory() as folder:
+            if words:
+                with open(folder + "/swift", "w") as file:
+                    file.write(f"#!/bin/sh\necho '{words}'\n")
+                os.chmod(folder + "/swift", 0o755)
+            build.check_compiler(folder + "/swift")
+
+    def test_is_needed_and_new_enough(self):
+        for words, refusal in [("", "there is no Swift compiler"), ("garbage", "there is no Swift compiler"), ("Swift version 6.2.4 (x)", "Swift 6.2 is too old")]:
+            with self.assertRaises(SystemExit) as end:
+                self.check(words)
+            self.assertIn(refusal, str(end.exception))
+            self.assertIn("hint: ", str(end.exception))
+        for words in ("Swift version 6.3 (x)", "Apple Swift version 6.10.1", "Swift version 7.0-dev"):
+            self.check(words)
 
 
 class Stages(unittest.TestCase):
