@@ -75,7 +75,8 @@ import Testing
     }
     let early = await first
     #expect(early.failed == ["jar": "Full"])
-    #expect(early.cleanup.unfinished == ["cache"])
+    // The step that failed may be running again by then.
+    #expect(early.cleanup.unfinished.filter { $0 != "jar" } == ["cache"])
     _ = try await signedIn
     moving.cancel()
     await moving.value
