@@ -47,7 +47,7 @@ def check_compiler(swift=SWIFT):
         found = None
     if not found or (int(found[1]), int(found[2])) < (6, 3):
         sys.exit((f"Swift {found[1]}.{found[2]} is too old: this needs 6.3" if found else "there is no Swift compiler: this needs 6.3")
-                 + "\nhint: install it from https://www.swift.org/install, or name one that is not in the PATH: SWIFT=/opt/swift/usr/bin/swift make run")
+                 + "\nhint: install it from https://www.swift.org/install, or name one that is not in the PATH: make run SWIFT=FOLDER/bin/swift")
 
 
 def build(log, *options, is_optimized=True, words=None):

@@ -296,7 +296,7 @@ def main(options):
     chosen = SHORT if options.short else [fault for fault in FAULTS if not options.names or fault.__name__ in options.names]
     server.PROGRAM = build.program()
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    # What it started ends with it; remains are those of a SIGKILL.
+    # Its children end with it; remains are those of a SIGKILL.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if is_root:
         remove_remains()

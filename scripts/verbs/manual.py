@@ -166,7 +166,7 @@ def main(options):
     found = []
     for words, value in examples():
         value = short(value)
-        # What differs at each run is no change.
+        # Values that differ at each run are no change.
         same = words in known and shape(json.loads(known[words])) == shape(value)
         found.append((words, known[words] if same else printed(value)))
     text = manual(found)

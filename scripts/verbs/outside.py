@@ -85,7 +85,7 @@ class Package:
         os.chmod(WORK + "/bin/pkg-config", 0o755)
         self.forget()
         bin, text = self.build("without traits", more=dict(PATH=os.path.abspath(WORK + "/bin") + ":" + os.environ["PATH"]))
-        # What the compiler says of the options of this build, which no app has, does not count.
+        # Remarks about options of this build, which no app has, do not count.
         warned = [line for line in text.split("\n") if re.search("warning:|you may be able to install", line) and "ignoring '-enable-batch-mode" not in line]
         if warned:
             sys.exit("\n".join(warned) + "\na plain app gets a warning")

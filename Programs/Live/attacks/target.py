@@ -164,7 +164,7 @@ def code(browser, id, email, password, *more):
     if page.text.find('name="password"') >= 0:
         address = browser.sign_in(address, email, password)
         page = browser.load("GET", address)
-    # What was allowed before is not asked for again.
+    # A consent that was given before is not asked for again.
     if "code" not in answered(page):
         page = browser.submit(address, action="allow")
     require("code" in answered(page), f"consent: {page.status} {page['Location']} {page.text}")

@@ -6,7 +6,7 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// What all exchanges of a listener share.
+/// The parts that all exchanges of a listener share.
 struct ExchangeHost: Sendable {
   let options: ListenerOptions
   /// Is asked when a request is complete.

@@ -4,7 +4,7 @@ import HandstampSupport
 
 /// Writes, while holding the store lock.
 extension SealedFileVault {
-  /// What is stored, as found while holding the lock.
+  /// The stored file, as found while holding the lock.
   private struct Found {
     var revision: UInt64
     /// `nil` if there is no file.
