@@ -45,6 +45,9 @@ public struct OAuthBackend: Backend {
   ///   usable metadata.
   @concurrent public func metadata() async throws(SessionError) -> ServerMetadata { try await source.metadata() }
 
+  /// The issuer that the server named in place of the client's, after ``metadata()`` has failed.
+  package var otherIssuer: String? { source.otherIssuer }
+
   // MARK: Backend
 
   /// How the server of an issuer treats a refresh token that it has replaced, if the issuer alone decides that.

@@ -117,7 +117,6 @@ extension SessionServer {
     throw .cleartext(open)
   }
 
-  /// - Throws: ``ListenError/cleartext(_:)`` if passwords and tokens would cross a network unencrypted.
   private func listener(
     on addresses: [ListeningAddress], notifier: ServiceNotifier, onReady: @escaping @Sendable (Int) async -> Void,
     respond: @escaping Respond

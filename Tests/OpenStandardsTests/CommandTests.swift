@@ -121,7 +121,7 @@ import Testing
         ("login --issuer \(url) --device --client-id nobody", 7, "invalid_client"),
         (
           "login --issuer \(url)/elsewhere --device", 1,
-          "no OAuth server at \(url)/elsewhere: no metadata in 4 places\nhint: use the issuer exactly as published"
+          "no OAuth server at \(url)/elsewhere: it publishes no metadata\nhint: use the issuer exactly as published"
         ),
         ("login ada@example.org --issuer \(url)", 64, "password"),
         ("login --device", 64, "login --issuer https://id.example.org --device"),

@@ -31,16 +31,13 @@ struct OAuthSignIn: Sendable {
       let refusal = CommandError(error, server: server)
       let hint = "use the issuer exactly as published in the server's /.well-known/openid-configuration"
       switch error {
-      case .invalidResponse(let text):
-        guard let issuer = OAuthSignIn.issuer(in: text) else { throw refusal.hinting(hint) }
+      case .invalidResponse:
+        guard let issuer = finding.otherIssuer else { throw refusal.hinting(hint) }
         throw refusal.saying("the issuer is \(issuer)").hinting(
           "run the same command with --issuer \(shellWord(issuer))")
-      case .unsupported(let text):
-        if Verbosity.logger != nil { Terminal.say(text) }
-        // One answer for each place.
-        let count = text.components(separatedBy: "; ").count
-        let words = "no OAuth server at \(record.issuer.onOneLine): no metadata in \(count) places"
-        throw refusal.saying(words).hinting(hint)
+      case .unsupported(let places):
+        if Verbosity.logger != nil { Terminal.say(places) }
+        throw refusal.saying("no OAuth server at \(record.issuer.onOneLine): it publishes no metadata").hinting(hint)
       default: throw refusal
       }
     }
@@ -54,12 +51,6 @@ struct OAuthSignIn: Sendable {
     self.record = record
     self.secret = secret
     backend = OAuthBackend(record.settings(secret: secret), transport: CommandTransport.shared)
-  }
-
-  /// The issuer that the metadata named in place of the typed one, if it did: a slash at the end is enough of a difference.
-  private static func issuer(in text: String) -> String? {
-    guard let words = text.range(of: "the metadata belongs to another issuer, ") else { return nil }
-    return text[words.upperBound...].components(separatedBy: "; ").first
   }
 
   /// The default method: a browser if one is likely to be available.
@@ -117,13 +108,15 @@ struct OAuthSignIn: Sendable {
       guard case .unavailable(let why) = error else {
         throw CommandError(.cancelled, "cancelled", hint: "run the same command again")
       }
-      throw CommandError(
-        .failure, why,
-        hint: address?.port ?? 1024 < 1024
-          ? "register a redirect URI with a port from 1024, and pass it with --redirect-uri"
-          : address?.port == nil
-            ? "use --device instead"
-            : "quit the program that uses the port, or register another redirect URI and pass it with --redirect-uri")
+      let hint =
+        switch address?.port {
+        case nil: "use --device instead"
+        case let port? where port < 1024:
+          "register a redirect URI with a port from 1024, and pass it with --redirect-uri"
+        case _?:
+          "quit the program that uses the port, or register another redirect URI and pass it with --redirect-uri"
+        }
+      throw CommandError(.failure, why, hint: hint)
     }
   }
 

@@ -7,6 +7,9 @@ final class MetadataSource: Sendable {
   private let transport: any Transport
   private let prover: DPoPProver?
   private let found = Locked<ServerMetadata?>(nil)
+  private let other = Locked<String?>(nil)
+  /// The issuer that the server's metadata named in place of the wanted one: a slash at the end is enough of a difference.
+  var otherIssuer: String? { other.withLock { $0 } }
 
   init(issuer: String, transport: any Transport, prover: DPoPProver?) {
     self.prover = prover
@@ -53,6 +56,7 @@ final class MetadataSource: Sendable {
         } catch {
           guard case .invalidResponse(let why) = error else { throw error }
           isAnyUnusable = true
+          if let named = ServerMetadata.issuer(in: answer.body), named != issuer { other.withLock { $0 = named } }
           answers.append("\(name): \(why)")
         }
       case 429, 500...:

@@ -40,6 +40,12 @@ public struct ServerMetadata: Sendable, Hashable {
   /// The members whose URLs are neither `https` nor on loopback.
   private let untrustedEndpoints: Set<String>
 
+  /// The issuer that a document names, if it can be shown to a user.
+  static func issuer(in body: [UInt8]) -> String? {
+    let named = (try? JSONDecoder().decode(Document.self, from: Data(body)))?.issuer
+    return named.flatMap { $0.utf8.count <= 200 && $0.utf8.allSatisfy { (33...126).contains($0) } ? $0 : nil }
+  }
+
   /// Parses the document that was found for `issuer`.
   ///
   /// - Throws: ``SessionError/invalidResponse(_:)`` for another issuer's document (RFC 8414 section 3.3: an
@@ -51,8 +57,8 @@ public struct ServerMetadata: Sendable, Hashable {
     }
     guard let named = document.issuer else { throw .invalidResponse("the metadata has no issuer") }
     guard named == issuer else {
-      let isShown = named.utf8.count <= 200 && named.utf8.allSatisfy { (33...126).contains($0) }
-      throw .invalidResponse("the metadata belongs to another issuer" + (isShown ? ", \(named)" : ""))
+      let shown = ServerMetadata.issuer(in: body)
+      throw .invalidResponse("the metadata belongs to another issuer" + (shown.map { ", \($0)" } ?? ""))
     }
     if let methods = document.code_challenge_methods_supported, !methods.contains("S256") {
       throw .invalidResponse("the server does not support PKCE with S256")

@@ -119,9 +119,6 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.webOrigins = webOrigins
   }
 
-  /// Whether it speaks OpenID Connect.
-  var isRelyingParty: Bool { scopes.contains("openid") }
-
   /// Returns whether `secret` is this client's secret.
   func has(_ secret: Secret) -> Bool {
     guard let secretHash else { return false }

@@ -1,7 +1,7 @@
 #if Server
 import HandstampCore
-import HandstampSupport
 import HandstampRegistry
+import HandstampSupport
 
 /// Detects jumps of the wall clock by comparing it with a monotonic clock, and with the other servers on the store.
 ///

@@ -1,6 +1,5 @@
 import Crypto
 import HandstampCore
-
 import HandstampSupport
 
 #if canImport(FoundationEssentials)

@@ -1,6 +1,5 @@
 import Crypto
 public import HandstampCore
-
 import HandstampSupport
 
 /// An audit log in a file: JSON lines, readable by people and programs, for the owner alone (mode 0600). Several processes

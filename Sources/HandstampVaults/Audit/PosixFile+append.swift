@@ -1,5 +1,4 @@
 import HandstampCore
-
 import HandstampSupport
 
 extension PosixFile {

@@ -1,6 +1,5 @@
 import Dispatch
 public import HandstampCore
-
 import HandstampSupport
 
 /// A passphrase for a folder of vaults. It confirms the user's presence and seals the vault key, so that a copy of the

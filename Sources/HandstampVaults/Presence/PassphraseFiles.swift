@@ -1,5 +1,4 @@
 import HandstampCore
-
 import HandstampSupport
 
 /// The files of a passphrase, accessed while holding its lock.

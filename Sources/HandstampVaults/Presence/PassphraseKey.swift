@@ -1,5 +1,4 @@
 public import HandstampCore
-
 import HandstampSupport
 
 /// A vault key sealed with a ``Passphrase``, as a store for ``VaultKey/managed(by:)``.

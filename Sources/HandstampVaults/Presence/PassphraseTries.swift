@@ -1,5 +1,4 @@
 import HandstampCore
-
 import HandstampSupport
 
 /// The number of wrong passphrases in a row, and the time of the last one.

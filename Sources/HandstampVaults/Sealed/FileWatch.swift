@@ -1,6 +1,5 @@
 import Dispatch
 import HandstampCore
-
 import HandstampSupport
 
 /// Watches for the replacement or removal of a file, by any process. Uses kernel events: inotify on Linux, a file

@@ -28,10 +28,6 @@ final class PosixFile: Sendable {
     return FileStatus(status)
   }
 
-  func setMode(_ mode: UInt32) throws(VaultError) {
-    try checked("setting a file's mode") { fchmod(descriptor, mode_t(mode)) }
-  }
-
   /// Reads at most `limit` + 1 bytes; the extra byte reveals a file that is too large.
   func readAll(limit: Int) throws(VaultError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: min(try status().size, limit) + 1)

@@ -1,5 +1,4 @@
 import HandstampCore
-
 import HandstampSupport
 
 /// Writes, while holding the store lock.

@@ -1,5 +1,4 @@
 import HandstampCore
-
 import HandstampSupport
 
 /// A folder of vaults, as known to this program. All copies share this knowledge.

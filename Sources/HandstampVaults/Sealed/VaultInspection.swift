@@ -1,5 +1,4 @@
 package import HandstampCore
-
 import HandstampSupport
 
 /// The contents of a folder of vaults, as far as names and headers reveal them. No vault is opened, so no account needs

@@ -1,5 +1,4 @@
 public import HandstampCore
-
 import HandstampSupport
 
 /// The source of a ``SealedFileVault``'s key.

@@ -1,5 +1,4 @@
 package import HandstampCore
-
 import HandstampSupport
 
 /// The location of the key for a folder of vaults: the file beside them, or a ``VaultKeyStore`` named by a note in the
