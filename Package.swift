@@ -20,6 +20,16 @@ let explored =
   + (Context.environment["HANDSTAMP_OPTIMIZED"] == nil
     ? [] : [.unsafeFlags(optimized, .when(configuration: .debug))])
 
+/// Apple's build systems put a privacy manifest into the app. Elsewhere it would be a folder beside every program, and a file of
+/// code that looks for it.
+#if canImport(Darwin)
+let privacyManifest: [Resource] = [.copy("PrivacyInfo.xcprivacy")]
+let withoutManifest: [String] = []
+#else
+let privacyManifest: [Resource] = []
+let withoutManifest = ["PrivacyInfo.xcprivacy"]
+#endif
+
 let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 /// scrypt. Only for passphrases, and not on Apple's systems, where it would be a second library of cryptography.
 let scrypt: Target.Dependency = .product(
@@ -44,7 +54,7 @@ func hummingbird(_ trait: String) -> [Target.Dependency] {
 
 let package = Package(
   name: "handstamp",
-  platforms: [.iOS(.v17), .tvOS(.v17), .macOS(.v14), .watchOS(.v10)],
+  platforms: [.iOS(.v17), .macCatalyst(.v17), .tvOS(.v17), .macOS(.v14), .watchOS(.v10), .visionOS(.v1)],
   products: [
     .library(name: "Handstamp", targets: ["Handstamp"]),
     .library(name: "HandstampCore", targets: ["HandstampCore"]),
@@ -136,7 +146,7 @@ let package = Package(
     .target(
       name: "HandstampVaults", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", crypto],
       swiftSettings: strict),
-    // Finds libsecret, libcurl and libpq at run time.
+    // Finds libsecret, libcurl, libpq and libxcrypt at run time.
     .target(name: "CHandstampLibraries"),
     .target(
       name: "HandstampKeys",
@@ -147,7 +157,7 @@ let package = Package(
     .target(
       name: "Handstamp",
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", crypto, logging],
-      swiftSettings: strict),
+      exclude: withoutManifest, resources: privacyManifest, swiftSettings: strict),
     .target(
       name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"],
       swiftSettings: strict),
@@ -157,7 +167,9 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "HandstampUI",
-      dependencies: ["Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", openCombine],
+      dependencies: [
+        "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", openCombine,
+      ],
       swiftSettings: strict),
     .target(
       name: "HandstampTransports",
@@ -166,7 +178,8 @@ let package = Package(
         + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient", "LoopbackRedirect", "WebSocket")
         + nio("NIOWebSocket", with: "WebSocket")
         + products("NIOSSL", of: "swift-nio-ssl", with: "AsyncHTTPClient", "WebSocket")
-        + products("NIOHTTPCompression", of: "swift-nio-extras", with: "AsyncHTTPClient"),
+        + products("NIOHTTPCompression", of: "swift-nio-extras", with: "AsyncHTTPClient")
+        + products("NIOExtras", of: "swift-nio-extras", with: "WebSocket"),
       swiftSettings: strict),
     .target(
       name: "HandstampTesting",
@@ -210,14 +223,16 @@ let package = Package(
     .target(
       name: "HandstampServer",
       dependencies: [
-        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampPages", crypto,
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampRegistry", "HandstampOAuth", "HandstampPages",
+        crypto,
         .target(name: "HandstampJOSE", condition: .when(traits: ["JOSE"])),
         .target(name: "HandstampWebAuthn", condition: .when(traits: ["JOSE"])),
         // Without the condition every app would be told to install libargon2.
         .target(name: "CHandstampArgon2", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampLibraries", condition: .when(traits: ["Server"])),
         .target(name: "CHandstampFiles", condition: .when(traits: ["Server"])),
-      ] + hummingbird("Server") + products("HummingbirdCore", of: "hummingbird", with: "Server")
+      ] + products("_CryptoExtras", of: "swift-crypto", with: "Server") + hummingbird("Server")
+        + products("HummingbirdCore", of: "hummingbird", with: "Server")
         + products("ServiceLifecycle", "UnixSignals", of: "swift-service-lifecycle", with: "Server")
         + products("Metrics", "CoreMetrics", of: "swift-metrics", with: "Server")
         + nio("NIOHTTP1", "NIOPosix", with: "Server")
@@ -426,7 +441,7 @@ let package = Package(
       dependencies: [
         "HandstampVerifier", "HandstampPages", "HandstampServer", "HandstampSQLite",
         "HandstampTransports",
-        "HandstampCore", "HandstampJOSE", "HandstampModel",
+        "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampWebAuthn",
         "HandstampSupport",
         "HandstampRegistry",
         "HandstampTesting", crypto,

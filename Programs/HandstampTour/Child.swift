@@ -22,7 +22,7 @@ final class Child: Sendable {
   /// - Parameters:
   ///   - program: The program's name.
   ///   - folder: Its working directory; `nil` for that of this program.
-  ///   - variables: Added to the environment, from which this program's own variables are removed.
+  ///   - variables: Added to the environment, from which this program's own variables and those of a desktop are removed.
   ///   - input: Its standard input; if `nil`, standard input stays open as long as this object lives.
   ///   - terminal: A terminal to use as its standard input instead.
   ///   - log: A file for its standard error, instead of the outcome.
@@ -36,7 +36,11 @@ final class Child: Sendable {
     process.executableURL = URL(fileURLWithPath: try Child.path(of: program))
     process.arguments = arguments
     if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder, isDirectory: true) }
-    var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("HANDSTAMP_") }
+    // Without a desktop, whose own secret store would otherwise get the keys of tests.
+    let desktop = ["DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY"]
+    var environment = ProcessInfo.processInfo.environment.filter {
+      !$0.key.hasPrefix("HANDSTAMP_") && !desktop.contains($0.key)
+    }
     environment.merge(variables) { $1 }
     process.environment = environment
     let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())

@@ -51,7 +51,7 @@ final class LiveFeed: Sendable {
   /// Waits for the next event with this name.
   func next(_ name: String) async throws -> Event {
     let events = events
-    return try await within(.seconds(10), "the event \(name)") {
+    return try await within(.seconds(240), "the event \(name)") {
       for await event in events where event.name == name { return event }
       throw TourFailure("the live feed ended before \(name)")
     }

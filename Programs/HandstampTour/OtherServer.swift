@@ -30,7 +30,7 @@ final class OtherServer: HTTPResponder {
     let server = OtherServer()
     let running = Task { try await server.run() }
     defer { running.cancel() }
-    let address = try await within(.seconds(30), "the third-party server") { try await server.address.value() }
+    let address = try await within(.seconds(240), "the third-party server") { try await server.address.value() }
     return try await body(server, address)
   }
 

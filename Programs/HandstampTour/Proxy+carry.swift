@@ -45,7 +45,12 @@ extension Proxy: HTTPResponder {
       return state.refreshes.count - 1
     }
     defer { state.withLock { $0.inTheAir -= 1 } }
-    if let answer = state.withLock({ $0.refreshAnswer }) { return response(answer) }
+    let replaced = state.withLock { state -> TransportResponse? in
+      guard state.refreshAnswersLeft > 0 else { return nil }
+      state.refreshAnswersLeft -= 1
+      return state.refreshAnswer
+    }
+    if let replaced { return response(replaced) }
     var answer = try await transport.send(request)
     shorten(&answer)
     let tokens = try? JSONDecoder().decode([String: Value].self, from: Data(answer.body))

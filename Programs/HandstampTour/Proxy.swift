@@ -44,6 +44,8 @@ final class Proxy: Sendable {
     var life: Int?
     /// Replaces every response to a refresh; the server gets no request.
     var refreshAnswer: TransportResponse?
+    /// How many more times it does so.
+    var refreshAnswersLeft = 0
     var secrets: Set<String> = []
   }
   let state = Locked(State())
@@ -65,8 +67,13 @@ final class Proxy: Sendable {
   /// Sets the token lifetime that clients see from now on, in seconds; `nil` for the server's own.
   func saysTokensLast(_ seconds: Int?) { state.withLock { $0.life = seconds } }
 
-  /// Sets the response to every refresh from now on, in place of the server's; `nil` for the server's own.
-  func answersRefreshes(with answer: TransportResponse?) { state.withLock { $0.refreshAnswer = answer } }
+  /// Sets the response to the next `count` refreshes, or all from now on, in place of the server's; `nil` for the server's own.
+  func answersRefreshes(with answer: TransportResponse?, times count: Int = .max) {
+    state.withLock { state in
+      state.refreshAnswer = answer
+      state.refreshAnswersLeft = count
+    }
+  }
 
   /// Resets the counts.
   func forget() {

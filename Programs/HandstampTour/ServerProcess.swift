@@ -37,7 +37,7 @@ final class ServerProcess: Sendable {
         // Its load is more than one address may cause.
         "--issuer", "http://127.0.0.1" + (port == 0 ? "" : ":\(port)"), "--rate-limits", "none", "--until-stdin-ends",
       ] + (clients.map { ["--clients", $0] } ?? []), log: "\(logs)/server-\(number).log")
-    let address = try await within(.seconds(60), "the server's start") { try await child.line() }
+    let address = try await within(.seconds(240), "the server's start") { try await child.line() }
     guard !address.isEmpty else { throw TourFailure("the server did not start; see \(logs)/server-\(number).log") }
     running.withLock { $0 = (child, address) }
     return address
@@ -56,7 +56,7 @@ final class ServerProcess: Sendable {
     guard let child = running.withLock({ $0?.child }) else { return }
     running.withLock { $0 = nil }
     child.send(signal)
-    let outcome = try await within(.seconds(60), "the server's end") { try await child.outcome() }
+    let outcome = try await within(.seconds(240), "the server's end") { try await child.outcome() }
     try expect(outcome.status == status, "the server ended with \(outcome.status)")
   }
 

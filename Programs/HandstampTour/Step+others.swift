@@ -36,13 +36,13 @@ extension Step {
     let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
     server.nextAnswer(.waits(isHere: isHere, goOn: goOn))
     let child = try Child(["token"], variables: ["HANDSTAMP_HOME": home.path], input: "")
-    try await within(.seconds(20), "the request") { try await isHere.value() }
+    try await within(.seconds(240), "the request") { try await isHere.value() }
     child.send(SIGSTOP)
     goOn.set(())
     let entry = try await stage.entry(of: home)
     try expect(entry.session?.attempt != nil, "the vault does not record that the token was sent")
     child.send(SIGCONT)
-    let outcome = try await within(.seconds(30), "handstamp token") { try await child.outcome() }
+    let outcome = try await within(.seconds(240), "handstamp token") { try await child.outcome() }
     try expect(outcome.status == 0 && server.refreshes == before + 1, "exited with \(outcome.status): \(outcome.words)")
     stage.saw("suspended while the response arrived: it is read afterwards, and the token is not sent again")
   }
@@ -71,7 +71,7 @@ extension TourFixture {
     let session = try await session(of: home)
     guard let token = session.refresh, let access = session.access else { throw TourFailure("not signed in") }
     let over = StoredAccess(access.credential, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
-    let edit = VaultEdit.advance(session.id, sent: token, to: token, access: over, profile: nil)
+    let edit = VaultEdit.advance(session.id, RefreshedTokens(sent: token, to: token, access: over, profile: nil))
     let outcome = try await home.vault(of: account(of: home).id).edit(edit)
     guard case .done = outcome else { throw TourFailure("the vault edit failed: \(outcome)") }
   }

@@ -23,7 +23,7 @@ extension Step {
     let (isHere, goOn) = (OneShot<Void>(), OneShot<Void>())
     stage.proxy.nextAnswer(.waits(isHere: isHere, goOn: goOn))
     let caller = Task { try await client.controller.token() }
-    try await within(.seconds(10), "a refresh in flight") { try await isHere.value() }
+    try await within(.seconds(240), "a refresh in flight") { try await isHere.value() }
     let report = await client.controller.signOut()
     try expect(report.storageError == nil, "the sign-out is not durable")
     goOn.set(())

@@ -39,10 +39,10 @@ final class TourFixture: Sendable {
   }
 
   /// Returns the active account of a device, or a placeholder on a new one.
-  func account(of home: Home) async throws -> Account {
-    if let active = try await AccountBook(of: home).activeAccount { return active }
-    return Account(
-      id: Account.id(of: AccountID(email), at: address), server: address, name: email,
+  func account(of home: Home) async throws -> ListedAccount {
+    if let active = try await AccountBook(of: home).active { return active }
+    return ListedAccount(
+      id: ListedAccount.id(of: AccountID(email), at: address.text), name: email, server: address.text,
       addedAt: UnixTime(milliseconds: 0))
   }
 
@@ -53,7 +53,7 @@ final class TourFixture: Sendable {
   {
     let child = try Child(arguments, variables: ["HANDSTAMP_HOME": home.path], input: input)
     let name = "handstamp \(arguments.joined(separator: " "))"
-    let outcome = try await within(.seconds(30), name) { try await child.outcome() }
+    let outcome = try await within(.seconds(240), name) { try await child.outcome() }
     words.withLock { $0.append(outcome.words) }
     try expect(
       outcome.status == status.rawValue,

@@ -34,7 +34,7 @@ struct TourGuide: Sendable {
 
   private func lead(in folder: String, _ server: ServerProcess, _ proxy: Proxy) async throws -> Bool {
     let start = ContinuousClock.now
-    let address = try await within(.seconds(10), "the wire") { try await proxy.address.value() }
+    let address = try await within(.seconds(240), "the wire") { try await proxy.address.value() }
     proxy.lead(to: try await server.start(accessTokenLife: "2s"))
     let stage = TourFixture(
       folder: folder, server: server, proxy: proxy, address: try ServerAddress(parsing: address))
@@ -49,7 +49,7 @@ struct TourGuide: Sendable {
       Terminal.out("\n\(index + 1)  \(step.title)")
       let begin = ContinuousClock.now
       do {
-        let result = try await within(.seconds(60), step.title) { try await step.run(stage) }
+        let result = try await within(.seconds(600), step.title) { try await step.run(stage) }
         rows.append(["\(index + 1)", step.title, result, (ContinuousClock.now - begin).inMilliseconds])
       } catch let error where !Task.isCancelled {
         failed = true

@@ -26,9 +26,14 @@ struct HandstampTool: AsyncParsableCommand {
                            one; --account takes precedence
         HANDSTAMP_TOKEN    access token to use instead of the session's; never
                            stored
+        HANDSTAMP_AGENT    socket of a handstamp agent to ask for tokens in place
+                           of a session
         HANDSTAMP_PASSPHRASE_FILE
                            file, readable by its owner only, with the passphrase
                            of the vaults in its first line
+        HTTPS_PROXY        proxy of https URLs; likewise HTTP_PROXY, ALL_PROXY
+                           and NO_PROXY; login has options for one account
+        SSL_CERT_FILE      file in PEM with the authorities to trust
 
       exit codes:
         0   done
@@ -44,7 +49,7 @@ struct HandstampTool: AsyncParsableCommand {
     version: version,
     subcommands: [
       Signup.self, Login.self, AccountsCommand.self, Switch.self, Status.self, Token.self, Refresh.self, Exec.self,
-      CredentialHelper.self, Watch.self,
+      CredentialHelper.self, AgentCommand.self, MCPCommand.self, Watch.self,
       Request.self, Sessions.self, Revoke.self, Logout.self, Audit.self, Key.self, Doctor.self, Completion.self,
       Serve.self,
     ] + gate + [Admin.self])
@@ -94,7 +99,7 @@ struct HandstampTool: AsyncParsableCommand {
         .usage, plain(message(for: error)),
         hint: (lacksDashes ? "put -- before the program; " : "") + "see: \(NamedCommand(in: arguments).help)")
     }
-    if let home = try? Home.current() { refusal = await refusal.explained(in: home) }
+    if let home = try? Home.current().withNotedKey { refusal = await refusal.explained(in: home) }
     if CommandLine.arguments.contains("--json") {
       Terminal.say(ErrorDocument(refusal).line)
     } else {

@@ -33,6 +33,16 @@ package struct CompactJWS: Sendable {
   /// The header, to look up its key. Nothing is verified yet. `nil` for one that ``payload(signedBy:)`` refuses.
   package var header: JWSHeader? { JWSHeader(encodedHeader) }
 
+  /// The issuer that the payload names, to look up its keys, if the header is allowed. Nothing is verified yet.
+  package var issuer: String? { claimed("iss") }
+  /// The subject that the payload names, to look up its keys, if the header is allowed. Nothing is verified yet.
+  package var subject: String? { claimed("sub") }
+
+  private func claimed(_ name: String) -> String? {
+    guard header != nil, let bytes = Base64URL.decode(Array(payload)) else { return nil }
+    return JSONValue(bytes)?[name]?.string
+  }
+
   /// Returns header and payload, if the header names the algorithm of `key` and no key of its own, and `key` signed the object.
   package func payload(signedBy key: JWSPublicKey) -> (header: JWSHeader, payload: [UInt8])? {
     guard let header, let payload = payload(under: header, signedBy: key) else { return nil }

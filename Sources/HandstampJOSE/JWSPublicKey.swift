@@ -36,6 +36,17 @@ package struct JWSPublicKey: Sendable {
       ])
   }
 
+  /// Reads a key as SubjectPublicKeyInfo in PEM (RFC 7468 section 13). `nil` for any other key or text.
+  package init?(pem: String) {
+    if let key = try? P256.Signing.PublicKey(pemRepresentation: pem) {
+      self.init(key)
+    } else if let key = try? _RSA.Signing.PublicKey(pemRepresentation: pem) {
+      self.init(key)
+    } else {
+      return nil
+    }
+  }
+
   /// Returns the key with these coordinates, 32 bytes each; `nil` for a point that is not on the curve.
   init?(x: [UInt8], y: [UInt8]) {
     guard x.count == 32, y.count == 32, let key = try? P256.Signing.PublicKey(rawRepresentation: x + y) else {

@@ -35,7 +35,7 @@ public struct OAuthBackend: Backend {
     self.transport = transport
     self.prover = prover
     self.time = time
-    source = MetadataSource(issuer: client.issuer, transport: transport, prover: prover)
+    source = MetadataSource(issuer: client.issuer, client.traits, transport: transport, prover: prover)
   }
 
   /// Returns the server's metadata, which is fetched once.
@@ -50,12 +50,9 @@ public struct OAuthBackend: Backend {
 
   // MARK: Backend
 
-  /// How the server of an issuer treats a refresh token that it has replaced, if the issuer alone decides that.
-  package static func knownReuse(of issuer: String) -> RefreshTokenReuse? { KnownIssuers.reuse(of: issuer) }
-
   public var abilities: BackendAbilities {
     var abilities = BackendAbilities(
-      sessionEndingOrigin: client.issuer, reuse: KnownIssuers.reuse(of: client.issuer), supportsTargets: true,
+      sessionEndingOrigin: client.issuer, reuse: client.knownReuse, supportsTargets: true,
       issuer: client.issuer)
     abilities.namesIssuer = true
     return abilities
@@ -64,21 +61,24 @@ public struct OAuthBackend: Backend {
   /// Sends one refresh (RFC 6749 section 6). It is sent once, and the response is awaited until the task is cancelled.
   @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
     var fields = [("grant_type", Secret("refresh_token")), ("refresh_token", request.token.secret)]
-    if let target = request.target {
-      if !target.scopes.isEmpty { fields.append(("scope", Secret(target.scopes.joined(separator: " ")))) }
-      if let resource = target.resource { fields.append(("resource", Secret(resource))) }
-    }
     let response: TransportResponse
     let metadata: ServerMetadata
+    let exchange: [(String, Secret)]?
     do throws(RequestError) {
       metadata = try await prepared { () async throws(SessionError) in try await self.metadata() }
+      exchange = OAuthBackend.exchange(for: request, at: metadata)
+      if let exchange { fields = exchange }
+      fields += OAuthBackend.fields(of: request.target)
       let sendsKey =
         switch request.keyUse {
         case .ifOffered: metadata.supportsRotationKeys
         case .always: true
         case .never: false
         }
-      if sendsKey { fields.append(("rotation_key", request.key.wireText)) }
+      if exchange == nil, client.traits.repeatsRedirectURI, let uri = client.redirectURI {
+        fields.append(("redirect_uri", Secret(uri)))
+      }
+      if sendsKey, exchange == nil { fields.append(("rotation_key", request.key.wireText)) }
       response = try await send(fields, to: metadata.tokenEndpoint, timeout: request.patience)
     } catch {
       // The wait that was asked of a step before the request.
@@ -86,10 +86,35 @@ public struct OAuthBackend: Backend {
       return .noDecision(error, retryAfter: wait)
     }
     switch EndpointWord(response) {
-    case .tokens(let tokens): return refreshed(tokens, metadata, sent: request.token)
+    case .tokens(var tokens):
+      // Those of an exchange belong to no session of this app, and replace nothing.
+      if exchange != nil { (tokens.refresh_token, tokens.id_token) = (nil, nil) }
+      let result = refreshed(tokens, metadata, sent: request.token, served: served(response))
+      guard exchange != nil, case .granted(var grant) = result else { return result }
+      grant.isExchanged = true
+      return .granted(grant)
     case .refusal(let refusal):
-      return RefreshResult(refusal, response, isOwn: metadata.isHandstamp, at: time.now())
+      return RefreshResult(refusal, response, isOwn: metadata.isHandstamp, client.traits, at: time.now())
     case .object, .other: return RefreshResult(other: response, sent: request.token)
+    }
+  }
+
+  /// The fields of a token exchange (RFC 8693 section 2.1); `nil` if the request is a refresh. An exchange leaves the refresh token as
+  /// it is.
+  private static func exchange(for request: RefreshRequest, at metadata: ServerMetadata) -> [(String, Secret)]? {
+    guard request.target?.audience != nil, metadata.exchangesTokens, let access = request.access else { return nil }
+    let type = "urn:ietf:params:oauth:token-type:access_token"
+    return [
+      ("grant_type", Secret(ServerMetadata.tokenExchange)), ("subject_token", access.secret),
+      ("subject_token_type", Secret(type)), ("requested_token_type", Secret(type)),
+    ]
+  }
+
+  private static func fields(of target: TokenTarget?) -> [(String, Secret)] {
+    guard let target else { return [] }
+    let scope = target.scopes.isEmpty ? nil : target.scopes.joined(separator: " ")
+    return [("scope", scope), ("resource", target.resource), ("audience", target.audience)].compactMap { name, value in
+      value.map { (name, Secret($0)) }
     }
   }
 
@@ -110,9 +135,9 @@ public struct OAuthBackend: Backend {
   // MARK: The token endpoint
 
   /// Returns the tokens of a refresh, if they can be used.
-  private func refreshed(_ found: TokenResponseBody, _ metadata: ServerMetadata, sent token: RefreshToken)
-    -> RefreshResult
-  {
+  private func refreshed(
+    _ found: TokenResponseBody, _ metadata: ServerMetadata, sent token: RefreshToken, served: UnixTime?
+  ) -> RefreshResult {
     let answer: TokenResponseBody
     do throws(SessionError) { answer = try checked(found, of: metadata) } catch {
       var reason = "not a token response"
@@ -120,22 +145,28 @@ public struct OAuthBackend: Backend {
       return RefreshResult(unusable: reason, found.refresh_token, sent: token)
     }
     var response = TokenResponse(
-      tokens: answer.tokens, session: answer.session_id,
+      tokens: answer.tokens, sessionID: answer.session_id,
       // For a session that was taken over without a handle.
       revocation: handle(of: answer, else: token.secret, metadata),
       acceptsRotationKey: answer.handstamp_rotation_key ?? false,
-      scopes: answer.scope?.split(separator: " ").map(String.init))
+      scopes: answer.scope.map(client.traits.scopes(in:)))
     if let token = answer.id_token {
       // The user that the response names (OpenID Connect Core 1.0 section 12.2). With an ID token of another issuer or client
       // nothing of it is used, because its refresh token may belong to another person.
       do throws(SessionError) {
-        let identity = try IdentityToken(refreshed: token, issuer: metadata.issuer, client: client.id)
+        let identity = try IdentityToken(refreshed: token, from: metadata, client: client.id)
         response.subject = identity?.profile.id
+        response.idToken = identity?.idToken(token, at: served ?? time.now())
       } catch {
         return .noDecision(.unusableTokens("\(error)", successor: nil))
       }
     }
     return .granted(response)
+  }
+
+  /// The server's clock: the device's own may be wrong.
+  private func served(_ response: TransportResponse) -> UnixTime? {
+    response.header("Date").flatMap { UnixTime(httpDate: $0) }
   }
 
   /// The handle that ends the session of a token response: its own one, or the refresh token (RFC 7009); `nil` if nothing does.
@@ -148,11 +179,12 @@ public struct OAuthBackend: Backend {
 
   /// Checks a token response. Handstamp's additions count only at a server whose metadata names them: others may use the same
   /// names in their own way.
-  private func checked(_ answer: TokenResponseBody, of metadata: ServerMetadata) throws(SessionError)
+  func checked(_ answer: TokenResponseBody, of metadata: ServerMetadata) throws(SessionError)
     -> TokenResponseBody
   {
     let answer = metadata.isHandstamp ? answer : answer.withoutAdditions
-    try answer.check(isBound: prover != nil, assumesBearer: client.assumesBearerTokens)
+    try answer.check(
+      isBound: prover != nil, assumesBearer: client.assumesBearerTokens, synonyms: client.traits.tokenTypes)
     return answer
   }
 
@@ -190,42 +222,67 @@ public struct OAuthBackend: Backend {
     }
     let answer = try checked(found, of: metadata)
     let handle = handle(of: answer, else: nil, metadata)
-    let served = response.header("Date").flatMap { UnixTime(httpDate: $0) }
-    return TokenResponse(
-      tokens: answer.tokens, session: answer.session_id,
-      profile: try await profile(answer, metadata, nonce: nonce, served: served),
+    let served = served(response)
+    let identity = try answer.id_token.map { token throws(SessionError) in
+      try IdentityToken(token, from: metadata, client: client.id, nonce: nonce, served: served)
+    }
+    let person = try await profile(answer, identity, metadata)
+    var grant = TokenResponse(
+      tokens: answer.tokens, sessionID: answer.session_id,
+      profile: person ?? Profile(id: AccountID(metadata.issuer), name: metadata.issuerName),
       revocation: handle, issuer: metadata.issuer,
       acceptsRotationKey: answer.handstamp_rotation_key ?? false,
-      scopes: answer.scope?.split(separator: " ").map(String.init))
+      scopes: answer.scope.map(client.traits.scopes(in:)))
+    grant.namesNoUser = person == nil
+    if let token = answer.id_token { grant.idToken = identity?.idToken(token, at: served ?? time.now()) }
+    return grant
   }
 
-  /// Returns the signed-in user: from the response, its ID token, or the userinfo endpoint. A server that offers none of these
-  /// has a single account as far as this device can tell, which is named after the issuer.
+  /// Returns the signed-in user: from the response, its ID token, or the userinfo endpoint; `nil` if the server offers none of these.
   private func profile(
-    _ answer: TokenResponseBody, _ metadata: ServerMetadata, nonce: String?, served: UnixTime?
-  ) async throws(SessionError) -> Profile {
-    if let token = answer.id_token {
-      let identity = try IdentityToken(
-        token, issuer: metadata.issuer, client: client.id, nonce: nonce, served: served)
-      return answer.profile.map { identity.profile.named($0.name) } ?? identity.profile
+    _ answer: TokenResponseBody, _ identity: IdentityToken?, _ metadata: ServerMetadata
+  ) async throws(SessionError) -> Profile? {
+    if let identity {
+      if let person = answer.profile, person.name.isShown { return identity.profile.named(person.name) }
+      guard !identity.hasName, let endpoint = metadata.userInfoEndpoint else { return identity.profile }
+      // Only the name is missing, so a failure costs nothing else. That of another user does not count (OpenID Connect Core 1.0
+      // section 5.3.2).
+      let info = try? await userInfo(answer.access_token, at: endpoint)
+      return info.flatMap { $0.id == identity.profile.id ? $0 : nil } ?? identity.profile
     }
     if let person = answer.profile, person.id.namesSomebody {
-      return Profile(id: person.id, name: person.name, isAnonymous: person.is_anonymous ?? false)
+      // A guest has no name.
+      let name = person.name.isShown || person.is_anonymous == true ? person.name : person.id.rawValue
+      return Profile(id: person.id, name: name, isAnonymous: person.is_anonymous ?? false)
     }
-    if client.scopes.contains("openid"), let endpoint = metadata.userInfoEndpoint {
-      let bare = TransportRequest(
-        method: "GET", url: endpoint,
-        headers: [
-          HeaderField("Accept", "application/json"), .uncompressed, .bearer(Secret(answer.access_token)),
-        ], maximumResponseSize: 1 << 20)
-      let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
-      let response: TransportResponse
-      do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
-      guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
-      guard let info = UserInfo(response) else { throw .invalidResponse("the user information has no subject") }
-      return info.profile
+    guard asksForUser, let endpoint = metadata.userInfoEndpoint else { return nil }
+    return try await userInfo(answer.access_token, at: endpoint)
+  }
+
+  /// Whether the access token is meant for the userinfo endpoint.
+  var asksForUser: Bool { client.scopes.contains("openid") || client.traits.namesUsers }
+
+  private func userInfo(_ token: String, at endpoint: String) async throws(SessionError) -> Profile {
+    let response = try await resource(at: endpoint, with: token)
+    guard let info = UserInfo(response, client.traits) else {
+      if response.decoded(TokenRefusal.self) != nil { throw SessionError(asking: response, at: time.now()) }
+      throw .invalidResponse("the user information has no subject")
     }
-    return Profile(id: AccountID(metadata.issuer), name: String(metadata.issuer.drop { $0 != ":" }.dropFirst(3)))
+    return info.profile
+  }
+
+  /// Returns what the server shows to the token's owner at one of its endpoints, with status 200.
+  package func resource(at endpoint: String, with token: String) async throws(SessionError) -> TransportResponse {
+    let bare = TransportRequest(
+      method: "GET", url: endpoint,
+      headers: [
+        HeaderField("Accept", "application/json"), .uncompressed, .program, .bearer(Secret(token)),
+      ], maximumResponseSize: 1 << 20)
+    let sender: any Transport = prover.map { DPoPTransport(transport, $0) } ?? transport
+    let response: TransportResponse
+    do throws(TransportError) { response = try await sender.send(bare) } catch { throw SessionError(error) }
+    guard response.status == 200 else { throw SessionError(asking: response, at: time.now()) }
+    return response
   }
 
   /// Sends a form as this client; with a proof if tokens are bound, and again if the server requires its nonce in it.
@@ -255,7 +312,11 @@ public struct OAuthBackend: Backend {
     let takesBasic = try await prepared { () async throws(SessionError) in
       client.secret == nil ? false : try await metadata().takesBasicAuthentication(at: endpoint)
     }
-    if let secret = client.secret, takesBasic {
+    if let key = client.key {
+      fields += try await prepared { () async throws(SessionError) in
+        try key.fields(of: client.id, at: try await metadata(), now: time.now())
+      }
+    } else if let secret = client.secret, takesBasic {
       headers.append(HeaderField("Authorization", client.basicAuthentication(secret)))
     } else {
       fields.append(("client_id", Secret(client.id)))
@@ -295,8 +356,18 @@ extension HeaderField {
   static let uncompressed = HeaderField("Accept-Encoding", "identity")
 }
 
+extension HeaderField {
+  /// GitHub's API answers 403 to a request that names no program.
+  static let program = HeaderField("User-Agent", "handstamp")
+}
+
 extension Profile {
   fileprivate func named(_ name: String) -> Profile { Profile(id: id, name: name, isAnonymous: isAnonymous) }
+}
+
+extension String {
+  /// Whether it is a name that a list can show: not empty, and not only spaces.
+  var isShown: Bool { contains { !$0.isWhitespace } }
 }
 
 extension OAuthBackend: SessionConfirming {

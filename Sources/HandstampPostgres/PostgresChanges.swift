@@ -259,8 +259,9 @@ extension PostgresStatement {
       """
       UPDATE handstamp.session SET counter = $1, ring = $2, rotated_at = $3, last_seen_at = $4, absolute_expiry = $5,
         idle_limit = $6, expiry = $7, dpop_thumbprint = $8, push_token = $9, authenticated_at = $10, device_id = $11,
-        device_name = $12, platform = $13, ended_at = $14, end_reason = $15, kind = $16, pending = $17, revision = revision + 1
-      WHERE id = $18 AND account = $19 AND revision = $20
+        device_name = $12, platform = $13, ended_at = $14, end_reason = $15, kind = $16, pending = $17, methods = $18,
+        revision = revision + 1
+      WHERE id = $19 AND account = $20 AND revision = $21
       RETURNING \(LoggedEnd.columns)
       """,
       [
@@ -270,7 +271,7 @@ extension PostgresStatement {
         PostgresValue(StoredValue(row.pushToken)), .integer(row.authenticatedAt.milliseconds),
         .text(row.device.id.rawValue), .text(row.device.name), .text(row.device.platform),
         .integer(row.end?.at.milliseconds), .text(row.end?.reason.rawValue), .text(row.kind.rawValue),
-        .text(row.pending?.rawValue),
+        .text(row.pending?.rawValue), .text(row.methods.text),
         .bytes(row.session.bytes), .text(row.account.rawValue), .integer(expecting),
       ])
   }

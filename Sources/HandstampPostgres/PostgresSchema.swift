@@ -6,7 +6,7 @@ import HandstampStorage
 /// released migration is never changed.
 enum PostgresSchema {
   /// The statements of each version, the first one first.
-  static let migrations = [first, second, third, fourth]
+  static let migrations = [first, second, third, fourth, fifth]
   static var version: Int64 { Int64(migrations.count) }
 
   /// Held by the node that migrates the tables, or binds them to keys ("handstam" in ASCII).
@@ -39,6 +39,9 @@ enum PostgresSchema {
     "CREATE INDEX audit_account ON handstamp.audit (account, id) WHERE account IS NOT NULL",
     "CREATE INDEX audit_address ON handstamp.audit (at) WHERE address IS NOT NULL AND position('/' in address) = 0",
   ]
+
+  /// Adds how the user of a session has proved to be the account's owner.
+  private static let fifth = ["ALTER TABLE handstamp.session ADD COLUMN methods text COLLATE \"C\""]
 
   /// Texts compare by their bytes. Times and durations are milliseconds.
   private static let first = [

@@ -13,61 +13,59 @@ struct ChangeWriter {
   let db: Database
 
   func write(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws -> [StoredEvent] {
-    for change in changes { try apply(change) }
-    return try events.map { StoredEvent(id: try insert($0), event: $0) }
-  }
-
-  private func apply(_ change: RegistryChange) throws {
-    switch change {
-    case .createSession(let row): try insert(row)
-    case .replaceSession(let row, let expecting): try update(row, expecting)
-    case .endSession(let id, let end): try self.end(id, end)
-    case .createAccount(let record): try insert(record)
-    case .replaceAccount(let record, let expecting): try update(record, expecting)
-    case .expectAccount(let id, let revision):
-      let stored = try Int64.fetchOne(
-        try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
-      guard let stored else { throw RegistryStoreError.notFound }
-      guard stored == revision else { throw RegistryStoreError.conflict }
-    case .expectSession(let id):
-      guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
-      let live = try Int64.fetchOne(
-        try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL"),
-        arguments: [Data(session.bytes)])
-      if live == nil { throw try refusal(session) }
-    case .createOneTimeToken(let record): try insert(record, into: "ticket")
-    case .redeemOneTimeToken(let id):
-      try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
-      if db.changesCount == 0 { throw RegistryStoreError.notFound }
-    case .voidOneTimeTokens(let purpose, let subject):
-      try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
-    case .createItem(let item): try insert(item)
-    case .replaceItem(let item, let expecting):
-      try run(
-        "UPDATE fact SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
-        [
-          item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting,
-        ])
-      if db.changesCount == 0 { throw try refusal(item.id) }
-    case .putItem(let item): try put(item)
-    case .removeItem(let item):
-      try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(item.id.bytes), item.revision])
-      if db.changesCount == 0 { throw try refusal(item.id) }
-    case .removeItems(let kind, let subject):
-      try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
-    case .eraseDevices(let account):
-      try run(
-        """
-        UPDATE session SET device_id = '', device_name = '', platform = '', push_token = NULL, revision = revision + 1
-        WHERE account = ? AND ended_at IS NOT NULL
-        """, [account.rawValue])
-    case .audit(let entry): try insert(entry)
-    case .noteClock(let note):
-      guard try notedRevision() &+ 1 == note.revision else { throw RegistryStoreError.conflict }
-      try store(note)
-    case .moveTimes(let shift):
-      for sql in TimeShift.statements(mark: "?", least: "min") { try run(sql, shift.values) }
+    for change in changes {
+      switch change {
+      case .createSession(let row): try insert(row)
+      case .replaceSession(let row, let expecting): try update(row, expecting)
+      case .endSession(let id, let end): try self.end(id, end)
+      case .createAccount(let record): try insert(record)
+      case .replaceAccount(let record, let expecting): try update(record, expecting)
+      case .expectAccount(let id, let revision):
+        let stored = try Int64.fetchOne(
+          try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
+        guard let stored else { throw RegistryStoreError.notFound }
+        guard stored == revision else { throw RegistryStoreError.conflict }
+      case .expectSession(let id):
+        guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
+        let live = try Int64.fetchOne(
+          try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL"),
+          arguments: [Data(session.bytes)])
+        if live == nil { throw try refusal(session) }
+      case .createOneTimeToken(let record): try insert(record, into: "ticket")
+      case .redeemOneTimeToken(let id):
+        try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
+        if db.changesCount == 0 { throw RegistryStoreError.notFound }
+      case .voidOneTimeTokens(let purpose, let subject):
+        try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
+      case .createItem(let item): try insert(item)
+      case .replaceItem(let item, let expecting):
+        try run(
+          "UPDATE fact SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
+          [
+            item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting,
+          ])
+        if db.changesCount == 0 { throw try refusal(item.id) }
+      case .putItem(let item): try put(item)
+      case .removeItem(let item):
+        try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(item.id.bytes), item.revision])
+        if db.changesCount == 0 { throw try refusal(item.id) }
+      case .removeItems(let kind, let subject):
+        try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
+      case .eraseDevices(let account):
+        try run(
+          """
+          UPDATE session SET device_id = '', device_name = '', platform = '', push_token = NULL, revision = revision + 1
+          WHERE account = ? AND ended_at IS NOT NULL
+          """, [account.rawValue])
+      case .audit(let entry): try insert(entry)
+      case .noteClock(let note):
+        guard try notedRevision() &+ 1 == note.revision else { throw RegistryStoreError.conflict }
+        try store(note)
+      case .moveTimes(let shift):
+        for sql in TimeShift.statements(mark: "?", least: "min") { try run(sql, shift.values) }
+      }
     }
+    return try events.map { StoredEvent(id: try insert($0), event: $0) }
   }
 
   /// Stores a note that is newer than the database's, which was then restored from an older copy.
@@ -129,7 +127,8 @@ struct ChangeWriter {
       try run(
         """
         UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-          expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, revision = revision + 1
+          expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?,
+          revision = revision + 1
         WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
           AND platform = ? AND pending IS ?
         """,
@@ -137,23 +136,24 @@ struct ChangeWriter {
           row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
           row.lastSeenAt.milliseconds,
           row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-          row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
+          row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.methods.text,
         ] + key + [row.device.id.rawValue, row.device.name, row.device.platform, row.pending?.rawValue])
       if db.changesCount == 1 { return }
     }
     try run(
       """
       UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-        expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, device_id = ?, device_name = ?,
-        platform = ?, ended_at = ?, end_reason = ?, pending = ?, revision = revision + 1
+        expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?, device_id = ?,
+        device_name = ?, platform = ?, ended_at = ?, end_reason = ?, pending = ?, revision = revision + 1
       WHERE id = ? AND account = ? AND revision = ?
       """,
       [
         row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
         row.lastSeenAt.milliseconds, row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds,
         row.expiry?.milliseconds,
-        row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.device.id.rawValue,
-        row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
+        row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.methods.text,
+        row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds,
+        row.end?.reason.rawValue,
         row.pending?.rawValue,
       ] + key)
     if db.changesCount == 0 { throw try refusal(row.session) }

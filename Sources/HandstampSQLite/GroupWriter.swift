@@ -101,8 +101,14 @@ final class GroupWriter: Sendable {
     var jobs = given
     do {
       try db.inTransaction(.immediate) {
-        for index in jobs.indices { results.append(try perform(&jobs[index], db)) }
-        if ends != nil { ended = try logEntries(jobs, results, db) }
+        for index in jobs.indices {
+          let result = try perform(&jobs[index], db)
+          results.append(result)
+          guard ends != nil, case .success = result else { continue }
+          for session in jobs[index].changes.compactMap(\.endedSession) {
+            if let entry = try LoggedEnd(of: session, in: db) { ended.append(entry) }
+          }
+        }
         return .commit
       }
       // SQLite does not notice that its file was deleted; commits to it are lost.
@@ -112,19 +118,6 @@ final class GroupWriter: Sendable {
       let failure = place.failure(error)
       return given.map { _ in .failure(failure) }
     }
-  }
-
-  /// Returns the log entries for the sessions that successful writes ended.
-  private func logEntries(
-    _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ db: Database
-  ) throws -> [LoggedEnd] {
-    var ended: [LoggedEnd] = []
-    for case (let job, .success) in zip(jobs, results) {
-      for session in job.changes.compactMap(\.endedSession) {
-        if let entry = try LoggedEnd(of: session, in: db) { ended.append(entry) }
-      }
-    }
-    return ended
   }
 
   /// Writes the log entries and clock notes of successful writes to their files. Returns the results, failed where that failed.

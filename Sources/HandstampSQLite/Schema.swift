@@ -33,6 +33,9 @@ enum Schema {
     migrator.registerMigration("8") { db in
       try db.execute(sql: eighth)
     }
+    migrator.registerMigration("9") { db in
+      try db.execute(sql: ninth)
+    }
     return migrator
   }
 
@@ -204,6 +207,9 @@ enum Schema {
     CREATE INDEX audit_account ON audit (account, id) WHERE account IS NOT NULL;
     CREATE INDEX audit_address ON audit (at) WHERE address IS NOT NULL AND instr(address, '/') = 0;
     """
+
+  /// Adds how the user of a session has proved to be the account's owner.
+  private static let ninth = "ALTER TABLE session ADD COLUMN methods TEXT"
 
   /// Brings the addresses of accounts into Unicode's normalization form C. If that is another account's address, both keep theirs.
   private static func composeAddresses(_ db: Database) throws {

@@ -2,6 +2,7 @@
 public import CoreMetrics
 import Foundation
 public import HandstampCore
+public import HandstampRegistry
 import HandstampSupport
 public import Logging
 
@@ -31,16 +32,27 @@ public struct ServerConfiguration: Sendable {
   public var signUp = SignUp.open
   /// Other OAuth clients that users can allow to access their accounts.
   public var clients: [ConfiguredClient] = []
+  /// The providers that people can sign in with, in the order of their buttons. They need a `transport`.
+  public var providers: [UpstreamProvider] = []
+  /// The rights of clients that publish a metadata document of their own; `nil` refuses them.
+  package var clientDocuments: ClientDocumentSettings?
+  /// The way to receivers of webhooks; `nil` tells none.
+  package var webhookNetwork: PinnedNetwork?
   /// The administrators of the server over HTTP, at `/admin/v1`. Empty by default: then there are no such routes.
   public var administrators: [Administrator] = []
   public var mail = MailSettings()
   public var passwords = PasswordSettings()
   /// The operator's JSON object, which apps read at `GET /v1/app-config`.
   public var appConfig = "{}"
+  /// The system that the users come from, whose live sessions are taken over; `nil` (the default) takes over none.
+  public var former: FormerSystem?
   /// How long after its sign-in, or `POST /v1/reauthenticate`, a session may end others; later the response is 403
   /// `reauthentication_required`. Default 15 min; `nil` asks for no further proof. Guest accounts, and those of an
   /// ``AccountDirectory``, need none.
   public var reauthentication: Duration? = .seconds(15 * 60)
+  /// How strong sign-ins have to be, by groups of accounts. Apps get 403 `second_factor_missing` for a weaker one; on the pages people
+  /// are led to set up a second factor before they get to a client. Sessions go on. Default: any.
+  public var requiredAssurance = AssuranceRequirement()
   /// How often clients may sign in, sign up, cause mails and so on. Default ``ServerLimits/standard``.
   public var limits = ServerLimits.standard
   /// Maximum size of a request body, in bytes.
@@ -60,6 +72,10 @@ public struct ServerConfiguration: Sendable {
   public var webOrigins: [String] = []
   /// Which domain passkeys belong to. They are for accounts of the server's own, not for those of an ``AccountDirectory``.
   public var passkeys = PasskeyDomain.issuer
+  /// The operator's apps on Apple's systems, which the server names at `/.well-known/apple-app-site-association`.
+  public var appleApps: [AppleApp] = []
+  /// The operator's apps on Android, which the server names at `/.well-known/assetlinks.json`. They may use its passkeys.
+  public var androidApps: [AndroidApp] = []
   /// How the server's own pages look.
   public var pages = PageSettings()
   /// How the server listens by itself.

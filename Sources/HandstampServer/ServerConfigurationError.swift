@@ -10,11 +10,17 @@ public enum ServerConfigurationError: Error, Sendable, Hashable {
   /// A domain of passkeys that browsers do not accept on the issuer's pages: it is not the issuer's host, nor above it, or the issuer
   /// is neither an `https` URL nor on this machine.
   case passkeyDomain(String, issuer: String)
+  /// The association file with the apps on Apple's systems would be longer than Apple's servers accept.
+  case appleApps
   /// The colour is not written as `#rrggbb`.
   case accent(String)
   /// A file of the folder of pages cannot be used.
   case pages(String)
   case client(ConfiguredClient.Defect)
+  /// A provider that people would sign in with. The text says what is wrong.
+  case provider(String)
+  /// The former system cannot be asked. The text says why.
+  case former(String)
 
   /// Sign-up has to be confirmed by mail, but there is no mailer.
   case noMailer
@@ -57,9 +63,12 @@ extension ServerConfigurationError: CustomStringConvertible {
     case .appConfig: "the app configuration is not a JSON object"
     case .webOrigin(let text): "\(text) is not the https origin of a web application"
     case .passkeyDomain(let domain, let issuer): "pages of \(issuer) cannot have passkeys of \(domain)"
+    case .appleApps: "the association file of the apps would be longer than 128 KiB"
     case .accent(let text): "the accent \(text) is not a colour such as #3355aa"
     case .pages(let words): "the pages cannot be used: \(words)"
     case .client(let defect): "\(defect)"
+    case .provider(let words): words
+    case .former(let words): words
     case .noMailer: "sign-up is confirmed by mail, and there is no mailer"
     case .mailSender: "the sender of mails is not a plain address"
     case .mailerCannotChange: "a running server neither gets a mailer nor loses it"

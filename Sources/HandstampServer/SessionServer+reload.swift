@@ -9,7 +9,7 @@ extension SessionServer {
   /// unless it changes.
   ///
   /// Not replaced, because they cannot change while a server runs: ``ServerConfiguration/issuer``,
-  /// ``ServerConfiguration/mountPath``, ``ServerConfiguration/clientID``, ``MailSettings/jitter``, the listener, the
+  /// ``ServerConfiguration/mountPath``, ``ServerConfiguration/clientID``, ``ServerConfiguration/former``, ``MailSettings/jitter``, the listener, the
   /// clocks, the logger, and how and how many passwords are hashed. Routes in an app's own router keep their settings.
   ///
   /// - Parameters:
@@ -27,6 +27,7 @@ extension SessionServer {
     configuration.mountPath = running.mountPath
     configuration.clientID = running.clientID
     configuration.listener = running.listener
+    configuration.former = running.former
     configuration.logger = running.logger
     configuration.now = running.now
     configuration.uptime = running.uptime

@@ -1,9 +1,11 @@
 #if Server
+import HandstampSupport
 public import Hummingbird
 
 extension SessionServer {
-  /// Adds all routes of the server to the router of an app, below ``ServerConfiguration/mountPath``. Only the metadata document
-  /// is elsewhere: below `/.well-known` at the router's root (RFC 8414 section 3.1).
+  /// Adds all routes of the server to the router of an app, below ``ServerConfiguration/mountPath``. Only the metadata
+  /// documents and those that name apps are elsewhere: below `/.well-known` at the router's root (RFC 8414 section 3.1, RFC 9728
+  /// section 3.1).
   ///
   /// The routes answer their own errors; the app's routes, unknown paths and middlewares remain the app's.
   ///
@@ -13,6 +15,15 @@ extension SessionServer {
     let root = router.group().add(middleware: errorResponses(as: .problem))
     root.get(RouterPath(FixedDocument.metadataPath(of: configuration.issuer))) { request, _ in
       serverMetadata.response(to: request)
+    }
+    if let resource {
+      let document = FixedDocument(resource)
+      root.get(RouterPath(resource.path)) { request, _ in document.response(to: request) }
+    }
+    for (path, document) in [
+      (AppAssociations.applePath, associations.apple), (AppAssociations.androidPath, associations.android),
+    ] {
+      if let document { root.get(RouterPath(path)) { request, _ in document.response(to: request) } }
     }
     let mounted = router.group(RouterPath(configuration.mountPath))
     let (api, oauth) = (mounted.group(), mounted.group())
@@ -25,6 +36,8 @@ extension SessionServer {
     UserInfoController(registry: registry, authenticator: authenticator, bodyLimit: configuration.bodyLimit)
       .addRoutes(to: oauth.group().add(middleware: errorResponses(as: .problem)))
     addOAuthRoutes(to: oauth.group().add(middleware: errorResponses(as: .oauth)))
+    UpstreamEndsController(ends: upstreamEnds, limits: limits, bodyLimit: configuration.bodyLimit)
+      .addRoutes(to: mounted.group().add(middleware: errorResponses(as: .problem)))
     addPages(to: mounted.group().add(middleware: errorResponses(as: .page)))
   }
 
@@ -78,8 +91,9 @@ extension SessionServer {
       to: api)
     SignUpController(service: service, sessions: sessions, authenticator: authenticator, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
-    SignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: api)
+    SignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: api, ownAccounts: own)
     PasskeySignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: own)
+    PasskeysController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: own)
     BrowserSessionController(web: web, cookies: cookies, responses: responses, bodyLimit: limit).addRoutes(to: api)
     PasswordResetController(service: service, bodyLimit: limit).addRoutes(to: own)
     AccountController(service: service, authenticator: authenticator, responses: responses, bodyLimit: limit)
@@ -96,19 +110,21 @@ extension SessionServer {
     ).addRoutes(to: api)
     RevocationsController(
       registry: registry,
-      authentication: ClientAuthentication(clients: clients, limits: limits, bodyLimit: configuration.bodyLimit),
+      authentication: authentication,
       hub: hub, metrics: metrics, clock: clock, life: configuration.accessTokenLife,
       interval: min(configuration.heartbeat, RevocationStream.interval), limit: configuration.eventStreams.verifiers
     ).addRoutes(to: api)
   }
 
   private func addOAuthRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    let authentication = ClientAuthentication(
-      clients: clients, limits: limits, bodyLimit: configuration.bodyLimit)
     let issuer = configuration.issuer
+    let machines = MachineTokens(
+      registry: registry, assertions: assertions, proofs: proofs, limits: limits, tokens: tokens, clock: clock,
+      issuer: issuer)
     TokenController(
       registry: registry, authentication: authentication, proofs: proofs, deviceCodes: deviceCodes, limits: limits,
-      responses: responses, recorder: recorder, clock: clock, metrics: metrics, issuer: issuer
+      responses: responses, machines: machines, recorder: recorder, clock: clock, metrics: metrics,
+      former: formerSessions, issuer: issuer
     ).addRoutes(to: routes)
     let reader = TokenReader(registry: registry, tokens: tokens, clock: clock)
     RevocationController(authentication: authentication, reader: reader, recorder: recorder).addRoutes(to: routes)
@@ -126,12 +142,13 @@ extension SessionServer {
     AssetsController(pages: pages).addRoutes(to: routes)
     AuthorizePageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     LogoutPageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
-    DevicePageController(web: web, deviceCodes: deviceCodes).addRoutes(to: routes)
+    DevicePageController(web: web, deviceCodes: deviceCodes, clients: clients).addRoutes(to: routes)
     let own = routes.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
     SignInPageController(web: web).addRoutes(to: routes, ownAccounts: own)
     PasswordPageController(web: web).addRoutes(to: own)
     SignUpPageController(web: web).addRoutes(to: own)
     RecoverPageController(web: web).addRoutes(to: own)
+    ProviderPageController(web: web).addRoutes(to: own)
     addAccountPages(to: routes, own, AccountPages(web: web))
   }
 
@@ -154,21 +171,29 @@ extension SessionServer {
     ErrorMiddleware(errors: errors, format: format, fields: ResponseFields(configuration))
   }
 
-  var errors: ErrorMapper { ErrorMapper(metrics: metrics, pages: pages) }
+  var errors: ErrorMapper { ErrorMapper(metrics: metrics, pages: pages, resource: resource) }
   var recorder: SessionEventRecorder { SessionEventRecorder(hub: hub, metrics: metrics, logouts: logoutQueue.bell) }
+  private var authentication: ClientAuthentication {
+    ClientAuthentication(
+      clients: clients, limits: limits, bodyLimit: configuration.bodyLimit, registry: registry, clock: clock,
+      issuer: configuration.issuer)
+  }
   /// `nil` also for accounts of an app, which this server cannot ask for a proof.
   private var reauthentication: Duration? { directory == nil ? configuration.reauthentication : nil }
   private var responses: TokenResponses {
-    TokenResponses(tokens: tokens, idTokens: idTokens, clients: clients, clock: clock)
+    TokenResponses(accessTokens: tokens, idTokens: idTokens, clients: clients, clock: clock)
   }
   private var sessions: SessionIssuer { SessionIssuer(responses: responses, proofs: proofs, clock: clock) }
   private var service: AccountService {
     AccountService(
       registry: registry, accounts: accounts, passwords: passwords,
       policy: configuration.policyOfPasswords,
-      passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens, outbox: outbox,
-      recorder: recorder, limits: limits, clock: clock, signUp: configuration.signUp, reauthentication: reauthentication
-    )
+      passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens, providers: providers,
+      outbox: outbox,
+      recorder: recorder, limits: limits, clock: clock, signUp: configuration.signUp,
+      reauthentication: reauthentication,
+      assurance: Assurance(
+        requirement: configuration.requiredAssurance, page: configuration.issuer + "/account/security"))
   }
   private var web: WebSessions {
     WebSessions(
@@ -191,11 +216,36 @@ extension SessionServer {
       registry: registry, tokens: tokens, proofs: proofs, clients: clients, clock: clock, metrics: metrics,
       errors: errors, recorder: recorder, cookies: cookies)
   }
+  /// `nil` if no sessions are taken over.
+  private var formerSessions: FormerSessions? {
+    configuration.former.map { system in
+      FormerSessions(
+        registry: registry, system: system, server: system.isAsked ? formerServer : nil, limits: limits,
+        recorder: recorder, ends: formerEnds, clock: clock, metrics: metrics)
+    }
+  }
+  private var formerServer: FormerServer? {
+    guard let system = configuration.former, let transport else { return nil }
+    return FormerServer(system: system, transport: transport)
+  }
+  /// `nil` if no sessions are ended elsewhere.
+  var formerEnder: FormerEnder? {
+    guard configuration.former?.ends == true, let formerServer else { return nil }
+    return FormerEnder(
+      bell: formerEnds, registry: registry, server: formerServer, clock: clock, metrics: metrics, errors: errors,
+      logger: configuration.logger)
+  }
   var logoutNotifier: LogoutNotifier {
     LogoutNotifier(
       queue: logoutQueue, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
       metrics: metrics, errors: errors, logger: configuration.logger,
       reloaded: { [reloaded] in reloaded.server?.logoutNotifier })
+  }
+  var webhookCarrier: WebhookCarrier {
+    WebhookCarrier(
+      queue: webhookQueue, registry: registry, signer: webhookSigner, network: configuration.webhookNetwork,
+      clock: clock, metrics: metrics, errors: errors, logger: configuration.logger,
+      reloaded: { [reloaded] in reloaded.server?.webhookCarrier })
   }
   var carrier: MailCarrier {
     MailCarrier(

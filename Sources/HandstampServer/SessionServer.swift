@@ -19,14 +19,23 @@ public struct SessionServer: Sendable {
   let hub: EventHub
   let mailer: (any Mailer)?
   let outbox: Outbox
+  let apple: AppleSignIn?
   let identityTokens: IdentityTokens?
+  let providers: [UpstreamSignIn]
   /// The app's accounts; `nil` if they are in the registry.
   let directory: (any AccountDirectory)?
   let keySet: FixedDocument
   let serverMetadata: FixedDocument
+  /// The server's own API as a resource; `nil` for an issuer without TLS that is not on this machine.
+  let resource: ResourceDocument?
   let clients: ClientDirectory
+  /// Of the issuers that clients trust.
+  let assertions: IssuerAssertions
   let deviceCodes: DeviceCodeRateLimiter
   let logoutQueue: LogoutQueue
+  let webhookQueue: WebhookQueue
+  let webhookSigner: WebhookSigner
+  let formerEnds: JobBell
   /// Sends requests to clients.
   let transport: (any Transport)?
   let limits: RequestLimits
@@ -39,6 +48,7 @@ public struct SessionServer: Sendable {
   let paths: Set<String>
   let pages: PageWriter
   let webOrigins: WebOrigins
+  let associations: AppAssociations
   /// `nil` if there are no passkeys.
   let passkeys: PasskeyService?
   /// The server that has replaced this one, see ``reload(_:registry:keys:mailer:apple:)``.
@@ -80,7 +90,16 @@ public struct SessionServer: Sendable {
     reloaded = ReloadedServer()
     deviceCodes = former?.deviceCodes ?? DeviceCodeRateLimiter()
     logoutQueue = former?.logoutQueue ?? LogoutQueue()
+    webhookQueue = former?.webhookQueue ?? WebhookQueue()
+    webhookSigner = WebhookSigner(keys: keys, issuer: configuration.issuer)
+    formerEnds = former?.formerEnds ?? JobBell()
     self.transport = transport
+    if let system = configuration.former {
+      try system.check()
+      guard transport != nil || !(system.isAsked || system.ends) else {
+        throw ServerConfigurationError.former("the former system cannot be asked without a transport")
+      }
+    }
     idTokens = IDTokens(keys: keys, issuer: configuration.issuer)
     tokens = AccessTokens(
       keys: keys, issuer: configuration.issuer, audience: configuration.issuer, client: configuration.clientID,
@@ -111,15 +130,24 @@ public struct SessionServer: Sendable {
         ?? RateLimiter(configuration.limits, uptime: configuration.uptime),
       proxies: configuration.trustedProxies, metrics: metrics)
     passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
+    self.apple = apple
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
+    providers = try configuration.providers.signIns(
+      issuer: configuration.issuer, mint: registry.mint, transport: accounts == nil ? transport : nil,
+      now: { clock.read().now })
     outbox =
       former?.outbox
       ?? Outbox(registry: registry, clock: clock, jitter: configuration.mail.jitter, hasMailer: mailer != nil)
     clients = try ClientDirectory(
-      configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms)
+      configuration.clients, ownID: configuration.clientID, algorithms: keys.algorithms,
+      documents: configuration.clientDocuments, now: { clock.read().now })
     if transport == nil, let party = clients.relyingParties.first {
       throw ServerConfigurationError.client(.noTransport(party.id))
     }
+    if transport == nil, let client = configuration.clients.first(where: { !$0.trusts.isEmpty }) {
+      throw ServerConfigurationError.client(.noTransport(client.id))
+    }
+    assertions = IssuerAssertions(of: configuration.clients, transport: transport, now: { clock.read().now })
     readiness =
       former?.readiness
       ?? Readiness(
@@ -127,14 +155,18 @@ public struct SessionServer: Sendable {
     proofs = DPoPVerifier(
       address: try configuration.publicAddress(), keys: keys, continuing: former?.proofs)
     serverMetadata = FixedDocument(metadataOf: configuration, algorithms: keys.algorithms)
+    resource = ResourceDocument(configuration)
     keySet = FixedDocument(keys.publicSet, cacheControl: "public, max-age=300", isForAllOrigins: true)
     let document = try OpenAPIDocument(for: configuration)
     openAPI = FixedDocument(document.bytes, cacheControl: "public, max-age=300")
     paths = Set(document.operations.map(\.path))
-    pages = try PageWriter(configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath)
+    associations = try AppAssociations(configuration, routes: paths)
+    pages = try PageWriter(
+      configuration.pages, issuer: configuration.issuer, mountPath: configuration.mountPath,
+      providers: configuration.providers)
     webOrigins = try WebOrigins(issuer: configuration.issuer, allowed: configuration.webOrigins)
     let party = try configuration.passkeys.party(
-      of: configuration.issuer, and: webOrigins.allowed, name: pages.siteName)
+      of: configuration.issuer, and: webOrigins.allowed, apps: configuration.androidApps, name: pages.siteName)
     let ownParty = accounts == nil ? party : nil
     passkeys = ownParty.map { PasskeyService(party: $0, registry: registry, clock: clock) }
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
@@ -154,7 +186,9 @@ public struct SessionServer: Sendable {
     for middleware in middlewares { router.add(middleware: middleware) }
     router.add(
       middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
-    router.add(middleware: UnknownPaths(errors: errors, fields: ResponseFields(configuration), routes: routes))
+    router.add(
+      middleware: UnknownPaths(
+        errors: errors, fields: ResponseFields(configuration), routes: routes, callbacks: associations.callbacks))
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {

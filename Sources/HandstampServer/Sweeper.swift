@@ -46,6 +46,7 @@ struct Sweeper: Service, CustomStringConvertible {
       if try await server.checkClock() { return }
       try await server.registry.noteKeyUse(now: server.now())
       try await server.noteTokenLife()
+      while try await server.registry.resealTOTP(now: server.now(), limit: Sweeper.batch) == Sweeper.batch {}
       while true {
         let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
         server.recorder.recordExpiry(outcome)

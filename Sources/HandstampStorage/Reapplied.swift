@@ -158,15 +158,15 @@ extension RestoredDatabase {
       let items = try items(kind, subject: removal.account.rawValue).filter { $0.createdAt < removal.at }
       report.count(items)
       return items.map { .removeItem($0) }
-    case .recoveryCodes(let hashes):
-      let id = StoredItemID(.recoveryCodes, removal.account.rawValue)
+    case .rest(let kind, let payload):
+      let id = StoredItemID(kind, removal.account.rawValue)
       let stored = try item(id)
-      guard stored?.payload != hashes, try account(removal.account) != nil else { return [] }
+      guard stored?.payload != payload, try account(removal.account) != nil else { return [] }
       report.credentials += 1
       return [
         .putItem(
           StoredItem(
-            id: id, kind: .recoveryCodes, subject: removal.account.rawValue, payload: hashes, createdAt: removal.at,
+            id: id, kind: kind, subject: removal.account.rawValue, payload: payload, createdAt: removal.at,
             expiresAt: removal.at.advanced(by: StoredItem.forever)))
       ]
     }

@@ -15,8 +15,8 @@ package struct Removal: Sendable, Hashable {
     case item(StoredItemID)
     /// All of a kind are gone.
     case items(StoredItem.Kind)
-    /// The hashes of the recovery codes that were left.
-    case recoveryCodes(String)
+    /// The rest of an account's only item of a kind: the hashes of recovery codes, or groups.
+    case rest(StoredItem.Kind, String)
   }
 
   /// How long removals are kept. They do not come back from a backup that is younger.
@@ -39,8 +39,7 @@ package struct Removal: Sendable, Hashable {
     switch content {
     case .account: StoredItemID(.removal, "account", account.rawValue)
     case .item(let id): StoredItemID(.removal, "fact", Base64URL.encode(id.bytes))
-    case .items(let kind): StoredItemID(.removal, "facts", kind.rawValue, account.rawValue)
-    case .recoveryCodes: StoredItemID(.removal, "facts", StoredItem.Kind.recoveryCodes.rawValue, account.rawValue)
+    case .items(let kind), .rest(let kind, _): StoredItemID(.removal, "facts", kind.rawValue, account.rawValue)
     }
   }
 
@@ -88,20 +87,20 @@ extension RegistryChange {
       Removal(account: record.id, at: now, content: .account(AccountState(record)))
     case .createItem(let item), .replaceItem(let item, _), .putItem(let item):
       switch item.kind {
-      case .recoveryCodes: Removal(item, at: now, content: .recoveryCodes(item.payload))
+      case .recoveryCodes, .groups: Removal(item, at: now, content: .rest(item.kind, item.payload))
       // A withdrawn one has expired.
       case .consent where item.expiresAt <= item.createdAt: Removal(item, at: now, content: .item(item.id))
       default: nil
       }
     case .removeItem(let item):
       switch item.kind {
-      case .recoveryCodes: Removal(item, at: now, content: .items(.recoveryCodes))
-      case .passkey, .consent: Removal(item, at: now, content: .item(item.id))
+      case .recoveryCodes, .groups: Removal(item, at: now, content: .items(item.kind))
+      case .passkey, .totp, .identity, .consent: Removal(item, at: now, content: .item(item.id))
       default: nil
       }
     case .removeItems(let kind, let subject):
       switch kind {
-      case .passkey, .recoveryCodes, .consent:
+      case .passkey, .totp, .identity, .recoveryCodes, .consent, .groups:
         Removal(account: AccountID(subject), at: now, content: .items(kind))
       default: nil
       }
@@ -121,7 +120,11 @@ extension Removal {
   package static func all(in changes: [RegistryChange]) -> [Removal] {
     guard changes.contains(where: { $0.removal(at: UnixTime(milliseconds: 0)) != nil }) else { return [] }
     let now = UnixTime.systemTime
-    return changes.compactMap { $0.removal(at: now) }
+    // A new account loses nothing by what it begins with.
+    let new = changes.reduce(into: Set<AccountID>()) {
+      if case .createAccount(let record) = $1 { $0.insert(record.id) }
+    }
+    return changes.compactMap { $0.removal(at: now) }.filter { !new.contains($0.account) }
   }
 
   /// The removal with a later time than the stored one of the same key: a clock that was set back, or another node's, must not make
@@ -176,7 +179,9 @@ extension Removal: StoredPayload {
       fields["identity"] = state.hasIdentity ? "1" : nil
     case .item(let id): fields["fact"] = Base64URL.encode(id.bytes)
     case .items(let kind): fields["kind"] = kind.rawValue
-    case .recoveryCodes(let hashes): fields["codes"] = hashes
+    // The form of servers that knew of recovery codes alone.
+    case .rest(.recoveryCodes, let hashes): fields["codes"] = hashes
+    case .rest(let kind, let payload): (fields["kind"], fields["rest"]) = (kind.rawValue, payload)
     }
     return fields
   }
@@ -186,9 +191,9 @@ extension Removal: StoredPayload {
     if fields["state"] != nil {
       content = .account(AccountState(fields: fields))
     } else if let codes = fields["codes"] {
-      content = .recoveryCodes(codes)
+      content = .rest(.recoveryCodes, codes)
     } else if let kind = fields["kind"].flatMap({ StoredItem.Kind(rawValue: $0) }) {
-      content = .items(kind)
+      content = fields["rest"].map { .rest(kind, $0) } ?? .items(kind)
     } else if let id = fields["fact"].flatMap({ Base64URL.decode($0) }).flatMap({ StoredItemID($0) }) {
       content = .item(id)
     } else {

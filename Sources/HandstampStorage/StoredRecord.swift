@@ -26,7 +26,7 @@ extension SessionRow: StoredRecord {
   package static let columns = """
     id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at, \
     end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, \
-    client, scope, audience, authenticated_at, browser, pending, revision
+    client, scope, audience, authenticated_at, browser, pending, methods, revision
     """
 
   package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError) {
@@ -53,12 +53,13 @@ extension SessionRow: StoredRecord {
     let authenticated = try columns.optionalTime()
     let browser = try columns.optionalText().map { DeviceID($0) }
     let pending: PendingSession? = try columns.optionalWord()
+    let methods = AuthenticationMethods(text: try columns.optionalText())
     self.init(
       session: session, account: account, device: device, kind: kind,
       client: client.map { SessionClient(id: $0, scope: scope ?? "", audience: audience, browser: browser) },
       counter: UInt64(counter),
       ring: ring,
-      createdAt: created, authenticatedAt: authenticated, rotatedAt: rotated, lastSeenAt: seen,
+      createdAt: created, authenticatedAt: authenticated, methods: methods, rotatedAt: rotated, lastSeenAt: seen,
       end: endedAt.map { SessionEnd(at: $0, reason: reason ?? .rejected) }, absoluteExpiry: absolute,
       idleLimit: idle.map { .milliseconds($0) }, dpopThumbprint: thumbprint, pushToken: push.map { Secret(bytes: $0) },
       pending: pending, revision: try columns.integer())
@@ -73,7 +74,7 @@ extension SessionRow: StoredRecord {
       StoredValue(expiry), StoredValue(dpopThumbprint), StoredValue(pushToken), StoredValue(client?.id),
       StoredValue(client?.scope), StoredValue(client?.audience), StoredValue(authenticatedAt),
       StoredValue(client?.browser?.rawValue), StoredValue(pending?.rawValue),
-      .integer(revision),
+      StoredValue(methods.text), .integer(revision),
     ]
   }
 

@@ -8,7 +8,7 @@ extension TokenResponse {
       tokens: TokenSet(
         access: AccessToken("access-\(session)-\(generation)"), expiresIn: life,
         refresh: RefreshToken("refresh-\(session)-\(generation)")),
-      session: SessionID(session), profile: Profile(id: AccountID("ada"), name: "Ada"),
+      sessionID: SessionID(session), profile: Profile(id: AccountID("ada"), name: "Ada"),
       revocation: RevocationHandle("handle-\(session)"))
   }
 }

@@ -1,3 +1,4 @@
+public import Foundation
 public import Handstamp
 import HandstampCore
 import HandstampSupport
@@ -52,6 +53,35 @@ public final class SessionTest: Sendable {
     current.withLock { $0 = new }
     return new
   }
+
+  /// Returns the session of an app as its views and models take it, with the test's server, vault and clock. It is signed in if
+  /// ``signIn(_:)`` was called before; a sign-in of its own is `manager.signIn { try await test.server.signIn("ada") }`.
+  ///
+  /// ```swift
+  /// let test = try SessionTest()
+  /// try await test.signIn("ada")
+  /// let session = await test.manager(transport: ScriptedTransport(["GET /v1/me": #"{"name":"Ada"}"#])) { api in
+  ///   try await api.get("/v1/me", as: Me.self)
+  /// }
+  /// ```
+  /// - Parameters:
+  ///   - baseURL: The URL of the app's API; `nil` (the default) for one of the test.
+  ///   - transport: The app's API. Default: a server that answers everything with 404.
+  ///   - apiOptions: By default without retries, which would wait for the test's clock.
+  ///   - load: The app's own.
+  @MainActor public func manager<Content: Sendable>(
+    baseURL: URL? = nil, transport: any Transport = ScriptedTransport(),
+    apiOptions: APIClient.Options = APIClient.Options(retryPolicy: RetryPolicy(attempts: 1)),
+    load: @escaping @Sendable (APIClient) async throws -> Content
+  ) async -> SessionManager<Content> {
+    let manager = SessionManager(
+      backend: server, vault: vault, baseURL: baseURL ?? SessionTest.baseURL, transport: transport, policy: policy,
+      clock: clock, apiOptions: apiOptions, load: load)
+    await manager.restoreSession()
+    return manager
+  }
+
+  private static var baseURL: URL { URL(string: "https://api.example.org") ?? URL(fileURLWithPath: "/") }
 
   /// Starts a second program that shares the vault, such as an extension.
   public func secondProcess() -> SessionController {

@@ -59,7 +59,7 @@ public actor TestServer: Backend {
     let session = try await registry.createSession(
       for: account, device: DeviceInfo(id: DeviceID(device), name: device, platform: "test"), now: now)
     return TokenResponse(
-      tokens: TokenSet(access: mintAccess(), expiresIn: life, refresh: session.refreshToken), session: session.row.id,
+      tokens: TokenSet(access: mintAccess(), expiresIn: life, refresh: session.refreshToken), sessionID: session.row.id,
       profile: Profile(id: account.id, name: name), revocation: session.revocationHandle)
   }
 
@@ -114,7 +114,7 @@ public actor TestServer: Backend {
         TokenResponse(
           tokens: TokenSet(
             access: mintAccess(), expiresIn: life, refresh: registry.mint.refreshToken(issue.token)),
-          session: issue.row.id))
+          sessionID: issue.row.id))
     case .superseded: return .superseded
     case .ended(let reason): return .rejected(reason)
     case .theft: return .rejected(.tokenReuseDetected)

@@ -1,6 +1,7 @@
 #if Verifier
 public import HandstampCore
 import HandstampJOSE
+import HandstampSupport
 public import HandstampTransports
 
 /// Verifies access tokens of one issuer (RFC 9068) without asking it: by its keys, and by the sessions that it says have ended.
@@ -20,6 +21,7 @@ public final class TokenVerifier: Sendable {
   private let feed: FeedReader?
   private let introspector: Introspector?
   private let proofs: ProofCheck
+  private let document: ResourceDocument?
 
   /// - Parameter transport: sends the verifier's own requests: for keys, the feed, and introspection.
   /// - Throws: ``VerifierError``.
@@ -49,6 +51,7 @@ public final class TokenVerifier: Sendable {
       guard $0.whenLost.last == .introspect else { return nil }
       return Introspector(url: configuration.introspectionURL($0), settings: $0, transport: transport)
     }
+    document = try configuration.resourceDocument()
     proofs = ProofCheck(life: configuration.proofLife, leeway: configuration.leeway)
   }
 
@@ -68,27 +71,46 @@ public final class TokenVerifier: Sendable {
 
   /// Verifies a bearer token.
   ///
-  /// A token that is bound to a key is refused: it counts only with a proof, see ``authenticate(_:requiring:)``.
+  /// A token that is bound to a key is refused: it counts only with a proof, see ``authenticate(_:requiring:_:)``.
   ///
-  /// - Parameter scopes: the scopes that it must have been granted, all of them.
-  public func verify(_ token: String, requiring scopes: [String] = []) async throws(AccessError) -> TokenIdentity {
+  /// - Parameters:
+  ///   - scopes: the scopes that it must have been granted, all of them.
+  ///   - rule: how and when its user must have proved to be the account's owner.
+  public func verify(
+    _ token: String, requiring scopes: [String] = [], _ rule: AuthenticationRule = .any
+  ) async throws(AccessError) -> TokenIdentity {
     let identity = try await claims(of: Array(token.utf8))
     guard identity.keyThumbprint == nil, !configuration.requiresProofs else { throw .tokenInvalid(.scheme) }
-    return try await admitted(identity, token: token, requiring: scopes)
+    return try await admitted(identity, token: token, requiring: scopes, rule)
   }
 
   /// Verifies the token of a request, and the proof of possession that it may need (RFC 9449 section 7).
   ///
-  /// - Parameter scopes: the scopes that the token must have been granted, all of them.
-  /// - Throws: ``AccessError``; its `response(to:)` is the response to send.
+  /// - Parameters:
+  ///   - scopes: the scopes that the token must have been granted, all of them.
+  ///   - rule: how and when its user must have proved to be the account's owner.
+  /// - Throws: ``AccessError``; ``response(to:of:requiring:)`` is the response to send.
   public func authenticate(
-    _ request: AccessRequest, requiring scopes: [String] = []
+    _ request: AccessRequest, requiring scopes: [String] = [], _ rule: AuthenticationRule = .any
   ) async throws(AccessError) -> TokenIdentity {
     let (scheme, token) = try request.token()
     let identity = try await claims(of: Array(token.utf8))
     try checkProof(of: request, token, identity, scheme)
-    return try await admitted(identity, token: String(token), requiring: scopes)
+    return try await admitted(identity, token: String(token), requiring: scopes, rule)
   }
+
+  /// The response to a refused request, with the challenges of RFC 6750 section 3 and RFC 9449 section 7.1. They name the metadata of
+  /// ``VerifierConfiguration/resource``.
+  ///
+  /// - Parameter scopes: the scopes that the request needs: clients ask for them when they sign in (RFC 6750 section 3).
+  public func response(
+    to error: AccessError, of request: AccessRequest, requiring scopes: [String] = []
+  ) -> RefusalResponse {
+    error.response(to: request.scheme, requiring: scopes, metadata: document?.url)
+  }
+
+  /// The document by which clients find the issuer; `nil` without ``VerifierConfiguration/resource``.
+  public var resourceMetadata: ResourceMetadata? { document.map { ResourceMetadata($0) } }
 
   /// The claims of a genuine token. Bad tokens cost at most one signature check.
   private func claims(of token: [UInt8]) async throws(AccessError) -> TokenIdentity {
@@ -100,7 +122,7 @@ public final class TokenVerifier: Sendable {
   }
 
   private func checkProof(
-    of request: AccessRequest, _ token: Substring, _ identity: TokenIdentity, _ scheme: TokenScheme
+    of request: AccessRequest, _ token: Substring, _ identity: TokenIdentity, _ scheme: AccessScheme
   ) throws(AccessError) {
     guard let thumbprint = identity.keyThumbprint else {
       guard scheme == .bearer, !configuration.requiresProofs else { throw .tokenInvalid(.scheme) }
@@ -112,12 +134,24 @@ public final class TokenVerifier: Sendable {
 
   /// The identity, if its session has not ended and its scopes suffice.
   private func admitted(
-    _ identity: TokenIdentity, token: String, requiring scopes: [String]
+    _ identity: TokenIdentity, token: String, requiring scopes: [String], _ rule: AuthenticationRule
   ) async throws(AccessError) -> TokenIdentity {
     var identity = identity
+    guard configuration.admitsMachines || !identity.isMachine else { throw .noAccount }
     identity.assurance = try await assurance(of: identity, token: token)
+    // The scopes are in its challenge as well, so that the user is asked once.
+    try require(rule, of: identity)
     guard identity.has(scopes: scopes) else { throw .insufficientScope(scopes) }
     return identity
+  }
+
+  /// Requires of a verified token what a route finds out later, such as from the amount of a payment.
+  ///
+  /// - Throws: ``AccessError/insufficientAuthentication(_:)``.
+  public func require(_ rule: AuthenticationRule, of identity: TokenIdentity) throws(AccessError) {
+    guard rule.isMet(by: identity, at: configuration.clock.now(), leeway: configuration.leeway) else {
+      throw .insufficientAuthentication(rule)
+    }
   }
 
   private func assurance(of identity: TokenIdentity, token: String) async throws(AccessError) -> SessionAssurance {

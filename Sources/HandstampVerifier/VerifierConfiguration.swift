@@ -28,6 +28,11 @@ public struct VerifierConfiguration: Sendable {
   public var proofLife: Duration
   /// Whether tokens that are bound to no key are refused. Default `false`.
   public var requiresProofs: Bool
+  /// Whether clients' own tokens are accepted, which have no account. Default `false`: code that takes ``TokenIdentity/subject`` for
+  /// an account must not meet them. If `true`, look at ``TokenIdentity/isMachine``.
+  public var admitsMachines: Bool
+  /// The API as clients find it; `nil`, the default, for clients that know the issuer anyway.
+  public var resource: ProtectedResource?
   /// The feed of ended sessions; `nil` for issuers without one: tokens are then valid until they expire.
   public var feed: FeedSettings?
   public var logger: Logger
@@ -38,7 +43,8 @@ public struct VerifierConfiguration: Sendable {
     issuer: String, audiences: Set<String>, keys: KeySource? = nil, keyPolicy: KeyPolicy = KeyPolicy(),
     algorithms: Set<Algorithm> = Set(Algorithm.allCases), leeway: Duration = .seconds(10),
     firstPartyClients: Set<String> = [], proofLife: Duration = .seconds(60), requiresProofs: Bool = false,
-    feed: FeedSettings? = nil, logger: Logger = Logger(label: "handstamp.verifier")
+    admitsMachines: Bool = false,
+    resource: ProtectedResource? = nil, feed: FeedSettings? = nil, logger: Logger = Logger(label: "handstamp.verifier")
   ) {
     self.issuer = issuer
     self.audiences = audiences
@@ -49,6 +55,8 @@ public struct VerifierConfiguration: Sendable {
     self.firstPartyClients = firstPartyClients
     self.proofLife = min(max(.seconds(1), proofLife), .seconds(300))
     self.requiresProofs = requiresProofs
+    self.admitsMachines = admitsMachines
+    self.resource = resource
     self.feed = feed
     self.logger = logger
   }
@@ -66,6 +74,18 @@ public struct VerifierConfiguration: Sendable {
     guard !feed.clientID.isEmpty else { throw .noClient }
     try VerifierConfiguration.requireTrustworthy(feedURL(feed))
     try VerifierConfiguration.requireTrustworthy(introspectionURL(feed))
+  }
+
+  /// The metadata of ``resource``.
+  func resourceDocument() throws(VerifierError) -> ResourceDocument? {
+    guard let resource else { return nil }
+    let document = ResourceDocument(
+      of: resource.identifier, issuer: issuer, scopes: resource.scopes, name: resource.name,
+      requiresProofs: requiresProofs)
+    guard let document else { throw .badResource(resource.identifier) }
+    // Clients ask for tokens of this audience (RFC 8707), which would all be refused.
+    guard audiences.contains(resource.identifier) else { throw .resourceNoAudience(resource.identifier) }
+    return document
   }
 
   private static func requireTrustworthy(_ url: String) throws(VerifierError) {
@@ -88,6 +108,10 @@ public enum VerifierError: Error, Sendable, Hashable, CustomStringConvertible {
   case noAlgorithm
   /// The fixed keys are no JWK Set with a key of an accepted algorithm.
   case badKeys
+  /// The identifier of the resource is no `https` URL without query and fragment.
+  case badResource(String)
+  /// The identifier of the resource is no accepted audience.
+  case resourceNoAudience(String)
   /// The feed has no client ID.
   case noClient
 
@@ -98,6 +122,8 @@ public enum VerifierError: Error, Sendable, Hashable, CustomStringConvertible {
     case .noAudience: "no audience is accepted"
     case .noAlgorithm: "no algorithm is accepted"
     case .badKeys: "the keys are not a JWK Set with a key of an accepted algorithm"
+    case .badResource(let url): "not the https URL of an API, without query and fragment: \(url)"
+    case .resourceNoAudience(let url): "not among the accepted audiences: \(url)"
     case .noClient: "the revocation feed needs a client ID"
     }
   }

@@ -34,6 +34,36 @@ final class Post: Mailer {
 /// Account operations, from the client to the server's store and back.
 @Suite(.timeLimit(.minutes(10))) struct `An account of our own server` {
   @Test(arguments: Kind.allCases)
+  func `asks for the code of an authenticator app, and takes it`(_ kind: Kind) async throws {
+    try await RealServer.run { server in
+      let (email, registry) = ("ada@example.org", server.server.registry)
+      let up = try await server.backend(kind).signUp(email: email, password: password, username: "Ada").get()
+      let id = try #require(up.profile?.id)
+      let account = try #require(try await registry.account(id))
+      let session = try #require(try await registry.sessions(of: id, now: SystemClock().now().wall).first).id
+      let now = SystemClock().now().wall
+      let setup = try registry.newTOTP(in: session, now: now)
+      let step = TOTPSecret.step(at: now)
+      #expect(
+        try await registry.addTOTP(setup, code: setup.secret.code(at: step), to: account, in: session, now: now))
+      let backend = server.backend(kind, device: "laptop")
+      let asked = await #expect(throws: SessionError.self) {
+        try await backend.signIn(email: email, password: password)
+      }
+      #expect(asked?.code == "second_factor_required")
+      let used = await #expect(throws: SessionError.self) {
+        try await backend.signIn(email: email, password: password, code: Secret(setup.secret.code(at: step)))
+      }
+      #expect(used?.code == "second_factor_wrong")
+      let controller = SessionController(backend: backend, vault: MemoryVault())
+      let signedIn = try await controller.signIn {
+        try await backend.signIn(email: email, password: password, code: Secret(setup.secret.code(at: step + 1)))
+      }
+      #expect(signedIn.profile?.id == id)
+    }
+  }
+
+  @Test(arguments: Kind.allCases)
   func `a guest signs in, is upgraded and keeps the same id`(_ kind: Kind) async throws {
     try await RealServer.run { server in
       let backend = server.backend(kind)
@@ -75,7 +105,7 @@ final class Post: Mailer {
       await #expect(throws: SessionError.sessionEnded(.revoked)) {
         try await other.registerPushToken(nil, token: second.accessToken)
       }
-      try await backend.renameDevice(of: #require(grant.session), to: "Ada’s", token: grant.accessToken)
+      try await backend.renameDevice(of: #require(grant.sessionID), to: "Ada’s", token: grant.accessToken)
       try await backend.endOtherSessions(token: grant.accessToken)
     }
   }

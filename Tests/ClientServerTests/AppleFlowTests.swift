@@ -5,7 +5,6 @@ import Foundation
 import Handstamp
 import HandstampServer
 import HandstampTesting
-import HandstampTransports
 import Hummingbird
 import Testing
 
@@ -34,7 +33,8 @@ import Testing
       router.get("/keys") { _, _ in #"{"keys":[{"kty":"RSA","kid":"one","alg":"RS256","n":"\#(n)","e":"\#(e)"}]}"# }
     } _: { url in
       let apple = AppleSignIn(
-        clientIDs: ["org.example"], issuer: "https://stand.in", keysURL: url + "/keys", transport: AsyncHTTPTransport())
+        clientIDs: ["org.example"], issuer: "https://stand.in", keysURL: url + "/keys",
+        transport: Kind.asyncHTTPClient.patient())
       try await RealServer.run(apple: apple) { server async throws in
         let backend = server.backend(kind)
         let controller = SessionController(backend: backend, vault: MemoryVault())

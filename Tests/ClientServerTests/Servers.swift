@@ -19,9 +19,12 @@ enum Kind: String, CaseIterable, Sendable {
   func make() -> any Transport {
     switch self {
     case .urlSession: URLSessionTransport()
-    case .asyncHTTPClient: AsyncHTTPTransport()
+    case .asyncHTTPClient: AsyncHTTPTransport(connectTimeout: .seconds(240))
     }
   }
+
+  /// Makes one that waits minutes for an answer: the server of the same process may be starved by other tests.
+  func patient() -> any Transport { PatientTransport(base: make()) }
 }
 
 let password = Secret("correct horse battery")
@@ -64,7 +67,7 @@ struct RealServer: Sendable {
 
   func backend(_ kind: Kind, device: String = "phone") -> ServerBackend {
     ServerBackend(
-      baseURL: url, device: .init(id: DeviceID(device), name: device), transport: kind.make())
+      baseURL: url, device: .init(id: DeviceID(device), name: device), transport: kind.patient())
   }
 }
 

@@ -1,4 +1,5 @@
 #if Programs
+import Foundation
 import Handstamp
 import HandstampCore
 import HandstampSupport
@@ -26,6 +27,38 @@ import Testing
       #expect(response.status == 201)
       #expect(response.header("x-seen") == "yes")
       #expect(response.body == [0, 1, 2, 255])
+    }
+  }
+
+  @Test(arguments: Kind.allCases, [0, 1, 3_000_000])
+  func `sends a file, and receives one`(_ kind: Kind, size: Int) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("transport-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (source, target) = (folder.appendingPathComponent("source"), folder.appendingPathComponent("target"))
+    let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) }
+    try Data(bytes).write(to: source)
+    try await OddServer.run { router in
+      router.put("file") { request, _ -> Response in
+        let body = try await request.body.collect(upTo: 1 << 22)
+        return Response(status: Array(body.readableBytesView) == bytes ? .created : .badRequest)
+      }
+      router.get("file") { _, _ in Response(status: .ok, body: .init(byteBuffer: ByteBuffer(bytes: bytes))) }
+      router.get("none") { _, _ in Response(status: .notFound, body: .init(byteBuffer: ByteBuffer(string: "none"))) }
+    } _: { url in
+      let transport = kind.make()
+      let upload = TransportRequest(method: "PUT", url: url + "/file")
+      #expect(try await transport.upload(upload, fromFile: source.path).status == 201)
+      let download = TransportRequest(method: "GET", url: url + "/file")
+      let response = try await transport.download(download, toFile: target.path)
+      #expect(response.status == 200 && response.body.isEmpty)
+      #expect(try Array(Data(contentsOf: target)) == bytes)
+      let none = try await transport.download(
+        TransportRequest(method: "GET", url: url + "/none"), toFile: folder.appendingPathComponent("other").path)
+      #expect(none.status == 404 && none.body == Array("none".utf8))
+      await #expect(throws: TransportError.self) {
+        try await transport.download(download, toFile: folder.appendingPathComponent("missing/file").path)
+      }
     }
   }
 

@@ -135,7 +135,7 @@ private final class AnswersPings: ChannelInboundHandler {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct `Messages over a WebSocket` {
+@Suite(.timeLimit(.minutes(10))) struct `Messages over a WebSocket` {
   private let clock = ManualClock()
 
   private func session() async throws -> SessionController {
@@ -149,9 +149,9 @@ private final class AnswersPings: ChannelInboundHandler {
   private func stream(_ url: String, _ controller: SessionController) throws -> MessageStream {
     MessageStream(
       try #require(URL(string: url)), controller: controller, connector: WebSocketConnector(),
-      form: MessageStream.Form(id: { message in if case .text(let text) = message { text } else { nil } }),
       // No pause, so that the clock does not need to move.
-      options: StreamOptions(retry: RetryPolicy(base: .zero)))
+      options: StreamOptions(retry: RetryPolicy(base: .zero)),
+      id: { message in if case .text(let text) = message { text } else { nil } })
   }
 
   /// Reads the messages in a task of its own.
@@ -277,6 +277,36 @@ private final class AnswersPings: ChannelInboundHandler {
     for url in ["http://a", "ws://", "nothing", "ws://a:99999/", "ws://u@a/"] {
       await #expect(throws: MessageError.transport(.invalidRequest("not a valid WebSocket URL"))) {
         try await WebSocketConnector().open(TransportRequest(method: "GET", url: url))
+      }
+    }
+  }
+
+  @Test func `pass an HTTP proxy, and never go around one`() async throws {
+    try await TinyProxy.run { port in
+      try await NumberServer.run { url, server in
+        let request = TransportRequest(
+          method: "GET", url: url, headers: [HeaderField("Authorization", "Bearer access-x")])
+        func open(_ kind: ProxyServer.Kind, _ port: Int) async throws(MessageError) -> any MessageConnection {
+          let rules = ProxyRules.all(through: ProxyServer(kind, host: "127.0.0.1", port: port))
+          return try await WebSocketConnector(network: NetworkSettings(proxies: rules)).open(request)
+        }
+        let connection = try await open(.http, port)
+        let visit = try #require(await server.next())
+        visit.send(.text, ByteBuffer(string: "hello"))
+        var first: IncomingMessage?
+        for try await message in connection.incoming where message != .heartbeat {
+          first = message
+          break
+        }
+        #expect(first == .message(.text("hello")))
+        connection.close()
+
+        await #expect(throws: MessageError.transport(NetworkFailure.proxyUnreachable.error())) {
+          try await open(.http, 1)
+        }
+        let words = "a WebSocket cannot use a SOCKS proxy; except its host from it (NO_PROXY)"
+        await #expect(throws: MessageError.transport(.invalidRequest(words))) { try await open(.socks5, port) }
+        #expect(server.seen.count == 1)
       }
     }
   }

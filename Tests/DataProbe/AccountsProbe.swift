@@ -13,7 +13,7 @@ import HandstampVaults
 
   /// Signs both in, and fills their databases.
   func signIn() async throws {
-    let accounts = try accounts { .platform(name, account: $0) }
+    let accounts = try accounts { .sealedFile(name, account: $0) }
     for id in ["ada", "bob"] {
       var response = TokenResponse.sample(0, session: "session-\(id)")
       response.profile = Profile(id: AccountID(id), name: id)
@@ -28,7 +28,7 @@ import HandstampVaults
 
   /// Signs ada out, and is killed as soon as the end is stored.
   func signOut() async throws {
-    let accounts = try accounts { KillingVault(base: .platform(name, account: $0)) }
+    let accounts = try accounts { KillingVault(base: .sealedFile(name, account: $0)) }
     await accounts.load()
     let session = accounts.session(of: AccountID("ada"))
     _ = await session?.restoreSession()
@@ -37,7 +37,7 @@ import HandstampVaults
 
   /// Returns when ada's folder is gone.
   func resume() async throws {
-    let accounts = try accounts { .platform(name, account: $0) }
+    let accounts = try accounts { .sealedFile(name, account: $0) }
     await accounts.load()
     _ = await accounts.session(of: AccountID("ada"))?.restoreSession()
     let folder = AccountFolder(of: AccountID("ada"), program: name)
@@ -46,10 +46,10 @@ import HandstampVaults
 
   private func accounts(
     _ vault: @escaping (AccountID) -> any Vault
-  ) throws -> Accounts<ScriptedBackend, Void> {
+  ) throws -> Accounts<Void> {
     guard let url = URL(string: "https://example.org") else { throw URLError(.badURL) }
     return Accounts(
-      name, backend: ScriptedBackend { call, _, _ in .granted(.sample(call)) }, baseURL: url, vault: vault
+      backend: ScriptedBackend { call, _, _ in .granted(.sample(call)) }, name: name, vault: vault, baseURL: url
     ) { _ in }
   }
 }

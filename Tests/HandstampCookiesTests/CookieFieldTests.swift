@@ -201,8 +201,8 @@ import Testing
     #expect(String(decoding: try #require(sent.last).body, as: UTF8.self) == "user=ada&password=right&sid=own&token=t1")
     let api = APIClient(
       baseURL: try #require(URL(string: "https://forum.example.com/")), controller: session, transport: transport,
-      options: .init(retryPolicy: .once))
-    _ = try? await api.respond(to: TransportRequest(method: "GET", url: "https://forum.example.com/index"))
+      options: .init(retryPolicy: RetryPolicy(attempts: 1)))
+    _ = try? await api.response(to: TransportRequest(method: "GET", url: "https://forum.example.com/index"))
     guard case .signedOut = session.state else {
       Issue.record("still \(session.state)")
       return

@@ -115,7 +115,7 @@ extension CookieSite {
   private func client(_ controller: SessionController) throws -> APIClient {
     APIClient(
       baseURL: try #require(URL(string: SmallForum.base)), controller: controller, transport: forum,
-      options: .init(retryPolicy: .once))
+      options: .init(retryPolicy: RetryPolicy(attempts: 1)))
   }
 
   private func get(_ path: String = "index.php") -> TransportRequest {
@@ -130,7 +130,7 @@ extension CookieSite {
 
   @Test func `begins with a form, follows two redirects, and sends their cookies from then on`() async throws {
     let (controller, client) = try await signedIn()
-    let page = try await client.respond(to: get())
+    let page = try await client.response(to: get())
     #expect(page.text == "hello u1")
     let last = try #require(forum.requests.last)
     #expect(last.headers.first(named: "Cookie") == "bbuserid=u1; bbstyle=2")
@@ -146,7 +146,7 @@ extension CookieSite {
   @Test func `is restored from the vault after a restart`() async throws {
     let vault = MemoryVault()
     _ = try await signedIn(vault)
-    let page = try await client(controller(vault)).respond(to: get())
+    let page = try await client(controller(vault)).response(to: get())
     #expect(page.text == "hello u1")
   }
 
@@ -181,7 +181,7 @@ extension CookieSite {
     let vault = MemoryVault()
     let (controller, client) = try await signedIn(vault)
     forum.forgetEverybody()
-    await #expect(throws: APIError.session(.sessionEnded(.rejected))) { try await client.respond(to: get()) }
+    await #expect(throws: APIError.session(.sessionEnded(.rejected))) { try await client.response(to: get()) }
     #expect(controller.state == .signedOut(.rejected))
     guard case .value(let entry) = await vault.read() else { throw TestFailure("no tombstone") }
     #expect(entry.session == nil && entry.tombstones.last?.reason == .rejected)
@@ -191,22 +191,22 @@ extension CookieSite {
     let (controller, client) = try await signedIn()
     for status in [200, 302, 401, 403, 404, 429, 500, 503] {
       forum.answer(.page("garbage", status: status, [("Set-Cookie", "other=1; path=/, broken, =;;")]))
-      _ = try? await client.respond(to: get(), retryPolicy: .once)
+      _ = try? await client.response(to: get())
     }
     // A cookie of that name on another host is another cookie.
     forum.answer(.page("x", [("Set-Cookie", "bbuserid=; Max-Age=0; path=/admin")]))
-    _ = try await client.respond(to: get())
-    #expect(try await client.respond(to: get()).text == "hello u1")
+    _ = try await client.response(to: get())
+    #expect(try await client.response(to: get()).text == "hello u1")
     #expect(controller.state.isSignedIn)
   }
 
   @Test func `ends when the cookie expires, and not a tick before`() async throws {
     let (controller, client) = try await signedIn()
     clock.advance(by: .seconds(31_536_000) - .milliseconds(1))
-    #expect(try await client.respond(to: get()).text == "hello u1")
+    #expect(try await client.response(to: get()).text == "hello u1")
     clock.advance(by: .milliseconds(1))
     let count = forum.requests.count
-    await #expect(throws: APIError.session(.signedOut(.expired))) { try await client.respond(to: get()) }
+    await #expect(throws: APIError.session(.signedOut(.expired))) { try await client.response(to: get()) }
     #expect(controller.state == .signedOut(.expired))
     // Only the sign-out request was sent.
     #expect(forum.requests.dropFirst(count).allSatisfy { $0.url.hasSuffix("logout.php") })
@@ -221,13 +221,13 @@ extension CookieSite {
       forum.answer(.page("hello", [("Set-Cookie", "c\(number)=\(number); path=/")]))
     }
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<8 { group.addTask { _ = try await client.respond(to: get()) } }
+      for _ in 0..<8 { group.addTask { _ = try await client.response(to: get()) } }
       try await group.waitForAll()
     }
     reading.cancel()
     await reading.value
     #expect(reported.withLock { $0.isEmpty }, "a replaced cookie is not a refresh by another process")
-    _ = try await self.client(controller(vault)).respond(to: get())
+    _ = try await self.client(controller(vault)).response(to: get())
     let sent = try #require(forum.requests.last?.headers.first(named: "Cookie"))
     for number in 0..<8 { #expect(sent.contains("c\(number)=\(number)")) }
   }
@@ -253,16 +253,16 @@ extension CookieSite {
     await ada.signOut()
     // Otherwise the sign-out might reach the forum only after the next request.
     #expect(await ada.waitForRevocations(timeout: .seconds(1_000_000)))
-    #expect(try await bob.respond(to: get()).text == "hello u2")
+    #expect(try await bob.response(to: get()).text == "hello u2")
     #expect(forum.requests.last?.headers.first(named: "Cookie")?.contains("u1") == false)
   }
 
   @Test @MainActor func `works with the same manager as any other session`() async throws {
-    let manager = SessionManager<CookieBackend, String>(
+    let manager = SessionManager<String>(
       backend: backend, vault: MemoryVault(), baseURL: try #require(URL(string: SmallForum.base)), transport: forum,
       clock: clock
     ) { client in
-      try await client.respond(to: TransportRequest(method: "GET", url: SmallForum.base + "index.php")).text
+      try await client.response(to: TransportRequest(method: "GET", url: SmallForum.base + "index.php")).text
     }
     try await manager.signIn { try await backend.signIn("ada", Secret("right")) }
     #expect(manager.currentUser?.name == "Ada")

@@ -94,7 +94,7 @@ struct MachineFixture {
       case .lock(let operation, _):
         keys += 1
         guard let key = RotationKey.sample(keys) else { continue }
-        handle(lockIsFree ? .locked(operation, key) : .lockFailed(operation, key))
+        handle(.locked(operation, key, failing: lockIsFree ? nil : .unavailable("the refresh lock is held elsewhere")))
       case .checkSender(let operation, let sender):
         handle(.senderChecked(operation, hasEnded: ended.contains(sender)))
       case .publish, .audit, .refreshed, .adopted, .startTimer, .resume, .finish, .cancelRequests, .unlock, .abandon,
@@ -143,7 +143,7 @@ struct MachineFixture {
   mutating func clean(succeeding: Bool = true) {
     guard !cleaning.isEmpty else { return }
     let (ended, step) = cleaning.removeFirst()
-    run(.cleaned(ended.session, step: step, succeeded: succeeding, entropy: 0))
+    run(.cleaned(ended.id, step: step, succeeded: succeeding, entropy: 0))
   }
 
   mutating func answer(_ answer: RefreshResult, entropy: UInt64 = 0) {

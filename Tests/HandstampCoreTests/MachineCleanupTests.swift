@@ -60,7 +60,7 @@ import Testing
     fixture.signOut()
     #expect(
       fixture.cleaning.first?.ended
-        == EndedSession(session: SessionID("s1"), account: AccountID("ada"), reason: .signedOut))
+        == EndedSession(id: SessionID("s1"), account: AccountID("ada"), reason: .signedOut))
   }
 
   @Test func `resumes step by step at the next launch after a crash`() {

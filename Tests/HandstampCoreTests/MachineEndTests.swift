@@ -117,7 +117,7 @@ import Testing
     var fixture = signedIn()
     fixture.vaultTrouble = .unavailable("read-only")
     let waiter = fixture.signOut()
-    #expect(fixture.outcomes[waiter] == .success(.signedOutNotDurably(SessionID("s1"), .unavailable("read-only"))))
+    #expect(fixture.outcomes[waiter] == .success(.signedOut(SessionID("s1"), storageError: .unavailable("read-only"))))
     #expect(fixture.machine.access == nil)
     // The session that is still in the vault is not restored.
     fixture.vaultTrouble = nil
@@ -229,7 +229,7 @@ import Testing
     fixture.handle(.signOut(waiter, .signedOut))
     #expect(fixture.outcomes[waiter] == nil)
     fixture.fire(.end)
-    guard case .success(.signedOutNotDurably) = fixture.outcomes[waiter] else {
+    guard case .success(.signedOut(_, .some)) = fixture.outcomes[waiter] else {
       Issue.record("\(String(describing: fixture.outcomes[waiter]))")
       return
     }
@@ -244,7 +244,7 @@ import Testing
     var fixture = signedIn()
     fixture.vaultTrouble = .unavailable("full")
     let waiter = fixture.signOut()
-    #expect(fixture.outcomes[waiter] == .success(.signedOutNotDurably(SessionID("s1"), .unavailable("full"))))
+    #expect(fixture.outcomes[waiter] == .success(.signedOut(SessionID("s1"), storageError: .unavailable("full"))))
     fixture.vaultTrouble = nil
     fixture.vault = VaultEntry(revision: 7)
     fixture.fire(.bury)
@@ -370,7 +370,8 @@ import Testing
     let nonsense: [SessionMachine.Event] = [
       .start, .timer(.retry, ticket: 99), .read(.init(99), .absent), .edited(.init(99), .failed(.corrupt), asOf: noon),
       .signInAnswered(.init(99), .failure(.cancelled), fallback: SessionID("x")), .ended(SessionID("other"), .revoked),
-      .gone(.init(99)), .lockFailed(.init(99), .sample(1)!), .refreshCompleted(.init(99), .rejected(.rejected)),
+      .gone(.init(99)), .locked(.init(99), .sample(1)!, failing: .locked),
+      .refreshCompleted(.init(99), .rejected(.rejected)),
       .revoked(SessionID("other"), .ended),
     ]
     for event in nonsense {

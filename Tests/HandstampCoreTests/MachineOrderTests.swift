@@ -207,7 +207,8 @@ import Testing
     }
     let theirs = StoredAccess(
       token: AccessToken("theirs"), lifetime: Lifetime(start: fixture.now, duration: .seconds(600)))
-    _ = fixture.apply(.advance(session.id, sent: sent, to: RefreshToken("r2"), access: theirs, profile: nil))
+    _ = fixture.apply(
+      .advance(session.id, RefreshedTokens(sent: sent, to: RefreshToken("r2"), access: theirs, profile: nil)))
     var reads = fixture.handle(.vaultChanged)
     guard case .read(let look)? = reads.popLast(), let vault = fixture.vault else { return }
     fixture.handle(.read(look, .value(vault)))

@@ -14,7 +14,7 @@ import Testing
     tokens.credential = old
     fixture.signIn(
       TokenResponse(
-        tokens: tokens, session: session,
+        tokens: tokens, sessionID: session,
         profile: Profile(id: AccountID("ada"), name: "Ada"), revocation: RevocationHandle(old.secret)))
     return fixture
   }

@@ -55,7 +55,7 @@ import Testing
     fixture.vaultTrouble = nil
     fixture.work()
     for state in fixture.states {
-      if case .signedIn(let facts) = state { #expect(facts.session == SessionID("s1")) }
+      if case .signedIn(let facts) = state { #expect(facts.id == SessionID("s1")) }
     }
     #expect(fixture.machine.access == nil)
   }

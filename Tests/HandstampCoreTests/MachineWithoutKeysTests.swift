@@ -220,7 +220,8 @@ import Testing
     let over = StoredAccess(token: AccessToken("a8"), lifetime: Lifetime(start: fixture.now, duration: .zero))
     let sent = try #require(session.refresh)
     // Another process was faster; its access token has expired by now.
-    _ = fixture.apply(.advance(session.id, sent: sent, to: RefreshToken("r8"), access: over, profile: nil))
+    _ = fixture.apply(
+      .advance(session.id, RefreshedTokens(sent: sent, to: RefreshToken("r8"), access: over, profile: nil)))
     fixture.answer(.noDecision(.unusableTokens("unknown token_type", successor: RefreshToken("r9"))))
     #expect(fixture.asked.map(\.token) == [RefreshToken("r8")])
     fixture.answer(.granted(.sample(1)))

@@ -211,6 +211,19 @@ import Testing
     #expect(fixture.token(again) == "access-s1-1" && fixture.targets == [mail])
   }
 
+  @Test func `is stored with the session, and so are at most fifteen others`() {
+    var fixture = signedIn()
+    for number in 1...20 {
+      let caller = fixture.demand(.init(target: TokenTarget(scopes: ["s\(number)"])))
+      fixture.answer(.granted(.sample(number)))
+      #expect(fixture.token(caller) == "access-s1-\(number)")
+      #expect(fixture.vault?.session?.targeted.count == (number - 1) % StoredSession.targetLimit + 1)
+    }
+    // Its tokens in memory are served all the same.
+    let first = fixture.demand(.init(target: TokenTarget(scopes: ["s1"])))
+    #expect(fixture.token(first) == "access-s1-1")
+  }
+
   @Test func `waits for a refresh in flight, and follows it`() {
     var fixture = signedIn()
     fixture.now = fixture.now.advanced(by: .seconds(600))

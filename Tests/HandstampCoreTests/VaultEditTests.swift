@@ -2,7 +2,7 @@ import HandstampCore
 import HandstampTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct `A sign-in at a server that reuses session IDs` {
+@Suite(.timeLimit(.minutes(10))) struct `A sign-in at a server that reuses session IDs` {
   private let now = Moment(boot: 1, uptime: .seconds(5), wall: UnixTime(seconds: 5))
 
   private func session(_ handle: String) -> StoredSession {
@@ -54,7 +54,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct `A sign-in at a server that names no one` {
+@Suite(.timeLimit(.minutes(10))) struct `A sign-in at a server that names no one` {
   private let now = Moment(boot: 1, uptime: .seconds(5), wall: UnixTime(seconds: 5))
   private let issuer = "https://api.example.org"
 

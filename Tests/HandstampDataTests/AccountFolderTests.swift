@@ -11,14 +11,14 @@ import Testing
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `The folder of an account` {
   private let program = NewProgram()
 
-  private func accounts() throws -> Accounts<ScriptedBackend, Void> {
+  private func accounts() throws -> Accounts<Void> {
     Accounts(
-      program.name, backend: ScriptedBackend { call, _, _ in .granted(.sample(call)) },
+      backend: ScriptedBackend { call, _, _ in .granted(.sample(call)) }, name: program.name,
       baseURL: try #require(URL(string: "https://example.org"))
     ) { _ in }
   }
 
-  private func add(_ name: String, to accounts: Accounts<ScriptedBackend, Void>) async throws -> DataStore {
+  private func add(_ name: String, to accounts: Accounts<Void>) async throws -> DataStore {
     var response = TokenResponse.sample(0, session: "session-\(name)")
     response.profile = Profile(id: AccountID(name), name: name)
     let account = try await accounts.add { [response] in response }

@@ -171,7 +171,7 @@ package struct KeyedServer: Sendable, Hashable {
     let access = "\(ModelServer.secretWord) \(session.rawValue) \(claims.counter + minted) \(claims.mark.rawValue)"
     return TokenResponse(
       tokens: TokenSet(access: AccessToken("a \(access) \(ends)"), expiresIn: life, refresh: RefreshToken(text)),
-      session: session, profile: profile,
+      sessionID: session, profile: profile,
       revocation: RevocationHandle("\(ModelServer.secretWord) revokes \(session.rawValue)"),
       acceptsRotationKey: row.client != nil && row.isKeyed)
   }

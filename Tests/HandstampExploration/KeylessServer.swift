@@ -57,7 +57,7 @@ package struct KeylessServer: Sendable, Hashable {
     let ends = life.map { time.advanced(by: $0).milliseconds } ?? .max
     let access = AccessToken("a \(ModelServer.secretWord) \(session.rawValue) \(minted) 0 \(ends)")
     return TokenResponse(
-      tokens: TokenSet(access: access, expiresIn: life, refresh: kind == .none ? nil : token), session: session,
+      tokens: TokenSet(access: access, expiresIn: life, refresh: kind == .none ? nil : token), sessionID: session,
       profile: profile, revocation: RevocationHandle(kind == .none ? access.secret : token.secret))
   }
 

@@ -64,7 +64,7 @@ package struct RandomEvents {
       tokens: TokenSet(
         access: AccessToken("a\(grants)"), expiresIn: lives[roll(5)],
         refresh: roll(9) == 0 ? nil : RefreshToken("r\(grants)")),
-      session: session, profile: roll(12) == 0 ? nil : person(),
+      sessionID: session, profile: roll(12) == 0 ? nil : person(),
       revocation: roll(5) == 0 ? nil : RevocationHandle("h\(grants)"))
   }
 
@@ -150,8 +150,10 @@ package struct RandomEvents {
       let life = Lifetime(start: now, duration: .seconds(600))
       apply(
         .advance(
-          stored.id, sent: sent, to: RefreshToken("r\(number())o"),
-          access: StoredAccess(token: AccessToken("a\(number())o"), lifetime: life), profile: nil))
+          stored.id,
+          RefreshedTokens(
+            sent: sent, to: RefreshToken("r\(number())o"),
+            access: StoredAccess(token: AccessToken("a\(number())o"), lifetime: life), profile: nil)))
     }
   }
 
@@ -187,7 +189,7 @@ package struct RandomEvents {
     case 0:
       locksHeld.insert(operation)
       handle(.locked(operation, key()))
-    case 1: handle(.lockFailed(operation, key()))
+    case 1: handle(.locked(operation, key(), failing: .unavailable("the refresh lock is held elsewhere")))
     case 2: handle(.refreshCompleted(operation, .rejected(.rejected)))
     case 3: handle(.read(operation, .absent))
     case 4: handle(.edited(operation, .done(vault), asOf: now))
@@ -204,7 +206,9 @@ package struct RandomEvents {
   private mutating func answerLock(surely: Bool = false) {
     guard !locksAsked.isEmpty else { return }
     let operation = locksAsked.removeFirst()
-    guard surely || roll(4) != 0 else { return handle(.lockFailed(operation, key())) }
+    guard surely || roll(4) != 0 else {
+      return handle(.locked(operation, key(), failing: .unavailable("the refresh lock is held elsewhere")))
+    }
     locksHeld.insert(operation)
     handle(.locked(operation, key()))
   }
@@ -302,7 +306,7 @@ package struct RandomEvents {
       case .clean(let ended, let step):
         if machine.session != nil { faults.append("cleaned up after the session in use") }
         if case .unavailable = machine.state { faults.append("cleaned up while a user may be signed in") }
-        cleaning.append((ended.session, step))
+        cleaning.append((ended.id, step))
       case .publish, .audit, .refreshed, .adopted, .cancelRequests, .ignored: break
       }
     }

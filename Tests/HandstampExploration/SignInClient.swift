@@ -207,9 +207,10 @@ final class SignInClient: SignInStage {
     }
     apply(
       .advance(
-        session.id, sent: token, to: server.registry.mint.refreshToken(issue.token),
-        access: StoredAccess(token: AccessToken("a"), lifetime: nil),
-        profile: nil))
+        session.id,
+        RefreshedTokens(
+          sent: token, to: server.registry.mint.refreshToken(issue.token),
+          access: StoredAccess(token: AccessToken("a"), lifetime: nil), profile: nil)))
   }
 
   func finish() async throws {

@@ -115,10 +115,10 @@ extension World {
       if state == processes[index].shown { fail(10, "a state was shown twice") }
       switch state {
       case .signedIn(let facts):
-        if !ledger.stored.contains(facts.session) { fail(3, "\(facts.session) was shown before it was durable") }
+        if !ledger.stored.contains(facts.id) { fail(3, "\(facts.id) was shown before it was durable") }
       case .signedOut(let reason):
         guard isDurable, case .signedIn(let former) = processes[index].shown, vaultState != .unconfirmed,
-          vault.session?.id == former.session, !endedRightly.contains(former.session)
+          vault.session?.id == former.id, !endedRightly.contains(former.id)
         else { break }
         let isOut = processes[index].signOutIsOut
         fail(isOut ? 5 : 4, "p\(index) shows \(String(describing: reason)), but the vault still contains the session")
@@ -142,7 +142,7 @@ extension World {
       if let ends, serverTime.milliseconds >= ends { fail(0, "an expired token was returned") }
     case .resume(_, .failure(let error)): judgeWords(error)
     case .clean(let ended, _):
-      if processes[index].machine.session != nil { fail(5, "a clean-up for \(ended.session) ran in the next session") }
+      if processes[index].machine.session != nil { fail(5, "a clean-up for \(ended.id) ran in the next session") }
     case .edit(_, .end(let session, holding: nil, let reason, let time, steps: _)):
       // Another process is signing in.
       if reason == .replaced, processes[index].isSigningIn { endedRightly.insert(session) }
@@ -164,7 +164,7 @@ extension World {
       if process.machine.access != nil { fail(10, "a token is available, but no user is shown as signed in") }
       return
     }
-    if let session = process.machine.session, session != facts.session { fail(10, "an inconsistent state was shown") }
+    if let session = process.machine.session, session != facts.id { fail(10, "an inconsistent state was shown") }
   }
 
   /// Invariant 9: no secret appears in output or logs.

@@ -129,12 +129,12 @@ extension World {
     guard !processes[index].cleaning.isEmpty else { return }
     let chore = processes[index].cleaning.removeFirst()
     if succeeds {
-      ledger.cleaned[chore.ended.session, default: []].insert(chore.step)
+      ledger.cleaned[chore.ended.id, default: []].insert(chore.step)
     } else {
       life?.cleanupTroubles -= 1
     }
     perform(
-      .cleaned(chore.ended.session, step: chore.step, succeeded: succeeds, entropy: entropy()), by: index)
+      .cleaned(chore.ended.id, step: chore.step, succeeded: succeeds, entropy: entropy()), by: index)
   }
 
   private mutating func answerGarbage(_ index: Int, _ kind: Garbage) {
@@ -160,7 +160,7 @@ extension World {
       tokens: TokenSet(
         access: AccessToken("\(ModelServer.secretWord) foreign"), expiresIn: nil,
         refresh: RefreshToken("\(ModelServer.secretWord) foreign")),
-      session: session, profile: profile, revocation: nil)
+      sessionID: session, profile: profile, revocation: nil)
   }
 
   private mutating func forge() {

@@ -243,9 +243,9 @@ extension World {
   /// A running program does not show a session as ended without cause.
   mutating func judgeShowing(_ state: SessionState, by index: Int) {
     guard case .signedOut = state, case .signedIn(let former) = processes[index].shown,
-      !endedRightly.contains(former.session), !excused.contains(former.session) || life == nil,
-      processes[index].signingOut != former.session, processes[index].signOutIsOut == false,
-      let server = sessions.first(where: { $0.session == former.session }), server.isAlive(at: serverTime), life == nil
+      !endedRightly.contains(former.id), !excused.contains(former.id) || life == nil,
+      processes[index].signingOut != former.id, processes[index].signOutIsOut == false,
+      let server = sessions.first(where: { $0.session == former.id }), server.isAlive(at: serverTime), life == nil
     else { return }
     verdict = verdict ?? .out("p\(index) shows a live session as ended: \(state)")
   }

@@ -75,7 +75,7 @@ extension World {
     case .clean(let ended, let step):
       guard life != nil else { return }
       if limits.faults.contains(.cleanupIsNotedFirst) {
-        perform(.cleaned(ended.session, step: step, succeeded: true, entropy: entropy()), by: index)
+        perform(.cleaned(ended.id, step: step, succeeded: true, entropy: entropy()), by: index)
       } else {
         processes[index].cleaning.append(Chore(ended: ended, step: step))
       }

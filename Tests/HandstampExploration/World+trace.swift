@@ -30,7 +30,7 @@ extension World {
     case .askRefresh(let operation, let request):
       "asks \(operation) \(short(request.token)) with key \(short(request.key))"
     case .checkSender(let operation, let sender): "checks \(operation) whether p\(sender.id) has ended"
-    case .clean(let ended, let step): "cleans \(step) after \(short(ended.session))"
+    case .clean(let ended, let step): "cleans \(step) after \(short(ended.id))"
     case .revoke(let session, _): "revokes \(short(session)) at the server"
     }
   }
@@ -39,7 +39,7 @@ extension World {
     switch state {
     case .restoring: "restoring"
     case .signedOut(let reason): "signed out (\(reason?.rawValue ?? "no reason"))"
-    case .signedIn(let facts): "signed in \(facts.profile?.name ?? "unknown") \(short(facts.session))"
+    case .signedIn(let facts): "signed in \(facts.profile?.name ?? "unknown") \(short(facts.id))"
     case .unavailable(let error): "unavailable: \(error)"
     }
   }
@@ -57,8 +57,8 @@ extension World {
     case .postpone(let session, _, _): "postpone the revocation of \(short(session))"
     case .replaceRevocation(let session, _, _): "revoke with a newer token of \(short(session))"
     case .putBack(let session, let revision): "restore \(short(session.id)) of revision \(revision)"
-    case .advance(let session, let sent, let next, _, _, _, _):
-      "advance \(short(session)) \(short(sent)) → \(short(next))"
+    case .advance(let session, let tokens):
+      "advance \(short(session)) \(short(tokens.sent)) → \(short(tokens.successor))"
     case .renew(let session, _, _): "renew \(short(session))"
     case .end(let session, let token, let reason, _, _):
       "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"

@@ -105,7 +105,7 @@ extension World {
       if limits.goesBack == 0 { new.revision = 0 }  // Histories with the same result are one state.
       if new.session?.refresh != vault.session?.refresh { older = vault }
       if limits.goesBack == 0 { older = nil }
-      if case .advance(_, let sent, _, _, _, _, _) = edit { presented[sent] = nil }
+      if case .advance(_, let tokens) = edit { presented[tokens.sent] = nil }
       if limits.oneSessionEach, case .begin(let session, _) = edit { judgeBeginning(session) }
       if case .advance = edit, thief.map({ $0.successes > 0 }) ?? false { thief?.victimSteps += 1 }
       bury(by: edit, of: index)
@@ -185,7 +185,8 @@ extension World {
       let used = ledger.usedAt[session]
       return isOver(stored.activeAt, truth, life?.idleLimit, at: time)
         && isOver(used?.shown ?? stored.activeAt, used?.truly ?? truth, life?.idleLimit, at: time)
-    case .signedOut, .revoked, .replaced, .tokenReuseDetected, .accountClosed, .rejected, .repeatRefused, .erased, nil:
+    case .signedOut, .revoked, .replaced, .tokenReuseDetected, .accountClosed, .endedAtProvider, .rejected,
+      .repeatRefused, .erased, nil:
       return false
     }
   }
@@ -199,15 +200,16 @@ extension World {
     switch edit {
     case .end(let session, holding: .some, let reason, let time, _) where limits.faults.contains(.endsWithoutComparing):
       .end(vault.session?.id ?? session, holding: nil, reason: reason, at: time)
-    case .advance(let session, _, let successor, let access, _, _, _)
+    case .advance(let session, let tokens)
     where limits.faults.contains(.advancesWithoutComparing):
       .begin(
         StoredSession(
-          id: session, profile: Profile(id: AccountID("ada"), name: "ada"), refresh: successor,
-          revocation: RevocationHandle(session.rawValue), access: access, startedAt: now, activeAt: now))
-    case .advance(let session, let sent, _, let access, let profile, _, _)
+          id: session, profile: Profile(id: AccountID("ada"), name: "ada"), refresh: tokens.successor,
+          revocation: RevocationHandle(session.rawValue), access: tokens.access, startedAt: now, activeAt: now))
+    case .advance(let session, let tokens)
     where limits.faults.contains(.successorIsNotStored):
-      .advance(session, sent: sent, to: sent, access: access, profile: profile)
+      .advance(
+        session, RefreshedTokens(sent: tokens.sent, to: tokens.sent, access: tokens.access, profile: tokens.profile))
     case .prepare(let session, holding: let token, replacing: _, let key, let attempt, let former)
     where limits.faults.contains(.comparesRefreshTokenAlone):
       .prepare(session, holding: token, key: key, attempt: attempt, over: former)
@@ -246,6 +248,7 @@ extension World {
       + [UInt8](repeating: 0, count: 13)
     guard let key = RotationKey(bytes: bytes) else { return }
     if granted { holder = Holder(process: index, operation: operation) } else { ledger.lockWasRefused = true }
-    perform(granted ? .locked(operation, key) : .lockFailed(operation, key), by: index)
+    let trouble: VaultError? = granted ? nil : .unavailable("the refresh lock is held elsewhere")
+    perform(.locked(operation, key, failing: trouble), by: index)
   }
 }

@@ -173,6 +173,20 @@ import Testing
     }
   }
 
+  @Test func `is named by the next best if the name is blank`() async throws {
+    let claims = Self.good.replacing(#""name":"Ada""#, with: #""name":" ","email":"ada@example.org""#)
+    let profile = try await signIn(claims: claims, served: nil).profile
+    #expect(profile == Profile(id: AccountID("42"), name: "ada@example.org"))
+  }
+
+  @Test func `of another client's token is refused with the names of both`() async {
+    let claims = Self.good.replacing(#""aud":"app""#, with: #""aud":"another""#)
+    await #expect(
+      throws: SessionError.invalidResponse(
+        #"the ID token is for another client, "another"; this client is "app""#)
+    ) { try await signIn(claims: claims, served: nil) }
+  }
+
   @Test func `is taken from the userinfo endpoint, or named after the issuer`() async throws {
     let server = StubServer(
       metadata: StubServer.metadata(more: #","userinfo_endpoint":"https://id.example.org/me""#))

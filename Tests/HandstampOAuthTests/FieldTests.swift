@@ -118,7 +118,7 @@ import Testing
       "handstamp_rotation_key":"yes"}
       """
     let grant = try await refresh(200, body).get()
-    #expect(grant.session == nil && grant.profile == nil && !grant.acceptsRotationKey)
+    #expect(grant.sessionID == nil && grant.profile == nil && !grant.acceptsRotationKey)
   }
 
   @Test func `asks for no compression`() async throws {

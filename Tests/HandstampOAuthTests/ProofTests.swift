@@ -82,6 +82,25 @@ import Testing
     #expect(server.requests(to: "/me").last?.headers.isEmpty == true)
   }
 
+  @Test func `accompanies files, again with another nonce`() async throws {
+    let server = StubServer()
+    let refusal = TransportResponse(
+      status: 401,
+      headers: [HeaderField("WWW-Authenticate", "DPoP error=\"use_dpop_nonce\""), HeaderField("DPoP-Nonce", "n2")])
+    server.on("/file") { _, _ in refusal }
+    server.on("/file") { _, _ in TransportResponse(status: 200) }
+    let transport = DPoPTransport(FileTransport(base: server), DPoPProver(DPoPKey(key)))
+    let request = TransportRequest(
+      method: "PUT", url: "https://api.example.org/file", headers: [HeaderField("Authorization", "Bearer t1")])
+    #expect(try await transport.upload(request, fromFile: "/source").status == 200)
+    #expect(try await transport.download(request, toFile: "/target").status == 200)
+    let sent = server.requests(to: "/file")
+    #expect(sent.count == 3)
+    #expect(sent.allSatisfy { $0.headers.first(named: "Authorization") == "DPoP t1" })
+    #expect(Set(sent.compactMap { $0.headers.first(named: "DPoP") }).count == 3)
+    #expect(sent.map { String(decoding: $0.body, as: UTF8.self) } == ["/source", "/source", "/target"])
+  }
+
   @Test func `must bind the issued tokens, or the sign-in fails`() async throws {
     let server = StubServer()
     server.on(
@@ -99,5 +118,33 @@ import Testing
       try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
     }
     #expect(unbound == .invalidResponse("the server does not bind its tokens to the DPoP key"))
+  }
+}
+
+/// A transport of files that sends their paths.
+private struct FileTransport: Transport {
+  let base: StubServer
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    try await base.send(request)
+  }
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    try await base.open(request)
+  }
+  @concurrent func upload(
+    _ request: TransportRequest, fromFile path: String
+  ) async throws(TransportError) -> TransportResponse {
+    try await send(with(path, request))
+  }
+  @concurrent func download(
+    _ request: TransportRequest, toFile path: String
+  ) async throws(TransportError) -> TransportResponse {
+    try await send(with(path, request))
+  }
+
+  private func with(_ path: String, _ request: TransportRequest) -> TransportRequest {
+    var request = request
+    request.body = Array(path.utf8)
+    return request
   }
 }

@@ -184,6 +184,75 @@ import Testing
     #expect(fixture.server.forms(to: "/token").dropFirst().map { $0["refresh_token"] } == ["r1", "r2", "r3", "r4"])
   }
 
+  @Test func `are shared by all processes, and gone with the session`() async throws {
+    let fixture = Fixture()
+    try await fixture.signIn()
+    fixture.rotating()
+    let mail = TokenTarget(scopes: ["mail"])
+    let token = try await fixture.controller.token(for: mail)
+    let other = SessionController(backend: fixture.backend, vault: fixture.vault, clock: fixture.clock)
+    #expect(try await other.token(for: mail) == token)
+    #expect(fixture.server.forms(to: "/token").count == 2)
+    guard case .value(let entry) = await fixture.vault.read() else { throw VaultError.corrupt }
+    #expect(entry.session?.targeted[mail]?.token == token && entry.session?.withAccessOnly.targeted == [:])
+    fixture.clock.advance(by: .seconds(301))
+    #expect(try await fixture.controller.token(for: mail) == AccessToken("mail3"))
+    _ = await fixture.controller.signOut()
+    guard case .value(let rest) = await fixture.vault.read() else { throw VaultError.corrupt }
+    #expect(!rest.encoded.withExposed { $0.contains("mail") })
+  }
+
+  @Test func `without a lifetime are kept in memory only`() async throws {
+    let fixture = Fixture()
+    try await fixture.signIn()
+    fixture.server.on("/token", json: #"{"access_token":"x","token_type":"Bearer","refresh_token":"r2"}"#)
+    let mail = TokenTarget(scopes: ["mail"])
+    #expect(try await fixture.controller.token(for: mail) == AccessToken("x"))
+    #expect(try await fixture.controller.token(for: mail) == AccessToken("x"))
+    #expect(fixture.server.forms(to: "/token").count == 2)
+    guard case .value(let entry) = await fixture.vault.read() else { throw VaultError.corrupt }
+    #expect(entry.session?.targeted == [:])
+  }
+
+  @Test func `for an audience are requested by the provider's own parameter`() async throws {
+    let fixture = Fixture()
+    try await fixture.signIn()
+    fixture.rotating()
+    _ = try await fixture.controller.token(for: TokenTarget(scopes: ["read"], audience: "billing"))
+    #expect(
+      fixture.server.forms(to: "/token").last == [
+        "client_id": "app", "grant_type": "refresh_token", "refresh_token": "r1", "scope": "read",
+        "audience": "billing",
+      ])
+  }
+
+  @Test func `for an audience are exchanged where the server does that, and leave the refresh token`() async throws {
+    let server = StubServer(
+      metadata: StubServer.metadata(
+        more: #","grant_types_supported":["urn:ietf:params:oauth:grant-type:token-exchange"]"#))
+    server.on("/token", json: StubServer.tokens)
+    server.on(
+      "/token",
+      json: #"{"access_token":"b1","token_type":"Bearer","expires_in":300,"refresh_token":"of another session"}"#)
+    let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
+    let vault = MemoryVault()
+    let controller = SessionController(backend: backend, vault: vault, clock: ManualClock())
+    _ = try await controller.signIn { () async throws(SessionError) in
+      try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
+    }
+    #expect(try await controller.token(for: TokenTarget(audience: "billing")) == AccessToken("b1"))
+    let type = "urn:ietf:params:oauth:token-type:access_token"
+    #expect(
+      server.forms(to: "/token").last == [
+        "client_id": "app", "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange", "subject_token": "a1",
+        "subject_token_type": type, "requested_token_type": type, "audience": "billing",
+      ])
+    guard case .value(let entry) = await vault.read() else { throw VaultError.corrupt }
+    #expect(entry.session?.refresh == RefreshToken("r1") && entry.session?.access?.token == AccessToken("a1"))
+    #expect(entry.session?.isRotated == nil, "nothing is known of the server's rotation")
+    #expect(entry.session?.attempt == nil && entry.session?.pendingKey == nil)
+  }
+
   @Test func `are fetched one at a time, however many callers there are`() async throws {
     let fixture = Fixture()
     try await fixture.signIn()

@@ -138,8 +138,8 @@ import Testing
 extension PostgresRegistryStore {
   /// Another session of the database that holds a lock until it is released.
   fileprivate func holding(lock sql: String) async throws -> Holder {
-    let connection = try PostgresConnection(address, until: .now + .seconds(10))
-    _ = try connection.run(PostgresStatement(sql), until: .now + .seconds(10))
+    let connection = try PostgresConnection(address, until: .now + .seconds(240))
+    _ = try connection.run(PostgresStatement(sql), until: .now + .seconds(240))
     return Holder(connection)
   }
 }

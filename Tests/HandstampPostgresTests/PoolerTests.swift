@@ -68,7 +68,8 @@ private final class Pooler: @unchecked Sendable {
     try process.run()
     try PostgresCluster.run(
       "sh", "-c",
-      "for i in $(seq 200); do [ -S '\(folder)/.s.PGSQL.5432' ] && exit; sleep 0.05; done; cat '\(folder)/log'; exit 1")
+      "for i in $(seq 4800); do [ -S '\(folder)/.s.PGSQL.5432' ] && exit; sleep 0.05; done; cat '\(folder)/log'; exit 1"
+    )
   }
 
   func address(of database: String) throws -> PostgresAddress {

@@ -6,7 +6,7 @@ import Testing
 
 /// The grants of a user's browser: its session, and the codes that it has allowed. An end of all sessions and a new
 /// password end these as well.
-@Suite(.timeLimit(.minutes(5))) struct `What a browser was given` {
+@Suite(.timeLimit(.minutes(10))) struct `What a browser was given` {
   private struct Given {
     let world: World
     let browser: NewBrowserSession
@@ -125,7 +125,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `A device that was thrown out` {
+@Suite(.timeLimit(.minutes(10))) struct `A device that was thrown out` {
   private let now = start.advanced(by: .seconds(60))
 
   private func isKnown(_ world: World, _ device: String) async throws -> [Bool] {
@@ -177,7 +177,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `The owner of a session of another client` {
+@Suite(.timeLimit(.minutes(10))) struct `The owner of a session of another client` {
   private func notices(isElsewhere: Bool) async throws -> Int {
     let world = try await World()
     var registry = world.registry

@@ -39,7 +39,7 @@ private struct Desk {
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `The session of a browser` {
+@Suite(.timeLimit(.minutes(10))) struct `The session of a browser` {
   @Test func `is one of the account's sessions`() async throws {
     let desk = try await Desk(World())
     let rows = try await desk.registry.sessions(of: desk.account, now: start)
@@ -120,7 +120,7 @@ private struct Desk {
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `A client that a user signed in to with a browser` {
+@Suite(.timeLimit(.minutes(10))) struct `A client that a user signed in to with a browser` {
   enum End: CaseIterable { case signOut, elsewhere, all, newPassword, closed, deleted }
 
   @Test(arguments: End.allCases) func `is signed out with the browser, and told`(end: End) async throws {
@@ -234,7 +234,7 @@ private struct Desk {
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `What a user allows a client` {
+@Suite(.timeLimit(.minutes(10))) struct `What a user allows a client` {
   @Test func `is remembered, and grows with what is allowed later`() async throws {
     let desk = try await Desk(World())
     #expect(try await desk.registry.consent(of: desk.account, to: "site", now: start) == nil)
@@ -268,7 +268,7 @@ private struct Desk {
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `A logout that waits` {
+@Suite(.timeLimit(.minutes(10))) struct `A logout that waits` {
   private func waiting() async throws -> (Desk, ClaimedJob<LogoutJob>) {
     let desk = try await Desk(World())
     let row = try await desk.signIn()
@@ -305,12 +305,12 @@ private struct Desk {
     try await desk.registry.fail(job, because: "it answered 404", until: nil)
     #expect(try await desk.registry.waitingLogouts(of: "site", now: start).map(\.nextAt) == [nil])
     let (other, done) = try await waiting()
-    try await other.registry.finish(done, now: start)
+    try await other.registry.finish(done)
     #expect(try await other.registry.waitingLogouts(of: "site", now: start) == [])
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `A pushed request` {
+@Suite(.timeLimit(.minutes(10))) struct `A pushed request` {
   @Test func `is good for ten minutes and for one code`() async throws {
     let desk = try await Desk(World())
     let reference = try await desk.registry.push(parameters: "scope=a", of: "site", now: start)

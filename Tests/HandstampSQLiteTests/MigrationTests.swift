@@ -109,8 +109,10 @@ import Testing
     var row = try #require(try await store.sessions(of: account.id).first)
     #expect(row.revision == 7)
     #expect(row.pushToken == nil)
+    #expect(row.methods == [])
     #expect(row.device.name == "Phone")
     row.pushToken = Secret("push")
+    row.methods = .passwordAndCode
     account.identity = ExternalIdentity(issuer: "https://a.example", subject: "1")
     let record = OneTimeTokenRecord(
       id: OneTimeTokenID(of: Secret("s"), purpose: .passwordReset), purpose: .passwordReset, subject: "ada",
@@ -122,6 +124,7 @@ import Testing
       ], events: [])
     #expect(written.isEmpty)
     #expect(try await store.session(row.id)?.pushToken == Secret("push"))
+    #expect(try await store.session(row.id)?.methods == .passwordAndCode)
     #expect(try await store.account(identity: try #require(account.identity))?.id == account.id)
     #expect(try await store.events(after: .zero, account: nil, limit: 10).count == 1)
     let late = start.advanced(by: .seconds(10_000))

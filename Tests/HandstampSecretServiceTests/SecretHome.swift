@@ -60,12 +60,12 @@ final class SecretHome: Sendable {
     BUS=$!
     read -r DBUS_SESSION_BUS_ADDRESS <"$XDG_RUNTIME_DIR/address"
     export DBUS_SESSION_BUS_ADDRESS
-    ready() { gdbus wait --session --timeout 20 org.freedesktop.secrets </dev/null >/dev/null 2>&1; }
+    ready() { gdbus wait --session --timeout 240 org.freedesktop.secrets </dev/null >/dev/null 2>&1; }
     open() {
       printf 'the keyring password' | gnome-keyring-daemon --foreground --unlock --components=secrets >/dev/null 2>&1 &
       KEYRING=$!
       ready
-      end=$(($(date +%s) + 20))
+      end=$(($(date +%s) + 240))
       until unlocked || [ "$(date +%s)" -ge $end ]; do :; done
     }
     unlocked() {

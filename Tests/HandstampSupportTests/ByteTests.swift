@@ -1,7 +1,7 @@
 import HandstampSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `A byte` {
+@Suite(.timeLimit(.minutes(10))) struct `A byte` {
   @Test(arguments: UInt8.min ... .max)
   func `is in the classes of its ASCII character`(byte: UInt8) {
     let scalar = Unicode.Scalar(byte)

@@ -2,7 +2,7 @@ import Foundation
 import HandstampSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct `A JSON string` {
+@Suite(.timeLimit(.minutes(10))) struct `A JSON string` {
   /// Every character that is escaped, and some that are not.
   static let text = "\u{0}\t\n\u{1f} \"\\/\u{7f}é\u{202e}\u{e000}\u{e0001}𝄞"
 

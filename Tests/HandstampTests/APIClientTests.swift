@@ -7,14 +7,13 @@ import Testing
 let base = URL(string: "https://api.example.org/base")!
 
 struct Anything: Endpoint {
-  typealias Response = EmptyResponse
-  var path = "/v1/anything"
+  var path: APIPath = "/v1/anything"
   var requiresAuth = true
 }
 
 struct GetMe: Endpoint {
   struct Response: Decodable, Sendable, Equatable { var name: String }
-  var path: String { "/v1/me" }
+  var path: APIPath { "/v1/me" }
 }
 
 /// A transport that answers with a closure and records the requests.
@@ -55,7 +54,9 @@ final class StubTransport: Transport {
     clock.advance(by: .seconds(60))
     let transport = StubTransport(answer)
     return (
-      APIClient(baseURL: base, controller: controller, transport: transport, options: .init(retryPolicy: .once)),
+      APIClient(
+        baseURL: base, controller: controller, transport: transport,
+        options: .init(retryPolicy: RetryPolicy(attempts: 1))),
       transport
     )
   }
@@ -101,7 +102,7 @@ final class StubTransport: Transport {
   ])
   func `sends the token only to its own origin`(url: String) async throws {
     let (api, transport) = try await client { _ in .init(status: 200) }
-    await #expect(throws: APIError.self) { try await api.respond(to: TransportRequest(method: "GET", url: url)) }
+    await #expect(throws: APIError.self) { try await api.response(to: TransportRequest(method: "GET", url: url)) }
     #expect(await transport.requests().isEmpty)
   }
 

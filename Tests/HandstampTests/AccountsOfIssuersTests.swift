@@ -12,14 +12,14 @@ import Testing
   private let good = "https://id.example.org"
   private let evil = "https://evil.example.org"
 
-  private func accounts() -> Accounts<ScriptedBackend, String> {
+  private func accounts() -> Accounts<String> {
     Accounts(index: index, clock: clock) { [vaults, clock] account in
       let vault = vaults.withLock { vaults in
         let vault = vaults[account] ?? MemoryVault()
         vaults[account] = vault
         return vault
       }
-      return SessionManager<ScriptedBackend, String>(
+      return SessionManager<String>(
         backend: ScriptedBackend.rotating(), vault: vault, baseURL: base,
         transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock
       ) { _ in "content" }
@@ -33,7 +33,7 @@ import Testing
     return grant
   }
 
-  private func token(_ id: AccountID, _ accounts: Accounts<ScriptedBackend, String>) async throws -> AccessToken? {
+  private func token(_ id: AccountID, _ accounts: Accounts<String>) async throws -> AccessToken? {
     try await accounts.session(of: id)?.controller.token()
   }
 
@@ -74,6 +74,30 @@ import Testing
     #expect(try await accounts.add { grant("ada", at: good, session: "fourth") } == victim)
   }
 
+  /// Such an account is named after the issuer, and the next such sign-in may be another person's.
+  @Test func `whose server names no user never take each other's place`() async throws {
+    let accounts = accounts()
+    func unnamed(_ session: String) -> TokenResponse {
+      var grant = grant(good, at: good, session: session)
+      grant.namesNoUser = true
+      return grant
+    }
+    let first = try await accounts.add { unnamed("first") }
+    let second = try await accounts.add { unnamed("second") }
+    #expect(first == AccountID(good) && second == AccountID("\(good) 2"))
+    #expect(try await token(first, accounts) == AccessToken("access-session-first-0"))
+    #expect(try await token(second, accounts) == AccessToken("access-session-second-0"))
+    // The app says whose it is by the session that it signs in to.
+    let session = try #require(accounts.session(of: second))
+    try await session.signIn { unnamed("third") }
+    #expect(try await token(second, accounts) == AccessToken("access-session-third-0"))
+    #expect(try await token(first, accounts) == AccessToken("access-session-first-0"))
+    // A user who is named has an account of their own.
+    let ada = try await accounts.add { grant("ada", at: good, session: "fourth") }
+    await #expect(throws: SessionError.self) { try await session.signIn { grant("ada", at: good, session: "fifth") } }
+    #expect(Set([first, second, ada]).count == 3 && accounts.accounts.count == 3)
+  }
+
   @Test func `differ from an account without an issuer, which is found again, too`() async throws {
     let accounts = accounts()
     let ada = try await accounts.add { grant("ada", at: nil, session: "first") }
@@ -87,6 +111,6 @@ import Testing
     let bob = try await accounts.add { grant("bob", at: good, session: "fourth") }
     let anonymous = try await accounts.add { grant("bob", at: nil, session: "fifth") }
     #expect(bob == AccountID("bob") && anonymous == AccountID("#bob"))
-    #expect(accounts.accounts(named: "bob").map(\.id) == [bob, anonymous])
+    #expect(accounts.accounts.named("bob").map(\.id) == [bob, anonymous])
   }
 }

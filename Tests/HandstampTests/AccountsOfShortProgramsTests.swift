@@ -7,7 +7,7 @@ import HandstampVaults
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Accounts of a program that exits soon` {
-  typealias Session = SessionManager<ScriptedBackend, String>
+  typealias Session = SessionManager<String>
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()
   private let server = "https://one.example.org"
@@ -15,7 +15,7 @@ import Testing
 
   private func accounts(
     on vault: MemoryVault = MemoryVault(), failing failure: SessionError? = nil, _ steps: [CleanupStep] = []
-  ) -> Accounts<ScriptedBackend, String> {
+  ) -> Accounts<String> {
     Accounts(index: index, clock: clock, observesChanges: false, qualifiesIDs: true) {
       [clock, opened] account throws(SessionError) in
       opened.withLock { $0.append(account) }

@@ -7,14 +7,14 @@ import HandstampVaults
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Accounts that are added and removed` {
-  typealias Session = SessionManager<ScriptedBackend, String>
+  typealias Session = SessionManager<String>
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
   private let backend = ScriptedBackend.rotating()
 
   private func accounts(_ steps: [CleanupStep] = [], list: (any AccountsIndex)? = nil) -> Accounts<
-    ScriptedBackend, String
+    String
   > {
     Accounts(index: list ?? index, clock: clock) { [vaults, clock, backend] account in
       let vault = vaults.withLock { vaults in
@@ -71,7 +71,7 @@ import Testing
       $0.gate = gate
     }
     let one = accounts()
-    let other = Accounts<ScriptedBackend, String>(index: index, clock: clock) { [clock, backend] _ in
+    let other = Accounts<String>(index: index, clock: clock) { [clock, backend] _ in
       Session(
         backend: backend, vault: broken, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
         policy: quiet, clock: clock

@@ -8,12 +8,12 @@ import Observation
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `Several accounts` {
-  typealias Session = SessionManager<ScriptedBackend, String>
+  typealias Session = SessionManager<String>
   private let clock = ManualClock()
   private let index = MemoryAccountsIndex()
   private let vaults = Locked<[AccountID: MemoryVault]>([:])
 
-  private func accounts(_ made: Locked<[AccountID]> = Locked([])) -> Accounts<ScriptedBackend, String> {
+  private func accounts(_ made: Locked<[AccountID]> = Locked([])) -> Accounts<String> {
     Accounts(index: index, clock: clock) { [vaults, clock] account in
       made.withLock { $0.append(account) }
       let vault = vaults.withLock { vaults in

@@ -55,10 +55,10 @@ import Testing
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await here.token() }
     #expect(here.state == .signedOut(.signedOut))
     var states = here.states.makeAsyncIterator()
-    theirs.session = SessionID("s3")
+    theirs.sessionID = SessionID("s3")
     try await other.signIn { [theirs] in theirs }
     while let state = await states.next() {
-      if case .signedIn(let facts) = state, facts.session == SessionID("s3") { break }
+      if case .signedIn(let facts) = state, facts.id == SessionID("s3") { break }
     }
   }
 
@@ -71,6 +71,18 @@ import Testing
     }
     #expect(session.authorizationHeader != nil)
     #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test func `lets the next sign-in use the key that it stored`() async throws {
+    let session = controller(vault)
+    try await session.signIn(remember: false) { .sample(0) }
+    try await session.signIn {
+      try await SignInTurn.exchange(for: "ada") { (key) async throws(SessionError) -> TokenResponse in
+        #expect(await stored().signIn?.key == key)
+        return .sample(0, session: "s2")
+      }
+    }
+    #expect(await stored().signIn == nil)
   }
 
   @Test(arguments: [true, false])

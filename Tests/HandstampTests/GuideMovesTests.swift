@@ -15,7 +15,7 @@ import Testing
   enum Guide: CaseIterable, Sendable {
     /// FromKeychainHelpers and FromSupabase: what the app had before.
     case ownTokens
-    /// QuickStart, YourOwnServer, FromAuth0; FromSupabase on Linux: `.platform(name)`, and `SessionManager(server:)` on Linux.
+    /// QuickStart, YourOwnServer, FromAuth0; FromSupabase on Linux: `.sealedFile(name)`, and `SessionManager(server:)` on Linux.
     case sealedFile
     /// `SessionManager(server:)` on Apple platforms, StorageClasses, FromSupabase.
     case keychain
@@ -84,6 +84,42 @@ import Testing
         }
       }
     }
+  }
+}
+
+extension `The guides, one after the other` {
+  @MainActor @Test func `move a session that an extension shares to accounts that it shares`() async throws {
+    let (clock, device, folder) = (ManualClock(), EmulatedKeychain.Device(), try Folder())
+    let server = try GuideServer(.strict, clock: clock)
+    func vault(_ account: AccountID = AccountID("default"), group: String? = "team.shared") -> KeychainVault {
+      KeychainVault(
+        EmulatedKeychain(device, groups: ["team.app", "team.shared"]), service: "org.example.forum", account: account,
+        folder: folder.vaults, accessGroup: group, inBackground: true)
+    }
+    let grant = try await server.signIn()
+    try await SessionController(backend: server, vault: vault(), clock: clock).signIn(with: grant)
+    // The standard place, which names no group.
+    let adopted = Locked<[AccountID: [FormerPlace]]>([:])
+    let accounts = Accounts<Void>(
+      index: MemoryAccountsIndex(), clock: clock, observesChanges: false, formerly: [.vault(vault(group: nil))],
+      adopted: adopted
+    ) { account in
+      SessionManager(
+        backend: server, vault: vault(account), formerly: adopted.withLock { $0[account, default: []] }, baseURL: base,
+        transport: StubTransport { _ in .init(status: 200) }, clock: clock
+      ) { _ in }
+    }
+    await accounts.load()
+    #expect(accounts.activeID == AccountID("ada"))
+    _ = try await accounts.active?.token()
+    // The extension reads the account's place, and nothing is left in the other one.
+    let widget = SessionController(backend: server, vault: vault(AccountID("ada")), clock: clock)
+    #expect(try await widget.token().secret.count > 0)
+    guard case .value(let rest) = await vault().load() else {
+      throw VaultError.unavailable("the former place cannot be read")
+    }
+    #expect(rest.session == nil)
+    #expect(await server.alive == 1)
   }
 }
 
@@ -164,7 +200,7 @@ private struct GuideStage: Sendable {
         backend: server, vault: vault(guide), formerly: places, policy: policy, clock: clock)
     }
     let adopted = Locked<[AccountID: [FormerPlace]]>([:])
-    let accounts = Accounts<GuideServer, Void>(
+    let accounts = Accounts<Void>(
       index: index, clock: clock, observesChanges: false, formerly: places, adopted: adopted
     ) { [self] account in
       SessionManager(
@@ -184,7 +220,7 @@ private struct GuideStage: Sendable {
       bare.tokens.expiresIn = .zero
       ownTokens.withLock { $0 = bare }
     } else if sequence[0] == .accounts {
-      let accounts = Accounts<GuideServer, Void>(index: index, clock: clock, observesChanges: false) { [self] account in
+      let accounts = Accounts<Void>(index: index, clock: clock, observesChanges: false) { [self] account in
         SessionManager(
           backend: server, vault: vault(.accounts, account), baseURL: base,
           transport: StubTransport { _ in .init(status: 200) }, clock: clock
@@ -269,7 +305,7 @@ private actor GuideServer: Backend {
   func signIn() async throws -> TokenResponse {
     if let own {
       let grant = try await own.signIn("ada")
-      if let session = grant.session { sessions.append(session) }
+      if let session = grant.sessionID { sessions.append(session) }
       return grant
     }
     let tokens = issue()

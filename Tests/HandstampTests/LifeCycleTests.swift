@@ -17,8 +17,7 @@ import Testing
   @Test func `are released before it is suspended, and none is acquired until it resumes`() async throws {
     let vault = MemoryVault()
     let keeper = RefreshLockManager()
-    let app = keeper.guarding(vault)
-    let held = try? await app.lock(.refresh, within: .zero)
+    let held = try? await keeper.lock(.refresh, of: vault, within: .zero)
     #expect(held != nil && keeper.count == 1)
     #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
     keeper.suspend()
@@ -28,9 +27,9 @@ import Testing
     held?.unlock()
     #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
     widget?.unlock()
-    #expect((try? await app.lock(.refresh, within: .zero)) == nil)
+    #expect((try? await keeper.lock(.refresh, of: vault, within: .zero)) == nil)
     keeper.resume()
-    let again = try? await app.lock(.refresh, within: .zero)
+    let again = try? await keeper.lock(.refresh, of: vault, within: .zero)
     #expect(again != nil)
     again?.unlock()
     #expect(keeper.count == 0)
@@ -39,9 +38,8 @@ import Testing
   @Test func `that are acquired too late are released at once`() async throws {
     let vault = MemoryVault()
     let keeper = RefreshLockManager()
-    let app = keeper.guarding(vault)
     let first = try #require(try? await vault.lock(.refresh, within: .zero))
-    let waiting = Task { try? await app.lock(.refresh, within: .seconds(600)) }
+    let waiting = Task { try? await keeper.lock(.refresh, of: vault, within: .seconds(600)) }
     await othersFirst()
     keeper.suspend()
     first.unlock()
@@ -54,16 +52,16 @@ import Testing
   private struct Guarded: Vault {
     let inner: MemoryVault
     let keeper: RefreshLockManager
-    @concurrent func load() async -> VaultReading { await keeper.guarding(inner).load() }
+    @concurrent func load() async -> VaultReading { await inner.load() }
     @concurrent func replace(
       _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
     ) async throws(VaultError) -> VaultReplacement {
-      try await keeper.guarding(inner).replace(revision, with: entry, as: write)
+      try await inner.replace(revision, with: entry, as: write)
     }
     @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
-      try await keeper.guarding(inner).lock(kind, within: limit)
+      try await keeper.lock(kind, of: inner, within: limit)
     }
-    func changes() -> AsyncStream<Void> { keeper.guarding(inner).changes() }
+    func changes() -> AsyncStream<Void> { inner.changes() }
   }
 }
 
@@ -90,13 +88,53 @@ import Testing
     #expect(try await controller.token().text == "access-s1-1")
   }
 
+  @Test func `retries when the network is back, and not in the background`() async throws {
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    let faulty = FaultyVault(vault)
+    await faulty.set { $0 = .locked }
+    let controller = controller(.rotating(), faulty)
+    await first(controller.states) { $0 == .unavailable(.storage(.locked)) }
+    let life = SessionLifeCycle { [controller] }
+    await faulty.set { $0 = .init() }
+    life.didEnterBackground()
+    life.didRegainNetwork()
+    for _ in 0..<3 { await othersFirst() }
+    #expect(controller.state == .unavailable(.storage(.locked)))
+    life.didEnterForeground()
+    #expect(await first(controller.states, where: \.isSignedIn) != nil)
+  }
+
+  @Test func `covers the locks of its sessions, wherever their vaults are`() async throws {
+    let (leave, gate) = (ScriptedLeave(), Gate())
+    let presence = PresenceLock(ScriptedPresence(), policy: .untilExit, reason: "test", clock: clock)
+    let controller = controller(.held(by: gate), vault, presence: presence)
+    try await controller.signIn { .sample(0) }
+    try await presence.unlock()
+    clock.advance(by: .seconds(600))
+    let refresh = Task { try await controller.token() }
+    await gate.arrivals(1)
+    let life = SessionLifeCycle(backgroundTime: leave) { [controller] }
+    let given = life.didEnterBackground()
+    #expect(!presence.isOpen && leave.isHeld)
+    #expect((try? await vault.lock(.refresh, within: .zero)) == nil)
+    leave.expire()
+    let widget = try? await vault.lock(.refresh, within: .zero)
+    #expect(widget != nil)
+    widget?.unlock()
+    gate.open()
+    _ = try? await refresh.value
+    await given?.value
+    life.didEnterForeground()
+    #expect(controller.state.isSignedIn)
+  }
+
   @Test func `refreshes in the background, without a presence check`() async throws {
     let presence = ScriptedPresence { _ in .declined }
     let lock = PresenceLock(presence, policy: .perUse, reason: "test", clock: clock)
     let backend = ScriptedBackend.rotating()
     let controller = controller(backend, vault, presence: lock)
     try await controller.signIn { .sample(0) }
-    let life = SessionLifeCycle(presence: lock) { [controller] }
+    let life = SessionLifeCycle { [controller] }
     #expect(await life.refreshInBackground(.seconds(60)))
     #expect(backend.calls.isEmpty)
     clock.advance(by: .seconds(590))
@@ -117,20 +155,22 @@ import Testing
 
   @Test func `closes the presence lock in the background`() async throws {
     let lock = PresenceLock(ScriptedPresence(), policy: .untilExit, reason: "test", clock: clock)
+    let controller = controller(.rotating(), vault, presence: lock)
     try await lock.unlock()
     #expect(lock.isOpen)
-    #expect(SessionLifeCycle(presence: lock) { [] }.didEnterBackground() == nil)
+    #expect(SessionLifeCycle { [controller] }.didEnterBackground() == nil)
     #expect(!lock.isOpen)
   }
 
   @Test func `lets a refresh finish, then releases all locks`() async throws {
-    let (keeper, leave, gate) = (RefreshLockManager(), ScriptedLeave(), Gate())
-    let controller = controller(.held(by: gate), keeper.guarding(vault))
+    let (leave, gate) = (ScriptedLeave(), Gate())
+    let controller = controller(.held(by: gate), vault)
+    let keeper = controller.refreshLocks
     try await controller.signIn { .sample(0) }
     clock.advance(by: .seconds(600))
     let refresh = Task { try await controller.token() }
     await gate.arrivals(1)
-    let life = SessionLifeCycle(locks: keeper, backgroundTime: leave) { [controller] }
+    let life = SessionLifeCycle(backgroundTime: leave) { [controller] }
     #expect(keeper.count == 1)
     let given = life.didEnterBackground()
     // Nothing may happen here. A release that did not wait for the refresh would need one turn.
@@ -140,19 +180,20 @@ import Testing
     _ = try await refresh.value
     await given?.value
     #expect(!leave.isHeld && keeper.count == 0)
-    #expect((try? await keeper.guarding(vault).lock(.refresh, within: .zero)) == nil)
+    #expect((try? await keeper.lock(.refresh, of: vault, within: .zero)) == nil)
     life.didEnterForeground()
-    #expect((try? await keeper.guarding(vault).lock(.refresh, within: .zero)) != nil)
+    #expect((try? await keeper.lock(.refresh, of: vault, within: .zero)) != nil)
   }
 
   @Test func `releases locks when background time ends, and the refresh still finishes`() async throws {
-    let (keeper, leave, gate) = (RefreshLockManager(), ScriptedLeave(), Gate())
-    let controller = controller(.held(by: gate), keeper.guarding(vault))
+    let (leave, gate) = (ScriptedLeave(), Gate())
+    let controller = controller(.held(by: gate), vault)
+    let keeper = controller.refreshLocks
     try await controller.signIn { .sample(0) }
     clock.advance(by: .seconds(600))
     let refresh = Task { try await controller.token() }
     await gate.arrivals(1)
-    let life = SessionLifeCycle(locks: keeper, backgroundTime: leave) { [controller] }
+    let life = SessionLifeCycle(backgroundTime: leave) { [controller] }
     let given = life.didEnterBackground()
     leave.expire()
     #expect(keeper.count == 0)
@@ -167,11 +208,12 @@ import Testing
   }
 
   @Test func `releases locks at once without background time`() async throws {
-    let keeper = RefreshLockManager()
-    let held = try? await keeper.guarding(vault).lock(.refresh, within: .zero)
+    let controller = controller(.rotating(), vault)
+    let keeper = controller.refreshLocks
+    let held = try? await keeper.lock(.refresh, of: vault, within: .zero)
     let leave = ScriptedLeave()
     leave.isOffered = false
-    #expect(SessionLifeCycle(locks: keeper, backgroundTime: leave) { [] }.didEnterBackground() == nil)
+    #expect(SessionLifeCycle(backgroundTime: leave) { [controller] }.didEnterBackground() == nil)
     #expect(keeper.count == 0 && held != nil)
   }
 }

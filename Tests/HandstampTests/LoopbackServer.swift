@@ -14,7 +14,37 @@ final class LoopbackServer: Sendable {
   /// One request, answered by writing.
   struct Connection: Sendable {
     let path: String
+    /// The header fields as they were sent.
+    let head: String
     fileprivate let descriptor: Int32
+    /// The beginning of the body, if it arrived with the head.
+    fileprivate let rest: [UInt8]
+
+    /// The value of a header field.
+    func header(_ name: String) -> String? {
+      head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
+        .map { $0.drop { $0 != ":" }.dropFirst().trimmingCharacters(in: .whitespaces) }
+    }
+
+    /// Reads the body, of the length that the head announces, or less if the peer disconnects.
+    func body() -> [UInt8] {
+      let length = header("Content-Length").flatMap { Int($0) } ?? 0
+      if header("Expect") != nil { write("HTTP/1.1 100 Continue\r\n\r\n") }
+      var body = rest
+      var buffer = [UInt8](repeating: 0, count: 65536)
+      while body.count < length {
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        guard count > 0 else { break }
+        body += buffer[..<count]
+      }
+      return body
+    }
+
+    /// Writes a whole response, after which the connection is closed.
+    func answer(_ status: Int, _ body: String = "{}", headers: String = "") {
+      write(
+        "HTTP/1.1 \(status) Status\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\(headers)\r\n\(body)")
+    }
 
     /// False if the peer has disconnected.
     @discardableResult
@@ -85,7 +115,12 @@ final class LoopbackServer: Sendable {
       guard count > 0 else { return }
       head += buffer[..<count]
     }
-    let words = String(decoding: head, as: UTF8.self).split(separator: " ")
-    handler(Connection(path: words.count > 1 ? String(words[1]) : "", descriptor: descriptor))
+    let end = head.indices.first { head[$0...].starts(with: Array("\r\n\r\n".utf8)) } ?? head.endIndex
+    let text = String(decoding: head[..<end], as: UTF8.self)
+    let words = text.split(separator: " ")
+    handler(
+      Connection(
+        path: words.count > 1 ? String(words[1]) : "", head: text, descriptor: descriptor,
+        rest: Array(head[end...].dropFirst(4))))
   }
 }

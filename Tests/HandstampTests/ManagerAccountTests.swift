@@ -83,7 +83,7 @@ private final class Desk: AccountBackend {
 
   private let vault = MemoryVault()
 
-  private func manager() -> SessionManager<Desk, String> {
+  private func manager() -> SessionManager<String> {
     SessionManager(
       backend: desk, vault: vault, baseURL: base,
       transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock,

@@ -6,7 +6,7 @@ import Observation
 import Testing
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `A session manager` {
-  typealias Session = SessionManager<ScriptedBackend, String>
+  typealias Session = SessionManager<String>
   private let clock = ManualClock()
   private let vault = MemoryVault()
 
@@ -129,7 +129,7 @@ import Testing
   var sessionWithoutContent = 0
 
   /// Observes every change in the next turn, as a view does.
-  func observe(_ session: SessionManager<ScriptedBackend, String>) {
+  func observe(_ session: SessionManager<String>) {
     let snapshot = withObservationTracking {
       session.snapshot
     } onChange: {

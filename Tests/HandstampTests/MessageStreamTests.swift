@@ -55,11 +55,11 @@ final class TestWires: MessageConnector {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct `A stream of messages` {
+@Suite(.timeLimit(.minutes(10))) struct `A stream of messages` {
   private let clock = ManualClock()
 
   /// A message is its own id up to the colon.
-  private let form = MessageStream.Form { message in
+  private let id: @Sendable (WireMessage) -> String? = { message in
     guard case .text(let text) = message else { return nil }
     return text.split(separator: ":").first.map(String.init)
   }
@@ -72,8 +72,8 @@ final class TestWires: MessageConnector {
     try await controller.signIn { .sample(0) }
     let options = StreamOptions(heartbeat: .seconds(10), missedHeartbeats: 1_000_000, retry: RetryPolicy(base: .zero))
     let stream = MessageStream(
-      try #require(URL(string: "wss://api.example.org/live")), controller: controller, connector: wires, form: form,
-      options: options)
+      try #require(URL(string: "wss://api.example.org/live")), controller: controller, connector: wires,
+      options: options, id: id)
     return (stream, controller)
   }
 

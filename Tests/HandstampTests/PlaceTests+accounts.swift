@@ -7,15 +7,15 @@ import Testing
 
 /// Places of accounts, and of what only a former place knows.
 extension `The place of a session` {
-  private typealias Session = SessionManager<TestServer, Void>
+  private typealias Session = SessionManager<Void>
 
   @MainActor private func accounts(
     _ fixture: Fixture, _ index: MemoryAccountsIndex, _ vaults: Locked<[AccountID: MemoryVault]>,
     formerly: [FormerPlace] = [],
     observesChanges: Bool = false
-  ) async -> Accounts<TestServer, Void> {
+  ) async -> Accounts<Void> {
     let adopted = Locked<[AccountID: [FormerPlace]]>([:])
-    let accounts = Accounts<TestServer, Void>(
+    let accounts = Accounts<Void>(
       index: index, clock: fixture.clock, observesChanges: observesChanges, formerly: formerly, adopted: adopted
     ) { account in
       let vault = vaults.withLock { vaults in
@@ -43,7 +43,7 @@ extension `The place of a session` {
     }
     #expect(session.currentUser?.name == "ada")
     #expect(await session.controller.waitForRevocations(timeout: .seconds(60)))
-    #expect(try await !fixture.server.isLive(try #require(bob.session)))
+    #expect(try await !fixture.server.isLive(try #require(bob.sessionID)))
     // Herself again, and him as an account of his own.
     try await session.signIn { try await fixture.server.signIn("ada") }
     let other = try await accounts.add { try await fixture.server.signIn("bob") }
@@ -58,7 +58,7 @@ extension `The place of a session` {
       let (index, vaults) = (MemoryAccountsIndex(), Locked<[AccountID: MemoryVault]>([:]))
       let list = await accounts(fixture, index, vaults)
       try await list.add { try await fixture.server.signIn("ada") }
-      let session = try #require(list.active?.snapshot.session.value ?? nil).session
+      let session = try #require(list.active?.snapshot.session.value ?? nil).id
       fixture.clock.advance(by: .seconds(60))
       try await list.add { try await fixture.server.signIn("bob") }
       let left = Locked(limit)
@@ -70,7 +70,7 @@ extension `The place of a session` {
       let app = fixture.open(fixture.vault, formerly: [place(Locked(.max))])
       _ = try await app.token()
       guard case .signedIn(let facts) = app.state else { throw Unexpected() }
-      #expect(facts.session == session && facts.profile?.name == "ada", "ended after \(limit) edits")
+      #expect(facts.id == session && facts.profile?.name == "ada", "ended after \(limit) edits")
       #expect(await app.waitForRevocations(timeout: .seconds(60)))
       await app.signOut()
       #expect(await app.waitForRevocations(timeout: .seconds(60)))
@@ -161,8 +161,8 @@ extension `The place of a session` {
     let (index, id) = (MemoryAccountsIndex(), AccountID("ada"))
     _ = await index.edit(.add(ListedAccount(id: id, name: "Ada", addedAt: fixture.clock.now().wall)))
     _ = await index.edit(.remove(id, isLeaving: true))
-    func open(_ server: RenamedServer) async -> Accounts<RenamedServer, Void> {
-      let accounts = Accounts<RenamedServer, Void>(index: index, clock: fixture.clock) { _ in
+    func open(_ server: RenamedServer) async -> Accounts<Void> {
+      let accounts = Accounts<Void>(index: index, clock: fixture.clock) { _ in
         SessionManager(
           backend: server, vault: vault, baseURL: base, transport: StubTransport { _ in .init(status: 200) },
           policy: Self.policy, clock: fixture.clock
@@ -210,11 +210,7 @@ extension `The place of a session` {
 
   /// Waits for what a task of the program does.
   private func until(_ isTrue: () async throws -> Bool) async throws {
-    for _ in 0..<100_000 {
-      if try await isTrue() { return }
-      await Task.yield()
-    }
-    throw Unexpected()
+    while try await !isTrue() { await othersFirst() }
   }
 
   @MainActor @Test func `of one session becomes an account, and the other way round`() async throws {
@@ -237,7 +233,7 @@ extension `The place of a session` {
       formerly: [FormerPlace(kind: .accounts(index, vault: { id in vaults.withLock { $0[id] ?? MemoryVault() } }))])
     _ = try await back.token()
     guard case .signedIn(let facts) = back.state else { throw Unexpected() }
-    #expect(facts.session == session)
+    #expect(facts.id == session)
     #expect(await back.waitForRevocations(timeout: .seconds(60)))
     #expect(try await fixture.server.isLive(session))
     guard case .success(let list) = await index.read() else { throw Unexpected() }

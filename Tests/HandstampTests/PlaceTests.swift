@@ -58,7 +58,7 @@ final class DyingVault: Vault {
     }
 
     func signIn(_ vault: any Vault, as name: String = "ada") async throws -> SessionID {
-      try await open(vault).signIn { try await server.signIn(name) }.session
+      try await open(vault).signIn { try await server.signIn(name) }.id
     }
   }
 
@@ -129,7 +129,7 @@ final class DyingVault: Vault {
     _ = try await app.token()
     #expect(await app.waitForRevocations(timeout: .seconds(60)))
     #expect(try await !fixture.server.isLive(first))
-    #expect(try await fixture.server.isLive(second.session))
+    #expect(try await fixture.server.isLive(second.id))
     #expect(await fixture.other.read() == .absent)
   }
 
@@ -139,7 +139,7 @@ final class DyingVault: Vault {
     let session = try await fixture.open(fixture.vault, at: older).signIn { try await older.signIn("ada") }
     _ = try await fixture.open(fixture.vault, at: fixture.server).token()
     guard case .value(let entry) = await fixture.vault.read() else { throw Unexpected() }
-    #expect(entry.session?.id == session.session && entry.session?.issuer == "https://a.example.org")
+    #expect(entry.session?.id == session.id && entry.session?.issuer == "https://a.example.org")
   }
 
   /// Ends the program at each edit of the move.
@@ -156,7 +156,7 @@ final class DyingVault: Vault {
       let next = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
       _ = try await next.token()
       guard case .signedIn(let facts) = next.state else { throw Unexpected() }
-      #expect(facts.session == session)
+      #expect(facts.id == session)
       #expect(await fixture.other.read() == .absent)
       // And back.
       let back = fixture.open(fixture.other, formerly: [.vault(fixture.vault)])
@@ -180,7 +180,7 @@ final class DyingVault: Vault {
       let app = fixture.open(fixture.vault, formerly: [.vault(fixture.other)])
       _ = try await app.token()
       guard case .signedIn(let facts) = app.state else { throw Unexpected() }
-      #expect(facts.session == second)
+      #expect(facts.id == second)
       #expect(await app.waitForRevocations(timeout: .seconds(60)))
       #expect(try await !fixture.server.isLive(first))
       #expect(try await fixture.server.isLive(second))
@@ -254,8 +254,8 @@ final class DyingVault: Vault {
     try await app.signIn { try await fixture.server.signIn("ada") }
     #expect(await app.signOut().storageError == nil)
     guard case .value(let entry) = await fixture.other.read() else { throw Unexpected() }
-    #expect(entry.session?.id == theirs.session)
-    #expect(try await stranger.isLive(theirs.session))
+    #expect(entry.session?.id == theirs.id)
+    #expect(try await stranger.isLive(theirs.id))
   }
 
   @Test func `takes an app's refresh token without an access token, and leaves tokens of no use alone`() async throws {
@@ -292,7 +292,7 @@ final class DyingVault: Vault {
     for stops in 0..<4 {
       let fixture = try Fixture()
       let grant = try await fixture.server.signIn("ada")
-      let session = try #require(grant.session)
+      let session = try #require(grant.sessionID)
       var bare = TokenResponse(tokens: grant.tokens, profile: grant.profile)
       bare.tokens.expiresIn = .zero
       let old = Locked<TokenResponse?>(bare)

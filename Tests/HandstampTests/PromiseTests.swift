@@ -49,7 +49,7 @@ import Testing
 
   @Test func `a session ended elsewhere ends here, with its reason`() async throws {
     let test = try SessionTest()
-    let session = try await test.signIn("ada").session
+    let session = try await test.signIn("ada").id
     try await test.server.end(session, reason: .accountClosed)
     test.clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.sessionEnded(.accountClosed)) { try await test.token() }
@@ -57,8 +57,8 @@ import Testing
 
   @Test func `signing in again on a device ends its former session with the first use of the new one`() async throws {
     let test = try SessionTest()
-    let first = try await test.signIn("ada").session
-    let second = try await test.signIn("ada").session
+    let first = try await test.signIn("ada").id
+    let second = try await test.signIn("ada").id
     test.clock.advance(by: .seconds(3600))
     _ = try await test.token()
     #expect(try await !test.server.isLive(first))

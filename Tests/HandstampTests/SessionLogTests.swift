@@ -100,10 +100,10 @@ private struct Lines: LogHandler {
     var events = session.refreshes().makeAsyncIterator()
     clock.advance(by: .seconds(3600))
     _ = try await session.token()
-    #expect(await events.next() == RefreshEvent(session: "s1"))
+    #expect(await events.next() == RefreshEvent(sessionID: "s1"))
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.requestFailed(failure)) { try await session.token() }
-    #expect(await events.next() == RefreshEvent(session: "s1", error: .requestFailed(failure)))
+    #expect(await events.next() == RefreshEvent(sessionID: "s1", error: .requestFailed(failure)))
   }
 
   @Test func `report tokens that could not be stored as a failure`() async throws {
@@ -132,11 +132,11 @@ private struct Lines: LogHandler {
     clock.advance(by: .seconds(3600))
     let token = try await one.token()
     #expect(try await other.token() == token)
-    #expect(await events.next() == RefreshEvent(session: "s1", wasByAnotherProcess: true))
+    #expect(await events.next() == RefreshEvent(sessionID: "s1", wasByAnotherProcess: true))
     // Its own refresh is not another's.
     clock.advance(by: .seconds(3600))
     _ = try await other.token()
-    #expect(await events.next() == RefreshEvent(session: "s1"))
+    #expect(await events.next() == RefreshEvent(sessionID: "s1"))
   }
 }
 
@@ -163,7 +163,7 @@ private struct Lines: LogHandler {
     var unknown = TokenResponse.sample(0, session: "s2")
     unknown.profile = nil
     let facts = try await session.signIn(with: unknown)
-    #expect(facts.profile == nil && facts.session == "s2")
+    #expect(facts.profile == nil && facts.id == "s2")
     #expect(cleared.withLock { $0 } == ["database"])
     // Stored and restored without one.
     let relaunched = SessionController(backend: ScriptedBackend.rotating(), vault: vault, clock: clock)
@@ -177,7 +177,7 @@ private struct Lines: LogHandler {
     try await session.signIn(with: eve)
     #expect(cleared.withLock { $0 } == ["database", "database"])
     // But a named one is.
-    eve.session = "s4"
+    eve.sessionID = "s4"
     try await session.signIn(with: eve)
     #expect(cleared.withLock { $0 }.count == 2)
   }

@@ -56,7 +56,7 @@ final class FeedTransport: Transport {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct `A stream of events` {
+@Suite(.timeLimit(.minutes(10))) struct `A stream of events` {
   private let clock = ManualClock()
 
   private func controller(aheadOfExpiry: Bool = false) async throws -> SessionController {
@@ -229,7 +229,7 @@ final class FeedTransport: Transport {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct `The server's session feed` {
+@Suite(.timeLimit(.minutes(10))) struct `The server's session feed` {
   private let feed = FeedTransport()
   private let clock = ManualClock()
 

@@ -24,7 +24,7 @@ private struct TokenEndpoint: Transport {
       let refresh = grant.tokens.refresh?.secret.withExposed { $0 } ?? ""
       let text =
         #"{"access_token":"\#(access)","token_type":"Bearer","expires_in":600,"refresh_token":"\#(refresh)","#
-        + #""session_id":"\#(grant.session?.rawValue ?? "")"}"#
+        + #""session_id":"\#(grant.sessionID?.rawValue ?? "")"}"#
       return .init(status: 200, body: Array(text.utf8))
     case .rejected: return refusal("invalid_grant")
     case .superseded, .noDecision: return .init(status: 503)
@@ -111,6 +111,20 @@ private struct Gullible: Backend {
       }
     }
     #expect(thrown?.promise == "garbage decides nothing")
+  }
+
+  @MainActor @Test func `an API alone keeps its session, and the server that issues its tokens`() async throws {
+    struct Me: Decodable, Sendable { let name: String }
+    @MainActor func make() async throws -> (APIClient, ManualClock) {
+      let test = try SessionTest()
+      try await test.signIn("ada")
+      let api = ScriptedTransport(["GET /v1/me": #"{"name":"Ada"}"#])
+      let session = await test.manager(transport: api) { _ in }
+      return (session.api, test.clock)
+    }
+    let (api, clock) = try await make()
+    clock.advance(by: .seconds(3600))
+    #expect(try await api.get("/v1/me", as: Me.self).name == "Ada")
   }
 
   @Test func `checkVault detects a vault that reports one kind of edit without making it`() async throws {

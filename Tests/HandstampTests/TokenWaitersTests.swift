@@ -4,7 +4,7 @@ import Testing
 
 @testable import Handstamp
 
-@Suite(.timeLimit(.minutes(1))) struct `Callers waiting for a token` {
+@Suite(.timeLimit(.minutes(10))) struct `Callers waiting for a token` {
   private let waiters = TokenWaiters()
   private let need = SessionMachine.Need()
   private let answer = TokenWaiters.Answer.failure(.requestFailed(.network(.timedOut)))

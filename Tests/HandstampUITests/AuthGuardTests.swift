@@ -8,7 +8,7 @@ import Testing
 @testable import HandstampUI
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `The guard of an app` {
-  typealias Session = SessionManager<NoAccounts, String>
+  typealias Session = SessionManager<String>
   let vault = MemoryVault()
 
   private func session(
@@ -20,7 +20,7 @@ import Testing
   private func grant(_ name: String = "ada", session: String = "s") -> TokenResponse {
     TokenResponse(
       tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r-\(session)")),
-      session: SessionID(session), profile: Profile(id: AccountID(name), name: name))
+      sessionID: SessionID(session), profile: Profile(id: AccountID(name), name: name))
   }
 
   @Test func `shows nothing of the app before it is known who is signed in`() async throws {
@@ -52,7 +52,8 @@ import Testing
   @Test(arguments: [
     (EndReason.signedOut, Word?.none), (.revoked, .reasonRevoked), (.replaced, .reasonReplaced),
     (.tokenReuseDetected, .reasonTokenReuse), (.expired, .reasonExpired), (.idle, .reasonIdle),
-    (.accountClosed, .reasonAccountClosed), (.rejected, .reasonRejected), (.erased, .reasonRejected),
+    (.accountClosed, .reasonAccountClosed), (.endedAtProvider, .reasonProvider), (.rejected, .reasonRejected),
+    (.erased, .reasonRejected),
   ])
   func `says why a session ended, unless the user ended it`(reason: EndReason, word: Word?) async throws {
     let session = session(vault)
@@ -83,6 +84,35 @@ import Testing
     await wait { model.state.name == "signedIn content" }
   }
 
+  @Test func `has a way out of a session that is damaged, and of one of another server`() async throws {
+    let faulty = FaultyVault(vault)
+    try await session(faulty).signIn { grant() }
+    await faulty.tear()
+    let damaged = session(faulty)
+    let model = AuthGuardModel(damaged)
+    await wait { model.state.name == "locked" }
+    #expect(model.state.recovery == .signIn)
+    try await damaged.signIn { grant("bob", session: "s2") }
+    await wait { model.state.name == "signedIn content" }
+
+    let clock = ManualClock()
+    let (first, second) = try (
+      TestServer(clock: clock, issuer: "https://a.example.org"),
+      TestServer(clock: clock, issuer: "https://b.example.org")
+    )
+    let place = MemoryVault()
+    try await Session(backend: first, vault: place, baseURL: base, clock: clock) { _ in "content" }
+      .signIn { try await first.signIn("ada") }
+    let moved = Session(backend: second, vault: place, baseURL: base, clock: clock) { _ in "content" }
+    let other = AuthGuardModel(moved)
+    await wait { other.state.name == "locked" }
+    #expect(other.state.recovery == .fixConfiguration)
+    await other.signOut()
+    await wait { other.state.name == "signedOut" }
+    try await moved.signIn { try await second.signIn("ada") }
+    await wait { other.state.name == "signedIn content" }
+  }
+
   @Test func `shows that loading failed, and loads again on retry`() async throws {
     let isDown = Locked(true)
     let session = session(vault) { _ in
@@ -101,6 +131,36 @@ import Testing
     isDown.withLock { $0 = true }
     await model.retry()
     await wait { model.state.notice?.word == .offline }
+    #expect(model.state.notice?.remedy == .tryAgain)
+    #expect(model.state.name == "signedIn content")
+  }
+
+  @Test func `offers a sign-in where the session needs one, and not where the API refuses`() async throws {
+    let error = Locked<any Error>(APIError.status(403, Problem(code: "no_seats")))
+    let session = session(vault) { _ in
+      if let error = error.withLock({ $0 as? Loaded }) { return error.content }
+      throw error.withLock { $0 }
+    }
+    let model = AuthGuardModel(session)
+    try await session.signIn { grant() }
+    await wait { model.state.name == "failed" }
+    guard case .failed(_, _, .retry(after: nil)?) = model.state else { throw Unexpected() }
+    error.withLock { $0 = SessionError.noRefreshToken }
+    await model.retry()
+    await wait { model.state.failure?.recovery == .signIn }
+    #expect(model.state.failure?.remedy == .signIn)
+    // Content on display stays, and the notice has the same step.
+    error.withLock { $0 = Loaded(content: "content") }
+    await model.retry()
+    await wait { model.state.name == "signedIn content" }
+    let refused = RequestError.server(.init(status: 401, error: "token_refused"))
+    error.withLock { $0 = SessionError.requestFailed(refused) }
+    await model.retry()
+    await wait { model.state.notice?.remedy == .signIn }
+    #expect(model.state.name == "signedIn content")
+    error.withLock { $0 = Loaded(content: "content") }
+    try await session.signIn { grant(session: "s2") }
+    await wait { model.state.notice == nil }
     #expect(model.state.name == "signedIn content")
   }
 
@@ -140,7 +200,14 @@ extension AuthGuardState<String> {
     }
   }
 
+  var recovery: Recovery? { if case .locked(_, let recovery) = self { recovery } else { nil } }
+
+  var failure: Wording? { if case .failed(_, let wording, _) = self { wording } else { nil } }
+
   var notice: Wording? { if case .signedIn(_, let notice) = self { notice } else { nil } }
 }
+
+/// No error: content that loads.
+private struct Loaded: Error { let content: String }
 
 struct Unexpected: Error {}

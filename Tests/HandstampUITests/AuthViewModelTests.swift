@@ -43,7 +43,7 @@ import Testing
   @Test func `signs up at once where no confirmation is needed`() async throws {
     let again = filled(.signUp)
     service.signUpResult = .signedIn(
-      SignedIn(session: "s", profile: .init(id: "ada", name: "Ada"), startedAt: .init(milliseconds: 0)))
+      SignedIn(id: "s", profile: .init(id: "ada", name: "Ada"), startedAt: .init(milliseconds: 0)))
     await again.submit()?.value
     #expect(again.notice == nil && again.failure == nil)
   }
@@ -237,7 +237,7 @@ struct NoAccounts: AccountBackend {
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     TokenResponse(
-      tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r")), session: "s",
+      tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r")), sessionID: "s",
       profile: Profile(id: "ada", name: "Ada"))
   }
   @concurrent func signUp(

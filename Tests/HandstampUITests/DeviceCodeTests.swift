@@ -27,7 +27,8 @@ import Testing
   @Test(arguments: [
     (SessionError.refused(code: "expired_token", detail: nil), DeviceCodeModel.State.expired),
     (.refused(code: "access_denied", detail: nil), .failed(Wording(.errorRefused, "access denied"))),
-    (.requestFailed(.network(.timedOut)), .failed(Wording(.errorUnreachable))), (.cancelled, .asking),
+    (.requestFailed(.network(.timedOut)), .failed(Wording(.errorUnreachable, recovery: .retry(after: nil)))),
+    (.cancelled, .asking),
   ])
   func `explains a failure, and can be requested again`(error: SessionError, state: DeviceCodeModel.State) async throws
   {

@@ -102,7 +102,7 @@ import Testing
     let phone = try #require(model.others.first)
     await model.end(phone)
     #expect(model.devices.count == 3 && model.ending.isEmpty)
-    #expect(model.failure == Wording(.errorUnreachableFor, "2"))
+    #expect(model.failure == Wording(.errorUnreachableFor, "2", recovery: .retry(after: .milliseconds(1500))))
     await model.endOthers()
     #expect(model.devices.count == 3 && !model.isEndingOthers)
   }
@@ -134,7 +134,7 @@ import Testing
     let model = AccountSwitcherModel(service)
     #expect(model.state == .loading)
     service.storageError = .locked
-    #expect(model.state == .failed(Wording(.errorLocked)))
+    #expect(model.state == .failed(Wording(.errorLocked, recovery: .unlockDevice)))
     service.storageError = nil
     service.isLoaded = true
     #expect(model.state == .empty)
@@ -182,7 +182,7 @@ import Testing
   }
 
   @Test func `reflects the app's accounts`() async throws {
-    let accounts = Accounts<NoAccounts, Int>(index: MemoryAccountsIndex()) { _ in
+    let accounts = Accounts<Int>(index: MemoryAccountsIndex()) { _ in
       SessionManager(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in 0 }
     }
     let model = AccountSwitcherModel(accounts)

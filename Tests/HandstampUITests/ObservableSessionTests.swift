@@ -15,7 +15,7 @@ import OpenCombine
 #endif
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `A session as an observable object` {
-  typealias Session = SessionManager<NoAccounts, String>
+  typealias Session = SessionManager<String>
 
   private func session() -> Session {
     Session(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in "content" }
@@ -23,7 +23,7 @@ import OpenCombine
 
   private func grant() -> TokenResponse {
     TokenResponse(
-      tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r")), session: "s",
+      tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r")), sessionID: "s",
       profile: Profile(id: "ada", name: "Ada"))
   }
 
@@ -84,15 +84,15 @@ import OpenCombine
 
   @Test func `is deallocated with its last reference`() async throws {
     let session = session()
-    weak var object: ObservableSession<NoAccounts, String>?
+    weak var object: ObservableSession<String>?
     do {
       let strong = ObservableSession(session)
       object = strong
       #expect(strong.session === session)
     }
     try await session.signIn { grant() }
-    await othersFirst()
-    #expect(object == nil)
+    // A change that is about to be published may hold it for a moment.
+    while object != nil { await othersFirst() }
   }
 }
 
@@ -130,9 +130,9 @@ import OpenCombine
 
 @MainActor private final class NaiveSession: ObservableObject {
   @Published var isAuthenticated = false
-  private let session: SessionManager<NoAccounts, String>
+  private let session: SessionManager<String>
 
-  init(_ session: SessionManager<NoAccounts, String>) {
+  init(_ session: SessionManager<String>) {
     self.session = session
     withObservationTracking {
       _ = session.snapshot

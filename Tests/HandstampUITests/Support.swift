@@ -14,6 +14,8 @@ let base = URL(fileURLWithPath: "/nowhere")
   var error: SessionError?
   var signUpResult = SignUpResult.confirmationSent
   var gate: Gate?
+  /// The options of a sign-in with a passkey.
+  var options = "options"
   private(set) var calls: [String] = []
 
   private func answer(_ call: String) async throws(SessionError) {
@@ -47,19 +49,96 @@ let base = URL(fileURLWithPath: "/nowhere")
   func signInWithPasskey(
     remember: Bool, asking ask: @escaping @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) {
-    let text = String(decoding: try await ask(Array("options".utf8)), as: UTF8.self)
+    let text = String(decoding: try await ask(Array(options.utf8)), as: UTF8.self)
     try await answer("passkey \(text) \(remember)")
+  }
+
+  func addPasskey(
+    proof: AccessToken?, asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) -> PasskeyList {
+    let text = String(decoding: try await ask(Array("new options".utf8)), as: UTF8.self)
+    try await answer("add \(text)")
+    return ScriptedPasskeyList.of("new")
   }
 
   func resetPassword(email: String) async throws(SessionError) { try await answer("reset \(email)") }
 }
 
-/// A scripted sheet for passkeys.
+/// Scripted passkeys of a device: each kind of request is answered, or refused as by a system that does not have it.
 struct ScriptedPasskeys: PasskeySource {
-  let result: Result<String, SessionError>
+  let results: [PasskeyRequest: Result<String, SessionError>]
+  /// Opened when the user takes the offer above the keyboard.
+  var taken: Gate?
+  let signals = Locked<[PasskeySignal]>([])
 
-  @concurrent func answer(to options: [UInt8]) async throws(SessionError) -> [UInt8] {
-    Array("\(try result.get()) to \(String(decoding: options, as: UTF8.self))".utf8)
+  init(
+    result: Result<String, SessionError>, offer: Result<String, SessionError> = .failure(.unsupported("passkeys")),
+    taken: Gate? = nil, add: Result<String, SessionError> = .failure(.unsupported("passkeys"))
+  ) {
+    results = [.signIn: result, .offer: offer, .add: add, .upgrade: add]
+    self.taken = taken
+  }
+
+  @concurrent func answer(to options: [UInt8], for request: PasskeyRequest) async throws(SessionError) -> [UInt8] {
+    if request == .offer { await taken?.wait() }
+    if Task.isCancelled { throw .cancelled }
+    guard let answer = try results[request]?.get() else { throw .unsupported("passkeys") }
+    return Array((answer.hasPrefix("{") ? answer : "\(answer) to \(String(decoding: options, as: UTF8.self))").utf8)
+  }
+
+  @concurrent func report(_ signal: PasskeySignal) async { signals.withLock { $0.append(signal) } }
+}
+
+enum ScriptedPasskeyList {
+  static func of(_ ids: String...) -> PasskeyList {
+    PasskeyList(
+      passkeys: ids.map { .init(id: $0, name: "Key \($0)", createdAt: UnixTime(milliseconds: 0)) },
+      domain: "example.org", user: [1])
+  }
+}
+
+/// The passkeys of an account in memory.
+@MainActor final class ScriptedPasskeyAccount: PasskeysService {
+  var ids = ["one", "two"]
+  var error: SessionError?
+  /// Whether a proof is asked for.
+  var asksForProof = false
+  private(set) var calls: [String] = []
+
+  private func list(_ proof: AccessToken?) throws(SessionError) -> PasskeyList {
+    if asksForProof, proof != AccessToken("proof") { throw .refused(code: "reauthentication_required", detail: nil) }
+    if let error { throw error }
+    return PasskeyList(
+      passkeys: ids.map { .init(id: $0, name: $0, createdAt: UnixTime(milliseconds: 0)) }, domain: "example.org",
+      user: [1])
+  }
+
+  func passkeys() async throws(SessionError) -> PasskeyList { try list(AccessToken("proof")) }
+
+  func addPasskey(
+    proof: AccessToken?, asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) -> PasskeyList {
+    _ = try list(proof)
+    ids.append(String(decoding: try await ask(Array("options".utf8)), as: UTF8.self))
+    return try list(proof)
+  }
+
+  func removePasskey(_ id: String, proof: AccessToken?) async throws(SessionError) -> PasskeyList {
+    _ = try list(proof)
+    ids.removeAll { $0 == id }
+    return try list(proof)
+  }
+
+  func reauthenticate(password: Secret, code: Secret?) async throws(SessionError) -> AccessToken {
+    guard password == Secret("right") else { throw .refused(code: "wrong_credentials", detail: nil) }
+    return AccessToken("proof")
+  }
+
+  func reauthenticate(
+    asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) -> AccessToken {
+    _ = try await ask(Array("options".utf8))
+    return AccessToken("proof")
   }
 }
 
@@ -118,7 +197,7 @@ final class ScriptedDevices: DevicesService {
     content.withLock { $0.list.removeAll { !$0.isCurrent } }
   }
 
-  @concurrent func reauthenticate(password: Secret) async throws(SessionError) {
+  @concurrent func reauthenticate(password: Secret, code: Secret?) async throws(SessionError) {
     let isRight = content.withLock { content in
       guard content.password == password else { return false }
       content.error = nil
@@ -145,7 +224,7 @@ final class ScriptedDevices: DevicesService {
     activeID = id
   }
 
-  func remove(_ id: AccountID) async throws(SessionError) {
+  func removeAccount(_ id: AccountID) async throws(SessionError) {
     await gate?.wait()
     if let error { throw error }
     accounts.removeAll { $0.id == id }

@@ -5,10 +5,11 @@ import HandstampUI
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Words of the views` {
-  @Test func `exist in English, each under a unique key`() {
+  @Test func `exist in English and German, each under a unique key`() {
     #expect(Set(Word.allCases.map(\.rawValue)).count == Word.allCases.count)
     for word in Word.allCases {
-      #expect(!word.english.isEmpty && word.text() == word.english)
+      #expect(!word.english.isEmpty && word.text == word.english)
+      #expect(!word.german.isEmpty && word.german.contains("{0}") == word.english.contains("{0}"))
       #expect(word.rawValue.utf8.allSatisfy { (97...122).contains($0) || $0 == 95 })
     }
   }
@@ -22,8 +23,15 @@ import Testing
   }
 
   @Test func `insert a value`() {
-    #expect(Word.errorUnreachableFor.text("7") == "The server is busy. Try again in 7 seconds.")
-    #expect(Word.signIn.text("7") == "Sign In")
+    let wording = Wording(.errorUnreachableFor, "7")
+    #expect(wording.text == "The server is busy. Try again in 7 seconds.")
+    #expect(wording.text(in: "de-AT") == "Der Server ist ausgelastet. Versuchen Sie es in 7 Sekunden erneut.")
+    #expect(Wording(.signIn, "7").text == "Sign In")
+  }
+
+  @Test(arguments: [("de", "Anmelden"), ("de_CH", "Anmelden"), ("en", "Sign In"), ("fr", "Sign In"), ("", "Sign In")])
+  func `are in the language of the app, or in English`(language: String, text: String) {
+    #expect(Word.signIn.text(in: language) == text)
   }
 
   @Test(arguments: [
@@ -31,10 +39,12 @@ import Testing
     (.seconds(Int64.max), "86400"),
   ])
   func `use whole seconds`(delay: Duration, text: String) {
+    let recovery = Recovery.retry(after: delay)
     #expect(
-      Wording(SessionError.requestFailed(.network(.timedOut), retryAfter: delay)) == Wording(.errorUnreachableFor, text)
-    )
-    #expect(Wording(SessionError.presence(.lockedOut(retryAfter: delay))) == Wording(.errorPresenceLockedOut, text))
+      Wording(SessionError.requestFailed(.network(.timedOut), retryAfter: delay))
+        == Wording(.errorUnreachableFor, text, recovery: recovery))
+    #expect(
+      Wording(PresenceError.lockedOut(retryAfter: delay)) == Wording(.errorPresenceLockedOut, text, recovery: recovery))
   }
 
   @Test(arguments: [
@@ -45,8 +55,12 @@ import Testing
   }
 
   @Test func `do not mention cancellations`() {
-    #expect(Wording(SessionError.cancelled) == nil)
-    #expect(Wording(SessionError.presence(.cancelled)) == nil)
+    let cancellations: [any Error] = [
+      SessionError.cancelled, SessionError.presence(.cancelled), APIError.session(.cancelled),
+      APIError.network(.cancelled), TransportError.cancelled, RedirectError.cancelled, CancellationError(),
+      URLError(.cancelled),
+    ]
+    for error in cancellations { #expect(Wording(error) == nil) }
     #expect(Wording(EndReason.signedOut) == nil)
   }
 

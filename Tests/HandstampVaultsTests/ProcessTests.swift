@@ -52,7 +52,7 @@ import Testing
     } catch {
       #expect(error == .unavailable("the refresh lock is held by process \(child.id) (VaultProbe)"))
     }
-    let waiter = Task { (try? await vault.lock(.refresh, within: .seconds(60))) != nil }
+    let waiter = Task { (try? await vault.lock(.refresh, within: .seconds(600))) != nil }
     await child.kill()
     #expect(await waiter.value)
   }
@@ -60,7 +60,7 @@ import Testing
   @Test func `acquires the refresh lock when a process releases it`() async throws {
     let child = try Child(home.vaults, "hold")
     #expect(await child.wait(for: "held"))
-    let waiter = Task { (try? await home.vault().lock(.refresh, within: .seconds(60))) != nil }
+    let waiter = Task { (try? await home.vault().lock(.refresh, within: .seconds(600))) != nil }
     #expect(try await child.end().contains("let go"))
     #expect(await waiter.value)
   }

@@ -31,7 +31,7 @@ import Testing
 
   @Test(arguments: [("org.example.forum", "org.example.forum"), ("../../x", "_.._.._x"), ("", "_"), ("a/b", "a_b")])
   func `of a platform is in one folder with the program's name`(name: String, folder: String) {
-    let vault = PlatformVault.platform(name)
+    let vault = SealedFileVault.sealedFile(name)
     #expect(vault.folder.hasPrefix("/") && vault.folder.hasSuffix("/\(folder)/vault"))
     #expect(vault.account == AccountID("default"))
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampVerifier
 
-@Suite(.timeLimit(.minutes(5))) struct `The feed's parser` {
+@Suite(.timeLimit(.minutes(10))) struct `The feed's parser` {
   private func events(_ parts: [[UInt8]]) throws -> [FeedEvent] {
     var parser = FeedParser()
     var events: [FeedEvent] = []
@@ -41,7 +41,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `The state of a feed` {
+@Suite(.timeLimit(.minutes(10))) struct `The state of a feed` {
   private func feed(capacity: Int = 100) -> RevocationFeed {
     RevocationFeed(capacity: capacity, silence: .seconds(10))
   }

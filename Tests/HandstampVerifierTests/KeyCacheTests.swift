@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampVerifier
 
-@Suite(.timeLimit(.minutes(5))) struct `The cache of an issuer's keys` {
+@Suite(.timeLimit(.minutes(10))) struct `The cache of an issuer's keys` {
   private let one = JWSPrivateKey.es256().publicKey
   private let two = JWSPrivateKey.es256().publicKey
   private func name(_ key: JWSPublicKey) -> KeyCache.Name { KeyCache.Name(id: key.thumbprint, algorithm: .es256) }
@@ -89,7 +89,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `The keys of an issuer` {
+@Suite(.timeLimit(.minutes(10))) struct `The keys of an issuer` {
   private func verifier(
     _ issuer: Issuer, _ transport: ScriptedTransport, _ keys: KeySource? = nil
   ) throws -> TokenVerifier {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampVerifier
 
-@Suite(.timeLimit(.minutes(5))) struct `A request with a bound token` {
+@Suite(.timeLimit(.minutes(10))) struct `A request with a bound token` {
   private let issuer = Issuer()
   private let holder = JWSPrivateKey.es256()
   private var token: String { issuer.token(["cnf": #"{"jkt":"\#(holder.publicKey.thumbprint)"}"#]) }
@@ -74,13 +74,13 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `The answer to a refused request` {
+@Suite(.timeLimit(.minutes(10))) struct `The answer to a refused request` {
   private func answer(_ authorization: [String], requiring scopes: [String] = []) async throws -> RefusalResponse {
     let verifier = try Issuer().verifier()
     let request = AccessRequest(method: "GET", url: Issuer.api, authorization: authorization)
     do throws(AccessError) {
       _ = try await verifier.authenticate(request, requiring: scopes)
-    } catch { return error.response(to: request) }
+    } catch { return verifier.response(to: error, of: request, requiring: scopes) }
     throw CancellationError()
   }
   private func challenge(_ answer: RefusalResponse) -> String? { answer.headers.first(named: "WWW-Authenticate") }
@@ -97,9 +97,35 @@ import Testing
       challenge(AccessError.proofInvalid(.missing).response(to: .dpop))
         == #"DPoP error="invalid_dpop_proof", algs="ES256", Bearer"#)
     #expect(
-      challenge(AccessError.insufficientScope(["a", "b\"\r\n"]).response)
-        == #"Bearer error="insufficient_scope", scope="a b", DPoP algs="ES256""#)
-    #expect(challenge(AccessError.unavailable(.keys).response) == nil)
+      challenge(AccessError.insufficientScope(["a", "b\"\r\n"]).response())
+        == #"Bearer error="insufficient_scope", scope="a b", DPoP scope="a b", algs="ES256""#)
+    #expect(challenge(AccessError.unavailable(.keys).response()) == nil)
+  }
+
+  @Test func `says where tokens come from, and which scopes to ask for`() async throws {
+    let verifier = try Issuer().verifier { $0.resource = ProtectedResource(Issuer.api) }
+    let place = #"resource_metadata="https://api.example.org/.well-known/oauth-protected-resource""#
+    func field(_ error: AccessError, _ authorization: [String] = [], _ scopes: [String] = []) -> String? {
+      let request = AccessRequest(method: "GET", url: Issuer.api, authorization: authorization)
+      return challenge(verifier.response(to: error, of: request, requiring: scopes))
+    }
+    #expect(field(.tokenMissing) == #"Bearer \#(place), DPoP \#(place), algs="ES256""#)
+    let needed = #"scope="read", \#(place)"#
+    #expect(field(.tokenMissing, [], ["read"]) == #"Bearer \#(needed), DPoP \#(needed), algs="ES256""#)
+    for error in [AccessError.tokenInvalid(.signature), .tokenExpired(at: UnixTime(seconds: 1)), .sessionEnded] {
+      #expect(
+        field(error, ["Bearer x"], ["read"])
+          == #"Bearer error="invalid_token", \#(needed), DPoP \#(needed), algs="ES256""#)
+    }
+    #expect(
+      field(.proofInvalid(.missing), ["DPoP x"])
+        == #"DPoP error="invalid_dpop_proof", \#(place), algs="ES256", Bearer \#(place)"#)
+    // All that the request needs, each once.
+    let all = #"scope="read write", \#(place)"#
+    #expect(
+      field(.insufficientScope(["write", "read"]), ["Bearer x"], ["read"])
+        == #"Bearer error="insufficient_scope", \#(all), DPoP \#(all), algs="ES256""#)
+    #expect(field(.unavailable(.keys)) == nil)
   }
 
   @Test func `is problem+json with the server's codes`() throws {
@@ -110,7 +136,7 @@ import Testing
       (.unavailable(.revocations(since: nil)), 503, "unavailable"),
     ]
     for (cause, status, code) in causes {
-      let answer = cause.response
+      let answer = cause.response()
       #expect(answer.status == status)
       #expect(answer.headers.first(named: "Content-Type") == "application/problem+json")
       #expect(answer.headers.first(named: "Cache-Control") == "no-store")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampVerifier
 
-@Suite(.timeLimit(.minutes(5))) struct `The list of revoked sessions` {
+@Suite(.timeLimit(.minutes(10))) struct `The list of revoked sessions` {
   /// A list whose mutating calls can be expectations.
   private final class List {
     private var list: RevocationList

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampVerifier
 
-@Suite(.timeLimit(.minutes(5))) struct `A verifier without a feed` {
+@Suite(.timeLimit(.minutes(10))) struct `A verifier without a feed` {
   private func refusal(_ verifier: TokenVerifier, _ token: String) async -> AccessError? {
     do throws(AccessError) {
       _ = try await verifier.verify(token)
@@ -118,6 +118,22 @@ import Testing
     await #expect(throws: AccessError.insufficientScope(["admin"])) {
       try await verifier.verify(issuer.token(["client_id": #""own""#]), requiring: ["admin"])
     }
+  }
+
+  @Test func `takes no program for a user, unless it was told of programs`() async throws {
+    let issuer = Issuer()
+    let own = issuer.token(["sub": #""app""#])
+    #expect(await refusal(try issuer.verifier(), own) == .noAccount)
+    #expect(await refusal(try issuer.verifier { $0.firstPartyClients = ["app"] }, own) == .noAccount)
+    let told = try issuer.verifier { $0.admitsMachines = true }
+    #expect(try await told.verify(own).isMachine)
+    #expect(try await told.verify(issuer.token()).isMachine == false)
+    let request = AccessRequest(
+      method: "GET", url: Issuer.api + "/things", authorization: ["Bearer \(own)"], proofs: [])
+    let response = try issuer.verifier().response(to: .noAccount, of: request)
+    #expect(response.status == 403)
+    #expect(String(decoding: response.body, as: UTF8.self).contains(#""code":"no_account""#))
+    #expect(response.headers.first(named: "WWW-Authenticate") == nil, "no sign-in helps")
   }
 
   @Test func `cannot be set up so that it would accept nothing, or send a secret in the clear`() {

@@ -4,7 +4,7 @@ import Testing
 @testable import HandstampWebAuthn
 
 /// Section 7.2 of WebAuthn Level 2, one test for each step.
-@Suite(.timeLimit(.minutes(1))) struct `An assertion` {
+@Suite(.timeLimit(.minutes(10))) struct `An assertion` {
   private func expect(
     _ error: PasskeyError, user: AssertionUser = .unknown, at location: SourceLocation = #_sourceLocation,
     _ change: (inout AssertionDraft) throws -> Void
@@ -140,6 +140,18 @@ import Testing
 
   @Test func `answers the challenge`() throws {
     try expect(.wrongChallenge) { $0.clientData.challenge = Site.challenge(2).text }
+  }
+
+  @Test func `comes from an app of the server`() throws {
+    let app = "android:apk-key-hash:AAAA"
+    let (authenticator, site) = (try SoftAuthenticator(), Site(origin: app))
+    for (apps, isAccepted) in [([app], true), (["android:apk-key-hash:AAAB"], false)] as [(Set<String>, Bool)] {
+      let party = try RelyingParty(id: "example.com", name: "x", origins: ["https://example.com"], apps: apps)
+      let answer = try AssertionResponse(try authenticator.assertion(at: site).json)
+      let outcome = try? party.verifyAssertion(
+        answer, challenge: site.challenge, passkey: try authenticator.passkey(), user: .unknown)
+      #expect((outcome != nil) == isAccepted)
+    }
   }
 
   @Test func `comes from an origin of the server`() throws {

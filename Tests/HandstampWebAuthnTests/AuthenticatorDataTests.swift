@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampWebAuthn
 
-@Suite(.timeLimit(.minutes(1))) struct `Authenticator data` {
+@Suite(.timeLimit(.minutes(10))) struct `Authenticator data` {
   private func draft(_ flags: AuthenticatorFlags = [.userPresent, .attestedCredential]) throws -> AuthenticatorDataDraft
   {
     AuthenticatorDataDraft(

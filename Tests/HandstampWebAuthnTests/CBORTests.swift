@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampWebAuthn
 
-@Suite(.timeLimit(.minutes(1))) struct `CBOR` {
+@Suite(.timeLimit(.minutes(10))) struct `CBOR` {
   private func read(_ bytes: [UInt8]) throws(CBORError) -> CBORValue { try CBORValue(bytes[...]) }
 
   @Test func `is read as its value`() throws {

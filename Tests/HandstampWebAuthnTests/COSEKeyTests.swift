@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampWebAuthn
 
-@Suite(.timeLimit(.minutes(1))) struct `The public key of a passkey` {
+@Suite(.timeLimit(.minutes(10))) struct `The public key of a passkey` {
   /// The key with some parameters changed; `nil` removes one.
   private func key(_ algorithm: COSEAlgorithm, _ changes: [Int64: [UInt8]?]) throws -> [UInt8] {
     var parameters = try SoftKey(algorithm).parameters

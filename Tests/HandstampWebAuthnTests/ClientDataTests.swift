@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampWebAuthn
 
-@Suite(.timeLimit(.minutes(1))) struct `Client data` {
+@Suite(.timeLimit(.minutes(10))) struct `Client data` {
   private func read(_ text: String) -> CollectedClientData? { CollectedClientData(Array(text.utf8)) }
   private let least = #""type":"webauthn.get","challenge":"AQ","origin":"https://a.example""#
 

@@ -5,7 +5,7 @@ import Testing
 @testable import HandstampWebAuthn
 
 /// A trap would end the test process. Seeds are arguments, so that a found one can be repeated.
-@Suite(.timeLimit(.minutes(1))) struct `Hostile input` {
+@Suite(.timeLimit(.minutes(10))) struct `Hostile input` {
   /// SplitMix64.
   struct Seeded: RandomNumberGenerator {
     var state: UInt64

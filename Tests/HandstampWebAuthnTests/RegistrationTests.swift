@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampWebAuthn
 
 /// Section 7.1 of WebAuthn Level 2, one test for each step.
-@Suite(.timeLimit(.minutes(1))) struct `A registration` {
+@Suite(.timeLimit(.minutes(10))) struct `A registration` {
   private func expect(
     _ error: PasskeyError, at location: SourceLocation = #_sourceLocation,
     _ change: (inout RegistrationDraft) throws -> Void

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HandstampWebAuthn
 
-@Suite(.timeLimit(.minutes(1))) struct `A relying party` {
+@Suite(.timeLimit(.minutes(10))) struct `A relying party` {
   private func party(_ id: String, _ origins: Set<String>) throws(RelyingParty.ConfigurationError) -> RelyingParty {
     try RelyingParty(id: id, name: "x", origins: origins)
   }
@@ -61,8 +61,8 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct `The options of a ceremony` {
-  private func json(_ bytes: [UInt8]) throws -> JSONValue { try #require(JSONValue(bytes)) }
+@Suite(.timeLimit(.minutes(10))) struct `The options of a ceremony` {
+  private func json(_ text: JSONText) throws -> JSONValue { try #require(JSONValue(text.finished)) }
 
   private func passkey(_ transports: [String]) throws -> Passkey {
     let passkey = try SoftAuthenticator().passkey()

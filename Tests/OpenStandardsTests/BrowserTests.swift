@@ -12,7 +12,7 @@ import Testing
 @testable import HandstampTour
 
 /// Our pages in Chromium, which has its own implementation of cookies, policies and forms.
-@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Chromium.isHere, "needs Chromium and its driver"))
+@Suite(.serialized, .timeLimit(.minutes(10)), .enabled(if: Chromium.isHere, "needs Chromium and its driver"))
 struct `The pages in a real browser` {
   private let cookies = [
     "__Host-handstamp-session secure httpOnly Lax /", "__Host-handstamp-device secure httpOnly Lax /",

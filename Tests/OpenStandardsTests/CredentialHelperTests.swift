@@ -8,13 +8,14 @@ import Testing
 @testable import HandstampTour
 
 /// Tokens for git, kubectl and docker: each protocol as documented, and with the real programs if they are installed.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct `The credential helper` {
-  private static func isHere(_ program: String) -> Bool {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `The credential helper` {
+  static func isHere(_ program: String) -> Bool {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
     return folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
   }
 
-  private func signedIn(_ body: @Sendable (OAuthTerminal, _ token: String) async throws -> Void) async throws {
+  /// Signs in, at a server that sends an ID token with the sign-in, and none with a refresh.
+  func signedIn(_ body: @Sendable (OAuthTerminal, _ token: String) async throws -> Void) async throws {
     try await OAuthTerminal.run(["--rotate"]) { terminal in
       let login = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       #expect(login.status == 0, "\(login.words)")
@@ -22,12 +23,16 @@ import Testing
     }
   }
 
-  private func object(_ text: String) throws -> [String: Any] {
+  func idToken(_ terminal: OAuthTerminal) async throws -> String {
+    String(try await terminal.run("token --id-token").out.dropLast())
+  }
+
+  func object(_ text: String) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(text)")
   }
 
   /// Runs a shell script that knows the command and its folder. Its standard output is part of the words.
-  private func shell(
+  func shell(
     _ script: String, _ terminal: OAuthTerminal, _ more: [String: String] = [:]
   ) async throws -> (status: Int32, words: String) {
     let own = [
@@ -100,21 +105,23 @@ import Testing
 
   @Test func `prints an ExecCredential in the version that kubectl requests`() async throws {
     try await signedIn { terminal, token in
-      for (asked, answered) in [
-        (nil, "v1"), ("v1", "v1"), ("v1beta1", "v1beta1"),
-      ] as [(String?, String)] {
+      let idToken = try await idToken(terminal)
+      #expect(idToken != token && idToken.split(separator: ".").count == 3)
+      for (asked, answered, option, shown) in [
+        (nil, "v1", "", idToken), ("v1", "v1", "", idToken), ("v1beta1", "v1beta1", "--access-token", token),
+      ] as [(String?, String, String, String)] {
         let info = asked.map {
           #"{"apiVersion":"client.authentication.k8s.io/\#($0)","kind":"ExecCredential","spec":{}}"#
         }
         // Standard input is the user's, and may never end.
         let outcome = try await terminal.run(
-          "credential-helper kubectl", variables: info.map { ["KUBERNETES_EXEC_INFO": $0] } ?? [:])
+          "credential-helper \(option) kubectl", variables: info.map { ["KUBERNETES_EXEC_INFO": $0] } ?? [:])
         #expect(outcome.status == 0, "\(outcome.words)")
         let object = try object(outcome.out)
         #expect(object["apiVersion"] as? String == "client.authentication.k8s.io/\(answered)")
         #expect(object["kind"] as? String == "ExecCredential")
         let status = try #require(object["status"] as? [String: String])
-        #expect(status["token"] == token)
+        #expect(status["token"] == shown)
         let end = try #require(ISO8601DateFormatter().date(from: status["expirationTimestamp"] ?? ""))
         let left = end.timeIntervalSinceNow
         #expect(left > 60 && left <= 600)
@@ -137,6 +144,11 @@ import Testing
       #expect(blind.words.contains("provideClusterInfo: true"))
       let given = try await terminal.run("credential-helper kubectl", variables: ["HANDSTAMP_TOKEN": "t"])
       #expect(given.out.contains(#""status":{"token":"t"}"#), "\(given.out)")
+      try await terminal.expireIDToken()
+      let over = try await terminal.run("credential-helper kubectl")
+      #expect(over.status == 4 && over.out.isEmpty)
+      #expect(over.words.contains("hint: run: handstamp login --force"), "\(over.words)")
+      #expect(try await terminal.run("credential-helper --access-token kubectl").status == 0, "the session goes on")
       _ = try await terminal.run("logout")
       let none = try await terminal.run("credential-helper kubectl")
       #expect(none.status == 4)
@@ -144,14 +156,14 @@ import Testing
     }
   }
 
-  @Test(.enabled(if: isHere("kubectl") && isHere("openssl"), "needs kubectl and openssl"))
-  func `signs the real kubectl in`() async throws {
+  @Test(.enabled(if: isHere("kubectl") && isHere("openssl"), "needs kubectl and openssl"), arguments: [true, false])
+  func `signs the real kubectl in, with the ID token or the access token`(isIDToken: Bool) async throws {
     let cluster = try Program("bearer.py")
     defer { cluster.close() }
     let port = try await line(of: cluster)
     let tokens = Gathered<String>()
     try await signedIn { terminal, token in
-      tokens.add(token)
+      tokens.add(isIDToken ? try await idToken(terminal) : token)
       let outcome = try await shell(
         """
         cat >"$FOLDER/kubeconfig" <<END
@@ -166,12 +178,12 @@ import Testing
             exec:
               apiVersion: client.authentication.k8s.io/v1
               command: $PROGRAM
-              args: [credential-helper, --host, 127.0.0.1, kubectl]
+              args: [credential-helper, --host, 127.0.0.1, $KIND]
               interactiveMode: IfAvailable
               provideClusterInfo: true
         END
         kubectl --kubeconfig "$FOLDER/kubeconfig" --cache-dir "$FOLDER/cache" get --raw /api
-        """, terminal, ["PORT": port])
+        """, terminal, ["PORT": port, "KIND": isIDToken ? "kubectl" : "--access-token, kubectl"])
       // Otherwise there is no request to wait for.
       try #require(outcome.status == 0, "\(outcome.words)")
     }
@@ -179,13 +191,13 @@ import Testing
     #expect(tokens.all.map { "Bearer " + $0 } == [shown])
   }
 
-  private func line(of program: Program) async throws -> String {
+  func line(of program: Program) async throws -> String {
     for await line in program.lines { return line }
     throw Program.Failed(description: "the server did not start")
   }
 
   /// The credential in the client's request to `path`.
-  private func authorization(to program: Program, at path: String) async throws -> String {
+  func authorization(to program: Program, at path: String) async throws -> String {
     while true {
       let parts = try await line(of: program).split(separator: " ", maxSplits: 1)
       if parts.count == 2, parts[0] == path, parts[1] != "nothing" { return String(parts[1]) }

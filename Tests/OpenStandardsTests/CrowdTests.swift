@@ -205,7 +205,7 @@ private final class Crowd: Sendable {
         try await insist(in: controller) { _ = try await controller.token() }
         await repeatLate()
       }
-      guard case .signedIn(let now) = controller.state, now.session == facts.session else {
+      guard case .signedIn(let now) = controller.state, now.id == facts.id else {
         throw Lost(description: "another session: \(controller.state)")
       }
       let token = try await controller.token()

@@ -22,19 +22,24 @@ import Testing
       try await controller.signIn(at: backend)
 
       // Each program asks while the token is valid but due for a refresh: between 480 and 600 s of its lifetime.
-      var offset = 0
-      for _ in 0..<runs {
+      var (offset, count) = (0, 0)
+      // A connection takes some 10 ms, and the response 50 ms.
+      var most = 80
+      while true {
         offset += Int.random(in: 490...590)
-        // A connection takes some 10 ms, and the response 50 ms.
-        let outcome = try await Probe.run([server.url, folder, "\(offset)", "\(Int.random(in: 0...80))"])
+        let outcome = try await Probe.run([server.url, folder, "\(offset)", "\(Int.random(in: 0...most))"])
         #expect(outcome.status == 0, "\(outcome.words)")
+        count += 1
+        guard count.isMultiple(of: runs) else { continue }
+        let counts = try await AsyncHTTPTransport.shared.send(
+          TransportRequest(method: "GET", url: server.url + "/counts"))
+        let object = try JSONSerialization.jsonObject(with: Data(counts.body)) as? [String: Int]
+        #expect(object?["refused"] == 0)
+        // A program that exits before it has sent a request leaves the refresh to the next one. On a busy machine most of them do, unless
+        // they work for longer.
+        if object?["refresh"] ?? 0 >= runs / 2 { break }
+        most *= 2
       }
-      let counts = try await AsyncHTTPTransport.shared.send(
-        TransportRequest(method: "GET", url: server.url + "/counts"))
-      let object = try JSONSerialization.jsonObject(with: Data(counts.body)) as? [String: Int]
-      #expect(object?["refused"] == 0)
-      // A program that exits before it has sent a request leaves the refresh to the next one.
-      #expect(object?["refresh"] ?? 0 >= runs / 2)
       let last = try await Probe.run([server.url, folder, "\(offset + 1_000)", "0"])
       #expect(last.status == 0, "\(last.words)")
     }

@@ -11,7 +11,7 @@ import Testing
 @testable import HandstampTour
 
 /// The command at Authlib's server, which is as strict as real servers are, and has none of Handstamp's API.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct `The command at another kind of server` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `The command at another kind of server` {
   /// Occupies a local port for as long as it lives.
   private final class HeldPort: Sendable {
     let port: Int
@@ -24,12 +24,6 @@ import Testing
     }
 
     func release() async throws { try await channel.close() }
-  }
-
-  private func freePort() async throws -> Int {
-    let held = try await HeldPort()
-    try await held.release()
-    return held.port
   }
 
   private func expect(
@@ -52,7 +46,7 @@ import Testing
   func `that compares the whole redirect URI signs in, and later without a flag`(
     _ flag: String, _ registered: String
   ) async throws {
-    let port = String(try await freePort())
+    let port = String(try await OwnServer.freePort())
     let flag = flag.replacingOccurrences(of: "PORT", with: port)
     let registered = registered.replacingOccurrences(of: "PORT", with: port)
     try await OAuthTerminal.run(["--redirect", registered]) { terminal in
@@ -85,6 +79,9 @@ import Testing
         try await terminal.run("status").words + (try await terminal.run("status").out)
       }
       #expect(try await repeats().contains("login --overlap SECONDS"))
+      expect(
+        try await terminal.run("login --client-id other"), 1, "is signed in by the client app, not by other",
+        "--client-id other --force")
       let told = try await terminal.run("login --overlap 30")
       expect(told, 0, "already signed in")
       #expect(try await repeats().contains("cost nothing within the server's overlap"))
@@ -94,7 +91,7 @@ import Testing
   @Test func `keeps how an erased account signed in until its session is revoked`() async throws {
     try await OAuthTerminal.run(["--bare-401"]) { terminal in
       let home = Home(path: terminal.home)
-      let ada = Account.id(of: AccountID("user-1"), at: try ServerAddress(parsing: terminal.server.url))
+      let ada = ListedAccount.id(of: AccountID("user-1"), at: terminal.server.url)
       _ = try await terminal.run("login --issuer \(terminal.server.url) --browser --client-id app")
       #expect(try home.oauth(of: ada) != nil)
       expect(try await terminal.run("logout --erase"), 0, "cannot revoke the session at")
@@ -263,7 +260,8 @@ import Testing
   @Test func `is distinguished from Handstamp's own server`() async throws {
     func access(_ issuer: String) -> OAuthAccess {
       OAuthAccess(
-        OAuthRecord(issuer: issuer, client: "app", scopes: []), home: Home(path: "/nowhere"), account: AccountID("a"))
+        OAuthRecord(issuer: issuer, client: "app", scopes: []), home: Home(path: "/nowhere"), account: AccountID("a"),
+        over: CommandTransport.shared)
     }
     try await OwnServer.run { server async throws in
       #expect(try await ForeignServer(access(server.url)) == nil)

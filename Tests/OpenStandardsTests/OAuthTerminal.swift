@@ -38,15 +38,32 @@ struct OAuthTerminal: Sendable {
   func count(_ name: String) async throws -> Int? { try await get("/counts").object[name] as? Int }
 
   /// Makes the access token in the vault expire, as if its lifetime had passed.
-  func expire() async throws {
-    let issuer = try ServerAddress(parsing: server.url)
-    let vault = Home(path: home).vault(of: Account.id(of: AccountID("user-1"), at: issuer))
+  func expire(_ account: AccountID = AccountID("user-1"), at server: String? = nil) async throws {
+    let issuer = try ServerAddress(parsing: server ?? self.server.url)
+    let vault = Home(path: home).vault(of: ListedAccount.id(of: account, at: issuer.text))
     guard case .value(let entry) = await vault.read(), let session = entry.session, let token = session.refresh,
       let access = session.access
     else { throw Program.Failed(description: "not signed in") }
     let over = StoredAccess(access.credential, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
-    let outcome = await vault.edit(.advance(session.id, sent: token, to: token, access: over, profile: nil))
+    let outcome = await vault.edit(
+      .advance(session.id, RefreshedTokens(sent: token, to: token, access: over, profile: nil)))
     guard case .done = outcome else { throw Program.Failed(description: "\(outcome)") }
+  }
+
+  /// Makes the ID token in the vault expire, as if its lifetime had passed since the last refresh.
+  func expireIDToken() async throws {
+    let issuer = try ServerAddress(parsing: server.url)
+    let vault = Home(path: home).vault(of: ListedAccount.id(of: AccountID("user-1"), at: issuer.text))
+    guard case .value(let entry) = await vault.read(), var session = entry.session,
+      var lifetime = session.access?.lifetime
+    else { throw Program.Failed(description: "not signed in") }
+    // The command does not replace what it got a moment ago.
+    lifetime.start = lifetime.start.advanced(by: .seconds(-60))
+    session.access?.lifetime = lifetime
+    session.idToken?.lifetime = Lifetime(start: lifetime.start, duration: .nanoseconds(1))
+    guard case .done = await vault.edit(.putBack(session, revision: entry.revision)) else {
+      throw Program.Failed(description: "the vault was not written")
+    }
   }
 
   /// The requests that the server received, each as `GET /path`.
@@ -63,11 +80,11 @@ struct OAuthTerminal: Sendable {
   }
 
   static func run(
-    _ options: [String] = [], _ body: @Sendable (OAuthTerminal) async throws -> Void
+    _ options: [String] = [], script: String = "server.py", _ body: @Sendable (OAuthTerminal) async throws -> Void
   ) async throws {
     let home = NSTemporaryDirectory() + "handstamp-oauth-\(UInt64.random(in: 0 ... .max))"
     defer { try? FileManager.default.removeItem(atPath: home) }
-    try await IndependentServer.run(options) { try await body(OAuthTerminal(home: home, server: $0)) }
+    try await IndependentServer.run(options, script: script) { try await body(OAuthTerminal(home: home, server: $0)) }
   }
 }
 #endif

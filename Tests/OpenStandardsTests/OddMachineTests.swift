@@ -12,7 +12,7 @@ import Testing
 @testable import HandstampTour
 
 /// Real programs at Authlib's server, on unusual machines.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct `A session on an odd machine` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `A session on an odd machine` {
   private struct Fixture {
     let server: IndependentServer
     /// The command's folder.
@@ -61,7 +61,7 @@ import Testing
     private var vault: SealedFileVault {
       get throws {
         Home(path: home).vault(
-          of: Account.id(of: AccountID("user-1"), at: try ServerAddress(parsing: server.url)))
+          of: ListedAccount.id(of: AccountID("user-1"), at: server.url))
       }
     }
 
@@ -71,7 +71,8 @@ import Testing
         let access = session.access
       else { throw Program.Failed(description: "not signed in") }
       let over = StoredAccess(access.credential, lifetime: Lifetime(start: SystemClock().now(), duration: .zero))
-      _ = try await vault.edit(.advance(session.id, sent: token, to: token, access: over, profile: nil))
+      _ = try await vault.edit(
+        .advance(session.id, RefreshedTokens(sent: token, to: token, access: over, profile: nil)))
     }
   }
 

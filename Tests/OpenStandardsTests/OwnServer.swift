@@ -15,13 +15,17 @@ struct OwnServer: Sendable {
   let url: String
   let server: SessionServer
   static let password = "correct horse battery"
+  /// Where browsers are sent after a sign-out.
+  static let signedOut = "https://app.example.org/signed-out"
 
-  static func run<Value>(_ body: (OwnServer) async throws -> Value) async throws -> Value {
+  static func run<Value>(
+    adding more: [ConfiguredClient] = [], _ body: (OwnServer) async throws -> Value
+  ) async throws -> Value {
     // Another process may take the port between the check and the use; then another port is tried.
     for _ in 0..<20 {
       let port = try await freePort()
       let url = "http://127.0.0.1:\(port)"
-      let server = try await make(url)
+      let server = try await make(url, more)
       guard let running = try? await server.start(port: port) else { continue }
       do {
         let value = try await body(OwnServer(url: url, server: server))
@@ -35,15 +39,19 @@ struct OwnServer: Sendable {
     throw Program.Failed(description: "no port was free")
   }
 
+  /// A free port below those that the system hands out, so that no socket of another test gets it before it is used.
   static func freePort() async throws -> Int {
-    let probe = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-      .bind(host: "127.0.0.1", port: 0).get()
-    let port = probe.localAddress?.port ?? 0
-    try await probe.close()
-    return port
+    for _ in 0..<1000 {
+      let port = Int.random(in: 10_000..<32_768)
+      let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      guard let probe = try? await bootstrap.bind(host: "127.0.0.1", port: port).get() else { continue }
+      try await probe.close()
+      return port
+    }
+    throw Program.Failed(description: "no port was free")
   }
 
-  private static func make(_ issuer: String) async throws -> SessionServer {
+  private static func make(_ issuer: String, _ more: [ConfiguredClient]) async throws -> SessionServer {
     let client = try ConfiguredClient(
       id: "app", name: "An app", redirectURIs: ["http://127.0.0.1/callback"], flows: [.code, .device],
       scopes: ["profile", "read"], audiences: ["https://api.example.org"])
@@ -51,10 +59,10 @@ struct OwnServer: Sendable {
     let parties = try [[], ["offline_access"]].map { more in
       try ConfiguredClient(
         id: more.isEmpty ? "leaves" : "stays", name: "A party", redirectURIs: ["http://127.0.0.1/callback"],
-        scopes: ["openid", "profile"] + more)
+        scopes: ["openid", "profile"] + more, postLogoutRedirectURIs: [signedOut])
     }
     let configuration = ServerConfiguration(issuer: issuer) {
-      $0.clients = [client] + parties
+      $0.clients = [client] + parties + more
       $0.passwords.hashing = .forTests
       $0.limits = .none
       $0.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -62,7 +70,8 @@ struct OwnServer: Sendable {
     var random = SystemRandomNumberGenerator()
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))
     return try await SessionServer(
-      configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint), keys: SigningKeys())
+      configuration: configuration, registry: Registry(store: MemoryRegistryStore(), mint: mint),
+      keys: more.isEmpty ? SigningKeys() : SigningKeys().withRSAKey())
   }
 
   /// Creates Ada's account.

@@ -46,14 +46,14 @@ final class Program: Sendable {
   func close() { try? input.fileHandleForWriting.close() }
 }
 
-/// The independent OAuth server, on its own port.
+/// An independent OAuth server, on its own port.
 struct IndependentServer: Sendable {
   let url: String
 
   static func run<Value>(
-    _ arguments: [String] = [], _ body: (IndependentServer) async throws -> Value
+    _ arguments: [String] = [], script: String = "server.py", _ body: (IndependentServer) async throws -> Value
   ) async throws -> Value {
-    let program = try Program("server.py", arguments)
+    let program = try Program(script, arguments)
     defer { program.close() }
     for await url in program.lines { return try await body(IndependentServer(url: url)) }
     throw Program.Failed(description: "the independent server did not start: are scripts/deps installed?")

@@ -33,6 +33,23 @@ final class WebPerson: Sendable {
     throw Lost(description: "the page leads nowhere")
   }
 
+  /// Opens a sign-out page, confirms if it asks, and returns where the browser is sent.
+  func signOut(at page: String) async throws -> String {
+    var answer = try await send("GET", page)
+    if answer.header("Location") == nil {
+      let csrf = Self.field("csrf", in: String(decoding: answer.body, as: UTF8.self))
+      answer = try await send("POST", page, "csrf=\(csrf)&action=sign-out")
+    }
+    guard let location = answer.header("Location") else { throw Lost(description: "the page did not sign out") }
+    return location
+  }
+
+  /// Whether a page asks for the password.
+  func isAsked(at page: String) async throws -> Bool {
+    let answer = try await send("GET", page)
+    return String(decoding: answer.body, as: UTF8.self).contains("name=\"password\"")
+  }
+
   /// Enters a device's code.
   func allow(_ code: String, at address: String) async throws {
     var answer = try await send("GET", address)

@@ -74,14 +74,17 @@ import Musl
       guard let session = arguments.first else { return false }
       await edit(
         .advance(
-          SessionID(session), sent: RefreshToken("\(session)-refresh-0"), to: RefreshToken("\(session)-refresh-1"),
-          access: StoredAccess(token: AccessToken(String(repeating: "x", count: 4000)), lifetime: nil), profile: nil))
+          SessionID(session),
+          RefreshedTokens(
+            sent: RefreshToken("\(session)-refresh-0"), to: RefreshToken("\(session)-refresh-1"),
+            access: StoredAccess(token: AccessToken(String(repeating: "x", count: 4000)), lifetime: nil), profile: nil))
+      )
     case "lines": await runLines()
     case "touch":
       guard arguments.count == 2, let count = Int64(arguments[1]) else { return false }
       await touch(SessionID(arguments[0]), count)
     case "hold":
-      guard let lock = try? await vault.lock(.refresh, within: .seconds(60)) else { return false }
+      guard let lock = try? await vault.lock(.refresh, within: .seconds(600)) else { return false }
       say("held")
       while readLine() != nil {}
       lock.unlock()

@@ -12,6 +12,8 @@ from kit.web import Lost
 
 PHONE, DESKTOP = (320, 640), (1280, 900)
 
+WITHOUT_OFFERS = "if (window.PublicKeyCredential) PublicKeyCredential.isConditionalMediationAvailable = async () => false;"
+
 
 class Chromium:
     def __init__(self, origin, language="en", script=True, phone=None):
@@ -33,6 +35,8 @@ class Chromium:
             choices.protocol, choices.transport = VirtualAuthenticatorOptions.Protocol.CTAP2, VirtualAuthenticatorOptions.Transport.INTERNAL
             choices.has_resident_key = choices.has_user_verification = choices.is_user_verified = choices.is_user_consenting = True
             self.driver.add_virtual_authenticator(choices)
+            # It would take what a form offers at once, where a person looks first.
+            self.command("Page.addScriptToEvaluateOnNewDocument", source=WITHOUT_OFFERS)
 
     def __enter__(self):
         return self

@@ -2,7 +2,7 @@
 import contextlib, hashlib, http.server, io, json, os, socket, sys, tempfile, threading, unittest
 
 from clusters import network
-from kit import build, load, p256, report, server, stages, web
+from kit import build, declarations, load, p256, platforms, report, server, stages, web, xcode
 from verbs import examples, test
 
 BUILD = """Fetching https://github.com/apple/swift-log.git
@@ -17,6 +17,48 @@ REPORT = """<testsuites><testsuite>
 <testcase classname="CoreTests" name="fails" time="1.5"><failure message="no" /></testcase>
 <testcase classname="VaultTests.Suite" name="is left out" time="0"><skipped /></testcase>
 </testsuite></testsuites>"""
+
+
+class Declarations(unittest.TestCase):
+    def symbol(self, kind, path, text):
+        return {"kind": {"identifier": "swift." + kind}, "pathComponents": path.split("."), "identifier": {"precise": f"{path} {text}"},
+                "declarationFragments": [{"spelling": text}]}
+
+    def test_are_listed_by_type_with_defaults_and_protocols(self):
+        symbols = [
+            self.symbol("struct", "Page", "@MainActor struct Page<Item>"), self.symbol("method", "Page.next(_:)", "@MainActor func next(_ count: Int = 1)"),
+            self.symbol("init", "Page.init()", "init()"), self.symbol("enum", "Page.Kind", "enum Kind"), self.symbol("case", "Page.Kind.last", "case last"),
+            self.symbol("protocol", "Call", "protocol Call : Sendable"), self.symbol("property", "Call.method", "var method: String { get }"),
+            self.symbol("property", "Call.method", "var method:  String { get }"), self.symbol("typealias", "Other", "typealias Other = Page"),
+            self.symbol("property", "Session.pages", "var pages: Int { get }"), self.symbol("func", "check()", "func check()"),
+            self.symbol("method", "Call.send()", "@concurrent func send() async"), self.symbol("method", "Call.send()", "func send()  async"),
+            self.symbol("method", "Page.load()", "@discardableResult @concurrent func load() async -> Int"),
+        ]
+        called = [symbol["identifier"]["precise"] for symbol in symbols]
+        relations = [{"kind": "defaultImplementationOf", "source": called[7], "target": called[6]},
+                     {"kind": "requirementOf", "source": called[11], "target": called[5]},
+                     {"kind": "defaultImplementationOf", "source": called[12], "target": called[11]},
+                     {"kind": "conformsTo", "source": called[0], "target": "?", "targetFallback": "SwiftUI.View"},
+                     {"kind": "conformsTo", "source": called[0], "target": "?", "targetFallback": "Swift.Copyable"}]
+        found = [("Some", {"symbols": symbols, "relationships": relations})]
+        names = {symbol["identifier"]["precise"]: tuple(symbol["pathComponents"]) for symbol in symbols}
+        self.assertEqual(declarations.listing("Some", found, names).split("\n", 2)[2], """protocol Call : Sendable
+  var method: String { get }  // has a default
+  @concurrent func send() async  // has a default
+
+@MainActor struct Page<Item>  // View
+  init()
+  @discardableResult func load() async -> Int
+  func next(_ count: Int = 1)
+
+enum Page.Kind
+  case last
+
+extension Session
+  var pages: Int { get }
+
+func check()
+""")
 
 
 class Compiler(unittest.TestCase):
@@ -36,6 +78,68 @@ class Compiler(unittest.TestCase):
             self.assertIn("hint: ", str(end.exception))
         for words in ("Swift version 6.3 (x)", "Apple Swift version 6.10.1", "Swift version 7.0-dev"):
             self.check(words)
+
+
+class Platforms(unittest.TestCase):
+    def test_a_module_names_another_platform_in_as_many_bytes(self):
+        for triple in ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"):
+            for name in platforms.RELEASES:
+                made = platforms.renamed(b"head" + triple.encode() + b"tail", triple, name)
+                self.assertEqual(len(made), len(triple) + 8)
+                self.assertRegex(made.decode(), f"^headarm64-x+-{name}{platforms.RELEASES[name]}tail$")
+        with self.assertRaises(ValueError):
+            platforms.renamed(b"of another system", "x86_64-unknown-linux-gnu", "ios")
+
+    @unittest.skipIf(sys.platform == "darwin", "the compiler has the real modules")
+    def test_a_call_that_is_too_new_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            place = platforms.Platform("xros", folder)
+            self.assertEqual(place.accepted(platforms.TOO_NEW), [])
+            fine = {"'Mutex' is only available": "import Synchronization\n@available(visionOS 2, *) func lock() { _ = Mutex(0) }"}
+            self.assertEqual(place.accepted(fine), list(fine))
+
+    def test_a_later_release_in_a_comment_needs_an_attribute(self):
+        stand_in = "/// iOS 16, macOS 13\nfunc old()\n/// tvOS 18\nfunc new()\n/// visionOS 2\n@available(visionOS 2, *)\nfunc stated()\n/// iOS 17.4\n@objc func a()\n"
+        self.assertEqual(list(platforms.unstated(stand_in)), [3, 8])
+
+
+class Xcode(unittest.TestCase):
+    def test_reads_a_property_list(self):
+        text = '// !$*UTF8*$!\n{ a = ( b, "c \\"d\\"", ); /* a comment */ "e f" = { g = 1.0; }; }'
+        self.assertEqual(xcode.parse(text), {"a": ["b", 'c "d"'], "e f": {"g": "1.0"}})
+        for broken in ("{ a = b }", "{ a = b; ", "{ a = b; a = c; }", "( a b )", "a b", "{ a = %; }", ""):
+            with self.assertRaises(ValueError):
+                xcode.parse(broken)
+
+    def test_finds_what_a_project_names_and_there_is_not(self):
+        project = xcode.Project(xcode.PROJECT)
+        self.assertEqual(list(project.problems()), [])
+        targets = {target["name"]: target for target in project.all("PBXNativeTarget").values()}
+        for path in project.all("PBXFileSystemSynchronizedRootGroup").values():
+            path["path"] = path["path"].replace("Widget", "Gadget")
+        for product in project.all("XCSwiftPackageProductDependency").values():
+            product["productName"] = product["productName"].replace("Testing", "Guessing")
+        targets["AppShell"]["dependencies"].append("A" * 24)
+        project.settings(project.objects[project.root])[0]["IPHONEOS_DEPLOYMENT_TARGET"] = "26.0"
+        found = "\n".join(project.problems())
+        for word in ("names no object: " + "A" * 24, "Sources/Gadget", "names no product: HandstampGuessing", "DeviceTests: imports HandstampTesting",
+                     "IPHONEOS_DEPLOYMENT_TARGET is not 17.0"):
+            self.assertIn(word, found)
+
+    def test_compares_settings_with_the_code(self):
+        code = 'static let name = "org.example.a"\nclass Shared: UIViewController\nlet task = "org.example.a.refresh"'
+        good = {"keychain-access-groups": ["$(AppIdentifierPrefix)org.example.a"], "com.apple.security.application-groups": ["group.org.example.a"],
+                "BGTaskSchedulerPermittedIdentifiers": ["org.example.a.refresh"], "NSExtension": {"NSExtensionPrincipalClass": "$(PRODUCT_MODULE_NAME).Shared"}}
+        self.assertEqual(list(xcode.named_in(good, code)), [])
+        bad = {"keychain-access-groups": ["org.example.a"], "com.apple.security.application-groups": ["group.org.example.b"],
+               "BGTaskSchedulerPermittedIdentifiers": ["org.example.a.fetch"], "NSExtension": {"NSExtensionPrincipalClass": "$(PRODUCT_MODULE_NAME).Share"}}
+        self.assertEqual(len(list(xcode.named_in(bad, code))), 4)
+
+    def test_compares_the_workflow_with_the_project(self):
+        text = ("-project Examples/AppShell/Other.xcodeproj -scheme AppShell\n-scheme Other -only-testing:OtherTests\n"
+                "platform=tvOS Simulator,name=x\nplatform=macOS Simulator")
+        found = list(xcode.workflow_problems(text, xcode.Project(xcode.PROJECT)))
+        self.assertEqual([each.split(": ")[-1] for each in found], ["Examples/AppShell/Other.xcodeproj", "Other", "no test runs on macOS", "OtherTests"])
 
 
 class Stages(unittest.TestCase):

@@ -1,14 +1,18 @@
-"""Counts what `import Handstamp` shows, from the compiler's symbol graphs, and compares it with docs/api.txt.
+"""Counts what `import Handstamp` shows, from the compiler's symbol graphs, and compares it with docs/api.txt. Compares docs/api/ likewise: the
+declarations of each product that apps import, with those that only Apple's platforms have, from the modules of `scripts/dev apple`.
 
 A declaration counts unless it is a type alias, is synthesised by the compiler, or only satisfies a protocol of another package
 (Hashable, Codable, CustomStringConvertible, AsyncSequence with its iterator, LocalizedError and so on). Enum cases count."""
-import difflib, glob, json, os, re, subprocess, sys, tempfile
+import difflib, glob, os, re, sys
 
-from kit import build
+from kit import build, declarations
+from verbs import apple, docs
 
-TYPES, DECLARATIONS = 115, 618
-DIGEST = "docs/api.txt"
-NOMINAL = {"swift.struct", "swift.class", "swift.enum", "swift.protocol", "swift.actor"}
+TYPES, DECLARATIONS = 110, 600
+DIGEST, LISTS = "docs/api.txt", "docs/api"
+# Those that an app's targets link. Of Handstamp itself, docs/api.txt has all but what is Apple's alone.
+PRODUCTS = ["HandstampUI", "HandstampOAuth", "HandstampTesting", "HandstampCookies", "HandstampData", "HandstampKeys", "HandstampTransports",
+            "HandstampVerifier"]
 RULE = f"""what import Handstamp shows: at most {TYPES} public types and {DECLARATIONS} declarations
 not counted: type aliases, what the compiler synthesises, what only satisfies a protocol of another package"""
 
@@ -19,60 +23,67 @@ def modules():
     return sorted(re.findall(r"@_exported public import (\w+)", text)) + ["Handstamp"]
 
 
-def graphs(folder, target, names):
-    with tempfile.TemporaryDirectory() as out:
-        for name in names:
-            subprocess.run(
-                ["swift", "symbolgraph-extract", "-module-name", name, "-I", folder, "-target", target,
-                 "-minimum-access-level", "public", "-skip-synthesized-members", "-output-dir", out],
-                check=True, capture_output=True)
-            for path in sorted(glob.glob(f"{out}/{name}.symbols.json") + glob.glob(f"{out}/{name}@*.symbols.json")):
-                yield name, json.load(open(path))
-
-
 def options(parser):
-    parser.add_argument("--update", action="store_true", help="write docs/api.txt")
+    parser.add_argument("--update", action="store_true", help="write docs/api.txt and docs/api/")
+
+
+def on_linux():
+    """The graphs of what `import Handstamp` shows on Linux."""
+    place = os.path.dirname(build.given) if build.given else build.build("build", *build.ALL, "--target", "HandstampUI")
+    return list(declarations.graphs(["-I", place + "/Modules", "-target", build.triple()], modules()))
+
+
+def lists(linux):
+    """Path and text of each list."""
+    found = list(declarations.graphs(["-target", build.triple(), *apple.arguments()], modules() + PRODUCTS))
+    names = {symbol["identifier"]["precise"]: tuple(symbol["pathComponents"]) for _, graph in found for symbol in graph["symbols"]}
+    for product in PRODUCTS:
+        yield f"{LISTS}/{product}.txt", declarations.listing(product + ", on all platforms", [each for each in found if each[0] == product], names)
+    known = {symbol["identifier"]["precise"] for _, graph in linux for symbol in graph["symbols"]}
+    for _, graph in found:
+        graph["symbols"] = [symbol for symbol in graph["symbols"] if symbol["identifier"]["precise"] not in known]
+        graph["relationships"] = [each for each in graph["relationships"] if each["source"] not in known]
+    yield f"{LISTS}/Handstamp.txt", declarations.listing(
+        f"What import Handstamp has on Apple's platforms beside {DIGEST}", [each for each in found if each[0] in modules()], names)
+
+
+def has_changed(path, text, is_update):
+    """Whether a file is not as it should be; writes it if asked to."""
+    if is_update:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    known = open(path, encoding="utf-8").read() if os.path.exists(path) else ""
+    changes = list(difflib.unified_diff(known.split("\n"), text.split("\n"), path, "now", lineterm="", n=0))
+    print("\n".join(changes[:200]) if changes else f"{path} is up to date")
+    if changes:
+        print(f"hint: run scripts/dev api --update and commit {path}", file=sys.stderr)
+    return bool(changes)
 
 
 def main(options):
-    place = os.path.dirname(build.given) if build.given else build.build("build", *build.ALL, "--target", "HandstampUI")
-    found = list(graphs(place + "/Modules", build.triple(), modules()))
-    own = {"".join(s["pathComponents"]) for _, g in found for s in g["symbols"]
-           if s["kind"]["identifier"] == "swift.protocol"}
-    types, declarations, lines = set(), 0, []
-    for name, graph in found:
-        foreign, iterators = set(), set()
-        for relation in graph["relationships"]:
-            origin = relation.get("sourceOrigin", {}).get("displayName", "").split(".")[0]
-            if origin and origin not in own:
-                foreign.add(relation["source"])
-            if relation["kind"] == "conformsTo" and relation.get("targetFallback") == "_Concurrency.AsyncIteratorProtocol":
-                iterators.add(relation["source"])
-        nested = {tuple(s["pathComponents"]) for s in graph["symbols"] if s["identifier"]["precise"] in iterators}
-        for symbol in graph["symbols"]:
-            kind, path = symbol["kind"]["identifier"], tuple(symbol["pathComponents"])
-            precise = symbol["identifier"]["precise"]
-            if kind == "swift.typealias" or precise in foreign or any(path[:len(n)] == n for n in nested):
-                continue
-            if kind in NOMINAL:
-                types.add((name, path))
-            else:
-                declarations += 1
-            fragments = "".join(f["spelling"] for f in symbol.get("declarationFragments", []))
-            fragments = re.sub(r"^(@[\w()]+ )*", "", re.sub(r"\s+", " ", fragments))
-            lines.append(f"{'.'.join(path)} — {fragments}")
-    digest = "\n".join([f"{len(types)} types, {declarations} declarations", ""] + sorted(set(lines))) + "\n"
+    found = on_linux()
+    types, count, lines = set(), 0, []
+    names = {symbol["identifier"]["precise"]: tuple(symbol["pathComponents"]) for _, graph in found for symbol in graph["symbols"]}
+    protocols = declarations.conformances(found, names)
+    for symbol in declarations.symbols(found):
+        text = declarations.plain(symbol.text)
+        if symbol.kind in declarations.NOMINAL:
+            types.add((symbol.module, symbol.path))
+            also = declarations.beside(text, protocols[symbol.path])
+            text += f"  // {', '.join(also)}" if also else ""
+        else:
+            count += 1
+        lines.append(f"{'.'.join(symbol.path)} — {text}")
+    digest = "\n".join([f"{len(types)} types, {count} declarations", ""] + sorted(set(lines))) + "\n"
     print(RULE)
-    print(f"counted: {len(types)} types, {declarations} declarations")
-    if options.update:
-        open(DIGEST, "w").write(digest)
-    known = open(DIGEST).read() if os.path.exists(DIGEST) else ""
-    changes = [l for l in difflib.unified_diff(known.split("\n"), digest.split("\n"), DIGEST, "now", lineterm="", n=0)]
-    print("\n".join(changes[:200]) if changes else f"{DIGEST} is up to date")
-    failed = bool(changes)
-    if changes:
-        print(f"hint: run scripts/dev api --update and commit {DIGEST}", file=sys.stderr)
-    if len(types) > TYPES or declarations > DECLARATIONS:
+    print(f"counted: {len(types)} types, {count} declarations")
+    failed = has_changed(DIGEST, digest, options.update)
+    if sys.platform != "darwin":
+        if docs.is_old() and apple.main():
+            return 1
+        failed = any([has_changed(path, text, options.update) for path, text in lists(found)]) or failed
+    if len(types) > TYPES or count > DECLARATIONS:
         print("too much: make it package, or move it to a module that only authors of vaults and backends import", file=sys.stderr)
         failed = True
     # Moving a type is no way out: what app authors are shown imports Handstamp, and products with a purpose of their own.

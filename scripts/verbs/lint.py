@@ -1,7 +1,7 @@
 """Checks the format, a few rules that no compiler checks, and the library of these scripts."""
 import glob, os, re, subprocess, sys, unittest
 
-from kit import build, expectations, recipes
+from kit import build, expectations, platforms, recipes, xcode
 from verbs import format
 
 # Files whose words and paths are examples.
@@ -161,7 +161,8 @@ def dead_in_workflows():
             dead = [name for name in re.findall(r"(?:run:|&&|^) *make ([a-z-]+)", line) if name not in targets]
             dead += [name for name in re.findall(r"(?<![\w./])(?:Sources|Tests|Examples|docs|packaging|scripts)/[\w./-]*\w", line) if not os.path.exists(name)]
             dead += [name for name in re.findall(r"\.build(?:/\w+)+(?=/|\s|$)", line) if f'"{name}"' not in scripts]
-            dead += [name for name in re.findall(r"\b\w+Tests\b", line) if not os.path.isdir("Tests/" + name)]
+            dead += [name for name in re.findall(r"\b\w+Tests\b", line)
+                     if not os.path.isdir("Tests/" + name) and not os.path.isdir("Examples/AppShell/Sources/" + name)]
             for verb, words in re.findall(r"scripts/dev ([a-z-]+)(.*)", line):
                 file = f"scripts/verbs/{verb.replace('-', '_')}.py"
                 dead += [name for name in re.findall(r"--[a-z-]+", words) if f'"{name}"' not in (read(file) if os.path.exists(file) else "")]
@@ -183,11 +184,11 @@ def rules():
             glob.glob("Sources/HandstampServer/Listening/*.swift"),
             r'\b(SessionServer|ServerConfiguration|ServerContext|Registry\w*|RouteTable)\b|"/[a-z]', "^ *//"),
         "unchecked needs its reason on the line above": unexplained(),
-        "not before iOS 18 (isolated deinit, next(isolation:), String(validating:as:))": lines(
-            sources, r"isolated deinit|next\(isolation|String\(validating:", r"^ *//|#available"),
         "not before macOS 15 (Mutex, Atomic): use Locked": (line for line in lines(
             swift("Sources", "Tests"), r"^ *(public |package |private )?import Synchronization")
             if not line.startswith("Sources/HandstampSupport/Concurrency/Locked.swift:")),
+        "a later release of Apple's in a comment of a stand-in, and in no attribute": (
+            f"{path}:{number}" for path in swift("Tests/AppleStubs") for number in platforms.unstated(read(path))),
         "tests do not sleep": lines(tests, r"Task\.sleep|usleep\(|Thread\.sleep|[^.]\bsleep\([0-9]"),
         "suites have a time limit, which nested ones inherit": unlimited(),
         "tests without an expectation": expectations.missing(),
@@ -203,6 +204,7 @@ def rules():
         "names files that do not exist": dead_names(),
         "names verbs of scripts/dev that do not exist": dead_verbs(),
         "names in a workflow what does not exist": dead_in_workflows(),
+        "the Xcode project of Examples/AppShell, or its workflow": xcode.problems(),
         "nginx or Caddy refuses a configuration in docs": recipes.refused(),
         "the changelog does not begin with the version in Sources/HandstampCommand/Version.swift":
             [] if newest and re.fullmatch(rf"## {re.escape(version)}( - \d{{4}}-\d\d-\d\d)?", newest[0]) else [newest and newest[0]],

@@ -91,6 +91,42 @@ def software(name):
     return "registered, signed in on a page and in an app, proved the owner, removed"
 
 
+def app():
+    """An app adds a passkey with its access token, signs in with it, and removes it; each response is the list that is left."""
+    from parties.softauthn import Authenticator, Refused
+    server = provider()
+    device, other = Authenticator(), Authenticator()
+    require(server.api("GET", "/v1/passkeys")["passkeys"] == [], "an account with passkeys")
+    options = server.api("POST", "/v1/passkeys/options")
+    made = json.dumps(device.create(options, server.issuer))
+    known = server.api("POST", "/v1/passkeys", dict(passkey=made))
+    id = known["passkeys"][0]["id"]
+    require(known["rp_id"] == "localhost" and id == device.passkeys[0]["id"], f"another list: {known}")
+    require(known["user_handle"] == device.passkeys[0]["userHandle"], "another user handle than the device's")
+    refused(lambda: server.api("POST", "/v1/passkeys", dict(passkey=made)), "passkey_expired")
+    again = server.api("POST", "/v1/passkeys/options")
+    require([entry["id"] for entry in again["excludeCredentials"]] == [id], "the device may make a second one")
+    try:
+        device.create(again, server.issuer)
+        raise Lost("the device has made a second one")
+    except Refused:
+        pass
+    unchecked = json.dumps(other.create(again, server.issuer, uv=False))
+    refused(lambda: server.api("POST", "/v1/passkeys", dict(passkey=unchecked)), "passkey_unverified")
+    elsewhere = Visitor(server)
+    elsewhere.signed_in()
+    theirs = elsewhere.options(elsewhere.page("/account/security"), "/account/passkey/options")
+    stolen = json.dumps(other.create(theirs, server.issuer))
+    refused(lambda: server.api("POST", "/v1/passkeys", dict(passkey=stolen)), "passkey_expired")
+    answer = json.dumps(device.get(server.api("POST", "/v1/sign-in/passkey/options"), server.issuer))
+    tablet = dict(id="d-3", name="Tablet", platform="ios")
+    require("refresh_token" in server.api("POST", "/v1/sign-in/passkey", dict(passkey=answer, device=tablet)), "no session")
+    require(server.api("DELETE", "/v1/passkeys/" + id)["passkeys"] == [], "the passkey is still there")
+    answer = json.dumps(device.get(server.api("POST", "/v1/sign-in/passkey/options"), server.issuer))
+    refused(lambda: server.api("POST", "/v1/sign-in/passkey", dict(passkey=answer, device=tablet)), "passkey_unknown")
+    return "added, once; without a check, or with another session's options, not; signed in, removed, unknown then"
+
+
 def refused(work, code):
     try:
         work()
@@ -226,11 +262,34 @@ def waiting_mail(server, part, seconds=10):
     return until(found, "no mail with " + part, seconds)
 
 
+# Notes the signals of a page, also in browsers without them.
+NOTED = """
+if (window.PublicKeyCredential) for (const name of ["signalUnknownCredential", "signalAllAcceptedCredentials", "signalCurrentUserDetails"])
+  PublicKeyCredential[name] = async (details) => sessionStorage.setItem(name, JSON.stringify(details));
+"""
+WITH_OFFERS = """
+if (window.PublicKeyCredential) {
+  PublicKeyCredential.isConditionalMediationAvailable = async () => true;
+  const get = navigator.credentials.get.bind(navigator.credentials);
+  navigator.credentials.get = (options) => {
+    sessionStorage.setItem("mediation", options.mediation ?? "");
+    return get(options);
+  };
+}
+"""
+
+
 def chromium():
     """Chromium's virtual authenticator: adds a passkey on the page, not twice, and signs in with it; without user verification it does not."""
     server = provider()
     from kit.chromium import Chromium
     with Chromium(server.issuer) as browser:
+        browser.command("Page.addScriptToEvaluateOnNewDocument", source=NOTED)
+
+        def signals(name):
+            return json.loads(until(
+                lambda: browser.driver.execute_script(f"return sessionStorage.getItem('{name}')"), "no " + name, 10))
+
         def sign_out():
             browser.open("/account")
             browser.press("button[value=sign-out]")
@@ -246,27 +305,47 @@ def chromium():
         browser.sees("You can now sign in with your passkey.")
         browser.press("[data-passkey=create]:enabled")
         browser.sees("This device already has a passkey for your account.")
+        accepted = signals("signalAllAcceptedCredentials")
+        require(accepted["rpId"] == "localhost" and len(accepted["allAcceptedCredentialIds"]) == 1, f"signals: {accepted}")
+        require(signals("signalCurrentUserDetails")["name"] == EMAIL, "another name is signalled")
         sign_out()
         browser.press("[data-passkey=get]:enabled")
         browser.at("/account")
+        sign_out()
+        offers = browser.command("Page.addScriptToEvaluateOnNewDocument", source=WITH_OFFERS)["identifier"]
+        browser.open("/sign-in")
+        until(lambda: "/account" in browser.driver.current_url or browser.driver.execute_script(
+            "return sessionStorage.getItem('mediation')") == "conditional", "no offer at the field for the address", 10)
+        browser.command("Page.removeScriptToEvaluateOnNewDocument", identifier=offers)
+        browser.open("/account")
+        if "/sign-in" in browser.driver.current_url:
+            browser.press("[data-passkey=get]:enabled")
+            browser.at("/account")
         sign_out()
         browser.driver.set_user_verified(False)
         browser.press("[data-passkey=get]:enabled")
         browser.sees("No passkey was used.")
         browser.driver.set_user_verified(True)
+        # Removed elsewhere: the device still has it.
+        server.api("DELETE", "/v1/passkeys/" + server.api("GET", "/v1/passkeys")["passkeys"][0]["id"])
+        browser.press("[data-passkey=get]:enabled")
+        browser.sees("isn’t in use here any more")
+        require(signals("signalUnknownCredential")["credentialId"] == accepted["allAcceptedCredentialIds"][0], "another passkey")
         browser.driver.remove_all_credentials()
         browser.press("[data-passkey=get]:enabled")
         browser.sees("No passkey was used.")
-        errors = [entry["message"] for entry in browser.driver.get_log("browser") if entry["level"] == "SEVERE"]
+        # The response to a refused passkey is 401, which Chromium notes.
+        errors = [entry["message"] for entry in browser.driver.get_log("browser")
+                  if entry["level"] == "SEVERE" and "status of 401" not in entry["message"]]
         require(not errors, f"the console says: {errors}")
-        return "added on the page, not twice; signed in by the button; not without user verification, nor without the passkey"
+        return "added on the page, not twice; signed in by the button, offered at the address; not without user verification; signals"
 
 
 def main(options):
     python = interpreter(*FIDO2)
     if sys.prefix != os.path.dirname(os.path.dirname(python)):
         os.execv(python, [python, *sys.argv])
-    report = Report([es256, rs256, refusals, only_factor, proof, chromium], options.names)
+    report = Report([es256, rs256, app, refusals, only_factor, proof, chromium], options.names)
     if words := report.unknown():
         sys.exit("passkeys: " + words)
     server.PROGRAM = build.program()

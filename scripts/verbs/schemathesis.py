@@ -28,12 +28,12 @@ def run(limits, phases, examples):
             environment["HANDSTAMP_TOKEN"] = Client(here).guest()["access_token"]
         print(f"schemathesis: limits {limits}", flush=True)
         # Random data is rarely a genuine token, so valid requests may be refused; beyond a limit no token is looked at; a stream of
-        # events has no end.
+        # events has no end, and an import takes JSON lines, which the tool cannot write.
         unfit = "positive_data_acceptance" + (",ignored_auth" if limits == "standard" else "")
         return subprocess.run(
             [interpreter("schemathesis", "schemathesis==" + VERSION), "-m", "schemathesis.cli", "run", here.url + "/openapi.json",
              "--seed", SEED, "--max-examples", str(examples), "--phases", phases, "--exclude-checks", unfit,
-             "--exclude-path", "/v1/events", "--request-timeout", "60", "--generation-database", "none", "--no-color",
+             "--exclude-path", "/v1/events", "--exclude-path", "/admin/v1/accounts/import", "--request-timeout", "60", "--generation-database", "none", "--no-color",
              "--suppress-health-check", "all", "--warnings", "off"],
             env=environment, cwd=here.folder).returncode
     finally:

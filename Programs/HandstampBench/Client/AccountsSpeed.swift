@@ -29,7 +29,7 @@ struct AccountsSpeed {
   }
 
   @MainActor private func lookUp(in list: AccountsList) async throws -> (Double, Double) {
-    let accounts = Accounts<ScriptedBackend, Void>(index: MemoryAccountsIndex(list)) { account in
+    let accounts = Accounts<Void>(index: MemoryAccountsIndex(list)) { account in
       SessionManager(backend: Sessions.silent, vault: MemoryVault(), baseURL: URL(fileURLWithPath: "/")) { _ in }
     }
     await accounts.load()

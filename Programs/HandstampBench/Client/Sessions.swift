@@ -35,7 +35,7 @@ enum Sessions {
     TokenResponse(
       tokens: TokenSet(
         access: AccessToken("access-\(number)"), expiresIn: .seconds(3600), refresh: RefreshToken("refresh-\(number)")),
-      session: session, profile: Profile(id: AccountID("ada"), name: "Ada"),
+      sessionID: session, profile: Profile(id: AccountID("ada"), name: "Ada"),
       revocation: RevocationHandle("revocation-\(number)"))
   }
 

@@ -366,12 +366,12 @@ def challenges():
     requests += [("POST", path, "client_id=web&client_secret=guess&token=x&grant_type=refresh_token", form, "Basic") for path in (
         "/oauth/introspect", "/oauth/revoke", "/oauth/par", "/oauth/token", "/oauth/device_authorization")]
     requests += [("GET", "/v1/revocations", None, more, "Basic") for more in ({}, pair, token)]
-    requests += [("GET", path, None, more, "Bearer") for path in ("/v1/me", "/v1/sessions", "/v1/events", "/oauth/userinfo", "/admin/v1/stats",
+    requests += [("GET", path, None, more, "Bearer") for path in ("/v1/me", "/v1/sessions", "/v1/passkeys", "/v1/events", "/oauth/userinfo", "/admin/v1/stats",
                                                                   "/admin/v1/accounts/x/export") for more in ({}, token, pair)]
     requests += [(method, path, "{}", {"Content-Type": "application/json", **more}, "Bearer") for method, path in (
         ("DELETE", "/v1/me"), ("POST", "/v1/password"), ("POST", "/v1/upgrade"), ("POST", "/v1/reauthenticate"), ("POST", "/v1/sign-out"),
         ("PUT", "/v1/device/push-token"), ("POST", "/v1/session/confirm"), ("DELETE", "/v1/sessions"), ("POST", "/v1/sessions/end-others"),
-        ("POST", "/admin/v1/accounts")) for more in ({}, token)]
+        ("POST", "/v1/passkeys"), ("POST", "/v1/passkeys/options"), ("DELETE", "/v1/passkeys/x"), ("POST", "/admin/v1/accounts")) for more in ({}, token)]
     for method, path, body, headers, scheme in requests:
         answer = client.request(method, path, body, headers)
         named = [value for name, value in answer.fields if name.lower() == "www-authenticate"]

@@ -2,6 +2,7 @@
 import email, email.policy, json, os, signal
 from urllib.parse import urlencode
 
+from kit.server import told
 from kit.web import until
 from parties.provider import Provider
 
@@ -10,6 +11,7 @@ SCOPES = "openid profile email offline_access wiki.read"
 
 class Site(Provider):
     """A server that confirms addresses by mail, has passkeys, and several clients."""
+    providers = None
 
     def __init__(self):
         super().__init__()
@@ -30,7 +32,26 @@ class Site(Provider):
 
     def configure(self, proof):
         with open(self.settings, "w") as file:
-            json.dump({"reauthenticate-after": proof, "sign-up": "confirmed"}, file)
+            json.dump({"reauthenticate-after": proof, "sign-up": "confirmed",
+                       **({"providers": self.providers} if self.providers else {})}, file)
+
+    def offer(self):
+        """From now on people can sign in with accounts of another server, which is at another host for browsers."""
+        other = Provider()
+        secret = self.folder + "/work.secret"
+        with open(os.open(secret, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write(other.add("forum", "--redirect-uri", self.issuer + "/sign-in/with/work/callback"))
+        other.start()
+        self.providers = self.folder + "/providers.json"
+        told("admin", "providers", "add", "work", "--providers", self.providers, "--issuer", other.issuer, "--name", "Work",
+             "--client-id", "forum", "--client-secret-in", secret)
+        self.configure("15m")
+        self.process.send_signal(signal.SIGHUP)
+
+    def withdraw(self):
+        self.providers = None
+        self.configure("15m")
+        self.process.send_signal(signal.SIGHUP)
 
     def expire_proofs(self):
         """From now on every proof of the owner is too old."""

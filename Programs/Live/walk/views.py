@@ -13,6 +13,7 @@ def walk(site, browser):
     yield from signing_up(site, browser)
     yield from account(site, browser)
     yield from security(browser)
+    yield from elsewhere(site, browser)
     yield from devices(site, browser)
     yield from applications(site, browser)
     yield from faults(site, browser)
@@ -79,6 +80,32 @@ def security(browser):
     browser.press("button[value=make-codes]")
     browser.wait_for("#codes")
     yield "account_security-codes"
+    browser.press("button[value=add-totp]")
+    browser.wait_for("[name=setup]")
+    yield "account_totp"
+    browser.submit("confirm-totp", code="12345")
+    yield "account_totp-error"
+
+
+def elsewhere(site, browser):
+    site.offer()
+    start = time.time()
+    while not browser.has("button[name=provider]"):
+        require(time.time() - start < 20, "the provider is not offered")
+        browser.open("/account/security")
+    yield "account_security-elsewhere"
+    browser.open(site.authorize(prompt="login"))
+    yield "sign_in-elsewhere"
+    browser.open("/account/security")
+    browser.press("button[name=provider]")
+    browser.find("button[value=sign-in]")
+    browser.submit("sign-in", email=EMAIL, password=PASSWORD)
+    browser.submit("allow")
+    browser.find("input[name=identity]")
+    yield "account_security-linked"
+    browser.open("/sign-in/with/work/callback?error=access_denied")
+    yield "error-provider"
+    site.withdraw()
 
 
 def devices(site, browser):

@@ -1,48 +1,65 @@
+import HandstampCore
+
 /// One attempt of a call: credential, request, and one repetition after a 401.
 extension APIClient {
   func attempt(
-    _ request: TransportRequest, requiresAuth: Bool, in generation: UInt64
+    _ request: TransportRequest, requiresAuth: Bool, by transfer: Transfer, in generation: UInt64
   ) async throws(APIError) -> TransportResponse {
-    guard requiresAuth else { return try await sent(request) }
-    let credential = try await credential(replacing: nil)
-    let response = try await sent(request, with: credential, in: generation)
-    guard response.status == 401 else { return response }
-    let newer: Credential
-    do throws(APIError) { newer = try await self.credential(replacing: credential) } catch {
-      // Too young to be replaced, and rejected: the session may have ended in these seconds.
-      if case .session(.tokenRejected) = error {
-        try await endSessionIfReported(by: response, to: request, in: generation)
+    guard requiresAuth else { return try await transfer.send(request, over: transport) }
+    // The 401 that replaces the first credential.
+    var rejection: (response: TransportResponse, credential: Credential)?
+    // The token with which the user has met a demand.
+    var proof: Credential?
+    while true {
+      let credential: Credential
+      do throws(SessionError) {
+        credential =
+          if let proof { proof } else {
+            try await controller.guarded(SessionMachine.Need(refused: rejection?.credential))
+          }
+      } catch {
+        // Too young to be replaced, and rejected: the session may have ended in these seconds.
+        if error == .tokenRejected, let rejection {
+          try await endSessionIfReported(by: rejection.response, to: request, in: generation)
+        }
+        throw .session(error)
       }
-      throw error
+      guard let ready = controller.abilities.authorize(request, with: credential, at: controller.clock.now().wall)
+      else {
+        await end(.expired, in: generation)
+        throw .session(.signedOut(.expired))
+      }
+      let response = try await controller.requests.run(in: generation) { [transport] () async throws(APIError) in
+        try await transfer.send(ready, over: transport)
+      }
+      guard let response else { throw .session(controller.fenceError) }
+      // A bearer token is replaced by refreshes alone.
+      if let scheme = controller.abilities.credential {
+        try await inspect(response, to: request, by: scheme, sent: credential, in: generation)
+      }
+      guard response.status == 401 else { return response }
+      guard proof == nil else {
+        try await endSessionIfReported(by: response, to: request, in: generation)
+        return response
+      }
+      if let challenge = ReceivedChallenge(response.headers), challenge.demandsProof {
+        guard let token = try await token(for: challenge) else { return response }
+        proof = .accessToken(token)
+        continue
+      }
+      guard rejection == nil else {
+        try await endSessionIfReported(by: response, to: request, in: generation)
+        throw .session(.tokenRejected)
+      }
+      rejection = (response, credential)
     }
-    let second = try await sent(request, with: newer, in: generation)
-    guard second.status == 401 else { return second }
-    try await endSessionIfReported(by: second, to: request, in: generation)
-    throw .session(.tokenRejected)
   }
 
-  private func credential(replacing refused: Credential?) async throws(APIError) -> Credential {
-    do throws(SessionError) {
-      if let refused { return try await controller.credential(replacing: refused) }
-      return try await controller.credential()
-    } catch {
+  /// Asks the user for what an API demands; `nil` without a way to ask, or if the user declines.
+  private func token(for challenge: ReceivedChallenge) async throws(APIError) -> AccessToken? {
+    guard let ask = options.stepUp, controller.abilities.credential == nil else { return nil }
+    do throws(SessionError) { return try await ask(challenge.acrValues, challenge.maxAge) } catch {
       throw .session(error)
     }
-  }
-
-  private func sent(
-    _ request: TransportRequest, with credential: Credential, in generation: UInt64
-  ) async throws(APIError) -> TransportResponse {
-    let ready = try await authorized(request, by: credential, in: generation)
-    let response = try await controller.requests.run(in: generation) { () async throws(APIError) in
-      try await sent(ready)
-    }
-    guard let response else { throw .session(controller.fenceError) }
-    try await inspect(response, to: request, sent: credential, in: generation)
-    return response
-  }
-
-  private func sent(_ request: TransportRequest) async throws(APIError) -> TransportResponse {
-    do throws(TransportError) { return try await transport.send(request) } catch { throw .network(error) }
   }
 }

@@ -2,35 +2,25 @@ import Foundation
 import HandstampCore
 import HandstampSupport
 
-/// Attaches the credential, and inspects responses for changes to the session.
+/// Inspects responses for changes to the session.
 extension APIClient {
-  /// Returns the request with `credential` attached by the backend. Ends the session if that has expired.
-  func authorized(
-    _ request: TransportRequest, by credential: Credential, in generation: UInt64
-  ) async throws(APIError) -> TransportRequest {
-    if let ready = controller.abilities.authorize(request, with: credential, at: controller.clock.now().wall) {
-      return ready
-    }
-    await end(.expired, in: generation)
-    throw .session(.signedOut(.expired))
-  }
-
   /// Stores a credential that the server has replaced, and ends the session if the response says so.
   func inspect(
-    _ response: TransportResponse, to request: TransportRequest, sent credential: Credential, in generation: UInt64
+    _ response: TransportResponse, to request: TransportRequest, by scheme: any RequestCredential,
+    sent credential: Credential, in generation: UInt64
   ) async throws(APIError) {
     let now = controller.clock.now().wall
     guard case .signedIn(let facts) = controller.state, controller.requests.generation == generation else { return }
     var credential = credential
     // Another response, or another program, may have replaced the credential meanwhile: this one is merged into the newest.
     for _ in 0..<16 {
-      switch controller.abilities.inspect(response, to: request, with: credential, at: now) {
+      switch scheme.inspect(response, to: request, with: credential, at: now) {
       case .unchanged: return
       case .ended(let reason):
         await end(reason, in: generation)
         throw .session(.sessionEnded(reason))
       case .renewed(let new):
-        guard let newer = await controller.renew(facts.session, from: credential, to: new) else { return }
+        guard let newer = await controller.renew(facts.id, from: credential, to: new) else { return }
         credential = newer
       }
     }
@@ -51,12 +41,12 @@ extension APIClient {
 
   /// Ends the session that the request was sent for; `false` if that is no longer in use.
   @discardableResult
-  private func end(_ reason: EndReason, in generation: UInt64) async -> Bool {
+  func end(_ reason: EndReason, in generation: UInt64) async -> Bool {
     // The generation is read after the state, which might be that of a later session.
     guard case .signedIn(let facts) = controller.state, controller.requests.generation == generation else {
       return false
     }
-    await controller.endHere(facts.session, reason: reason)
+    await controller.endHere(facts.id, reason: reason)
     return true
   }
 }

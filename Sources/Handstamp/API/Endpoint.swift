@@ -2,43 +2,44 @@ public import Foundation
 
 /// One API call: its path, its body and its response.
 ///
+/// ```swift
+/// struct RenamePost: Endpoint {
+///   var method: String { "PATCH" }
+///   var path: APIPath { "/v1/posts/\(id)" }
+///   var body: (any Encodable)? { ["title": title] }
+///   let id: String, title: String
+/// }
+/// ```
+///
 /// In a module whose code is on the main actor by default, declare a `Response` as `nonisolated struct …: Decodable,
 /// Sendable`: otherwise its decoding is isolated to the main actor and the endpoint does not compile.
 public protocol Endpoint: Sendable {
-  associatedtype Response: Decodable & Sendable
+  /// The type of the response; ``EmptyResponse`` unless the endpoint names another.
+  associatedtype Response: Decodable & Sendable = EmptyResponse
   /// The HTTP method. Default `GET`.
   var method: String { get }
-  /// The path, appended to the client's base URL and percent-encoded: `/v1/me`. It has no query, and no segment `..`; check an ID
-  /// that comes from elsewhere for a slash.
-  var path: String { get }
+  /// The path, appended to the client's base URL; interpolated values are escaped.
+  var path: APIPath { get }
   var query: [URLQueryItem] { get }
-  /// Header fields; they take precedence over the client's.
+  /// Header fields; they take precedence over the client's. With an `Idempotency-Key`, a request with any method may be retried: the
+  /// server carries it out once, however often it arrives.
   var headers: [HeaderField] { get }
-  /// The JSON body, or `nil` (the default).
-  var body: Data? { get throws }
+  /// The body, encoded as JSON by the client's encoder, or `nil` (the default).
+  var body: (any Encodable)? { get }
   /// Whether the request carries the credential. Default `true`.
   var requiresAuth: Bool { get }
-  /// The value of `Idempotency-Key`, the same for every attempt: the server carries out the request once, however often it
-  /// arrives, so a request with any method may be retried. Default `nil`.
-  var idempotencyKey: String? { get }
-  /// Retry policy for transient failures. `nil` (the default) uses the client's policy for GET, HEAD and OPTIONS, and
-  /// ``APIRetryPolicy/once`` otherwise.
-  var retryPolicy: APIRetryPolicy? { get }
+  /// How the call is retried after transient failures, if it may be sent twice. `nil` (the default) uses the client's policy for GET,
+  /// HEAD and OPTIONS, and one attempt otherwise.
+  var retryPolicy: RetryPolicy? { get }
 }
 
 extension Endpoint {
   public var method: String { "GET" }
   public var query: [URLQueryItem] { [] }
   public var headers: [HeaderField] { [] }
-  public var body: Data? { nil }
+  public var body: (any Encodable)? { nil }
   public var requiresAuth: Bool { true }
-  public var idempotencyKey: String? { nil }
-  public var retryPolicy: APIRetryPolicy? { nil }
-}
-
-/// A response that is ignored.
-public struct EmptyResponse: Decodable, Sendable, Hashable {
-  public init() {}
+  public var retryPolicy: RetryPolicy? { nil }
 }
 
 /// Why an API call failed.

@@ -9,6 +9,9 @@ extension Accounts {
   /// The list uses the server's ID for the account. If an account of another server already has that ID, the new one's ID is
   /// prefixed with the URL of its server, which ``TokenResponse/issuer`` gives: a backend names it in every response or in none.
   ///
+  /// A server that does not say who signed in gets another account for each sign-in, because it may be another person's. To sign in
+  /// to a listed one again, use its session.
+  ///
   /// A closure that calls a server itself must first take its turn, see ``SignInTurn``.
   ///
   /// - Parameters:
@@ -63,9 +66,15 @@ extension Accounts {
   private func add(
     _ tokens: TokenResponse, _ name: String?, _ tag: String?, _ remember: Bool
   ) async throws(SessionError) -> AccountID {
-    guard let profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
+    guard var profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
+    var tokens = tokens
     // Another program may have added an account with that ID.
     await load()
+    // The same ID may be another person's.
+    if tokens.namesNoUser {
+      profile = list.unlisted(profile, at: tokens.issuer, qualifiesIDs: qualifiesIDs)
+      (tokens.profile, tokens.namesNoUser) = (profile, false)
+    }
     let id = list.id(of: profile.id, at: tokens.issuer, qualifiesIDs: qualifiesIDs)
     try await alone(id) { () async throws(SessionError) in
       let record = ListedAccount(
@@ -85,7 +94,18 @@ extension Accounts {
     tokens.profile.map { list.id(of: $0.id, at: tokens.issuer, qualifiesIDs: qualifiesIDs) }
   }
 
+  /// Whether tokens belong to a listed account. Those that name no user belong to any account without one: the app says which.
+  func owns(_ tokens: TokenResponse, _ id: AccountID) -> Bool {
+    guard tokens.namesNoUser, let profile = tokens.profile else { return listedID(of: tokens) == id }
+    let numbers = 1...list.accounts.count + 1
+    return numbers.contains {
+      list.id(of: profile.numbered($0).id, at: tokens.issuer, qualifiesIDs: qualifiesIDs) == id
+    }
+  }
+
   // MARK: Former places
+
+  private var abilities: BackendAbilities { backend?.abilities ?? BackendAbilities() }
 
   /// Lists the account whose session a former place holds; its own session then moves it from there. Before the list is shown.
   ///

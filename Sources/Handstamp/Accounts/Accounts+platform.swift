@@ -2,42 +2,89 @@ public import Foundation
 public import HandstampCore
 import HandstampSupport
 import HandstampVaults
+public import Logging
 
 extension Accounts {
-  /// Manages the accounts of the program `name`, such as `org.example.forum`, at one backend. List, vaults and folders are in
-  /// the platform's standard places. A sign-out removes those folders of the account that its plan includes: the
-  /// database that `StorePlace` of `HandstampData` names, the downloads (`AccountID.downloadsFolder(of:)`) and the images.
+  /// Manages accounts at Handstamp's own server at `url`.
+  ///
+  /// ```swift
+  /// let accounts = Accounts(server: url) { api in try await api.get("/v1/me", as: Me.self) }
+  /// ```
+  ///
+  /// The list, vaults and folders are in the platform's standard places of the program `name`, as
+  /// ``init(backend:name:vault:formerly:baseURL:transport:policy:audits:presence:cleanups:logger:apiOptions:load:)`` says. The one
+  /// session of ``SessionManager/init(server:name:vault:formerly:transport:policy:presence:cleanups:logger:apiOptions:load:)`` with
+  /// the same `name` and no `vault` becomes an account of the list.
   ///
   /// - Parameters:
-  ///   - audits: whether each account has an audit log, see ``FileAuditLog``. With a vault of your own, the logs lie
-  ///     where the platform's vaults do, and their key beside them, in `audit.key`.
-  ///   - presence: one lock for all accounts; `nil` if none.
-  ///   - formerly: where an earlier version of the program kept its one session, such as `[.vault(.keychain(name))]`: it becomes an
-  ///     account of the list, and moves when that account's session is first used. A list of accounts does not move:
-  ///     ``FormerPlace/accounts(of:vault:)`` has no effect here. Default: none.
-  ///   - vault: creates an account's vault, such as `.keychain(name, account: $0)`; `nil` uses the platform's vault.
+  ///   - url: the server's URL: `https`. Over `http`, passwords and tokens can be read in transit: only for tests.
+  ///   - name: the program's name. Default: the bundle identifier, otherwise the name of the executable.
+  ///   - vault: creates an account's vault; `nil` (the default) for the platform's usual one: the keychain on Apple platforms, an
+  ///     encrypted file elsewhere.
+  ///   - formerly: other places of one session of an earlier version, and other URLs of the server. Default: none.
+  ///   - transport: sends the requests of the backend and of each ``SessionManager/api``.
+  ///   - load: loads an account's content, as for a ``SessionManager``; `{ _ in }` loads nothing.
   public convenience init(
-    _ name: String, backend: Server, baseURL: URL, vault: ((AccountID) -> any Vault)? = nil,
-    transport: any Transport = URLSessionTransport(),
-    policy: SessionPolicy = SessionPolicy(), formerly: [FormerPlace] = [], audits: Bool = false,
-    presence: PresenceLock? = nil,
-    cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] },
+    server url: URL, name: String = ServerBackend.programName, vault: ((AccountID) -> any Vault)? = nil,
+    formerly: [FormerPlace] = [], transport: any Transport = URLSessionTransport(),
+    policy: SessionPolicy = SessionPolicy(), audits: Bool = false, presence: PresenceLock? = nil,
+    cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] }, logger: Logger? = nil,
+    apiOptions: APIClient.Options = APIClient.Options(),
+    load: @escaping @Sendable (APIClient) async throws -> Content
+  ) {
+    let earlier = FormerPlace.vault(.standard(name, account: ServerBackend.formerAccount(at: url)))
+    self.init(
+      backend: ServerBackend(url, program: name, transport: transport), name: name, vault: vault,
+      formerly: [earlier] + formerly, baseURL: url, transport: transport, policy: policy, audits: audits,
+      presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
+  }
+
+  /// Manages accounts at one backend. List, vaults and folders are in the platform's standard places of the program `name`, such as
+  /// `org.example.forum`. A sign-out removes those folders of the account that its plan includes: the database that `StorePlace` of
+  /// `HandstampData` names, the downloads (`AccountID.downloadsFolder(of:)`) and the images.
+  ///
+  /// - Parameters:
+  ///   - backend: the server that issues the tokens. It sends its requests over a transport of its own.
+  ///   - name: the program's name. Default: the bundle identifier, otherwise the name of the executable.
+  ///   - vault: creates an account's vault, such as `.keychain(name, account: $0, inBackground: true)`; `nil` (the default) for the
+  ///     platform's usual one, `.standard(name, account: $0)`.
+  ///   - formerly: where an earlier version of the program kept its one session, and other URLs of the server. The session becomes an
+  ///     account of the list, and moves when that account's session is first used. `.vault(.standard(name))` is always one of the
+  ///     places. A list of accounts does not move: ``FormerPlace/accounts(of:vault:)`` has no effect here. Default: none.
+  ///   - baseURL: the URL of the app's API, for each ``SessionManager/api``.
+  ///   - transport: sends the requests of each ``SessionManager/api``, not those of `backend`. Default: `URLSession`.
+  ///   - policy: when to refresh, how to retry, when a session ends on its own.
+  ///   - audits: whether each account has an audit log, see ``FileAuditLog``. With a vault of your own, the logs lie
+  ///     where the encrypted files do, and their key beside them, in `audit.key`.
+  ///   - presence: one lock for all accounts; `nil` (the default) if none.
+  ///   - cleanups: the steps that erase an account's data when its session ends.
+  ///   - logger: gets one line for every decision of a session; `nil` (the default) for none. No line contains a secret.
+  ///   - apiOptions: coders, headers and retries of each ``SessionManager/api``.
+  ///   - load: loads an account's content, as for a ``SessionManager``; `{ _ in }` loads nothing.
+  public convenience init(
+    backend: any Backend, name: String = ServerBackend.programName, vault: ((AccountID) -> any Vault)? = nil,
+    formerly: [FormerPlace] = [], baseURL: URL, transport: any Transport = URLSessionTransport(),
+    policy: SessionPolicy = SessionPolicy(), audits: Bool = false, presence: PresenceLock? = nil,
+    cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] }, logger: Logger? = nil,
+    apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content
   ) {
     let adopted = Locked<[AccountID: [FormerPlace]]>([:])
     self.init(
-      index: .platform(name), observesChanges: true, formerly: formerly, abilities: backend.abilities,
+      index: .platform(name), observesChanges: true, formerly: [.vault(.standard(name))] + formerly, backend: backend,
       adopted: adopted
     ) { account in
-      let vault = vault?(account) ?? PlatformVault.platform(name, account: account)
+      // An account of this ID has the place of the one session, unless it has a vault of its own: nothing moves.
+      let isInPlace = vault == nil && account == AccountID("default")
+      let vault = vault?(account) ?? .standard(name, account: account)
       return SessionManager(
         backend: backend, vault: vault,
-        formerly: formerly.filter { $0.serverName != nil } + adopted.withLock { $0[account, default: []] },
-        baseURL: baseURL,
-        transport: transport, policy: policy,
+        formerly: formerly.filter { $0.serverName != nil }
+          + (isInPlace ? [] : adopted.withLock { $0[account, default: []] }),
+        baseURL: baseURL, transport: transport, policy: policy,
         audit: audits ? FileAuditLog.log(of: vault, account, program: name) : nil, presence: presence,
         cleanups: cleanups(account) + (AccountFolder(of: account, program: name).map { .removals(in: $0) } ?? []),
-        load: load)
+        logger: logger, apiOptions: apiOptions, load: load)
     }
   }
 }

@@ -8,7 +8,7 @@ public import Observation
 /// the active account, and ``remove(_:_:)`` leaves none active; the next one that is added becomes it. To use another account
 /// for one call, take its ``session(of:)``. Other programs on the device that share the list see a change within a second.
 @MainActor @Observable
-public final class Accounts<Server: Backend, Content: Sendable> {
+public final class Accounts<Content: Sendable> {
   /// The list at one instant, replaced as a whole.
   public struct Snapshot: Sendable, Hashable {
     /// The accounts, in the order in which they were added.
@@ -35,16 +35,16 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   @ObservationIgnored private let snapshotPath: KeyPath<Accounts, Snapshot> = \.snapshot
 
   @ObservationIgnored let index: any AccountsIndex
-  @ObservationIgnored private let makeSession: (AccountID) throws(SessionError) -> SessionManager<Server, Content>
+  @ObservationIgnored private let makeSession: (AccountID) throws(SessionError) -> SessionManager<Content>
   @ObservationIgnored private let observesChanges: Bool
   @ObservationIgnored let qualifiesIDs: Bool
   /// Where an earlier version of the program kept its session, unless it is known what is there.
   @ObservationIgnored var former: [FormerPlace]
-  /// Those of the sessions' backend, for sessions in former places.
-  @ObservationIgnored let abilities: BackendAbilities
+  /// The backend of every account; `nil` if each session was created with one of its own.
+  public nonisolated let backend: (any Backend)?
   /// The former places of accounts whose session may still be there.
   @ObservationIgnored let adopted: Locked<[AccountID: [FormerPlace]]>
-  @ObservationIgnored private var sessions: [AccountID: SessionManager<Server, Content>] = [:]
+  @ObservationIgnored private var sessions: [AccountID: SessionManager<Content>] = [:]
   @ObservationIgnored private var places: [AccountID: Int] = [:]
   @ObservationIgnored private var tags: [String: Int] = [:]
   @ObservationIgnored private var watching: Task<Void, Never>?
@@ -60,13 +60,15 @@ public final class Accounts<Server: Backend, Content: Sendable> {
 
   /// Begins to read the list at once.
   ///
-  /// - Parameter makeSession: creates the session of an account, with a vault of its own. Called when a session is first
-  ///   requested, not for every account in the list.
+  /// - Parameters:
+  ///   - backend: where `AuthView` of HandstampUI signs in to another account; `nil` (the default) if the app does that itself.
+  ///   - makeSession: creates the session of an account, with a vault of its own. Called when a session is first requested, not for
+  ///     every account in the list.
   public convenience init(
-    index: any AccountsIndex, clock: any SessionClock = SystemClock(),
-    makeSession: @escaping (AccountID) -> SessionManager<Server, Content>
+    index: any AccountsIndex, clock: any SessionClock = SystemClock(), backend: (any Backend)? = nil,
+    makeSession: @escaping (AccountID) -> SessionManager<Content>
   ) {
-    self.init(index: index, clock: clock, observesChanges: true, makeSession: makeSession)
+    self.init(index: index, clock: clock, observesChanges: true, backend: backend, makeSession: makeSession)
   }
 
   /// Begins to read the list only if it `observesChanges`.
@@ -82,12 +84,12 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   package init(
     index: any AccountsIndex, clock: any SessionClock = SystemClock(), observesChanges: Bool,
     qualifiesIDs: Bool = false,
-    formerly former: [FormerPlace] = [], abilities: BackendAbilities = BackendAbilities(),
+    formerly former: [FormerPlace] = [], backend: (any Backend)? = nil,
     adopted: Locked<[AccountID: [FormerPlace]]> = Locked([:]),
-    makeSession: @escaping (AccountID) throws(SessionError) -> SessionManager<Server, Content>
+    makeSession: @escaping (AccountID) throws(SessionError) -> SessionManager<Content>
   ) {
     self.former = former
-    self.abilities = abilities
+    self.backend = backend
     self.adopted = adopted
     self.index = index
     self.clock = clock
@@ -120,7 +122,7 @@ public final class Accounts<Server: Backend, Content: Sendable> {
   public var activeID: AccountID? { snapshot.activeID }
 
   /// The session of the active account; `nil` if none is active.
-  public var active: SessionManager<Server, Content>? { activeID.flatMap { session(of: $0) } }
+  public var active: SessionManager<Content>? { activeID.flatMap { session(of: $0) } }
 
   public subscript(id: AccountID) -> ListedAccount? {
     // Also for an unknown account: an observer is told when it is added.
@@ -134,12 +136,8 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     return tags[tag].map { accounts[$0] }
   }
 
-  /// Returns the accounts that a user may mean by `name`: by tag, else by ID, else by name, else by the part of an email address
-  /// before the `@`. More than one means that the name is ambiguous.
-  public func accounts(named name: String) -> [ListedAccount] { snapshot.accounts.named(name) }
-
   /// Returns the session of an account, active or not; `nil` if it is not in the list.
-  public func session(of id: AccountID) -> SessionManager<Server, Content>? {
+  public func session(of id: AccountID) -> SessionManager<Content>? {
     guard places[id] != nil else { return nil }
     return try? openSession(of: id)
   }
@@ -153,6 +151,12 @@ public final class Accounts<Server: Backend, Content: Sendable> {
       if let trouble, case .success(let list) = result, list.accounts.isEmpty { return .failure(trouble) }
       return result
     }
+  }
+
+  /// The controllers of the sessions that have been requested so far; the active account's session is requested here.
+  package var openControllers: [SessionController] {
+    _ = active
+    return sessions.values.map(\.controller)
   }
 
   // MARK: Changing
@@ -227,14 +231,14 @@ public final class Accounts<Server: Backend, Content: Sendable> {
     if isSettled { await forget(id) }
   }
 
-  func openSession(of id: AccountID) throws(SessionError) -> SessionManager<Server, Content> {
+  func openSession(of id: AccountID) throws(SessionError) -> SessionManager<Content> {
     if let session = sessions[id] { return session }
     let session = try makeSession(id)
     // Another person's session would be listed under this one's name.
     session.controller.owner.withLock { owner in
       owner = { [weak self] tokens in
         guard let self else { return true }
-        return await listedID(of: tokens) == id
+        return await owns(tokens, id)
       }
     }
     sessions[id] = session

@@ -29,7 +29,7 @@ public struct ServerDevices: Sendable {
   /// Ends one of the account's sessions at the server.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `not_found` if the session is unknown or belongs to another account, with
-  ///   `reauthentication_required` if this session's sign-in was too long ago: call ``reauthenticate(password:)``, then repeat.
+  ///   `reauthentication_required` if this session's sign-in was too long ago: call ``reauthenticate(password:code:)``, then repeat.
   @concurrent public func end(_ session: SessionID) async throws(SessionError) {
     try await proven { token throws(SessionError) in try await backend.end(session, token: token) }
   }
@@ -44,12 +44,14 @@ public struct ServerDevices: Sendable {
   /// Proves that the user is the account's owner. For a while, ``end(_:)`` and ``endOthers()`` of this value need no other
   /// proof.
   ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong.
-  @concurrent public func reauthenticate(password: Secret) async throws(SessionError) {
+  /// - Parameter code: the code of an authenticator app, if the account has one.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong, with `second_factor_required` or
+  ///   `second_factor_wrong` for the code.
+  @concurrent public func reauthenticate(password: Secret, code: Secret?) async throws(SessionError) {
     // Also waits until the session is restored.
     _ = try await controller.token()
     let session = session
-    let token = try await backend.reauthenticate(password: password, token: try await controller.token())
+    let token = try await backend.reauthenticate(password: password, code: code, token: try await controller.token())
     // If another session has come into use in the meantime, the token may be of either.
     guard let session, session == self.session else { return }
     proof.withLock { $0 = Proof(token: token, session: session) }
@@ -58,7 +60,7 @@ public struct ServerDevices: Sendable {
   /// The session in use.
   private var session: SessionID? {
     guard case .signedIn(let facts) = controller.state else { return nil }
-    return facts.session
+    return facts.id
   }
 
   /// Calls `work` with the token of the last proof, if it is still good for the session in use, or else with the session's own.

@@ -1,4 +1,4 @@
-public import HandstampCore
+package import HandstampCore
 import HandstampSupport
 
 /// Tracks the refresh locks that this program holds, so that they can be released before the system suspends it. iOS terminates
@@ -8,7 +8,7 @@ import HandstampSupport
 /// Releasing a lock early loses nothing. A server with rotation keys gives both processes the same tokens. At a server without,
 /// the attempt recorded in the vault keeps other processes from presenting the refresh token until
 /// ``RefreshPolicy/responseTimeout`` has passed.
-public final class RefreshLockManager: Sendable {
+package final class RefreshLockManager: Sendable {
   private struct Content: Sendable {
     var held: [UInt64: any VaultLock] = [:]
     var last: UInt64 = 0
@@ -18,13 +18,13 @@ public final class RefreshLockManager: Sendable {
   private let content = Locked(Content())
 
   /// Creates a manager without locks.
-  public init() {}
+  package init() {}
 
   /// The number of locks held now.
-  public var count: Int { content.withLock { $0.held.count } }
+  package var count: Int { content.withLock { $0.held.count } }
 
   /// Releases all locks, and grants none until ``resume()``.
-  public func suspend() {
+  package func suspend() {
     let (held, waiters) = content.withLock { content in
       content.isSuspended = true
       defer { (content.held, content.waiters) = ([:], []) }
@@ -35,10 +35,10 @@ public final class RefreshLockManager: Sendable {
   }
 
   /// Grants locks again.
-  public func resume() { content.withLock { $0.isSuspended = false } }
+  package func resume() { content.withLock { $0.isSuspended = false } }
 
   /// Returns when no lock is held.
-  public func waitUntilIdle() async {
+  package func waitUntilIdle() async {
     await withCheckedContinuation { continuation in
       let isIdle = content.withLock { content in
         if !content.held.isEmpty { content.waiters.append(continuation) }
@@ -48,10 +48,22 @@ public final class RefreshLockManager: Sendable {
     }
   }
 
-  fileprivate var isSuspended: Bool { content.withLock { $0.isSuspended } }
+  private var isSuspended: Bool { content.withLock { $0.isSuspended } }
+
+  /// Acquires a lock of `vault` that this manager can release.
+  @concurrent package func lock(
+    _ kind: VaultLockKind, of vault: any Vault, within limit: Duration
+  ) async throws(VaultError) -> any VaultLock {
+    // A sign-in by link may arrive before the system reports the foreground: it continues without a lock.
+    if kind == .signIn, isSuspended { return NoLock() }
+    guard !isSuspended, let lock = keep(try await vault.lock(kind, within: limit)) else {
+      throw .unavailable("the program is being suspended")
+    }
+    return lock
+  }
 
   /// Registers `lock`, unless the program is about to be suspended.
-  fileprivate func keep(_ lock: any VaultLock) -> (any VaultLock)? {
+  private func keep(_ lock: any VaultLock) -> (any VaultLock)? {
     let number: UInt64? = content.withLock { content in
       guard !content.isSuspended else { return nil }
       content.last += 1
@@ -88,37 +100,8 @@ public final class RefreshLockManager: Sendable {
     func unlock() { keeper.release(number) }
     deinit { unlock() }
   }
-}
 
-extension RefreshLockManager {
-  /// Returns `vault` with refresh locks that this manager can release.
-  public func guarding(_ vault: any Vault) -> some Vault { GuardedVault(vault: vault, keeper: self) }
-
-  private struct GuardedVault: Vault {
-    let vault: any Vault
-    let keeper: RefreshLockManager
-
-    @concurrent func load() async -> VaultReading { await vault.load() }
-    @concurrent func replace(
-      _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
-    ) async throws(VaultError) -> VaultReplacement {
-      try await vault.replace(revision, with: entry, as: write)
-    }
-    func changes() -> AsyncStream<Void> { vault.changes() }
-
-    @concurrent func lock(
-      _ kind: VaultLockKind, within limit: Duration
-    ) async throws(VaultError) -> any VaultLock {
-      // A sign-in by link may arrive before the system reports the foreground: it continues without a lock.
-      if kind == .signIn, keeper.isSuspended { return NoLock() }
-      guard !keeper.isSuspended, let lock = keeper.keep(try await vault.lock(kind, within: limit)) else {
-        throw .unavailable("the program is being suspended")
-      }
-      return lock
-    }
-
-    private struct NoLock: VaultLock {
-      func unlock() {}
-    }
+  private struct NoLock: VaultLock {
+    func unlock() {}
   }
 }

@@ -1,5 +1,5 @@
 /// Background execution time granted by the system: on iOS, a background task.
-@MainActor public protocol BackgroundTime: AnyObject {
+@MainActor package protocol BackgroundTime: AnyObject {
   /// Requests background time.
   ///
   /// - Parameter onEnd: called when the background time is about to end; all resources must be released when it returns.
@@ -11,44 +11,70 @@
 
 /// Connects the life cycle of an app to its sessions.
 ///
-/// - In the foreground, and when the device is unlocked: pending work is retried at once
-///   (``SessionController/retryPendingWork()``), so that a vault that was locked at launch is read again.
-/// - In the background: the presence lock is closed. A refresh in flight may finish while background time lasts; then refresh
-///   locks are released, before the program is suspended.
+/// - In the foreground, when the device is unlocked, and when the network is back: pending work is retried at once
+///   (``SessionManager/retryPendingWork()``), so that a vault that was locked at launch is read again.
+/// - In the background: the sessions' presence locks are closed. A refresh in flight may finish while background time lasts; then
+///   refresh locks are released, before the program is suspended: iOS ends a program that is suspended while it holds a lock in a
+///   group container (0xDEAD10CC), and its extensions would wait for the lock.
 /// - In a background task: a token that expires soon is replaced, without a presence check.
 @MainActor public final class SessionLifeCycle {
   private let controllers: () -> [SessionController]
-  private let presence: PresenceLock?
-  private let locks: RefreshLockManager?
+  private let load: () async -> Void
   private let backgroundTime: (any BackgroundTime)?
   private var isInFront = true
 
-  /// Creates a life cycle for the sessions of an app.
-  ///
+  /// Creates the life cycle of an app with one session.
+  public convenience init<Content>(for session: SessionManager<Content>) {
+    self.init(for: session, backgroundTime: nil)
+  }
+
+  /// Creates the life cycle of an app with several accounts: of the active one, and of each whose session is open.
+  public convenience init<Content>(for accounts: Accounts<Content>) {
+    self.init(for: accounts, backgroundTime: nil)
+  }
+
+  /// - Parameter backgroundTime: The system's background time; `nil` if unavailable.
+  package convenience init<Content>(for session: SessionManager<Content>, backgroundTime: (any BackgroundTime)?) {
+    self.init(backgroundTime: backgroundTime) { [controller = session.controller] in [controller] }
+  }
+
+  /// - Parameter backgroundTime: The system's background time; `nil` if unavailable.
+  package convenience init<Content>(for accounts: Accounts<Content>, backgroundTime: (any BackgroundTime)?) {
+    self.init(backgroundTime: backgroundTime) { [weak accounts] in
+      accounts?.openControllers ?? []
+    } load: { [weak accounts] in
+      if let accounts, !accounts.snapshot.isLoaded { await accounts.load() }
+    }
+  }
+
   /// - Parameters:
-  ///   - presence: the lock to close when the app enters the background; `nil` if none.
-  ///   - locks: the manager of the refresh locks of vaults in a group container; `nil` if none.
-  ///   - backgroundTime: the system's background time; `nil` if unavailable.
-  ///   - controllers: returns the controllers of the sessions in use.
-  public init(
-    presence: PresenceLock? = nil, locks: RefreshLockManager? = nil, backgroundTime: (any BackgroundTime)? = nil,
-    controllers: @escaping () -> [SessionController]
+  ///   - controllers: Returns the controllers of the sessions in use.
+  ///   - load: Loads what `controllers` reads, in an app that was launched for a background task.
+  package init(
+    backgroundTime: (any BackgroundTime)? = nil, controllers: @escaping () -> [SessionController],
+    load: @escaping () async -> Void = {}
   ) {
     self.controllers = controllers
-    self.presence = presence
-    self.locks = locks
+    self.load = load
     self.backgroundTime = backgroundTime
   }
+
+  private var locks: [RefreshLockManager] { controllers().map(\.refreshLocks) }
 
   /// Call this when the app enters the foreground.
   public func didEnterForeground() {
     isInFront = true
-    locks?.resume()
+    for locks in locks { locks.resume() }
     retryPendingWork()
   }
 
   /// Call this when the device was unlocked, as when protected data becomes available: vaults that were locked are read again.
   public func didUnlockDevice() { retryPendingWork() }
+
+  /// Call this when the network is back after it was gone: requests that wait for it are sent at once. No effect in the background.
+  package func didRegainNetwork() {
+    if isInFront { retryPendingWork() }
+  }
 
   /// Call this when the app enters the background.
   ///
@@ -56,15 +82,16 @@
   @discardableResult
   public func didEnterBackground() -> Task<Void, Never>? {
     isInFront = false
-    presence?.lock()
-    guard let locks else { return nil }
-    guard locks.count > 0, let backgroundTime, backgroundTime.begin({ locks.suspend() }) else {
-      locks.suspend()
+    for controller in controllers() { controller.presence?.lock() }
+    let locks = locks
+    let suspend: @MainActor () -> Void = { for locks in locks { locks.suspend() } }
+    guard locks.contains(where: { $0.count > 0 }), let backgroundTime, backgroundTime.begin(suspend) else {
+      suspend()
       return nil
     }
     return Task {
-      await locks.waitUntilIdle()
-      if !isInFront { locks.suspend() }
+      for locks in locks { await locks.waitUntilIdle() }
+      if !isInFront { suspend() }
       backgroundTime.end()
     }
   }
@@ -75,7 +102,8 @@
   /// - Returns: whether every signed-in session has a valid token; it may last less than `validity` if the server could not be
   ///   reached.
   public func refreshInBackground(_ validity: Duration = .seconds(900)) async -> Bool {
-    locks?.resume()
+    await load()
+    for locks in locks { locks.resume() }
     var isFresh = true
     for controller in controllers() {
       do throws(SessionError) {
@@ -85,7 +113,7 @@
         isFresh = false
       }
     }
-    if !isInFront { locks?.suspend() }
+    if !isInFront { for locks in locks { locks.suspend() } }
     return isFresh
   }
 

@@ -9,7 +9,7 @@ struct SessionLog: Sendable {
   func note(_ event: SessionMachine.Event) {
     switch event {
     case .refreshCompleted(_, let result, _): note(result)
-    case .lockFailed(_, _, let error): write(.warning, "Refresh lock not acquired", ["cause": error.code])
+    case .locked(_, _, let error?): write(.warning, "Refresh lock not acquired", ["cause": error.code])
     case .read(_, .trouble(let error)): write(.warning, "Vault not readable", ["cause": error.code])
     case .edited(_, .failed(let error), _): write(.warning, "Vault not writable", ["cause": error.code])
     case .revoked(let session, let result, _):

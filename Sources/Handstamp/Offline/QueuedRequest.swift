@@ -13,23 +13,10 @@ public struct QueuedRequest: Sendable, Hashable, Identifiable {
   /// The number of attempts without a decision, since the program began.
   public internal(set) var attempts = 0
 
-  /// The size that counts toward ``QueueLimits/bytes``.
+  /// The size that counts toward the limit of a queue.
   var size: Int {
     request.body.count + request.url.utf8.count
       + request.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-  }
-}
-
-/// The capacity of a queue. A full queue accepts no requests, and never drops one that waits.
-public struct QueueLimits: Sendable, Hashable {
-  /// The largest number of requests. Default 200.
-  public var count: Int
-  /// The largest total size of all URLs, headers and bodies, in bytes. Every change writes the whole queue. Default 1 MiB.
-  public var bytes: Int
-
-  public init(count: Int = 200, bytes: Int = 1 << 20) {
-    self.count = max(0, count)
-    self.bytes = max(0, bytes)
   }
 }
 

@@ -57,7 +57,8 @@ extension RequestQueue {
       let answer: Result<TransportResponse, APIError>
       do throws(APIError) {
         answer = .success(
-          try await api.respond(to: next.request, requiresAuth: true, retryPolicy: .once, in: generation))
+          try await api.response(
+            to: next.request, requiresAuth: true, retryPolicy: RetryPolicy(attempts: 1), in: generation))
       } catch {
         answer = .failure(error)
       }

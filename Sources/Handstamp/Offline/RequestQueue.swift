@@ -3,17 +3,6 @@ import HandstampCore
 import HandstampSupport
 public import HandstampVaults
 
-/// Where a ``RequestQueue`` stores its requests.
-@nonexhaustive
-public enum QueueStorage: Sendable {
-  /// In memory: the requests are lost when the program exits.
-  case memory
-  /// In a file beside a vault, readable by its owner only, sealed as the vault is, under a key derived from the vault's. With
-  /// ``VaultKey/fileInVaultFolder`` it is protected by file mode only, like the vault: any process that can read the folder can
-  /// read the bodies.
-  case sealed(beside: SealedFileVault)
-}
-
 /// Requests of one account that are sent in order when there is a network.
 ///
 /// - Durable: `enqueue` returns when the request is on disk. A crash or a `kill -9` at any instant neither loses
@@ -29,9 +18,9 @@ public enum QueueStorage: Sendable {
 /// and program: a second process that opens the same file gets ``QueueError/storage(_:)``.
 public actor RequestQueue {
   /// The account whose requests these are.
-  public nonisolated let account: AccountID
+  package nonisolated let account: AccountID
   let api: APIClient
-  private let limits: QueueLimits
+  private let limits: (count: Int, bytes: Int)
   private let file: SealedFile?
   let report: @Sendable (QueueOutcome) async -> Void
 
@@ -48,22 +37,25 @@ public actor RequestQueue {
   ///
   /// - Parameters:
   ///   - account: the account that the requests are sent for.
+  ///   - vault: keeps the requests in a file beside this vault, readable by its owner only, sealed as the vault is, under a key
+  ///     derived from the vault's. With ``VaultKey/fileInVaultFolder`` it is protected by file mode only, like the vault: any
+  ///     process that can read the folder can read the bodies. `nil` (the default): in memory, and lost when the program exits.
+  ///   - count: the largest number of requests. A full queue accepts no requests, and never drops one that waits. Default 200.
+  ///   - bytes: the largest total size of all URLs, headers and bodies. Every change writes the whole queue. Default 1 MiB.
   ///   - report: called for every request that leaves the queue by itself, in order.
   public init(
-    for account: AccountID, api: APIClient, storage: QueueStorage = .memory, limits: QueueLimits = QueueLimits(),
+    for account: AccountID, api: APIClient, beside vault: SealedFileVault? = nil, maximumCount count: Int = 200,
+    maximumBytes bytes: Int = 1 << 20,
     report: @escaping @Sendable (QueueOutcome) async -> Void = { _ in }
   ) {
     self.account = account
     self.api = api
+    let limits = (count: max(0, count), bytes: max(0, bytes))
     self.limits = limits
     self.report = report
-    switch storage {
-    case .memory: file = nil
-    case .sealed(let vault):
-      // JSON and base64 at most double the size.
-      file = SealedFile(
-        beside: vault, account: account, purpose: "queue", limit: limits.bytes * 2 + limits.count * 512 + 4096)
-    }
+    // JSON and base64 at most double the size.
+    let limit = limits.bytes * 2 + limits.count * 512 + 4096
+    file = vault.map { SealedFile(beside: $0, account: account, purpose: "queue", limit: limit) }
   }
 
   deinit { lock?.unlock() }

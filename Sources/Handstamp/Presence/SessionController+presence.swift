@@ -6,15 +6,27 @@ extension SessionController {
   ///
   /// It is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
   /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
-  nonisolated func guarded<Value: Sendable>(
-    _ fetch: () async throws(SessionError) -> Value
-  ) async throws(SessionError) -> Value {
-    guard let lock = presence else { return try await fetch() }
+  ///
+  /// - Parameter asToken: whether cookies are refused, also before the user is asked.
+  nonisolated func guarded(
+    _ need: SessionMachine.Need, asToken: Bool = false
+  ) async throws(SessionError) -> Credential {
+    guard presence != nil else { return try await unguarded(need) }
+    return try await guarded { () async throws(SessionError) in
+      let credential = try await unguarded(need)
+      if asToken { _ = try credential.asToken() }
+      return credential
+    }
+  }
+
+  /// Returns a secret in the same way.
+  nonisolated func guarded<Found>(_ find: () async throws(SessionError) -> Found) async throws(SessionError) -> Found {
+    guard let lock = presence else { return try await find() }
     var pass = lock.pass
     while true {
       do throws(SessionError) {
-        let credential = try await fetch()
-        if let pass, lock.accepts(pass) { return credential }
+        let found = try await find()
+        if let pass, lock.accepts(pass) { return found }
       } catch {
         guard error == .storage(.locked), pass == nil else { throw error }
       }
@@ -42,7 +54,7 @@ extension SessionController {
       case .failure(.cancelled): "cancelled"
       }
     var entry = AuditEntry(action: .presence, session: nil, account: nil, at: clock.now().wall, outcome: outcome)
-    if case .signedIn(let facts) = state { (entry.session, entry.account) = (facts.session, facts.profile?.id) }
+    if case .signedIn(let facts) = state { (entry.session, entry.account) = (facts.id, facts.profile?.id) }
     record(entry)
   }
 }

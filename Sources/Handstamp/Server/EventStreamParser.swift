@@ -19,7 +19,7 @@ public struct ServerSentEvent: Sendable, Hashable {
 /// Parses server-sent events from bytes as they arrive (WHATWG HTML, section 9.2.6). Lines and events may be split anywhere; a
 /// byte order mark at the start is skipped; comments may have any length.
 package struct EventStreamParser: Sendable {
-  /// The largest event, in bytes; a larger one is dropped, but not its ID and not the events after it.
+  /// The largest event by default, in bytes; a larger one is dropped, but not its ID and not the events after it.
   package static let longestEvent = 1 << 20
   /// The part of an oversized event's line that is kept, in bytes: enough for an ID.
   private static let longestField = 4096
@@ -44,10 +44,14 @@ package struct EventStreamParser: Sendable {
   private var hasOwnID = false
   private var skipsLineFeed = false
   private var size = 0
+  private let limit: Int
+  /// How many events were too large.
+  package private(set) var droppedEvents = 0
   /// The bytes of a byte order mark that may still follow; `nil` after any other byte.
   private var mark: ArraySlice<UInt8>? = [0xEF, 0xBB, 0xBF]
 
-  package init() {}
+  /// - Parameter limit: the largest event, in bytes.
+  package init(limit: Int = EventStreamParser.longestEvent) { self.limit = limit }
 
   /// Returns the events that end in `bytes`.
   package mutating func parse(_ bytes: some Sequence<UInt8>) -> [ServerSentEvent] {
@@ -84,7 +88,7 @@ package struct EventStreamParser: Sendable {
     if place == .lineStart { place = byte == UInt8(ascii: ":") ? .comment : .field }
     guard place == .field else { return }
     size += 1
-    if size <= EventStreamParser.longestEvent || line.count < EventStreamParser.longestField { line.append(byte) }
+    if size <= limit || line.count < EventStreamParser.longestField { line.append(byte) }
   }
 
   private mutating func endLine() -> Item? {
@@ -103,7 +107,7 @@ package struct EventStreamParser: Sendable {
     var value = colon.map { text[text.utf8.index(after: $0)...] } ?? ""
     if value.utf8.first == UInt8(ascii: " ") { value = Substring(value.utf8.dropFirst()) }
     switch field {
-    case "data": if size <= EventStreamParser.longestEvent { data.append(String(value)) } else { data = [] }
+    case "data": if size <= limit { data.append(String(value)) } else { data = [] }
     case "event": name = String(value)
     case "id":
       if !value.utf8.contains(0) {
@@ -125,7 +129,8 @@ package struct EventStreamParser: Sendable {
       size = 0
       hasOwnID = false
     }
-    guard !data.isEmpty, size <= EventStreamParser.longestEvent else { return hasOwnID ? lastID.map { .id($0) } : nil }
+    if size > limit { droppedEvents += 1 }
+    guard !data.isEmpty, size <= limit else { return hasOwnID ? lastID.map { .id($0) } : nil }
     let event = ServerSentEvent(
       id: lastID, name: name.isEmpty ? "message" : name, data: data.joined(separator: "\n"))
     return .event(event, hasOwnID: hasOwnID)

@@ -17,8 +17,21 @@ extension ServerBackend {
   }
 
   @concurrent public func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
+    try await signIn(email: email, password: password, code: nil)
+  }
+
+  /// Signs in with an address and a password.
+  ///
+  /// - Parameter code: the code of an authenticator app, after a sign-in was refused with `second_factor_required`.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials`, with `second_factor_required` if the account has such an
+  ///   app, or with `second_factor_wrong` if the code is wrong or was used before.
+  @concurrent public func signIn(
+    email: String, password: Secret, code: Secret?
+  ) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.exchange(for: "sign-in \(email)") { key throws(SessionError) in
-      try await grant(of: send("POST", "/v1/sign-in", json: Body.signIn(email, password, device).keyed(key)))
+      var body = Body.signIn(email, password, device).keyed(key)
+      body.code = code?.exposed
+      return try await grant(of: send("POST", "/v1/sign-in", json: body))
     }
   }
 
@@ -87,21 +100,24 @@ extension ServerBackend {
 
   /// Proves that the user is the account's owner.
   ///
+  /// - Parameter code: the code of an authenticator app, if the account has one.
   /// - Returns: another access token of the same session, which for a while may end the account's other sessions. The session
   ///   keeps its own tokens, which may not.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong, with `second_factor_required` or
+  ///   `second_factor_wrong` for the code.
   @concurrent public func reauthenticate(
-    password: Secret, token: AccessToken
+    password: Secret, code: Secret? = nil, token: AccessToken
   ) async throws(SessionError) -> AccessToken {
-    try AccessToken(
-      reauthentication: try await send(
-        "POST", "/v1/reauthenticate", json: Body(password: password.exposed), token: token))
+    var body = Body(password: password.exposed)
+    body.code = code?.exposed
+    return try AccessToken(
+      reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
   }
 
   /// Ends every session of the account but the token's own.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `reauthentication_required` if the sign-in was too long ago: call
-  ///   ``reauthenticate(password:token:)``, then repeat with its token.
+  ///   ``reauthenticate(password:code:token:)``, then repeat with its token.
   @concurrent public func endOtherSessions(token: AccessToken) async throws(SessionError) {
     try await check(send("POST", "/v1/sessions/end-others", token: token))
   }
@@ -148,6 +164,7 @@ private struct Body: Encodable {
   var end_others: Bool?
   var new_password: String?
   var rotation_key: String?
+  var code: String?
 
   /// Adds the key with which the request can be repeated.
   func keyed(_ key: RotationKey) -> Body {

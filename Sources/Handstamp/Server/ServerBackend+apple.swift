@@ -32,7 +32,7 @@ extension ServerBackend {
 
 extension ServerBackend {
   /// Proves with a new credential of Sign in with Apple that the user is the account's owner, as
-  /// ``reauthenticate(password:token:)`` does.
+  /// ``reauthenticate(password:code:token:)`` does.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `id_token_invalid` if it is another user's.
   @concurrent public func reauthenticate(

@@ -1,16 +1,22 @@
 import Foundation
 public import HandstampCore
+import HandstampSupport
 
 extension ServerBackend {
-  /// Signs in with a passkey, which its owner has added on the server's page `/account/security`. On Apple's systems
-  /// `PasskeySheet` of HandstampUI asks for it.
+  /// Signs in with a passkey, which its owner has added in the app, see ``SessionManager/addPasskey(proof:asking:)``, or on the
+  /// server's page `/account/security`. On Apple's systems `PasskeySheet` of HandstampUI asks for it.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `passkey_unknown` if no account has the passkey, `passkey_expired` if
   ///   the answer took longer than 10 min; ``SessionError/unsupported(_:)`` if the server has no passkeys; and what `ask` throws.
   @concurrent public func signInWithPasskey(
     asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> TokenResponse {
-    let body = PasskeySignInBody(passkey: try await answer(by: ask), device: device)
+    try await signIn(byPasskey: try await passkeyAnswer(by: ask))
+  }
+
+  /// - Parameter answer: a device's answer to ``passkeyAnswer(by:)``.
+  @concurrent func signIn(byPasskey answer: String) async throws(SessionError) -> TokenResponse {
+    let body = PasskeyBody(passkey: answer, device: device)
     return try await SignInTurn.exchange(for: "passkey") { key throws(SessionError) in
       var body = body
       body.rotation_key = key.wireText.withExposed { $0 }
@@ -20,27 +26,53 @@ extension ServerBackend {
     }
   }
 
-  /// Proves with a passkey that the user is the account's owner, as ``reauthenticate(password:token:)`` does.
+  /// Proves with a passkey that the user is the account's owner, as ``reauthenticate(password:code:token:)`` does.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `passkey_refused` if it is another account's, and what `ask` throws.
   @concurrent public func reauthenticate(
     withPasskey ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8],
     token: AccessToken
   ) async throws(SessionError) -> AccessToken {
-    let body = PasskeySignInBody(passkey: try await answer(by: ask))
+    let body = PasskeyBody(passkey: try await passkeyAnswer(by: ask))
     return try AccessToken(reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
   }
 
-  private func answer(
-    by ask: @concurrent (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+  /// Returns the device's answer to the options of a sign-in.
+  @concurrent func passkeyAnswer(
+    by ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) -> String {
-    let options = try await send("POST", "/v1/sign-in/passkey/options")
+    try await answer(to: "/v1/sign-in/passkey/options", by: ask)
+  }
+
+  // MARK: The passkeys of an account
+
+  @concurrent func passkeys(token: AccessToken) async throws(SessionError) -> PasskeyList {
+    try PasskeyList(try await send("GET", "/v1/passkeys", token: token))
+  }
+
+  @concurrent func addPasskey(
+    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8], token: AccessToken
+  ) async throws(SessionError) -> PasskeyList {
+    let body = PasskeyBody(passkey: try await answer(to: "/v1/passkeys/options", by: ask, token: token))
+    return try PasskeyList(try await send("POST", "/v1/passkeys", json: body, token: token))
+  }
+
+  @concurrent func removePasskey(_ id: String, token: AccessToken) async throws(SessionError) -> PasskeyList {
+    guard let path = PercentEncoding.path("v1", "passkeys", id) else { throw .refused(code: "not_found", detail: nil) }
+    return try PasskeyList(try await send("DELETE", path, token: token))
+  }
+
+  private func answer(
+    to path: String, by ask: @concurrent (_ options: [UInt8]) async throws(SessionError) -> [UInt8],
+    token: AccessToken? = nil
+  ) async throws(SessionError) -> String {
+    let options = try await send("POST", path, token: token)
     guard (200..<300).contains(options.status) else { throw SessionError(refusal: options) }
     return String(decoding: try await ask(options.body), as: UTF8.self)
   }
 }
 
-private struct PasskeySignInBody: Encodable {
+private struct PasskeyBody: Encodable {
   var passkey: String
   var device: ServerBackend.Device?
   var rotation_key: String?

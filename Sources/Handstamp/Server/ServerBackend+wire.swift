@@ -4,7 +4,7 @@ import HandstampCore
 extension TokenResponse {
   init(signIn body: [UInt8]) throws(SessionError) {
     try self.init(refresh: body)
-    guard session != nil, profile != nil else {
+    guard sessionID != nil, profile != nil else {
       throw .invalidResponse("the sign-in response has no session_id or profile")
     }
   }
@@ -20,7 +20,7 @@ extension TokenResponse {
     guard answer.hasValidTokens else { throw .invalidResponse("a token contains an invalid character") }
     self.init(
       tokens: answer.tokens,
-      session: answer.session_id,
+      sessionID: answer.session_id,
       profile: answer.profile.map { Profile(id: $0.id, name: $0.name, isAnonymous: $0.is_anonymous ?? false) },
       revocation: answer.revocation_handle.map { RevocationHandle($0) })
   }

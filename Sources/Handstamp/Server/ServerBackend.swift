@@ -12,11 +12,11 @@ public struct ServerBackend: AccountBackend {
   /// The description of this installation in the server's list of devices.
   public struct Device: Sendable, Hashable, Codable {
     /// The installation's ID.
-    public var id: DeviceID
+    package var id: DeviceID
     /// The device's name.
-    public var name: String
+    package var name: String
     /// The device's platform.
-    public var platform: String
+    package var platform: String
 
     public init(id: DeviceID, name: String, platform: String = Device.thisPlatform) {
       self.id = id
@@ -63,7 +63,8 @@ public struct ServerBackend: AccountBackend {
       ("rotation_key", request.key.wireText),
     ])
     do throws(TransportError) {
-      return RefreshResult(try await post("/oauth/token", form: form))
+      return RefreshResult(
+        try await send("POST", "/oauth/token", type: ServerBackend.formType, body: form.bytes))
     } catch {
       return .noDecision(.network(error))
     }
@@ -71,7 +72,8 @@ public struct ServerBackend: AccountBackend {
 
   @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     do throws(TransportError) {
-      let response = try await post("/oauth/revoke", form: FormBody([("token", handle.secret)]))
+      let form = FormBody([("token", handle.secret)])
+      let response = try await send("POST", "/oauth/revoke", type: ServerBackend.formType, body: form.bytes)
       let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
       return RevocationResult(response, error: refusal?.error)
     } catch {
@@ -86,7 +88,7 @@ public struct ServerBackend: AccountBackend {
   ///
   /// - Throws: ``SessionError/tokenRejected`` if the server rejects the token, ``SessionError/requestFailed(_:retryAfter:)`` if
   ///   the feed is not available now.
-  public func events(
+  package func events(
     token: AccessToken, after last: String? = nil
   ) async throws(SessionError) -> AsyncThrowingStream<ServerSentEvent, any Error> {
     var headers = [HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store")]
@@ -128,9 +130,7 @@ public struct ServerBackend: AccountBackend {
     return path
   }
 
-  private func post(_ path: String, form: FormBody) async throws(TransportError) -> TransportResponse {
-    try await send("POST", path, type: "application/x-www-form-urlencoded", body: form.bytes, token: nil)
-  }
+  static let formType = "application/x-www-form-urlencoded"
 
   /// Sends a request with a JSON body, or without a body.
   func send(
@@ -145,8 +145,8 @@ public struct ServerBackend: AccountBackend {
     } catch { throw SessionError(error) }
   }
 
-  private func send(
-    _ method: String, _ path: String, type: String?, body: [UInt8], token: AccessToken?
+  func send(
+    _ method: String, _ path: String, type: String?, body: [UInt8], token: AccessToken? = nil
   ) async throws(TransportError) -> TransportResponse {
     var headers = [HeaderField("Accept", "application/json")]
     if let type { headers.append(HeaderField("Content-Type", type)) }

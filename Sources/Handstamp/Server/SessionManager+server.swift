@@ -4,8 +4,8 @@ import HandstampSupport
 import HandstampVaults
 public import Logging
 
-/// Sessions at Handstamp's own server.
-extension SessionManager where Server == ServerBackend {
+/// A session at Handstamp's own server.
+extension SessionManager {
   /// Creates the session object for the server at `url`, and begins to restore the session from the platform's vault.
   ///
   /// ```swift
@@ -28,7 +28,7 @@ extension SessionManager where Server == ServerBackend {
   ///   - name: the program's name, such as `org.example.forum`: where the session and the device's ID are stored. Default: the
   ///     bundle identifier, otherwise the name of the executable.
   ///   - vault: stores the session; `nil` (the default) for the vault of the table. A program that is not signed with a keychain
-  ///     entitlement passes `.platform(name)`, an encrypted file.
+  ///     entitlement passes `.sealedFile(name)`, an encrypted file.
   ///   - formerly: where an earlier version of the program kept the session, and other URLs of the server. Default: none. Without a
   ///     `vault`, the place of versions that kept a session for each URL is always among them.
   ///   - transport: sends the requests of the backend and of ``api``.
@@ -39,36 +39,19 @@ extension SessionManager where Server == ServerBackend {
   ///   - apiOptions: coders, headers and retries of ``api``.
   ///   - load: loads the app's content after each sign-in and each restore, once; ``refreshContent()`` repeats it. It runs
   ///     independently of the session: a slow or failing load neither delays nor ends the session. An error is shown as a
-  ///     ``SessionError``; see the initializer that takes a backend.
+  ///     ``SessionError``; see the initializer that takes a backend. Default: loads nothing, a `SessionManager<Void>`.
   public convenience init(
     server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil, formerly: [FormerPlace] = [],
     transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),
     presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
-    apiOptions: APIClient.Options = APIClient.Options(), load: @escaping @Sendable (APIClient) async throws -> Content
+    apiOptions: APIClient.Options = APIClient.Options(),
+    load: @escaping @Sendable (APIClient) async throws -> Content = { (_: APIClient) in }
   ) {
-    let device = ServerBackend.Device(id: .installation(of: name), name: ServerBackend.deviceName)
-    let backend = ServerBackend(baseURL: url, device: device, transport: transport)
-    let earlier = ServerBackend.vault(of: name, account: ServerBackend.formerAccount(at: url))
+    let earlier = FormerPlace.vault(.standard(name, account: ServerBackend.formerAccount(at: url)))
     self.init(
-      backend: backend, vault: vault ?? ServerBackend.vault(of: name),
-      formerly: (vault == nil ? [.vault(earlier)] : []) + formerly, baseURL: url, transport: transport, policy: policy,
+      backend: ServerBackend(url, program: name, transport: transport), vault: vault ?? .standard(name),
+      formerly: (vault == nil ? [earlier] : []) + formerly, baseURL: url, transport: transport, policy: policy,
       presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
-  }
-}
-
-extension SessionManager where Server == ServerBackend, Content == Void {
-  /// The same for an app without content of its own.
-  public convenience init(
-    server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil, formerly: [FormerPlace] = [],
-    transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),
-    presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
-    apiOptions: APIClient.Options = APIClient.Options()
-  ) {
-    self.init(
-      server: url, name: name, vault: vault, formerly: formerly, transport: transport, policy: policy,
-      presence: presence,
-      cleanups: cleanups, logger: logger, apiOptions: apiOptions
-    ) { _ in }
   }
 }
 
@@ -76,13 +59,10 @@ extension ServerBackend {
   /// The bundle identifier, otherwise the name of the executable.
   public static var programName: String { Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
 
-  /// The platform's vault for the program `name`.
-  fileprivate static func vault(of name: String, account: AccountID = AccountID("default")) -> any Vault {
-    #if canImport(Darwin)
-    return .keychain(name, account: account)
-    #else
-    return .platform(name, account: account)
-    #endif
+  /// The server at `url`, for this installation of `program`.
+  init(_ url: URL, program: String, transport: any Transport) {
+    let device = Device(id: .installation(of: program), name: ServerBackend.deviceName)
+    self.init(baseURL: url, device: device, transport: transport)
   }
 
   /// The name under which earlier versions stored sessions at the origin of `url`.

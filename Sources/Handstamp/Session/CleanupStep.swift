@@ -129,5 +129,5 @@ public struct CleanupReport: Sendable, Hashable {
   /// The steps that were still running when the wait ended.
   public var unfinished: [String] = []
 
-  public init() {}
+  package init() {}
 }

@@ -7,7 +7,7 @@ import HandstampVaults
 /// nothing stays behind.
 ///
 /// ```swift
-/// SessionManager(server: url, formerly: [.vault(.platform("hello")), .server("https://old.example.org")])
+/// SessionManager(server: url, formerly: [.vault(.sealedFile("hello")), .server("https://old.example.org")])
 /// ```
 ///
 /// A move is repeated until it is complete, also after a crash at any point; until then the session is in one of the two places. While
@@ -36,12 +36,12 @@ public struct FormerPlace: Sendable {
   /// The list of `Accounts` of the program `name`, for a session that is not one of `Accounts`: the session of the active account
   /// moves, or of the only one; those of the other accounts are revoked.
   ///
-  /// - Parameter vault: the vault of an account, as it was passed to `Accounts`; `nil` for the platform's.
+  /// - Parameter vault: the vault of an account, as it was passed to `Accounts`; `nil` for the platform's usual one.
   public static func accounts(
     of name: String, vault: (@Sendable (AccountID) -> any Vault)? = nil
   ) -> FormerPlace {
     FormerPlace(
-      kind: .accounts(FileAccountsIndex.platform(name), vault: vault ?? { PlatformVault.platform(name, account: $0) }))
+      kind: .accounts(FileAccountsIndex.platform(name), vault: vault ?? { .standard(name, account: $0) }))
   }
 
   /// Tokens that the app stored itself.
@@ -68,7 +68,7 @@ extension TokenResponse {
     let secret = tokens.refresh?.secret ?? tokens.credential.secret
     let digest = secret.withExposedBytes { Array(SHA256.hash(data: Array($0)).prefix(16)) }
     var taken = StoredSession(
-      self, id: session ?? SessionID("local." + Base64URL.encode(digest)), at: now, issuer: abilities.issuer,
+      self, id: sessionID ?? SessionID("local." + Base64URL.encode(digest)), at: now, issuer: abilities.issuer,
       revokesRefreshTokens: abilities.revokesRefreshTokens)
     if !isAccessUsable { taken.access = nil }
     return taken

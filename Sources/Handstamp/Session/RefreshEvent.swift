@@ -4,14 +4,14 @@ import HandstampSupport
 /// The end of one refresh. See ``SessionController/refreshes()``.
 public struct RefreshEvent: Sendable, Hashable {
   /// The session that was refreshed.
-  public var session: SessionID
+  public var sessionID: SessionID
   /// Why the refresh brought no tokens; `nil` if it did.
   public var error: SessionError?
   /// Whether another process refreshed, and this one adopted its tokens.
   public var wasByAnotherProcess: Bool
 
-  public init(session: SessionID, error: SessionError? = nil, wasByAnotherProcess: Bool = false) {
-    self.session = session
+  package init(sessionID: SessionID, error: SessionError? = nil, wasByAnotherProcess: Bool = false) {
+    self.sessionID = sessionID
     self.error = error
     self.wasByAnotherProcess = wasByAnotherProcess
   }

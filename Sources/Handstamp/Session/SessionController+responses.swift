@@ -15,7 +15,7 @@ extension SessionController {
   nonisolated func endHere(_ session: SessionID, reason: EndReason) async {
     await sessionDidEnd(session, reason: reason)
     for await state in states {
-      guard case .signedIn(let now) = state, now.session == session else { break }
+      guard case .signedIn(let now) = state, now.id == session else { break }
     }
   }
 

@@ -6,9 +6,9 @@ extension SessionController {
   /// The turn of one sign-in. Its keys are stored in the vault, unless the session is only in memory.
   nonisolated func signInTurn(_ remember: Bool) -> SignInTurn {
     SignInTurn(keys: keys(remember)) { [self] () async throws(VaultError) in
-      if remember { return try await vault.lock(.signIn, within: SignInTurn.patience).unlock }
+      if remember { return try await vault.signInLock(within: SignInTurn.patience).unlock }
       // A session in memory creates no file, and begins even if none can be written.
-      return await isSessionStored() ? (try? await vault.lock(.signIn, within: SignInTurn.patience))?.unlock : nil
+      return await isSessionStored() ? (try? await vault.signInLock(within: SignInTurn.patience))?.unlock : nil
     }
   }
 

@@ -30,13 +30,11 @@ extension SessionController {
     snapshot.withLock { $0.raiseFence() }
     let waiter = nextWaiter()
     let before = await cleanupCount
-    let ended: SessionID?
     var report = SignOutReport()
-    switch await command(waiter, .signOut(waiter, reason, plan)) {
-    case .success(.signedOut(let session)): ended = session
-    case .success(.signedOutNotDurably(let session, let trouble)): (ended, report.storageError) = (session, trouble)
-    case .success, .failure: ended = nil
-    }
+    report.scopesWithoutStep = plan.scopes.subtracting([.always]).subtracting(cleanups.values.map(\.cleanup.scope))
+    let outcome = await command(waiter, .signOut(waiter, reason, plan))
+    guard case .success(.signedOut(let ended, let trouble)) = outcome else { return report }
+    report.storageError = trouble
     guard let ended else { return report }
     report.isUnrevoked = await machine.unrevoked == ended
     report.cleanup = await cleanupReport(of: ended, since: before, within: SessionController.cleanupPatience)
@@ -56,11 +54,11 @@ extension SessionController {
   {
     guard case .signedIn(let facts) = state else { return CleanupReport() }
     // There is no end and so no reason; this is the mildest, for steps that look at it.
-    let current = EndedSession(session: facts.session, account: facts.profile?.id, reason: .expired)
+    let current = EndedSession(id: facts.id, account: facts.profile?.id, reason: .expired)
     var report = CleanupReport()
     for step in await machine.cleanups.steps where scopes.contains(step.scope) {
       // Never the data of a session that replaced this one.
-      guard case .signedIn(let now) = state, now.session == facts.session else { break }
+      guard case .signedIn(let now) = state, now.id == facts.id else { break }
       do {
         try await cleanups[step.name]?.run(current)
         report.cleared.append(step.name)
@@ -81,7 +79,7 @@ extension SessionController {
   }
 
   /// Waits until the server has decided on every pending revocation, by ending the session or refusing permanently
-  /// (``refusedRevocations``), and the vault has recorded it. Cancelling the task ends only this wait.
+  /// (``RevocationResult/refused(code:)``), and the vault has recorded it. Cancelling the task ends only this wait.
   ///
   /// It does not wait for revocations that this client has postponed by a minute or more, after a 4xx that decided nothing, see
   /// ``signOut(_:reason:)``; nor for those in a vault that cannot be read.
@@ -126,7 +124,7 @@ extension SessionController {
     Task.detached(priority: .utility) { [weak self] in
       var failure: String?
       do { try await step.run(ended) } catch { failure = String(describing: type(of: error)) }
-      await self?.cleaned(ended.session, name, failure: failure)
+      await self?.cleaned(ended.id, name, failure: failure)
     }
   }
 
@@ -232,7 +230,10 @@ public struct SignOutReport: Sendable, Hashable {
   /// The clean-up steps that failed, with the types of their errors.
   public var failed: [String: String] { cleanup.failed }
 
-  public init(cleanup: CleanupReport = CleanupReport(), storageError: VaultError? = nil) {
+  /// The scopes of the plan for which the session has no clean-up step: nothing of them was erased.
+  public var scopesWithoutStep: Set<CleanupScope> = []
+
+  package init(cleanup: CleanupReport = CleanupReport(), storageError: VaultError? = nil) {
     self.cleanup = cleanup
     self.storageError = storageError
   }

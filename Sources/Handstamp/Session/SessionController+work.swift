@@ -4,7 +4,21 @@ import HandstampSupport
 /// Performs the effects that the machine decided on.
 extension SessionController {
   /// The only entry point: decides, updates the snapshot, performs. Never suspends.
-  func post(_ event: SessionMachine.Event, at time: Moment? = nil) {
+  ///
+  /// - Parameter lock: the one that ``SessionMachine/Event/locked(_:_:failing:)`` reports.
+  func post(_ event: SessionMachine.Event, at time: Moment? = nil, holding lock: (any VaultLock)? = nil) {
+    switch event {
+    // A caller that was cancelled before this point has already been forgotten.
+    case .demand(let waiter, _): guard tokenWaiters.isOpen(waiter) else { return }
+    // The idle limit must not end the session of a user whose last touch has not been reported yet.
+    case .timer(.limit, _): tellActivity()
+    case .locked(let operation, _, _): locks[operation] = lock
+    case .edited(let operation, _, _): deliveryNotes.remove(operation)
+    case .refreshCompleted(let operation, _, _): asking[operation] = nil
+    case .revoked(let session, let result, _):
+      if let code = result.refusalCode { refusedRevocations[session] = code }
+    default: break
+    }
     let effects = machine.handle(event, at: time ?? clock.now())
     log?.note(event)
     renewSnapshot()
@@ -14,7 +28,6 @@ extension SessionController {
     }
     dropTimers()
     keepWhileUnsettled()
-    if case .edited(let operation, _, _) = event { deliveryNotes.remove(operation) }
     resumeSatisfiedWaiters()
   }
 
@@ -44,9 +57,9 @@ extension SessionController {
     switch effect {
     case .publish(let state): hub.publish(state)
     case .refreshed(let session, let error):
-      refreshHub.publish { _ in RefreshEvent(session: session, error: error) }
+      refreshHub.publish { _ in RefreshEvent(sessionID: session, error: error) }
     case .adopted(let session):
-      refreshHub.publish { _ in RefreshEvent(session: session, wasByAnotherProcess: true) }
+      refreshHub.publish { _ in RefreshEvent(sessionID: session, wasByAnotherProcess: true) }
     case .audit(let entry):
       if audit != nil { auditQueue.yield(.entry(entry)) }
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
@@ -68,15 +81,47 @@ extension SessionController {
       default: break
       }
       vaultWork.yield(.edit(operation, edit))
-    case .lock(let operation, let limit): takeLock(operation, within: limit)
-    case .askRefresh(let operation, let request): askRefresh(operation, request)
+    case .lock(let operation, let limit):
+      Task.detached(priority: .userInitiated) { [weak self, refreshLocks, store = vault.store] in
+        var lock: (any VaultLock)?
+        var trouble: VaultError?
+        do throws(VaultError) { lock = try await refreshLocks.lock(.refresh, of: store, within: limit) } catch {
+          trouble = error
+        }
+        guard let self else {
+          lock?.unlock()
+          return
+        }
+        var random = SystemRandomNumberGenerator()
+        await self.post(.locked(operation, RotationKey(from: &random), failing: trouble), holding: lock)
+      }
+    case .askRefresh(let operation, let request):
+      let noted = machine.notedAttempt
+      if noted != nil, !delaysExit {
+        // The program is exiting. The next launch finds the session as it is.
+        guard UnsettledRefreshes.begin() else { return }
+        delaysExit = true
+      }
+      // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
+      asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
+        // Also if the time since the attempt is unknown.
+        let isOver: @Sendable () -> Bool = {
+          noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
+        }
+        let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
+        await self?.post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
+      }
     case .checkSender(let operation, let sender):
       // Not at once: an effect is answered after all effects of its list.
       Task.detached(priority: .userInitiated) { [weak self] in
         await self?.post(.senderChecked(operation, hasEnded: sender.hasEnded))
       }
     case .clean(let ended, let step): clean(ended, step: step)
-    case .revoke(let session, let handle): revoke(session, handle)
+    case .revoke(let session, let handle):
+      Task.detached(priority: .utility) { [weak self, backend] in
+        let result = await backend.revoke(handle)
+        await self?.post(.revoked(session, result, entropy: .random(in: .min ... .max)))
+      }
     }
   }
 
@@ -92,80 +137,13 @@ extension SessionController {
       do {
         if timer == .answer { try await clock.sleep(whileRunningFor: delay) } else { try await clock.sleep(for: delay) }
       } catch { return }
-      await self?.fired(timer, ticket: ticket)
+      await self?.post(.timer(timer, ticket: ticket))
     }
   }
 
   /// Cancels the timers that the machine no longer waits for.
   private func dropTimers() {
     for timer in timers.keys where !machine.isWaiting(for: timer) { timers.removeValue(forKey: timer)?.cancel() }
-  }
-
-  private func fired(_ timer: SessionMachine.Timer, ticket: UInt64) {
-    // The idle limit must not end the session of a user whose last touch has not been reported yet.
-    if timer == .limit { tellActivity() }
-    post(.timer(timer, ticket: ticket))
-  }
-
-  private func takeLock(_ operation: SessionMachine.Operation, within limit: Duration) {
-    Task.detached(priority: .userInitiated) { [weak self, vault] in
-      let lock: Result<any VaultLock, VaultError>
-      do throws(VaultError) { lock = .success(try await vault.lock(.refresh, within: limit)) } catch {
-        lock = .failure(error)
-      }
-      var random = SystemRandomNumberGenerator()
-      guard let self else {
-        if case .success(let lock) = lock { lock.unlock() }
-        return
-      }
-      await self.took(lock, operation, RotationKey(from: &random))
-    }
-  }
-
-  private func took(
-    _ lock: Result<any VaultLock, VaultError>, _ operation: SessionMachine.Operation, _ key: RotationKey
-  ) {
-    switch lock {
-    case .success(let lock):
-      locks[operation] = lock
-      post(.locked(operation, key))
-    case .failure(let trouble): post(.lockFailed(operation, key, trouble))
-    }
-  }
-
-  /// Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
-  private func askRefresh(_ operation: SessionMachine.Operation, _ request: RefreshRequest) {
-    let noted = machine.notedAttempt
-    if noted != nil, !delaysExit {
-      // The program is exiting. The next launch finds the session as it is.
-      guard UnsettledRefreshes.begin() else { return }
-      delaysExit = true
-    }
-    asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
-      // Also if the time since the attempt is unknown.
-      let isOver: @Sendable () -> Bool = {
-        noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
-      }
-      let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
-      await self?.refreshCompleted(operation, result)
-    }
-  }
-
-  private func refreshCompleted(_ operation: SessionMachine.Operation, _ result: RefreshResult) {
-    asking[operation] = nil
-    post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
-  }
-
-  private func revoke(_ session: SessionID, _ handle: RevocationHandle) {
-    Task.detached(priority: .utility) { [weak self, backend] in
-      let result = await backend.revoke(handle)
-      await self?.revoked(session, result)
-    }
-  }
-
-  private func revoked(_ session: SessionID, _ result: RevocationResult) {
-    if let code = result.refusalCode { refusedRevocations[session] = code }
-    post(.revoked(session, result, entropy: .random(in: .min ... .max)))
   }
 
   static func randomSessionID() -> SessionID {
@@ -179,16 +157,4 @@ enum VaultWork: Sendable {
   case edit(SessionMachine.Operation, VaultEdit)
   /// The last item: releases the locks of a deallocated controller, after its edits.
   case unlock([any VaultLock])
-
-  func done(on vault: SessionVault, clock: any SessionClock) async -> SessionMachine.Event? {
-    switch self {
-    case .read(let operation): return .read(operation, await vault.read())
-    case .edit(let operation, let edit):
-      let asOf = clock.now()
-      return .edited(operation, await vault.edit(edit), asOf: asOf)
-    case .unlock(let locks):
-      for lock in locks { lock.unlock() }
-      return nil
-    }
-  }
 }

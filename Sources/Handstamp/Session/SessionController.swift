@@ -18,10 +18,13 @@ public actor SessionController {
   let clock: any SessionClock
   let audit: (any AuditLog)?
   nonisolated let presence: PresenceLock?
+  /// Releases the refresh locks of this session before the system suspends the program, see ``SessionLifeCycle``.
+  package nonisolated let refreshLocks = RefreshLockManager()
   let cleanups: [String: CleanupStep]
   /// The results of clean-up steps, newest last.
   var cleanupLog: [CleanupLogEntry] = []
-  var cleanupCount = 0
+  /// How many clean-up steps have ended.
+  package internal(set) var cleanupCount = 0
   let boot: UInt64
   /// How often activity is reported to the machine; `nil` without an idle limit.
   nonisolated let activityStep: Duration?
@@ -52,7 +55,7 @@ public actor SessionController {
   /// they continue until they expire. The value is the server's error code, such as `invalid_client` or
   /// `unsupported_token_type` (RFC 7009 section 2.2.1); `refused` for a code that is not at most 40 characters of `a` to `z`
   /// and `_`. The audit log records each of them permanently.
-  public internal(set) var refusedRevocations: [SessionID: String] = [:]
+  package internal(set) var refusedRevocations: [SessionID: String] = [:]
   var watching: Task<Void, Never>?
   let vaultWork: AsyncStream<VaultWork>.Continuation
   nonisolated let auditQueue: AsyncStream<AuditWork>.Continuation
@@ -86,7 +89,8 @@ public actor SessionController {
     cleanups: [CleanupStep] = [], logger: Logger? = nil
   ) {
     let abilities = backend.abilities
-    let vault = SessionVault(vault, of: abilities, formerly: formerly, audit: audit, clock: clock)
+    let vault = SessionVault(
+      vault, of: abilities, formerly: formerly, locks: refreshLocks, audit: audit, clock: clock)
     self.vault = vault
     let cleanups = cleanups.withUniqueNames
     self.cleanups = Dictionary(uniqueKeysWithValues: cleanups.map { ($0.cleanup.name, $0) })
@@ -114,7 +118,16 @@ public actor SessionController {
     // Weak, so that a controller without an owner is released; its streams end with it.
     Task.detached(priority: .userInitiated) { [weak self, vault, clock] in
       for await item in work {
-        if let event = await item.done(on: vault, clock: clock) { await self?.post(event) }
+        switch item {
+        case .read(let operation):
+          let reading = await vault.read()
+          await self?.post(.read(operation, reading))
+        case .edit(let operation, let edit):
+          let asOf = clock.now()
+          let outcome = await vault.edit(edit)
+          await self?.post(.edited(operation, outcome, asOf: asOf))
+        case .unlock(let locks): for lock in locks { lock.unlock() }
+        }
       }
     }
     if let audit {
@@ -153,7 +166,7 @@ public actor SessionController {
   ///   If a step before the refresh failed, such as fetching the server's metadata, its error. `unsupported` for a session that
   ///   uses cookies: ``credential(minimumValidity:)`` returns those.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
-    try await guarded { () async throws(SessionError) in try await unguarded(validity).asToken() }
+    try await guarded(SessionMachine.Need(validity: validity), asToken: true).asToken()
   }
 
   /// Returns what authorizes requests: an access token, as ``token(minimumValidity:)`` does, or the account's cookies.
@@ -162,7 +175,7 @@ public actor SessionController {
   public nonisolated func credential(
     minimumValidity validity: Duration = .zero
   ) async throws(SessionError) -> Credential {
-    try await guarded { () async throws(SessionError) in try await unguarded(validity) }
+    try await guarded(SessionMachine.Need(validity: validity))
   }
 
   /// Refreshes the access token if it is valid for less than `validity`, and returns when the refresh has ended. It does not
@@ -173,12 +186,12 @@ public actor SessionController {
   /// - Throws: ``SessionError``, as ``token(minimumValidity:)`` does. Does not throw if the refresh failed and the current
   ///   token has not expired.
   public nonisolated func refreshIfNeeded(minimumValidity validity: Duration = .zero) async throws(SessionError) {
-    _ = try await unguarded(validity)
+    _ = try await unguarded(SessionMachine.Need(validity: validity))
   }
 
   /// Returns an access token for other scopes or another API than the session's own (RFC 6749 section 6, RFC 8707 section 2.2), from
   /// the same refresh token and by the same refresh: no two are in flight at once, in any process, and a successor is stored before
-  /// the token is returned. Such tokens are kept in memory only, and none is returned after the session has ended.
+  /// the token is returned. Such tokens are kept with the session for all processes, and none is returned after it has ended.
   ///
   /// - Parameters:
   ///   - target: the scopes and the API.
@@ -190,15 +203,10 @@ public actor SessionController {
   public nonisolated func token(
     for target: TokenTarget, minimumValidity validity: Duration = .seconds(30)
   ) async throws(SessionError) -> AccessToken {
-    guard abilities.supportsTargets else { throw .unsupported("tokens for other scopes or APIs") }
-    let need = SessionMachine.Need(validity: validity, target: target)
-    return try await guarded { () async throws(SessionError) in try await demand(need).get().credential.asToken() }
-  }
-
-  private nonisolated func unguarded(_ validity: Duration) async throws(SessionError) -> Credential {
-    let current = snapshot.withLock { [clock] in $0.credential(at: clock.uptime(), for: validity) }
-    if let current { return current }
-    return try await demand(SessionMachine.Need(validity: validity)).get().credential
+    guard abilities.supportsTargets else { throw .noTargets }
+    // An exchange begins with a valid token of the session's own.
+    if target.audience != nil { _ = try await unguarded(SessionMachine.Need(validity: validity)) }
+    return try await guarded(SessionMachine.Need(validity: validity, target: target)).asToken()
   }
 
   /// Returns an access token other than `refused`, which an API rejected with a 401. If the session already has another one
@@ -207,12 +215,7 @@ public actor SessionController {
   /// - Throws: ``SessionError/tokenRejected`` if `refused` was issued less than ``RefreshPolicy/minimumAge`` ago (default 5 s),
   ///   or if the refresh brought the same token again; otherwise as ``token(minimumValidity:)``.
   public nonisolated func token(replacing refused: AccessToken) async throws(SessionError) -> AccessToken {
-    try await credential(replacing: .accessToken(refused)).asToken()
-  }
-
-  nonisolated func credential(replacing refused: Credential) async throws(SessionError) -> Credential {
-    let need = SessionMachine.Need(refused: refused)
-    return try await guarded { () async throws(SessionError) in try await demand(need).get().credential }
+    try await guarded(SessionMachine.Need(refused: .accessToken(refused))).asToken()
   }
 
   /// The value `Bearer …` with the current access token, which may have expired: ``token(minimumValidity:)`` avoids that.
@@ -267,8 +270,9 @@ public actor SessionController {
   ///     that the vault holds ends in either case. Default `true`.
   ///   - perform: obtains the tokens.
   /// - Throws: the error of `perform`, unchanged. ``SessionError/cancelled`` in place of a `CancellationError` or
-  ///   ``TransportError/cancelled``, and if the calling task is cancelled. ``SessionError/invalidResponse(_:)`` and
-  ///   ``SessionError/storage(_:)`` as ``signIn(with:remember:)``.
+  ///   ``TransportError/cancelled``, and if the calling task is cancelled or another sign-in or a sign-out takes precedence.
+  ///   ``SessionError/invalidResponse(_:)`` for tokens that no request can carry: empty ones, ones of more than 256 KiB, bearer tokens that
+  ///   are not printable ASCII (RFC 6750 section 2.1); ``SessionError/storage(_:)`` if they cannot be stored.
   @discardableResult
   public nonisolated func signIn(
     remember: Bool = true, _ perform: () async throws -> TokenResponse
@@ -288,14 +292,9 @@ public actor SessionController {
     }
   }
 
-  /// Signs in with tokens that were obtained elsewhere. A session in use is replaced as by ``signIn(remember:_:)``.
-  ///
-  /// - Parameter remember: `false` keeps the session out of the vault, see ``signIn(remember:_:)``. Default `true`.
-  /// - Throws: ``SessionError/invalidResponse(_:)`` for tokens that no request can carry: empty ones, ones of more than 256
-  ///   KiB, bearer tokens that are not printable ASCII (RFC 6750 section 2.1); ``SessionError/storage(_:)`` if they cannot be
-  ///   stored; ``SessionError/cancelled`` if another sign-in or a sign-out takes precedence.
+  /// Signs in with tokens that were obtained elsewhere, as ``signIn(remember:_:)`` does with a closure that returns them.
   @discardableResult
-  public nonisolated func signIn(
+  package nonisolated func signIn(
     with tokens: TokenResponse, remember: Bool = true
   ) async throws(SessionError) -> SignedIn {
     try await signedIn(remember: remember) { () async throws(SessionError) in tokens }
@@ -330,7 +329,7 @@ public actor SessionController {
     case .signedIn(let facts):
       if case .success(let tokens) = result { await confirm(tokens) }
       return facts
-    case .signedOut, .signedOutNotDurably, .renewed, .renewedElsewhere: throw .cancelled
+    case .signedOut, .renewed, .renewedElsewhere: throw .cancelled
     }
   }
 
@@ -364,28 +363,25 @@ public actor SessionController {
       })
   }
 
-  /// Waits with all callers of the same need; only the first of them enters the actor.
-  private nonisolated func demand(_ need: SessionMachine.Need) async -> Result<StoredAccess, SessionError> {
+  /// Returns the credential of the snapshot, or waits with all callers of the same need; only the first of them enters the actor.
+  nonisolated func unguarded(_ need: SessionMachine.Need) async throws(SessionError) -> Credential {
+    let current = snapshot.withLock { [clock] in $0.credential(at: clock.uptime(), for: need) }
+    if let current { return current }
     // A sign-out that the machine has not received yet.
-    let signedOut: Result<StoredAccess, SessionError> = .failure(.signedOut(.signedOut))
-    if snapshot.withLock({ $0.fences > 0 }) { return signedOut }
+    if snapshot.withLock({ $0.fences > 0 }) { throw .signedOut(.signedOut) }
     let waiter = nextWaiter()
     let answer = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         guard tokenWaiters.join(waiter, need, continuation) else { return }
-        Task.detached(priority: .userInitiated) { await self.ask(waiter, need) }
+        Task.detached(priority: .userInitiated) { await self.post(.demand(waiter, need)) }
       }
     } onCancel: {
       guard let abandoned = tokenWaiters.leave(waiter, need) else { return }
       Task { await self.post(.gone(abandoned)) }
     }
-    if case .success = answer, snapshot.withLock({ $0.fences > 0 }) { return signedOut }
-    return answer
-  }
-
-  private func ask(_ waiter: SessionMachine.Waiter, _ need: SessionMachine.Need) {
-    // A caller that was cancelled before this point has already been forgotten.
-    if tokenWaiters.isOpen(waiter) { post(.demand(waiter, need)) }
+    let access = try answer.get()
+    if snapshot.withLock({ $0.fences > 0 }) { throw .signedOut(.signedOut) }
+    return access.credential
   }
 
   func command(
@@ -431,7 +427,7 @@ extension SessionError {
 }
 
 extension Credential {
-  fileprivate func asToken() throws(SessionError) -> AccessToken {
+  func asToken() throws(SessionError) -> AccessToken {
     guard let token else { throw .unsupported("an access token (the session uses cookies)") }
     return token
   }

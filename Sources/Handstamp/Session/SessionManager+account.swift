@@ -1,7 +1,14 @@
 import HandstampCore
 
-/// The user's account functions, for an ``AccountBackend``. Each throws a ``SessionError``.
-extension SessionManager where Server: AccountBackend {
+/// The user's account functions, of an ``AccountBackend``. At any other backend, each throws ``SessionError/unsupported(_:)``.
+extension SessionManager {
+  private nonisolated var accountBackend: any AccountBackend {
+    get throws(SessionError) {
+      guard let backend = backend as? any AccountBackend else { throw .unsupported("account functions") }
+      return backend
+    }
+  }
+
   /// Creates an account and signs in, unless the address must be confirmed first, see ``SignUpResult/confirmationSent``.
   ///
   /// - Parameters:
@@ -14,7 +21,7 @@ extension SessionManager where Server: AccountBackend {
   ) async throws(SessionError) -> SignUpResult {
     try await working { () async throws(SessionError) in
       try await controller.signedUp(remember: remember) { () async throws(SessionError) in
-        try await backend.signUp(email: email, password: Secret(password), username: username)
+        try await accountBackend.signUp(email: email, password: Secret(password), username: username)
       }
     }
   }
@@ -32,7 +39,7 @@ extension SessionManager where Server: AccountBackend {
     _ code: String, password: String, remember: Bool = true
   ) async throws(SessionError) {
     try await signIn(remember) { () async throws(SessionError) in
-      try await backend.confirmSignUp(Secret(code), password: Secret(password))
+      try await accountBackend.confirmSignUp(Secret(code), password: Secret(password))
     }
   }
 
@@ -43,7 +50,7 @@ extension SessionManager where Server: AccountBackend {
   /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses the sign-in, such as with `wrong_credentials`.
   public func signIn(email: String, password: String, remember: Bool = true) async throws(SessionError) {
     try await signIn(remember) { () async throws(SessionError) in
-      try await backend.signIn(email: email, password: Secret(password))
+      try await accountBackend.signIn(email: email, password: Secret(password))
     }
   }
 
@@ -51,7 +58,7 @@ extension SessionManager where Server: AccountBackend {
   ///
   /// - Throws: ``SessionError/unsupported(_:)`` if the server has no guest accounts.
   public func signInAnonymously() async throws(SessionError) {
-    try await signIn(true) { () async throws(SessionError) in try await backend.signInAnonymously() }
+    try await signIn(true) { () async throws(SessionError) in try await accountBackend.signInAnonymously() }
   }
 
   /// Turns the guest account in use into a full one with the same ID, so that its data stays, at the server and here. The new
@@ -68,7 +75,7 @@ extension SessionManager where Server: AccountBackend {
       // A guest who is not remembered stays in memory.
       let remember = await controller.isRemembered
       return try await controller.signedUp(remember: remember) { () async throws(SessionError) in
-        try await backend.upgrade(email: email, password: Secret(password), username: username, token: token)
+        try await accountBackend.upgrade(email: email, password: Secret(password), username: username, token: token)
       }
     }
   }
@@ -84,7 +91,7 @@ extension SessionManager where Server: AccountBackend {
     idToken: Secret, nonce: String, remember: Bool = true
   ) async throws(SessionError) {
     try await signIn(remember) { () async throws(SessionError) in
-      try await backend.signInWithApple(idToken: idToken, nonce: nonce)
+      try await accountBackend.signInWithApple(idToken: idToken, nonce: nonce)
     }
   }
 
@@ -99,7 +106,14 @@ extension SessionManager where Server: AccountBackend {
     remember: Bool = true,
     asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) {
-    try await signIn(remember) { () async throws(SessionError) in try await backend.signInWithPasskey(asking: ask) }
+    guard let server else {
+      return try await signIn(remember) { () async throws(SessionError) in
+        try await accountBackend.signInWithPasskey(asking: ask)
+      }
+    }
+    // The sign-in begins with the answer: a keyboard may offer a passkey for as long as a form is shown.
+    let answer = try await server.passkeyAnswer(by: ask)
+    try await signIn(remember) { () async throws(SessionError) in try await server.signIn(byPasskey: answer) }
   }
 
   /// Requests a mail with a link or a code that resets the password. Also succeeds for an address without an account, which
@@ -109,7 +123,7 @@ extension SessionManager where Server: AccountBackend {
   /// ``ServerBackend/confirmPasswordReset(_:newPassword:)``, within 30 min. That ends every session of the account, this
   /// device's included.
   public func resetPassword(email: String) async throws(SessionError) {
-    try await working { () async throws(SessionError) in try await backend.requestPasswordReset(email: email) }
+    try await working { () async throws(SessionError) in try await accountBackend.requestPasswordReset(email: email) }
   }
 
   /// Changes the account's password.
@@ -121,7 +135,7 @@ extension SessionManager where Server: AccountBackend {
   ) async throws(SessionError) {
     try await working { () async throws(SessionError) in
       let token = try await controller.token()
-      try await backend.changePassword(
+      try await accountBackend.changePassword(
         from: Secret(old), to: Secret(new), endingOthers: endingOthers, token: token)
     }
   }
@@ -142,9 +156,9 @@ extension SessionManager where Server: AccountBackend {
     try await working { () async throws(SessionError) in
       let token = try await controller.token()
       let state = controller.state
-      try await backend.deleteAccount(password: password.map { Secret($0) }, token: proof ?? token)
+      try await accountBackend.deleteAccount(password: password.map { Secret($0) }, token: proof ?? token)
       // Not a session that replaced it meanwhile.
-      if case .signedIn(let before) = state, case .signedIn(let now) = controller.state, before.session != now.session {
+      if case .signedIn(let before) = state, case .signedIn(let now) = controller.state, before.id != now.id {
         return SignOutReport()
       }
       return await controller.signOut(.everything, reason: .accountClosed)
@@ -167,10 +181,10 @@ extension SessionManager where Server: AccountBackend {
   }
 
   private func endOthers(within limit: Duration) async -> SessionError? {
-    await withTaskGroup(of: SessionError?.self) { [backend, controller] group in
+    await withTaskGroup(of: SessionError?.self) { [controller] group in
       group.addTask {
         do throws(SessionError) {
-          try await backend.endOtherSessions(token: try await controller.token())
+          try await self.accountBackend.endOtherSessions(token: try await controller.token())
           return nil
         } catch {
           return error

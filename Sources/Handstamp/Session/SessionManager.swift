@@ -3,12 +3,16 @@ public import Logging
 public import HandstampCore
 public import Observation
 
-/// One account's session, observable by a user interface.
+/// One account's session, observable by a user interface: the type that an app's views name.
+///
+/// `SessionManager<Content>` loads the app's content after each sign-in; one without `load` is a `SessionManager<Void>`. Its account
+/// functions, such as ``signIn(email:password:remember:)``, throw ``SessionError/unsupported(_:)`` if ``backend`` is no
+/// ``AccountBackend``: an app at another server signs in with ``signIn(remember:_:)``.
 ///
 /// All observable properties come from one ``Snapshot`` that is replaced as a whole, in a separate turn of the main actor: no
 /// view sees half a change, or is notified of one during its own update.
 @MainActor @Observable
-public final class SessionManager<Server: Backend, Content: Sendable> {
+public final class SessionManager<Content: Sendable> {
   /// The session at one instant.
   public struct Snapshot: Sendable {
     /// The session; `success(nil)` if signed out. A locked or damaged vault is a `failure`, never signed out.
@@ -28,8 +32,8 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   /// The API client, which calls with the session's credential.
   public nonisolated let api: APIClient
 
-  /// The backend that the session was created with, for functions of its own, such as confirming an address.
-  @ObservationIgnored public nonisolated let backend: Server
+  /// The backend that the session was created with.
+  public nonisolated let backend: any Backend
   @ObservationIgnored private let load: @Sendable (APIClient) async throws -> Content
   @ObservationIgnored private var version: UInt64 = 0
   @ObservationIgnored private var session: SessionID?
@@ -60,14 +64,15 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   ///     repeats it. It runs independently of the session: a slow or failing load neither delays nor ends the session. Its
   ///     errors become a ``SessionError``: that of an ``APIError/session(_:)``, ``SessionError/requestFailed(_:retryAfter:)``
   ///     without a usable response, ``SessionError/invalidResponse(_:)`` for one that cannot be decoded, and
-  ///     ``SessionError/contentFailed(_:)`` for any other, with its type's name.
+  ///     ``SessionError/contentFailed(_:)`` for any other, with its type's name. Default: loads nothing, a
+  ///     `SessionManager<Void>`.
   public init(
-    backend: Server, vault: any Vault, formerly: [FormerPlace] = [], baseURL: URL,
+    backend: any Backend, vault: any Vault, formerly: [FormerPlace] = [], baseURL: URL,
     transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
     presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(),
-    load: @escaping @Sendable (APIClient) async throws -> Content
+    load: @escaping @Sendable (APIClient) async throws -> Content = { (_: APIClient) in }
   ) {
     controller = SessionController(
       backend: backend, vault: vault, formerly: formerly, policy: policy, clock: clock, audit: audit,
@@ -92,10 +97,20 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     for waiter in restoreWaiters { waiter.resume() }
   }
 
+  /// The state of the session, at the instant of ``snapshot``. ``states`` yields every one.
+  public var state: SessionState {
+    switch snapshot.session {
+    case .notInitiated, .loading: .restoring
+    case .success(nil): .signedOut(snapshot.endReason)
+    case .success(let facts?): .signedIn(facts)
+    case .failure(let error): .unavailable(error)
+    }
+  }
+
   /// The signed-in user; `nil` if signed out, or if the server did not name the user.
   public var currentUser: Profile? { signedIn?.profile }
   /// Whether a session is in use. `false` does not mean signed out: it is also `false` while the session is being restored, and
-  /// while the vault is locked or cannot be used. ``Snapshot/session`` tells them apart.
+  /// while the vault is locked or cannot be used. ``state`` tells them apart.
   public var isAuthenticated: Bool { signedIn != nil }
   /// Whether the session belongs to a guest account.
   public var isAnonymous: Bool { currentUser?.isAnonymous ?? false }
@@ -138,12 +153,8 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     }
   }
 
-  /// Signs in with tokens that were obtained elsewhere. A session in use is replaced as by ``signIn(remember:_:)``.
-  ///
-  /// - Parameter remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default
-  ///   `true`.
-  /// - Throws: ``SessionError``, as ``SessionController/signIn(with:remember:)`` does.
-  public func signIn(with tokens: TokenResponse, remember: Bool = true) async throws(SessionError) {
+  /// Signs in with tokens that were obtained elsewhere, as ``signIn(remember:_:)`` does with a closure that returns them.
+  package func signIn(with tokens: TokenResponse, remember: Bool = true) async throws(SessionError) {
     try await signIn(remember) { () async throws(SessionError) in tokens }
   }
 
@@ -168,7 +179,7 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
   ///
   /// If the vault could not be used, this begins another read and returns the former `failure` without waiting for it:
   /// ``snapshot`` shows the result. The vault is also read again whenever a token is requested, when it reports a change, as
-  /// one with a passphrase does when it is unlocked, and by ``SessionController/retryPendingWork()``, which
+  /// one with a passphrase does when it is unlocked, and by ``retryPendingWork()``, which
   /// ``SessionLifeCycle`` calls when the device is unlocked and when the app enters the foreground.
   ///
   /// - Returns: `success` with the session; `success(nil)` if signed out; `failure` if the vault cannot be used. Never
@@ -197,7 +208,7 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
       return result
     } catch {
       if case .sessionEnded(let reason) = error, case .signedIn(let facts) = former {
-        await controller.endHere(facts.session, reason: reason)
+        await controller.endHere(facts.id, reason: reason)
       }
       await end()
       throw error
@@ -234,8 +245,8 @@ public final class SessionManager<Server: Backend, Content: Sendable> {
     case .restoring: new.session = .loading
     case .signedIn(let facts):
       new.session = .success(facts)
-      loads = session != facts.session
-      session = facts.session
+      loads = session != facts.id
+      session = facts.id
       if loads { new.content = .loading }
     case .signedOut(let reason):
       new.session = .success(nil)
@@ -284,8 +295,9 @@ extension SessionError {
     case APIError.session(let error): self = error
     case APIError.network(let error): self = SessionError(error)
     case APIError.status(let status, let problem):
-      let server = RequestError.ServerResponse(
+      var server = RequestError.ServerResponse(
         status: status, error: problem?.code, detail: problem?.detail ?? problem?.title)
+      server.isOfAPI = problem?.code != nil
       self = .requestFailed(.server(server))
     case is CancellationError: self = .cancelled
     case APIError.unreadable(let place): self = .invalidResponse(place)

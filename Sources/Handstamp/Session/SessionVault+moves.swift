@@ -105,7 +105,7 @@ extension SessionVault {
       throw .unavailable("the app's former tokens cannot be used: no request can carry them")
     }
     var entry = VaultEntry()
-    if case .value(let found) = await readStore() { entry = found }
+    if case .value(let found) = await store.read(noting: audit) { entry = found }
     if let own = entry.session, let other = stranger(own) { throw .otherServer(other) }
     switch entry.session {
     case let own? where own.id == session.id || own.refresh != nil && own.refresh == session.refresh: break
@@ -114,7 +114,9 @@ extension SessionVault {
       guard let sent = own.refresh, let successor = session.refresh else { break }
       let expired = StoredAccess(tokens.tokens.credential, lifetime: Lifetime(start: clock.now(), duration: .zero))
       try await write(
-        .advance(own.id, sent: sent, to: successor, access: session.access ?? expired, profile: session.profile))
+        .advance(
+          own.id,
+          RefreshedTokens(sent: sent, to: successor, access: session.access ?? expired, profile: session.profile)))
     case _?:
       // The user has signed in since: what the app forgot to remove is revoked.
       guard entry.tombstone(of: session.id) == nil else { break }
@@ -130,10 +132,10 @@ extension SessionVault {
   }
 
   private func write(_ edit: VaultEdit) async throws(VaultError) {
-    var outcome = await editStore(edit)
+    var outcome = await store.edit(edit, noting: audit)
     if case .conflict(let found) = outcome {
-      _ = try await claimed(found).get()
-      outcome = await editStore(edit)
+      _ = try await claimed(found)
+      outcome = await store.edit(edit, noting: audit)
     }
     switch outcome {
     case .done: return

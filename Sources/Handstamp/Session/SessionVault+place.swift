@@ -7,14 +7,14 @@ import HandstampSupport
 extension SessionVault {
   func readPlace() async -> VaultReading {
     let trouble = await settle()
-    switch await readStore() {
+    switch await store.read(noting: audit) {
     case .value(let entry):
       // The former place may hold the only session, or still the same one, with which an earlier version may go on.
       if let trouble, entry.session == nil || entry.session?.id == moves.copied { return .trouble(trouble) }
-      switch await claimed(entry) {
-      case .success(let entry): return entry.isEmpty ? .absent : .value(entry)
-      case .failure(let trouble): return .trouble(trouble)
-      }
+      do throws(VaultError) {
+        let entry = try await claimed(entry)
+        return entry.isEmpty ? .absent : .value(entry)
+      } catch { return .trouble(error) }
     case .accessOnly(let session):
       if let other = stranger(session) { return .trouble(.otherServer(other)) }
       return .accessOnly(session)
@@ -37,22 +37,20 @@ extension SessionVault {
       if trouble != nil { trouble = await end(by: edit) }
     default: break
     }
-    var outcome = await editStore(edit)
-    if case .begin = edit, case .conflict(let entry) = outcome, case .success(let own) = await claimed(entry),
+    var outcome = await store.edit(edit, noting: audit)
+    if case .begin = edit, case .conflict(let entry) = outcome, let own = try? await claimed(entry),
       own.session?.issuer != entry.session?.issuer
     {
-      outcome = await editStore(edit)
+      outcome = await store.edit(edit, noting: audit)
     }
     if let trouble { return .failed(trouble) }
     do throws(VaultError) {
       switch outcome {
-      case .done(let entry): return .done(try await claimed(entry).get())
-      case .conflict(let entry): return .conflict(try await claimed(entry).get())
+      case .done(let entry): return .done(try await claimed(entry))
+      case .conflict(let entry): return .conflict(try await claimed(entry))
       case .failed: return outcome
       }
-    } catch {
-      return .failed(error)
-    }
+    } catch { return .failed(error) }
   }
 
   /// The server of a session that is not this one's; `nil` if it is, or may be.
@@ -61,15 +59,15 @@ extension SessionVault {
   }
 
   /// The entry as this server's program sees it. A session without a server, or with a former name of it, gets the present one.
-  func claimed(_ entry: VaultEntry) async -> Result<VaultEntry, VaultError> {
-    guard let own = abilities.issuer else { return .success(entry) }
+  func claimed(_ entry: VaultEntry) async throws(VaultError) -> VaultEntry {
+    guard let own = abilities.issuer else { return entry }
     var entry = entry
     if let session = entry.session, session.issuer != own {
-      if let other = stranger(session) { return .failure(.otherServer(other)) }
+      if let other = stranger(session) { throw .otherServer(other) }
       // Once, because a program that knows the server by the other name may do the same. If it cannot be written now, the next one
       // does.
       if session.issuer.map({ !$0.isSameServer(as: own) }) ?? true, moves.claimsNow(),
-        case .done(let written) = await editStore(.claim(session.id, issuer: own))
+        case .done(let written) = await store.edit(.claim(session.id, issuer: own), noting: audit)
       {
         entry = written
       }
@@ -81,6 +79,6 @@ extension SessionVault {
       entry.tombstones[index].revocation = nil
       entry.tombstones[index].delay = nil
     }
-    return .success(entry)
+    return entry
   }
 }

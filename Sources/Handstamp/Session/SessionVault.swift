@@ -1,15 +1,16 @@
 import HandstampCore
 import HandstampSupport
 
-/// The vault as the session of one program uses it: applies edits to the store, each with the audit log's progress. A session that
-/// is not remembered lives here in memory, in front of the store, and leaves only its tombstone there.
+/// The vault as the session of one program uses it. A session that is not remembered lives here in memory, in front of the store,
+/// and leaves only its tombstone there.
 ///
 /// Between the two lie the rules of places: see `SessionVault+place.swift`. Edits come one at a time: the controller queues them.
 final class SessionVault: Sendable {
   let store: any Vault
-  private let audit: (any AuditLog)?
+  let audit: (any AuditLog)?
   let abilities: BackendAbilities
   let former: [FormerPlace]
+  private let locks: RefreshLockManager
   let clock: any SessionClock
   let moves: Moves
   /// Whether work for another server was found here, which waits for a program of that server.
@@ -18,49 +19,28 @@ final class SessionVault: Sendable {
   private let session = Locked<StoredSession?>(nil)
 
   init(
-    _ store: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], audit: (any AuditLog)?,
-    clock: any SessionClock
+    _ store: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], locks: RefreshLockManager,
+    audit: (any AuditLog)?, clock: any SessionClock
   ) {
     self.store = store
     self.audit = audit
     self.abilities = abilities
     self.former = former
+    self.locks = locks
     self.clock = clock
     moves = Moves(isDone: former.allSatisfy { $0.serverName != nil })
   }
 
   func changes() -> AsyncStream<Void> { store.changes() }
 
-  /// Acquires a lock of the store. That of sign-ins is refused before the user's input is sent if no session could be stored.
-  @concurrent func lock(_ kind: VaultLockKind, within limit: Duration) async throws(VaultError) -> any VaultLock {
-    let lock = try await store.lock(kind, within: limit)
-    if kind == .signIn, case .trouble(.otherServer(let server)) = await readPlace() {
+  /// Acquires the lock of sign-ins. It is refused before the user's input is sent if no session could be stored.
+  @concurrent func signInLock(within limit: Duration) async throws(VaultError) -> any VaultLock {
+    let lock = try await locks.lock(.signIn, of: store, within: limit)
+    if case .trouble(.otherServer(let server)) = await readPlace() {
       lock.unlock()
       throw .otherServer(server)
     }
     return lock
-  }
-
-  // MARK: The store
-
-  /// The stored progress is passed to the audit log, which can detect by it that records were cut off.
-  func readStore() async -> VaultReading {
-    let reading = await store.read()
-    if case .value(let entry) = reading { tell(entry) }
-    return reading
-  }
-
-  func editStore(_ edit: VaultEdit) async -> VaultOutcome {
-    let outcome = await store.edit(edit, noting: audit?.head)
-    switch outcome {
-    case .done(let entry), .conflict(let entry): tell(entry)
-    case .failed: break
-    }
-    return outcome
-  }
-
-  private func tell(_ entry: VaultEntry) {
-    if let head = entry.auditHead { audit?.found(head) }
   }
 
   // MARK: The session in memory
@@ -161,7 +141,9 @@ final class SessionVault: Sendable {
   }
 
   private func shown(_ entry: VaultEntry, with session: StoredSession) -> VaultEntry {
-    VaultEntry(
-      revision: entry.revision, session: session, tombstones: entry.tombstones.filter { $0.session != session.id })
+    var entry = entry
+    entry.session = session
+    entry.tombstones.removeAll { $0.session == session.id }
+    return entry
   }
 }

@@ -48,10 +48,11 @@ struct Snapshot: Sendable {
 
   mutating func lowerFence() { fences -= 1 }
 
-  /// Returns the credential if it is valid for `validity` more and no refresh is due.
-  func credential(at uptime: Duration, for validity: Duration) -> Credential? {
+  /// Returns the session's own credential if it is valid for as long as needed and no refresh is due.
+  func credential(at uptime: Duration, for need: SessionMachine.Need) -> Credential? {
+    guard need.refused == nil, need.target == nil else { return nil }
     guard let access, uptime >= servesFrom, uptime < servesUntil else { return nil }
-    if validity > .zero, end - uptime < SessionMachine.clamp(validity, toLifetime: life) { return nil }
+    if need.validity > .zero, end - uptime < SessionMachine.clamp(need.validity, toLifetime: life) { return nil }
     return access.credential
   }
 }

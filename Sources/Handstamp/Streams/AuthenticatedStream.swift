@@ -51,7 +51,7 @@ extension APIClient {
   ///
   /// - Throws: ``APIError/invalidRequest(_:)`` if `path` is not valid.
   public func stream(
-    _ path: String, query: [URLQueryItem] = [], options: StreamOptions = StreamOptions(), lastEventID: String? = nil
+    _ path: APIPath, query: [URLQueryItem] = [], options: StreamOptions = StreamOptions(), lastEventID: String? = nil
   ) throws(APIError) -> AuthenticatedStream {
     AuthenticatedStream(
       TransportRequest(method: "GET", url: try address(of: path, query: query)), controller: controller,

@@ -4,7 +4,7 @@
 extension AsyncStream.Iterator where Element: Sendable {
   /// Returns the next element, without leaving the caller's actor where the system supports that.
   mutating func nextHere() async -> Element? {
-    if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, *) { return await next(isolation: #isolation) }
+    if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, visionOS 2, *) { return await next(isolation: #isolation) }
     return await nextElsewhere()
   }
 
@@ -19,7 +19,7 @@ extension AsyncStream.Iterator where Element: Sendable {
 extension AsyncThrowingStream.Iterator where Element: Sendable, Failure == any Error {
   /// Returns the next element, without leaving the caller's actor where the system supports that.
   mutating func nextHere() async throws -> Element? {
-    if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, *) { return try await next(isolation: #isolation) }
+    if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, visionOS 2, *) { return try await next(isolation: #isolation) }
     return try await nextElsewhere()
   }
 

@@ -5,7 +5,7 @@ import HandstampSupport
 /// Messages for a signed-in account over a ``MessageConnection``, such as a WebSocket, for as long as the session lasts.
 ///
 /// It keeps its connection by the same rules as ``AuthenticatedStream``. The protocol defines where a message's ID is and how
-/// to resume after one, see ``Form``; without IDs nothing is resumed, and around a new connection some messages may be missing
+/// to resume after one; without IDs nothing is resumed, and around a new connection some messages may be missing
 /// or duplicated.
 ///
 /// It pings at every heartbeat of ``StreamOptions``, so that a server which sends nothing on its own is not considered dead.
@@ -14,22 +14,9 @@ public struct MessageStream: AsyncSequence, Sendable {
   public typealias Failure = SessionError
 
   /// The parts of a message protocol that are needed to resume.
-  public struct Form: Sendable {
-    /// Returns a message's ID; `nil` if it has none.
-    public var id: @Sendable (WireMessage) -> String?
-    /// Adds the ID to resume after to the request of a new connection.
-    public var resume: @Sendable (inout TransportRequest, _ after: String) -> Void
-
-    /// Creates a form. By default no message has an ID, and the ID to resume after is sent as `Last-Event-ID`.
-    public init(
-      id: @escaping @Sendable (WireMessage) -> String? = { _ in nil },
-      resume: @escaping @Sendable (inout TransportRequest, _ after: String) -> Void = { request, id in
-        request.headers.append(HeaderField("Last-Event-ID", id))
-      }
-    ) {
-      self.id = id
-      self.resume = resume
-    }
+  struct Form: Sendable {
+    var id: @Sendable (WireMessage) -> String?
+    var resume: @Sendable (inout TransportRequest, _ after: String) -> Void
   }
 
   let connector: MessageStreamConnector
@@ -38,13 +25,20 @@ public struct MessageStream: AsyncSequence, Sendable {
 
   /// Creates a stream of the messages at `url`.
   ///
-  /// - Parameter url: `ws:` or `wss:`, on a server that may receive the session's token; the token is sent to no other.
+  /// - Parameters:
+  ///   - url: `ws:` or `wss:`, on a server that may receive the session's token; the token is sent to no other.
+  ///   - id: returns a message's ID; `nil` if it has none. Default: no message has one.
+  ///   - resume: adds the ID to resume after to the request of a new connection. Default: as `Last-Event-ID`.
   public init(
-    _ url: URL, controller: SessionController, connector: any MessageConnector, form: Form = Form(),
-    options: StreamOptions = StreamOptions()
+    _ url: URL, controller: SessionController, connector: any MessageConnector,
+    options: StreamOptions = StreamOptions(), id: @escaping @Sendable (WireMessage) -> String? = { _ in nil },
+    resume: @escaping @Sendable (inout TransportRequest, _ after: String) -> Void = { request, id in
+      request.headers.append(HeaderField("Last-Event-ID", id))
+    }
   ) {
     self.connector = MessageStreamConnector(
-      url: url.absoluteString, connector: connector, form: form, clock: controller.clock, heartbeat: options.heartbeat)
+      url: url.absoluteString, connector: connector, form: Form(id: id, resume: resume), clock: controller.clock,
+      heartbeat: options.heartbeat)
     self.controller = controller
     self.options = options
   }

@@ -6,7 +6,7 @@ public struct SessionEvent: Sendable, Hashable {
   /// `session-established`, `session-revoked`, `credential-change`, `account-disabled`, or a newer name.
   public var name: String
   /// The session concerned; `nil` for an event of the whole account.
-  public var session: SessionID?
+  public var sessionID: SessionID?
   /// Why the session ended; `nil` for other events, and for a reason that this version does not know.
   public var reason: EndReason?
   /// The time of the event, by the server's clock.
@@ -17,7 +17,7 @@ public struct SessionEvent: Sendable, Hashable {
   public var id: String?
 
   /// Returns `nil` for anything but a feed event, e.g. the connection's greeting.
-  public init?(_ event: ServerSentEvent) {
+  package init?(_ event: ServerSentEvent) {
     struct Body: Decodable {
       var sid: String?
       var reason: String?
@@ -27,7 +27,7 @@ public struct SessionEvent: Sendable, Hashable {
     guard event.name != "verification", let body = try? JSONDecoder().decode(Body.self, from: Data(event.data.utf8))
     else { return nil }
     name = event.name
-    session = body.sid.map { SessionID($0) }
+    sessionID = body.sid.map { SessionID($0) }
     reason = body.reason.flatMap { EndReason(rawValue: $0) }
     at = body.at_ms.map { UnixTime(milliseconds: $0) }
     isCurrent = body.current ?? false
@@ -58,7 +58,7 @@ public struct SessionEventFeed: AsyncSequence, Sendable {
     public mutating func next() async throws(SessionError) -> SessionEvent? {
       while let event = try await base.next() {
         guard let event = SessionEvent(event) else { continue }
-        if event.name == "session-revoked", let session = event.session {
+        if event.name == "session-revoked", let session = event.sessionID {
           await controller.sessionDidEnd(session, reason: event.reason ?? .revoked)
         }
         return event
@@ -73,8 +73,8 @@ public struct SessionEventFeed: AsyncSequence, Sendable {
     var last: SessionID?
     for await state in stream.controller.states {
       // Each session is read once; states that passed meanwhile do not begin another one.
-      guard case .signedIn(let facts) = state, facts.session != last else { continue }
-      last = facts.session
+      guard case .signedIn(let facts) = state, facts.id != last else { continue }
+      last = facts.id
       do { for try await event in self { await body(event) } } catch {}
       if Task.isCancelled { return }
     }

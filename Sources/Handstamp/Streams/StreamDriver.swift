@@ -44,8 +44,8 @@ actor StreamDriver<Connector: StreamConnector> {
       for await state in controller.states {
         switch state {
         case .signedIn(let facts):
-          if let session, session != facts.session { await self?.post(.over(.failed(.signedOut(.replaced)))) }
-          session = facts.session
+          if let session, session != facts.id { await self?.post(.over(.failed(.signedOut(.replaced)))) }
+          session = facts.id
         case .signedOut(let reason): await self?.post(.over(.failed(.signedOut(reason))))
         case .restoring, .unavailable: break
         @unknown default: break

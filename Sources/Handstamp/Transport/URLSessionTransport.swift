@@ -8,6 +8,9 @@ import FoundationNetworking
 
 /// Sends requests with `URLSession`, without its cookies, its cache and its redirects.
 ///
+/// Proxies are those of the system's settings on Apple platforms, and those of the environment on Linux, as libcurl reads it. A client
+/// certificate is for a transport of your own, or for `AsyncHTTPTransport`.
+///
 /// On Linux an abandoned request is not cancelled: its caller returns at once, its response is dropped, its socket is closed by
 /// the time-out. Cancelling there races with the arriving response and deadlocks or crashes inside Foundation
 /// (swift-corelibs-foundation issues 5412 and 3296). Streams are silent when they are cancelled, and are cancelled. A request with
@@ -20,7 +23,7 @@ public final class URLSessionTransport: Transport {
     session = URLSessionTransport.session(for: receiver)
   }
 
-  private static func session(for receiver: Receiver) -> URLSession {
+  private static func session(for receiver: Receiver, on queue: OperationQueue? = nil) -> URLSession {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpShouldSetCookies = false
     configuration.httpCookieAcceptPolicy = .never
@@ -28,7 +31,7 @@ public final class URLSessionTransport: Transport {
     configuration.urlCache = nil
     configuration.urlCredentialStorage = nil
     configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-    return URLSession(configuration: configuration, delegate: receiver, delegateQueue: nil)
+    return URLSession(configuration: configuration, delegate: receiver, delegateQueue: queue)
   }
 
   deinit { session.finishTasksAndInvalidate() }
@@ -37,11 +40,31 @@ public final class URLSessionTransport: Transport {
     if request.mayReuseConnection, URLSessionTransport.reusesConnections(for: request) {
       return try await send(request, in: session, receiver)
     }
-    // A new session has its own connections, none of which the server may be closing.
+    return try await sendAlone(request)
+  }
+
+  @concurrent public func upload(
+    _ request: TransportRequest, fromFile path: String
+  ) async throws(TransportError) -> TransportResponse {
+    try await sendAlone(request, from: URL(fileURLWithPath: path))
+  }
+
+  @concurrent public func download(
+    _ request: TransportRequest, toFile path: String
+  ) async throws(TransportError) -> TransportResponse {
+    try await sendAlone(request, to: path)
+  }
+
+  /// Sends a request in a session of its own, which has its own connections: the server may be closing none of them.
+  private func sendAlone(
+    _ request: TransportRequest, from source: URL? = nil, to target: String? = nil
+  ) async throws(TransportError) -> TransportResponse {
     let receiver = Receiver()
-    let session = URLSessionTransport.session(for: receiver)
+    let queue = target == nil ? nil : PacedQueue()
+    queue?.maxConcurrentOperationCount = 1
+    let session = URLSessionTransport.session(for: receiver, on: queue)
     defer { session.finishTasksAndInvalidate() }
-    return try await send(request, in: session, receiver)
+    return try await send(request, from: source, to: target, in: session, receiver)
   }
 
   /// Foundation on Linux does not notice that a kept-alive connection was dropped during a request with a body: it computes on a
@@ -55,16 +78,30 @@ public final class URLSessionTransport: Transport {
   }
 
   private func send(
-    _ request: TransportRequest, in session: URLSession, _ receiver: Receiver
+    _ request: TransportRequest, from source: URL? = nil, to target: String? = nil, in session: URLSession,
+    _ receiver: Receiver
   ) async throws(TransportError) -> TransportResponse {
-    let task = session.dataTask(with: try urlRequest(request))
-    let (answers, continuation) = AsyncStream.makeStream(of: Result<TransportResponse, TransportError>.self)
-    receiver.expect(task, .whole(continuation, limit: request.maximumResponseSize))
-    let deadline = URLSessionTransport.deadline(request.timeout) {
-      continuation.yield(.failure(.timedOut))
-      continuation.finish()
+    let task: URLSessionDataTask
+    if let source {
+      // `URLSession` reads the file in parts, also on Linux.
+      task = session.uploadTask(with: try urlRequest(request, idleLimit: request.timeout), fromFile: source)
+    } else {
+      // Our deadline counts for a whole response; `URLSession`'s only closes abandoned requests.
+      let idleLimit = target == nil ? request.timeout + .seconds(30) : request.timeout
+      task = session.dataTask(with: try urlRequest(request, idleLimit: idleLimit))
     }
-    defer { deadline.cancel() }
+    let (answers, continuation) = AsyncStream.makeStream(of: Result<TransportResponse, TransportError>.self)
+    receiver.expect(task, .whole(continuation, limit: request.maximumResponseSize, file: target))
+    // A file takes as long as it takes; `URLSession`'s own timer, which restarts with every part, limits the time without one.
+    let isWhole = source == nil && target == nil
+    let deadline =
+      !isWhole
+      ? nil
+      : URLSessionTransport.deadline(request.timeout) {
+        continuation.yield(.failure(.timedOut))
+        continuation.finish()
+      }
+    defer { deadline?.cancel() }
     task.resume()
     for await answer in answers {
       if case .failure(.timedOut) = answer { giveUp(task, receiver) }
@@ -79,7 +116,7 @@ public final class URLSessionTransport: Transport {
     let receiver = Receiver()
     let session = URLSessionTransport.session(for: receiver)
     defer { session.finishTasksAndInvalidate() }
-    let task = session.dataTask(with: try urlRequest(request, isStream: true))
+    let task = session.dataTask(with: try urlRequest(request, idleLimit: .seconds(24 * 3600)))
     let (heads, head) = AsyncStream.makeStream(of: Result<HTTPHead, TransportError>.self)
     let (body, chunks) = AsyncThrowingStream.makeStream(of: [UInt8].self)
     receiver.expect(task, .stream(head, chunks))
@@ -123,7 +160,7 @@ public final class URLSessionTransport: Transport {
   }
 
   private func urlRequest(
-    _ request: TransportRequest, isStream: Bool = false
+    _ request: TransportRequest, idleLimit: Duration
   ) throws(TransportError) -> URLRequest {
     guard let url = URL(string: request.url), let scheme = url.scheme?.lowercased(),
       ["http", "https"].contains(scheme),
@@ -135,8 +172,7 @@ public final class URLSessionTransport: Transport {
     }
     var result = URLRequest(url: url)
     result.httpMethod = request.method
-    // Our deadline counts; `URLSession`'s only closes abandoned requests.
-    result.timeoutInterval = isStream ? 24 * 3600 : request.timeout.inSeconds + 30
+    result.timeoutInterval = idleLimit.inSeconds
     result.httpShouldHandleCookies = false
     for field in request.headers { result.addValue(field.value, forHTTPHeaderField: field.name) }
     if !request.body.isEmpty { result.httpBody = Data(request.body) }
@@ -159,10 +195,26 @@ struct HTTPHead: Sendable {
   }
 }
 
+/// The callbacks of a download, of which a few wait at most: where there are more, Foundation on Linux stops reading from the socket. Its
+/// own queue has no limit, so that a body which arrives faster than it is written would be in memory.
+// Unchecked, as its superclass: a semaphore is all that is added.
+private final class PacedQueue: OperationQueue, @unchecked Sendable {
+  private let room = DispatchSemaphore(value: 16)
+
+  override func addOperation(_ block: @escaping @Sendable () -> Void) {
+    room.wait()
+    super.addOperation { [room] in
+      block()
+      room.signal()
+    }
+  }
+}
+
 /// Routes the callbacks of `URLSession` to the callers that expect them.
 private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
   enum Expected: Sendable {
-    case whole(AsyncStream<Result<TransportResponse, TransportError>>.Continuation, limit: Int)
+    /// The body of a response with a status of 2xx is written to `file`, if there is one.
+    case whole(AsyncStream<Result<TransportResponse, TransportError>>.Continuation, limit: Int, file: String?)
     case stream(
       AsyncStream<Result<HTTPHead, TransportError>>.Continuation, AsyncThrowingStream<[UInt8], any Error>.Continuation)
   }
@@ -170,6 +222,7 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
     var expected: Expected
     var head: HTTPHead?
     var body: [UInt8] = []
+    var file: NewFile?
   }
   private let exchanges = Locked<[Int: Exchange]>([:])
 
@@ -199,20 +252,32 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
   ) {
     let number = dataTask.taskIdentifier
     let head = HTTPHead(response)
-    let waiting = exchanges.withLock { exchanges in
+    let (waiting, failure) = exchanges.withLock { exchanges -> (Expected?, TransportError?) in
       exchanges[number]?.head = head
-      return exchanges[number]?.expected
+      guard let expected = exchanges[number]?.expected else { return (nil, nil) }
+      guard case .whole(_, _, let path?) = expected, (200..<300).contains(head.status) else { return (expected, nil) }
+      // Under the lock, so that an abandoned request creates no file once its caller has removed it.
+      do throws(SystemError) { exchanges[number]?.file = try NewFile(path) } catch {
+        return (expected, TransportError(receiving: error))
+      }
+      return (expected, nil)
     }
     if case .stream(let continuation, _) = waiting {
       continuation.yield(.success(head))
       continuation.finish()
     }
+    if let failure { end(dataTask, failure) }
     completionHandler(.allow)
   }
 
   func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
     let number = dataTask.taskIdentifier
     let bytes = Array(data)
+    // Written here and not by the caller, so that the next part waits for the disk.
+    if let file = exchanges.withLock({ $0[number]?.file }) {
+      do throws(SystemError) { try file.append(bytes) } catch { end(dataTask, TransportError(receiving: error)) }
+      return
+    }
     let isTooLarge = exchanges.withLock { exchanges -> Bool in
       // Never a copy of the exchange: its body would be copied with every chunk.
       switch exchanges[number]?.expected {
@@ -220,23 +285,23 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
       case .stream(_, let chunks)?:
         chunks.yield(bytes)
         return false
-      case .whole(let answer, let limit)?:
-        if (exchanges[number]?.body.count ?? 0) + bytes.count <= limit {
-          exchanges[number]?.body += bytes
-          return false
-        }
-        exchanges[number] = nil
-        answer.yield(.failure(.tooLarge))
-        answer.finish()
-        return true
+      case .whole(_, let limit, _)?:
+        guard (exchanges[number]?.body.count ?? 0) + bytes.count <= limit else { return true }
+        exchanges[number]?.body += bytes
+        return false
       }
     }
-    if isTooLarge { end(dataTask) }
+    if isTooLarge { end(dataTask, .tooLarge) }
   }
 
-  /// Ends an abandoned download, from outside the callback. On Linux its data is dropped instead: a task that was cancelled
-  /// while a response arrived was seen to hang (decision 6).
-  private func end(_ task: URLSessionTask) {
+  /// Ends a request whose response cannot be received; the rest is abandoned, from outside the callback. On Linux its data is dropped
+  /// instead: a task that was cancelled while a response arrived was seen to hang (decision 6).
+  private func end(_ task: URLSessionTask, _ error: TransportError) {
+    let number = task.taskIdentifier
+    if case .whole(let answer, _, _) = exchanges.withLock({ $0.removeValue(forKey: number)?.expected }) {
+      answer.yield(.failure(error))
+      answer.finish()
+    }
     #if canImport(Darwin)
     DispatchQueue.global().async { task.cancel() }
     #endif
@@ -247,7 +312,7 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
     let failure = error.map(TransportError.init(urlError:))
     guard let exchange = exchanges.withLock({ $0.removeValue(forKey: number) }) else { return }
     switch exchange.expected {
-    case .whole(let answer, _):
+    case .whole(let answer, _, _):
       let head = exchange.head ?? HTTPHead(task.response)
       answer.yield(
         failure.map { .failure($0) }

@@ -6,52 +6,47 @@ import HandstampVaults
 /// A snapshot of the accounts of an installation, for choosing one. ``AccountList`` changes the list.
 struct AccountBook: Sendable {
   let home: Home
-  let accounts: [Account]
-  /// The account used if none is named and none is set for the folder.
-  let active: AccountID?
+  /// Without accounts that have no valid server.
+  let list: AccountsList
 
   /// Reads the accounts, without taking a lock or changing anything.
   init(of home: Home) async throws(CommandError) {
     self.home = home
     // Damaged settings are reported by every command, and not only by the sign-in that needs them.
     _ = try home.settings()
-    switch await home.index.read() {
-    case .success(let list):
-      accounts = list.accounts.compactMap(Account.init)
-      active = list.active
-    case .failure(let trouble): throw CommandError(list: trouble)
-    }
+    do throws(VaultError) {
+      var list = try await home.index.read().get()
+      list.accounts.removeAll { !$0.isUsable }
+      self.list = list
+    } catch { throw CommandError(list: error) }
   }
 
-  subscript(id: AccountID) -> Account? { accounts.first { $0.id == id } }
-
-  var activeAccount: Account? { active.flatMap { self[$0] } }
+  var accounts: [ListedAccount] { list.accounts }
+  /// The account used if none is named and none is set for the folder.
+  var active: ListedAccount? { list.active.flatMap { list[$0] } }
 
   // MARK: Choosing
 
-  /// Returns the account used if none is named: that of the working directory, else the active one.
-  func usual() throws(CommandError) -> Account? { try usual(by: FolderRules(of: home).current()) }
-
-  /// Returns the same, given the folder rule that applies here.
-  func usual(by rule: FolderRules.Rule?) throws(CommandError) -> Account? {
-    guard let rule else { return activeAccount }
-    guard let account = self[rule.account] else { throw rule.gone }
-    return account
+  /// Returns the account used if none is named: that of the working directory, with the folder of its rule, else the active one.
+  func usual() throws(CommandError) -> (account: ListedAccount?, folder: String?) {
+    guard let rule = try FolderRules(of: home).current() else { return (active, nil) }
+    guard let account = list[rule.account] else { throw rule.gone }
+    return (account, rule.folder)
   }
 
   /// Returns the named account, else the usual one.
   ///
   /// - Throws: A refusal that lists the choices if no account, or more than one, matches the name, or there is no usual one.
-  func account(_ name: String?) throws(CommandError) -> Account {
+  func account(_ name: String?) throws(CommandError) -> ListedAccount {
     if let name { return try account(named: name) }
-    if let account = try usual() { return account }
-    guard !accounts.isEmpty else { throw .nobody }
+    if let account = try usual().account { return account }
+    guard !accounts.isEmpty else { throw .notSignedIn }
     throw CommandError(
       .signInNeeded, "no account is active; known accounts: \(choices)", hint: "run: handstamp switch NAME")
   }
 
-  private func account(named name: String) throws(CommandError) -> Account {
-    let found = accounts.map(\.listed).named(name).compactMap { self[$0.id] }
+  private func account(named name: String) throws(CommandError) -> ListedAccount {
+    let found = accounts.named(name)
     if found.count == 1 { return found[0] }
     guard !found.isEmpty else {
       throw CommandError(

@@ -4,7 +4,7 @@ import HandstampCore
 import HandstampVaults
 
 /// The accounts of an installation, with their sessions: every command that changes the list does so through it.
-typealias AccountList = Handstamp.Accounts<DeliveryWatch, Void>
+typealias AccountList = Handstamp.Accounts<Void>
 
 extension AccountList {
   /// Reads and opens nothing yet. An account's ID begins with its server, so that no server can name another one's account.
@@ -13,7 +13,7 @@ extension AccountList {
   convenience init(of home: Home, with clients: [AccountClient] = []) {
     self.init(index: home.index, observesChanges: false, qualifiesIDs: true) { id throws(SessionError) in
       if let client = clients.first(where: { $0.account.id == id }) { return client.session }
-      guard let account = Account(id: id) else { throw .storage(.unavailable("\(id) names no server")) }
+      guard let account = ListedAccount(of: id) else { throw .storage(.unavailable("\(id) names no server")) }
       do throws(CommandError) { return try AccountClient(home: home, account: account).session } catch {
         throw .storage(.unavailable(error.message))
       }
@@ -21,16 +21,16 @@ extension AccountList {
   }
 
   /// Makes a listed account the active one.
-  func use(_ account: Account) async throws(CommandError) {
+  func use(_ account: ListedAccount) async throws(CommandError) {
     do throws(SessionError) { try await activate(account.id) } catch { throw CommandError(error, list: account) }
   }
 }
 
 extension CommandError {
   /// Describes an error of a change of the list of accounts.
-  init(_ error: SessionError, list account: Account) {
+  init(_ error: SessionError, list account: ListedAccount) {
     guard case .refused("unknown_account", _) = error else {
-      self.init(error, account: account)
+      self.init(error, server: account.serverAddress)
       return
     }
     self = .removed(account.words)

@@ -15,16 +15,8 @@ struct AccountOptions: ParsableArguments {
 
   /// The account named on the command line or in the environment.
   var named: String? { account ?? EnvironmentAccount.current }
-
-  /// Returns the account to use.
-  func chosen(_ book: AccountBook) throws(CommandError) -> Account {
-    var account = try book.account(named)
-    account.namedAs = self.account
-    return account
-  }
 }
 
-/// `--quiet`.
 struct QuietOption: ParsableArguments {
   @Flag(help: "do not show what the command is waiting for") var quiet = false
 

@@ -3,7 +3,6 @@ import ArgumentParser
 import HandstampRegistry
 import HandstampServer
 
-/// `handstamp admin`.
 struct Admin: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "admin", abstract: "administer a server's accounts, sessions, keys and database",
@@ -15,12 +14,12 @@ struct Admin: AsyncParsableCommand {
       named by its ID or its email address
       """,
     subcommands: [
-      AdminAccounts.self, AdminCredentials.self, AdminSessions.self, AdminClients.self, AdminKeys.self,
-      AdminDatabase.self, AdminCopy.self, AdminAudit.self, AdminStats.self,
+      AdminAccounts.self, AdminCredentials.self, AdminSessions.self, AdminClients.self, AdminProviders.self,
+      AdminWebhooks.self, AdminKeys.self, AdminDatabase.self, AdminCopy.self, AdminImport.self, AdminExport.self,
+      AdminAudit.self, AdminStats.self,
     ])
 }
 
-/// `handstamp admin stats`.
 struct AdminStats: AsyncParsableCommand {
   static let configuration = CommandConfiguration(commandName: "stats", abstract: "count accounts, sessions and so on")
 
@@ -28,7 +27,6 @@ struct AdminStats: AsyncParsableCommand {
   @OptionGroup var output: OutputOptions
 
   struct Answer: Document {
-    var schemaVersion = 1
     var accounts: Int
     var guests: Int
     var liveSessions: Int
@@ -40,9 +38,7 @@ struct AdminStats: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let counts = try await options.administering { administration throws(AdministrationError) in
-      try await administration.counts()
-    }
+    let counts = try await options.administering { try await $0.counts() }
     let answer = Answer(
       accounts: counts.accounts, guests: counts.guests, liveSessions: counts.liveSessions,
       endedSessions: counts.endedSessions, oneTimeTokens: counts.oneTimeTokens, facts: counts.items,

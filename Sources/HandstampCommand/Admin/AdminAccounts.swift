@@ -4,13 +4,12 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 
-/// `handstamp admin accounts`.
 struct AdminAccounts: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "accounts", abstract: "create, list, disable, enable, delete and export accounts",
     subcommands: [
-      Create.self, List.self, Show.self, Disable.self, Enable.self, Delete.self, Export.self, Reset.self,
-      TakeBack.self,
+      Create.self, List.self, Show.self, Disable.self, Enable.self, Delete.self, Export.self, Groups.self,
+      Reset.self, TakeBack.self,
     ], defaultSubcommand: List.self)
 
   struct Create: AsyncParsableCommand {
@@ -30,8 +29,7 @@ struct AdminAccounts: AsyncParsableCommand {
 
     func run() async throws {
       let secret = try password ? Terminal.secret("password", twice: true) : nil
-      let (account, code) = try await options.administering(link: link.mailLink) {
-        administration throws(AdministrationError) in
+      let (account, code) = try await options.administering(link: link.mailLink) { administration in
         try await administration.createAccount(email: email, username: name, password: secret)
       }
       let answer = AccountAnswer(account: AccountItem(account), reset: code.map { CodeItem($0) })
@@ -50,7 +48,6 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var accounts: [AccountItem]
       /// The ID to pass to `--after`; `nil` if there are no more.
       var next: String?
@@ -58,7 +55,7 @@ struct AdminAccounts: AsyncParsableCommand {
 
     func run() async throws {
       let limit = try checked(limit)
-      let accounts = try await options.administering { administration throws(AdministrationError) in
+      let accounts = try await options.administering { administration in
         try await administration.accounts(after: after.map { AccountID($0) }, limit: limit)
       }
       let next = accounts.count == limit ? accounts.last?.id.rawValue : nil
@@ -84,13 +81,12 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var account: AccountItem
       var sessions: [SessionItem]
     }
 
     func run() async throws {
-      let (account, sessions) = try await options.administering { administration throws(AdministrationError) in
+      let (account, sessions) = try await options.administering { administration in
         let account = try await administration.account(named: named)
         return (account, try await administration.sessions(of: account.id))
       }
@@ -114,9 +110,7 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      try await ChangeAnswer.run(named, options, output, done: "disabled") {
-        administration, id throws(AdministrationError) in try await administration.disable(id)
-      }
+      try await ChangeAnswer.run(named, options, output, done: "disabled") { try await $0.disable($1) }
     }
   }
 
@@ -130,8 +124,7 @@ struct AdminAccounts: AsyncParsableCommand {
 
     func run() async throws {
       try await ChangeAnswer.run(named, options, output, done: "enabled") {
-        administration, id throws(AdministrationError) in
-        try await administration.enable(id)
+        try await $0.enable($1)
         return nil
       }
     }
@@ -150,9 +143,7 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      try await ChangeAnswer.run(named, options, output, done: "deleted") {
-        administration, id throws(AdministrationError) in try await administration.delete(id)
-      }
+      try await ChangeAnswer.run(named, options, output, done: "deleted") { try await $0.delete($1) }
     }
   }
 
@@ -169,9 +160,7 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let document = try await options.administering { administration throws(AdministrationError) in
-        try await administration.export(try await administration.account(named: named).id)
-      }
+      let document = try await options.administering { try await $0.export(try await $0.account(named: named).id) }
       Terminal.out(bytes: document + [10])
     }
   }
@@ -190,8 +179,7 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let (account, code) = try await options.administering(link: link.mailLink) {
-        administration throws(AdministrationError) in
+      let (account, code) = try await options.administering(link: link.mailLink) { administration in
         let account = try await administration.account(named: named)
         return (account, try await administration.issueResetCode(of: account.id))
       }
@@ -228,7 +216,6 @@ extension Administration {
   }
 }
 
-/// `--mail-link`.
 struct LinkOptions: ParsableArguments {
   @Option(
     help: """

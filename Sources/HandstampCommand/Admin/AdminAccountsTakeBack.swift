@@ -5,15 +5,14 @@ import HandstampRegistry
 import HandstampServer
 
 extension AdminAccounts {
-  /// `handstamp admin accounts take-back`.
   struct TakeBack: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "take-back", abstract: "remove every way into an account, and print a code for its owner",
       discussion: """
         for an owner whose account a stranger uses: ends its sessions, removes its
-        password, passkeys, recovery codes, consents and known devices, and voids
-        links and codes that wait to be used; the code sets a new password, once,
-        within 30 minutes
+        password, authenticator app, passkeys, recovery codes, consents and known
+        devices, and voids links and codes that wait to be used; the code sets a
+        new password, once, within 30 minutes
         """)
 
     @OptionGroup var named: NamedAccount
@@ -23,7 +22,6 @@ extension AdminAccounts {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var account: String
       var ended: Int
       /// The address that codes are mailed to.
@@ -34,8 +32,7 @@ extension AdminAccounts {
     }
 
     func run() async throws {
-      let (account, changed, taken) = try await options.administering(link: link.mailLink) {
-        administration throws(AdministrationError) in
+      let (account, changed, taken) = try await options.administering(link: link.mailLink) { administration in
         let id = try await administration.account(named: named).id
         let changed = try await administration.lastAddressChange(of: id)
         let taken = try await administration.takeBack(id, email: email)

@@ -100,14 +100,12 @@ extension ResetCode {
 
 /// The output of `accounts create` and `accounts reset`.
 struct AccountAnswer: Document {
-  var schemaVersion = 1
   var account: AccountItem
   var reset: CodeItem?
 }
 
 /// The output of commands that change an account.
 struct ChangeAnswer: Document {
-  var schemaVersion = 1
   var account: String
   /// How many sessions ended; `nil` if the change ends none.
   var ended: Int?
@@ -115,9 +113,9 @@ struct ChangeAnswer: Document {
   /// Changes the account that `named` names, and says so.
   static func run(
     _ named: NamedAccount, _ options: AdminOptions, _ output: OutputOptions, done: String,
-    _ change: (Administration, AccountID) async throws(AdministrationError) -> Int?
+    _ change: (Administration, AccountID) async throws -> Int?
   ) async throws(CommandError) {
-    let answer = try await options.administering { administration throws(AdministrationError) in
+    let answer = try await options.administering { administration in
       let id = try await administration.account(named: named).id
       return ChangeAnswer(account: id.rawValue, ended: try await change(administration, id))
     }

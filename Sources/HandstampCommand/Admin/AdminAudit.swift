@@ -4,7 +4,6 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 
-/// `handstamp admin audit`.
 struct AdminAudit: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "audit", abstract: "show or export the server's audit log",
@@ -23,9 +22,7 @@ struct AdminAudit: AsyncParsableCommand {
 
     func run() async throws {
       Terminal.out(
-        try await options.administering { administration throws(AdministrationError) in
-          try administration.pseudonym(of: email)
-        })
+        try await options.administering { try $0.pseudonym(of: email) })
     }
   }
 
@@ -54,7 +51,6 @@ struct AdminAudit: AsyncParsableCommand {
         /// A JSON object as text.
         var details: String
       }
-      var schemaVersion = 1
       var entries: [Item]
       /// The ID to pass to `--after`; `nil` if there are no more.
       var next: Int64?
@@ -69,7 +65,7 @@ struct AdminAudit: AsyncParsableCommand {
         }
         return time
       }
-      let entries = try await options.administering { administration throws(AdministrationError) in
+      let entries = try await options.administering { administration in
         guard let account else {
           return try await administration.auditedActions(after: after, since: time, limit: limit)
         }
@@ -114,7 +110,7 @@ struct AdminAudit: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      try await options.administering { administration throws(AdministrationError) in
+      try await options.administering { administration in
         var last = after
         while case let page = try await administration.auditedActions(after: last, limit: Administration.mostRows),
           let end = page.last

@@ -21,9 +21,10 @@ extension AdminClients {
     @Option(help: "name shown to users (default: the ID)") var name: String?
     @Option(name: .customLong("redirect-uri"), help: "where browsers return; may be repeated") var redirectURIs:
       [String] = []
-    @Option(name: .customLong("scope"), help: "scope that it may request; may be repeated") var scopes: [String] = [
-      "openid", "profile", "email",
-    ]
+    @Option(name: .customLong("scope"), help: "scope that it may request; may be repeated") var scopes: [String] = Add
+      .usualScopes
+    @Option(name: .customLong("audience"), help: "API that its tokens may be for; may be repeated") var audiences:
+      [String] = []
     @Option(name: .customLong("backchannel-logout-uri"), help: "where it is told of ended sessions") var logoutURI:
       String?
     @Option(name: .customLong("post-logout-redirect-uri"), help: "where browsers go after a sign-out; may be repeated")
@@ -40,16 +41,25 @@ extension AdminClients {
     var withoutNonce = false
     @Flag(help: "no secret: an app or a command that its users have") var isPublic = false
     @Flag(help: "sign in on another device, with a code") var device = false
+    @Flag(help: "an API that may introspect all access tokens, and follow ended sessions") var introspects = false
+    @OptionGroup(title: "Programs without users") var access: MachineAccess
+
+    private static let usualScopes = ["openid", "profile", "email"]
 
     struct Answer: Document {
-      var schemaVersion = 1
       var id: String
-      /// `nil` for a public client.
+      /// `nil` for a public client, and one with a key.
       var secret: String?
     }
 
     func run() async throws {
-      let path = try file.path()
+      guard !access.machine || !device else {
+        throw CommandError(
+          .usage, "--machine and --device cannot be combined: a program without users has no one to sign in",
+          hint: "drop one of them")
+      }
+      let list = try file.file()
+      let path = list.path
       let isThere = FileManager.default.fileExists(atPath: path)
       let others = isThere ? try file.read() : []
       guard !others.contains(where: { $0.id == id }) else {
@@ -57,13 +67,16 @@ extension AdminClients {
           .usage, "\(path) has a client \(id) already", hint: "choose another ID, or edit the file")
       }
       let known = try program.map { name throws(CommandError) in try KnownClient.named(name) }
-      let isPublic = self.isPublic || known?.isPublic == true
-      let scopes = self.scopes + (known?.scopes ?? []).filter { !self.scopes.contains($0) }
+      let isPublic = self.isPublic || known?.isPublic == true || access.replacesSecret
+      // Those of users mean nothing without one.
+      let isWithoutUsers = access.machine || introspects && redirectURIs.isEmpty && !device
+      let own = isWithoutUsers && self.scopes == Add.usualScopes ? [] : self.scopes
+      let scopes = own + (known?.scopes ?? []).filter { !own.contains($0) }
       let secret = isPublic ? nil : Base64URL.encode(randomBytes(32))
       let entry = try entry(secret: secret, scopes, known)
       // As the server will read it.
-      try ClientFile.check(entry, of: path)
-      try file.change { $0.append(entry) }
+      _ = try ClientFile.clients(in: list, given: entry)
+      try list.change { $0.append(entry) }
       if output.json { return Answer(id: id, secret: secret).writeLine() }
       Terminal.out(id)
       if let secret {
@@ -108,6 +121,9 @@ extension AdminClients {
       let protection = try protection(scopes, known)
       if protection != .pkce { entry["codeProtection"] = protection.rawValue }
       if !webOrigins.isEmpty { entry["webOrigins"] = webOrigins }
+      if !audiences.isEmpty { entry["audiences"] = audiences }
+      if introspects { entry["introspects"] = true }
+      try access.add(to: &entry, id: id)
       return entry
     }
   }

@@ -5,7 +5,6 @@ import HandstampRegistry
 import HandstampServer
 
 extension AdminClients {
-  /// `handstamp admin clients logouts`.
   struct Logouts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "logouts", abstract: "list the ended sessions that a client was not told of yet",
@@ -26,14 +25,11 @@ extension AdminClients {
         var nextAt: String?
         var failure: String?
       }
-      var schemaVersion = 1
       var logouts: [Item]
     }
 
     func run() async throws {
-      let logouts = try await options.administering { administration throws(AdministrationError) in
-        try await administration.waitingLogouts(of: id)
-      }
+      let logouts = try await options.administering { try await $0.waitingLogouts(of: id) }
       let items = logouts.map {
         Answer.Item(
           session: $0.session.rawValue, endedAt: $0.endedAt.description, failures: $0.failures,

@@ -3,7 +3,6 @@ import ArgumentParser
 import HandstampServer
 
 extension AdminClients {
-  /// `handstamp admin clients remove`.
   struct Remove: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "remove", abstract: "remove a client from the file, and end its sessions",
@@ -19,7 +18,6 @@ extension AdminClients {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var id: String
       /// Whether it was in the file.
       var removed: Bool
@@ -28,17 +26,11 @@ extension AdminClients {
 
     func run() async throws {
       // First, so that nothing is changed if the store cannot be.
-      let ended = try await options.administering { administration throws(AdministrationError) in
-        try await administration.endSessions(ofClient: id)
-      }
-      let isRemoved = try file.change { entries in
-        let left = entries.filter { $0["id"] as? String != id }
-        defer { entries = left }
-        return left.count < entries.count
-      }
+      let ended = try await options.administering { try await $0.endSessions(ofClient: id) }
+      let isRemoved = try file.file().remove(id)
       guard isRemoved || ended > 0 else {
         throw CommandError(
-          .failure, "\(try file.path()) has no client \(id), and none has sessions by that ID",
+          .failure, "\(try file.file().path) has no client \(id), and none has sessions by that ID",
           hint: "list them: handstamp admin clients list")
       }
       if output.json { return Answer(id: id, removed: isRemoved, ended: ended).writeLine() }

@@ -7,7 +7,6 @@ import HandstampServer
 import HandstampSQLite
 import HandstampStorage
 
-/// `handstamp admin copy`.
 struct AdminCopy: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "copy", abstract: "move all sessions and accounts to another database, while no server runs",
@@ -33,7 +32,6 @@ struct AdminCopy: AsyncParsableCommand {
       /// The SHA-256 of all rows in order, in hexadecimal.
       var checksum: String
     }
-    var schemaVersion = 1
     var tables: [Item]
   }
 

@@ -7,7 +7,6 @@ import HandstampServer
 import HandstampSQLite
 import HandstampStorage
 
-/// `handstamp admin database`.
 struct AdminDatabase: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "database", abstract: "back up, restore and check the server's data",
@@ -27,7 +26,6 @@ struct AdminDatabase: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var folder: String
       var files: [String]
     }
@@ -78,7 +76,6 @@ struct AdminDatabase: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       /// `everything`, `database` or `postgresql`.
       var restored: String
       var endedAgain: Int?
@@ -210,7 +207,6 @@ struct AdminDatabase: AsyncParsableCommand {
         var ok: Bool
         var text: String
       }
-      var schemaVersion = 1
       var ok: Bool
       var findings: [Item]
     }

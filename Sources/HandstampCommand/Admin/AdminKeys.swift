@@ -6,7 +6,6 @@ import HandstampServer
 import HandstampSQLite
 import HandstampSupport
 
-/// `handstamp admin keys`.
 struct AdminKeys: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "keys", abstract: "list, rotate and retire the server's keys",
@@ -43,7 +42,6 @@ struct AdminKeys: AsyncParsableCommand {
         var revocationHandles: Int?
         var lastUsedAt: String?
       }
-      var schemaVersion = 1
       var keys: [Item]
     }
 
@@ -98,7 +96,6 @@ struct AdminKeys: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var ids: [String]
       /// `next`, `signing` or `current`.
       var state: String
@@ -164,7 +161,6 @@ struct AdminKeys: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var retired: String
     }
 
@@ -176,6 +172,7 @@ struct AdminKeys: AsyncParsableCommand {
           guard folder.keys == nil else { throw folder.keysElsewhere }
           let isCurrent = keys.master.current == KeyID(id)
           if !force || isCurrent { try await RefreshKeyRing(store).requireUnused(KeyID(id), now: .current) }
+          try await RefreshKeyRing(store).reseal(now: .current)
           do throws(RegistryOpenError) { try folder.files.retireKey(KeyID(id)) } catch { throw CommandError(error) }
         } else {
           try SigningKeyRing.locked(in: folder.path) { ring throws(CommandError) in

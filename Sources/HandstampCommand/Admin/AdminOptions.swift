@@ -33,7 +33,7 @@ struct AdminOptions: ParsableArguments {
   ///
   /// - Parameter link: the template for links with codes. `nil` uses the server's, as far as the environment has its settings.
   func administering<Value: Sendable>(
-    link: String? = nil, _ body: (Administration) async throws(AdministrationError) -> Value
+    link: String? = nil, _ body: (Administration) async throws -> Value
   ) async throws(CommandError) -> Value {
     let folder = try folder()
     // The server's, as far as the environment has its settings.
@@ -44,7 +44,9 @@ struct AdminOptions: ParsableArguments {
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
     return try await folder.open { store, _ throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy)
-      do throws(AdministrationError) { return try await body(administration) } catch { throw CommandError(error) }
+      do { return try await body(administration) } catch {
+        throw CommandError(error as? AdministrationError ?? .registry(.unavailable("\(error)")))
+      }
     }
   }
 }

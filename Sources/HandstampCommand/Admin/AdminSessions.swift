@@ -4,10 +4,10 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 
-/// `handstamp admin sessions`.
 struct AdminSessions: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "sessions", abstract: "list and end sessions", subcommands: [List.self, End.self])
+    commandName: "sessions", abstract: "list, end and import sessions",
+    subcommands: [List.self, End.self, Import.self])
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -18,12 +18,11 @@ struct AdminSessions: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var sessions: [SessionItem]
     }
 
     func run() async throws {
-      let sessions = try await options.administering { administration throws(AdministrationError) in
+      let sessions = try await options.administering { administration in
         try await administration.sessions(of: try await administration.account(named: named).id)
       }
       if output.json { return Answer(sessions: sessions.map { SessionItem($0) }).writeLine() }
@@ -46,7 +45,6 @@ struct AdminSessions: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       var ended: Int
     }
 
@@ -54,17 +52,11 @@ struct AdminSessions: AsyncParsableCommand {
       let count: Int
       switch (session, account, everyone) {
       case (let id?, nil, false):
-        count = try await options.administering { administration throws(AdministrationError) in
-          try await administration.endSession(SessionID(id)) ? 1 : 0
-        }
+        count = try await options.administering { try await $0.endSession(SessionID(id)) ? 1 : 0 }
       case (nil, let name?, false):
-        count = try await options.administering { administration throws(AdministrationError) in
-          try await administration.endSessions(of: try await administration.account(named: name).id)
-        }
+        count = try await options.administering { try await $0.endSessions(of: try await $0.account(named: name).id) }
       case (nil, nil, true):
-        count = try await options.administering { administration throws(AdministrationError) in
-          try await administration.endEverySession()
-        }
+        count = try await options.administering { try await $0.endEverySession() }
       case (_, _, _):
         throw CommandError(
           .usage, "specify a session, --account or --everyone", hint: "run: handstamp admin sessions list ACCOUNT")

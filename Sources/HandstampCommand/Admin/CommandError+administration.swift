@@ -22,6 +22,10 @@ extension CommandError {
     case .invalidName:
       self.init(
         .usage, "not a valid name", hint: "use 1 to 200 characters, without control characters", code: "invalid_name")
+    case .invalidGroup:
+      self.init(
+        .usage, "not a valid group, or more than \(Registry.mostGroups) groups",
+        hint: "use 1 to 100 bytes, with no space, comma or control character", code: "invalid_group")
     case .weakPassword(let fault):
       self.init(
         .failure, "the password does not meet the requirements: \(fault.rawValue.replacing("_", with: " "))",
@@ -36,6 +40,22 @@ extension CommandError {
       self.init(
         .failure, "the account has no email address to sign in with",
         hint: "end its sessions, or delete it: handstamp admin accounts delete ACCOUNT", code: "no_address")
+    case .webhookNotFound:
+      self.init(
+        .failure, "there is no such webhook", hint: "run: handstamp admin webhooks list", code: "webhook_not_found")
+    case .webhookExists:
+      self.init(
+        .failure, "a webhook with this name already exists", hint: "use another name, or remove it first",
+        code: "webhook_exists")
+    case .tooManyWebhooks:
+      self.init(
+        .failure, "there are too many webhooks", hint: "remove one: handstamp admin webhooks remove NAME",
+        code: "too_many_webhooks")
+    case .invalidWebhook(let field):
+      self.init(
+        .usage, "not a valid \(field)",
+        hint: "name: lower-case letters, digits and -; URL: https, or http with --allow-private",
+        code: "invalid_webhook")
     case .notOffered:
       self.init(
         .failure, "this server does not manage accounts", hint: "use the app that does", code: "not_offered")

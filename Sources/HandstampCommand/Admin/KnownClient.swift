@@ -26,6 +26,7 @@ struct KnownClient {
     + plain.map { KnownClient(name: $0) }
     + [
       KnownClient(name: "django-oauth2-authcodeflow", isPublic: true, scopes: ["offline_access"]),
+      KnownClient(name: "kubernetes", isPublic: true, scopes: ["offline_access", "groups"]),
       KnownClient(name: "oidc-agent", isPublic: true, scopes: ["offline_access"]),
       KnownClient(name: "panel", protection: .none, scopes: ["offline_access"]),
     ]).sorted { $0.name < $1.name }

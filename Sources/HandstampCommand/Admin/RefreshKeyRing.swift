@@ -50,6 +50,13 @@ struct RefreshKeyRing {
     } catch { throw CommandError(error) }
   }
 
+  /// Seals what is sealed with a key that is about to be retired with the current one.
+  func reseal(now: UnixTime) async throws(CommandError) {
+    do throws(RegistryError) {
+      while try await store.registry.resealTOTP(all: true, now: now, limit: 500) == 500 {}
+    } catch { throw CommandError(AdministrationError.registry(error)) }
+  }
+
   /// Refuses a key that tokens in use were made with.
   func requireUnused(_ id: KeyID, now: UnixTime) async throws(CommandError) {
     let facts = try await facts(of: id)

@@ -8,10 +8,16 @@ import HandstampVaults
 /// One account's session.
 struct AccountClient: Sendable {
   let home: Home
-  let account: Account
+  let account: ListedAccount
+  /// The value of `--account` that chose the account; `nil` if it was not chosen that way.
+  let name: String?
   let vault: SealedFileVault
   let identity: ServerBackend
-  let session: SessionManager<DeliveryWatch, Void>
+  let session: SessionManager<Void>
+  /// Sends all requests of the account.
+  let transport: any Transport
+  /// The session's backend, which notes how deliveries went.
+  let deliveries: DeliveryWatch
   /// The OAuth backend; `nil` for Handstamp's own protocol.
   let access: OAuthAccess?
 
@@ -21,34 +27,30 @@ struct AccountClient: Sendable {
   ///   - isShortLived: Whether the program ends before changes by other processes matter.
   ///   - minimumAge: A token younger than this is not replaced.
   @MainActor init(
-    home: Home, account: Account, clock: any SessionClock = SystemClock(), isShortLived: Bool = true,
-    minimumAge: Duration = .seconds(5)
+    home: Home, account: ListedAccount, named name: String? = nil, clock: any SessionClock = SystemClock(),
+    isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
   ) throws(CommandError) {
-    let base = try account.server.url
-    self.home = home
-    self.account = account
+    let base = try account.serverAddress.url
+    (self.home, self.account, self.name) = (home, account, name)
     vault = home.vault(of: account.id)
-    identity = try AccountClient.identity(at: account.server, home: home)
+    let plain = try home.transport(of: account.id)
+    // Without the key the requests are refused, and the refresh that follows says why.
     let record = try home.oauth(of: account.id)
-    access = record.map { OAuthAccess($0, home: home, account: account.id) }
-    let backend: any Backend = if let access { access } else { identity }
+    let prover = record.flatMap { $0.isBound == true ? try? home.prover(of: $0) : nil }
+    transport = prover.map { DPoPTransport(plain, $0) } ?? plain
+    identity = try AccountClient.identity(at: account.serverAddress, home: home, over: plain)
+    access = record.map { OAuthAccess($0, home: home, account: account.id, over: plain) }
     if access != nil { Interruption.arrange() }
-    let watch = DeliveryWatch(backend) {
-      do { return OAuthRecord.isSameClient(try home.oauth(of: account.id), record) } catch { return false }
-    } former: {
-      await home.formerBackend(of: $0, account)
-    } refreshed: { [vault] result in
-      await AccountClient.note(result, of: account.id, in: home, vault)
-    }
+    deliveries = DeliveryWatch(access ?? identity, of: account, in: home, record)
     // Short-lived: no refresh timer, and few retries.
     let policy = SessionPolicy(
       refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge, reuse: record?.reuse),
       retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
     var shared = vault
     shared.isWatched = !isShortLived
-    let log = CommandLog(base: FileAuditLog(vault, program: "handstamp"))
+    let log = FileAuditLog(vault, in: vault.auditPlace, program: "handstamp", omitting: [.restore, .adopt])
     session = SessionManager(
-      backend: watch, vault: shared, baseURL: base, transport: CommandTransport.shared, policy: policy, clock: clock,
+      backend: deliveries, vault: shared, baseURL: base, transport: transport, policy: policy, clock: clock,
       audit: log, logger: Verbosity.logger
     ) { _ in }
   }
@@ -56,51 +58,21 @@ struct AccountClient: Sendable {
   var controller: SessionController { session.controller }
   var api: APIClient { session.api }
 
-  /// Returns the client of the named account, else of the active one.
-  static func chosen(
-    _ options: AccountOptions, isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
-  ) async throws(CommandError) -> AccountClient {
-    let home = try Home.current()
-    let account = try options.chosen(try await AccountBook(of: home))
-    return try await AccountClient(home: home, account: account, isShortLived: isShortLived, minimumAge: minimumAge)
-  }
-
   /// Returns a backend for a server before the account is known.
   static func identity(
-    at server: ServerAddress, home: Home, deviceName: String? = nil
+    at server: ServerAddress, home: Home, deviceName: String? = nil, over transport: any Transport
   ) throws(CommandError) -> ServerBackend {
     let device = ServerBackend.Device(id: try home.device(), name: deviceName ?? ServerBackend.deviceName)
-    return ServerBackend(baseURL: try server.url, device: device, transport: CommandTransport.shared)
+    return ServerBackend(baseURL: try server.url, device: device, transport: transport)
   }
 
-  /// Stores a response that has no tokens and does not end the session; any other response clears the stored one.
-  private static func note(
-    _ result: RefreshResult, of account: AccountID, in home: Home, _ vault: SealedFileVault
-  ) async {
-    switch result {
-    case .granted, .rejected, .superseded, .noDecision(.unusableTokens(_, .some), _):
-      home.forgetRefusal(of: account)
-    case .noDecision(.server(let answer), _), .noDecision(.configuration(let answer), _):
-      guard case .value(let entry) = await vault.read(), let session = entry.session else { return }
-      home.note(answer, of: account, session: session.id, at: SystemClock().now().wall)
-    // Without a response, the last stored one still applies.
-    case .noDecision: break
-    }
+  /// The stored session; `nil` if there is none, or the vault cannot be opened.
+  func storedSession() async -> StoredSession? {
+    guard case .value(let entry) = await vault.read() else { return nil }
+    return entry.session
   }
 
-  /// Describes why refreshes fail, if the access token has expired and the server's last response had no tokens; else `nil`.
-  ///
-  /// - Parameter orValid: Also while the access token is valid, for a refresh that was requested explicitly.
-  func refusedRefresh(orValid: Bool = false) async -> CommandError? {
-    guard case .value(let entry) = await vault.read(), let session = entry.session,
-      let note = home.refusedRefresh(of: account.id, session: session.id)
-    else { return nil }
-    let now = SystemClock().now()
-    guard orValid || session.access?.lifetime.map({ $0.remaining(at: now) <= .zero }) ?? true else { return nil }
-    return note.refusal(at: now.wall, server: server).about(account)
-  }
-
-  var server: ServerAddress { account.server }
+  var server: ServerAddress { account.serverAddress }
 
   /// Runs `body`, which may wait for a refresh, and says so at a terminal.
   func waiting<Result, Failure: Error>(_ body: () async throws(Failure) -> Result) async throws(Failure) -> Result {
@@ -111,39 +83,114 @@ struct AccountClient: Sendable {
       }, body)
   }
 
-  /// Returns a valid access token.
+  /// Returns a valid access token, which its receiver can use alone.
   func token(minimumValidity: Duration = .zero) async throws(CommandError) -> AccessToken {
+    try refuseBound()
+    return try await sessionToken(minimumValidity: minimumValidity)
+  }
+
+  /// Returns a valid access token, bound to a key or not.
+  func sessionToken(minimumValidity: Duration) async throws(CommandError) -> AccessToken {
     do throws(SessionError) {
-      let token = try await waiting { () async throws(SessionError) in
+      return try await waiting { () async throws(SessionError) in
         try await controller.token(minimumValidity: minimumValidity)
       }
-      await settle()
-      return token
     } catch {
-      await settle()
       throw await refusal(error)
     }
+  }
+
+  /// Returns a valid ID token, and its expiry by this device's wall clock.
+  func identityToken(minimumValidity: Duration = .zero) async throws(CommandError) -> (Secret, UnixTime) {
+    do throws(SessionError) {
+      let token = try await waiting { () async throws(SessionError) in
+        try await controller.identityToken(minimumValidity: minimumValidity)
+      }
+      let now = SystemClock().now()
+      return (token.secret, now.wall.advanced(by: token.lifetime.remaining(at: now)))
+    } catch .noIDToken {
+      throw CommandError(
+        .failure, "this session has no ID token",
+        hint: access == nil
+          ? "an ID token comes with OpenID Connect; run: handstamp login --issuer \(shellWord(server.text)) --browser --force "
+            + "--client-id ID, with the client ID that the cluster or service expects"
+          : "request it; run: handstamp login --force\(clientOption) --scope openid, with your other scopes",
+        code: "no_id_token"
+      )
+      .about(name)
+    } catch .idTokenExpired {
+      throw CommandError(
+        .signInNeeded, "the ID token has expired, and \(server.text) sends no other one with a refresh",
+        hint: "run: handstamp login --force\(clientOption)", code: "id_token_expired"
+      )
+      .about(name)
+    } catch {
+      throw await refusal(error)
+    }
+  }
+
+  /// Returns a valid access token for `target`, and its expiry by this device's wall clock, if known. All processes share it.
+  func token(for target: TokenTarget, minimumValidity: Duration) async throws(CommandError) -> (AccessToken, UnixTime?)
+  {
+    try refuseBound()
+    if let known = await storedToken(for: target, minimumValidity) { return known }
+    // A lock besides the session's own: of several processes that have read the vault already, one asks the server. Without the lock
+    // each of them does, which is only slower.
+    let lock = try? await vault.lock(.signIn, within: .seconds(30))
+    defer { lock?.unlock() }
+    if let known = await storedToken(for: target, minimumValidity) { return known }
+    do throws(SessionError) {
+      let token = try await waiting { () async throws(SessionError) in
+        try await controller.token(for: target, minimumValidity: minimumValidity)
+      }
+      let isStored = await storedToken(for: target, .zero)
+      return (token, isStored?.0 == token ? isStored?.1 : nil)
+    } catch .noTargets {
+      throw CommandError(
+        .failure, "this session has one access token, for \(server.text) alone",
+        hint: "for others, run: handstamp login --issuer \(shellWord(server.text)) --browser --force --client-id ID, "
+          + "with a client that may have them",
+        code: "not_offered"
+      )
+      .about(name)
+    } catch {
+      // The server's word on another token is no word on the session.
+      if let refusal = refusal(error, for: target) { throw refusal }
+      throw await refusal(error)
+    }
+  }
+
+  /// The client of the account, for hints that sign in again.
+  private var clientOption: String { access.map { " --client-id \(shellWord($0.record.client))" } ?? "" }
+
+  private func storedToken(for target: TokenTarget, _ validity: Duration) async -> (AccessToken, UnixTime?)? {
+    let now = SystemClock().now()
+    guard let access = await storedSession()?.targeted[target], let token = access.token,
+      SessionMachine.serves(access.lifetime, for: validity, at: now)
+    else { return nil }
+    return (token, access.lifetime.map { now.wall.advanced(by: $0.remaining(at: now)) })
   }
 
   /// Describes an error of this session for the terminal; where the server has kept refusing, also since when.
   func refusal(_ error: SessionError) async -> CommandError {
     if case .storage(let trouble) = error, access?.trouble == trouble {
-      let refusal = CommandError(trouble).about(account)
+      let refusal = CommandError(trouble).about(name)
       return refusal.saying("cannot read the client secret: \(refusal.message)")
     }
+    if let refusal = lostKey(error) { return refusal }
     switch error {
     // No response: what the server said before is not the cause now.
     case .requestFailed(.network, _): break
-    case .requestFailed: if let refusal = await refusedRefresh(orValid: true) { return refusal }
+    case .requestFailed:
+      let session = await storedSession()?.id
+      guard let note = home.refusedRefresh(of: account.id, session: session) else { break }
+      return note.refusal(at: SystemClock().now().wall, server: server).about(name)
     default: break
     }
-    let refusal = CommandError(error, account: account)
+    let refusal = CommandError(error, server: server).about(name)
     guard let access else { return refusal }
     return refusal.asked(of: access.record)
   }
-
-  /// Waits until the audit log is written. Call this before the program ends.
-  func settle() async { await controller.flushAuditLog() }
 
   /// Returns the state once the vault has been read.
   func restored() async -> SessionState {
@@ -153,14 +200,7 @@ struct AccountClient: Sendable {
 
   /// Whether the stored session can be revoked at the server; true if no session is stored.
   func canRevoke() async -> Bool {
-    guard case .value(let entry) = await vault.read(), let session = entry.session else { return true }
-    return session.revocation != nil
-  }
-
-  /// The number of pending revocations.
-  func pendingEnds() async -> Int {
-    guard case .value(let entry) = await vault.read() else { return 0 }
-    return entry.tombstones.count { $0.revocation != nil }
+    await storedSession().map { $0.revocation != nil } ?? true
   }
 
   /// Waits until all pending revocations are delivered, for at most `limit`, or until the first failure. Returns whether they
@@ -175,7 +215,7 @@ struct AccountClient: Sendable {
     return await withTaskGroup(of: Bool.self) { group in
       group.addTask { await controller.waitForRevocations(timeout: limit) }
       group.addTask {
-        await session.backend.failure()
+        await deliveries.failure()
         return false
       }
       let isDelivered = await group.next() ?? false
@@ -185,15 +225,14 @@ struct AccountClient: Sendable {
   }
 
   /// Whether the stored session is unusable judging by its server's responses: refreshes are refused, or return no tokens and
-  /// the access token has expired.
-  func isRefused(sayingSo: Bool = false) async -> Bool {
-    guard case .value(let entry) = await vault.read(), let session = entry.session,
-      let note = home.refusedRefresh(of: account.id, session: session.id)
+  /// the access token has expired. If so, says it.
+  func isRefused() async -> Bool {
+    guard let session = await storedSession(), let note = home.refusedRefresh(of: account.id, session: session.id)
     else { return false }
     let now = SystemClock().now()
     let isOver = session.access?.lifetime.map { $0.remaining(at: now) <= .zero } ?? (session.access == nil)
     guard note.isRefusal || isOver else { return false }
-    if sayingSo { Terminal.say("\(server.text) \(note.words(at: now.wall)); signing in again") }
+    Terminal.say("\(server.text) \(note.words(at: now.wall)); signing in again")
     return true
   }
 }

@@ -3,34 +3,54 @@ import Foundation
 import Handstamp
 import HandstampCore
 
-/// The credentials for API calls: the session, or the token in `HANDSTAMP_TOKEN`.
+/// The credentials for API calls: the session, the token in `HANDSTAMP_TOKEN`, or the agent of `HANDSTAMP_AGENT`.
 enum AuthorizedCaller: Sendable {
   case session(AccountClient)
-  /// The last value is `nil` unless the account uses OAuth.
-  case environment(AccessToken, ServerAddress, OAuthAccess?)
+  /// The third value is `nil` unless the account uses OAuth.
+  case environment(AccessToken, ServerAddress, OAuthAccess?, any Transport)
+  /// An agent, and its token and server.
+  case agent(AgentClient, AccessToken, ServerAddress)
 
   /// - Parameter minimumAge: A token younger than this is not replaced.
   static func current(
-    _ options: AccountOptions, minimumAge: Duration = .seconds(5)
+    _ options: AccountOptions, in installation: Installation, minimumAge: Duration = .seconds(5)
   ) async throws(CommandError) -> AuthorizedCaller {
+    if let agent = try AgentClient.current() {
+      if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
+      let answer = try await agent.ask(AgentQuestion())
+      guard let server = answer.server else { throw .noServer }
+      return .agent(
+        agent, AccessToken(answer.token), try ServerAddress(parsing: server, allowingClearText: true))
+    }
     guard let token = EnvironmentToken.current else {
-      return .session(try await AccountClient.chosen(options, minimumAge: minimumAge))
+      return .session(try await installation.client(options, minimumAge: minimumAge))
     }
     if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
-    let home = try Home.current()
-    let book = try await AccountBook(of: home)
+    let book = try await installation.book()
     // HANDSTAMP_ACCOUNT also selects the server; the token must not go to another one.
-    let last = try home.settings().server
-    let account = if let named = options.named { try book.account(named) } else { try book.usual() }
-    guard let server = account?.server ?? last else { throw .noServer }
-    guard let account, let record = try home.oauth(of: account.id) else { return .environment(token, server, nil) }
-    return .environment(token, server, OAuthAccess(record, home: home, account: account.id))
+    let last = try book.home.settings().server
+    let account = if let named = options.named { try book.account(named) } else { try book.usual().account }
+    guard let server = account?.serverAddress ?? last else { throw .noServer }
+    guard let account else { return .environment(token, server, nil, CommandTransport.shared) }
+    let transport = try book.home.transport(of: account.id)
+    let access = try book.home.oauth(of: account.id).map {
+      OAuthAccess($0, home: book.home, account: account.id, over: transport)
+    }
+    return .environment(token, server, access, transport)
   }
 
   var server: ServerAddress {
     switch self {
     case .session(let client): client.server
-    case .environment(_, let server, _): server
+    case .environment(_, let server, _, _), .agent(_, _, let server): server
+    }
+  }
+
+  private var transport: any Transport {
+    switch self {
+    case .session(let client): client.transport
+    case .environment(_, _, _, let transport): transport
+    case .agent: CommandTransport.shared
     }
   }
 
@@ -46,23 +66,25 @@ enum AuthorizedCaller: Sendable {
     switch self {
     case .session(let client):
       do throws(APIError) {
-        let response = try await client.waiting { () async throws(APIError) in
-          try await client.api.respond(to: request)
-        }
-        await client.settle()
-        return response
+        return try await client.waiting { () async throws(APIError) in try await client.api.response(to: request) }
       } catch {
         if case .session(let error) = error { throw await client.refusal(error) }
-        throw CommandError(error, server: client.server).about(client.account)
+        throw CommandError(error, server: client.server).about(client.name)
       }
-    case .environment(let token, _, _):
+    case .environment(let token, _, _, _):
       let response = try await send(request, with: token)
       guard response.status != 401 else { throw EnvironmentToken.refused }
       return response
+    case .agent(let agent, let token, _):
+      let response = try await send(request, with: token)
+      guard response.status == 401 else { return response }
+      let again = try await send(request, with: try await agent.token(replacing: token))
+      guard again.status != 401 else { throw AgentClient.refused }
+      return again
     }
   }
 
-  private func send(_ request: TransportRequest, with token: AccessToken) async throws(CommandError)
+  func send(_ request: TransportRequest, with token: AccessToken) async throws(CommandError)
     -> TransportResponse
   {
     guard server.covers(request.url) else { throw CommandError(.invalidRequest("another origin"), server: server) }
@@ -70,7 +92,7 @@ enum AuthorizedCaller: Sendable {
     request.headers.append(.bearer(token.secret))
     do throws(TransportError) {
       return try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
-        try await CommandTransport.shared.send(request)
+        try await transport.send(request)
       }
     } catch {
       throw CommandError(.network(error), server: server)
@@ -104,6 +126,35 @@ enum AuthorizedCaller: Sendable {
   }
 }
 
+extension AuthorizedCaller {
+  private struct Proof: Decodable { var access_token: String }
+
+  /// Asks for the password, and for the code of an authenticator app if the account has one. Returns a token of the same session that
+  /// shows the proof.
+  func proven(for what: String) async throws(CommandError) -> AccessToken {
+    let password = try Terminal.secret("password")
+    let proof = try await CommandError.askingForCode { code throws(CommandError) in
+      var fields = ["password": password.withExposed { $0 }]
+      fields["code"] = code?.withExposed { $0 }
+      return try await call("POST", "/v1/reauthenticate", json: fields, as: Proof.self, for: what)
+    }
+    return AccessToken(proof.access_token)
+  }
+}
+
+extension CommandError {
+  /// Does `body`, and again with a code if the server asks for that of an authenticator app.
+  static func askingForCode<Value>(
+    _ body: (_ code: Secret?) async throws(CommandError) -> Value
+  ) async throws(CommandError) -> Value {
+    do throws(CommandError) { return try await body(nil) } catch {
+      guard error.code == "second_factor_required" else { throw error }
+      guard let code = try Terminal.secretAtTerminal("code of the authenticator app") else { throw error }
+      return try await body(code)
+    }
+  }
+}
+
 /// `HANDSTAMP_TOKEN`: an access token from elsewhere. It takes precedence over the session's and is never stored.
 enum EnvironmentToken {
   static let name = "HANDSTAMP_TOKEN"
@@ -124,9 +175,9 @@ enum EnvironmentToken {
   static let refused = CommandError(
     .signInNeeded, "the server rejected the token in \(name)", hint: "set a new one, or run: unset \(name)")
 
-  /// Refuses a command whose effect the variable would hide.
+  /// Refuses a command whose effect the variable, or that of an agent, would hide.
   static func refuse(to verb: String) throws(CommandError) {
-    guard current != nil else { return }
+    guard let name = current != nil ? name : AgentClient.isSet ? AgentClient.variable : nil else { return }
     throw CommandError(
       .failure, "\(name) is set, so \(verb) would have no visible effect", hint: "run: unset \(name)")
   }

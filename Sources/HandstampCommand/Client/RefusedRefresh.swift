@@ -85,10 +85,19 @@ extension Home {
     return note
   }
 
-  /// Stores a response. Failures are ignored, because the session does not depend on it.
-  func note(_ answer: RequestError.ServerResponse, of account: AccountID, session: SessionID, at now: UnixTime) {
+  /// Stores a response that has no tokens and does not end the session; any other response clears the stored one. Failures are
+  /// ignored, because the session does not depend on it.
+  func note(_ result: RefreshResult, of account: AccountID) async {
+    let answer: RequestError.ServerResponse
+    switch result {
+    case .granted, .rejected, .superseded, .noDecision(.unusableTokens(_, .some), _): return forgetRefusal(of: account)
+    case .noDecision(.server(let response), _), .noDecision(.configuration(let response), _): answer = response
+    // Without a response, the last stored one still applies.
+    case .noDecision: return
+    }
+    guard case .value(let entry) = await vault(of: account).read(), let session = entry.session?.id else { return }
     let note = RefusedRefresh.next(
-      after: refusedRefresh(of: account, session: session), answer, session: session, at: now)
+      after: refusedRefresh(of: account, session: session), answer, session: session, at: SystemClock().now().wall)
     try? FileManager.default.createDirectory(
       atPath: refusalFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     try? AtomicFile.replace(refusalPath(of: account), with: note.jsonBytes())

@@ -9,21 +9,37 @@ struct SignInAttempt: Sendable {
   let home: Home
   let book: AccountBook
   /// The account to sign in to again, if one was named.
-  let named: Account?
+  let named: ListedAccount?
   /// The account used if none is named.
-  private let usual: Account?
+  private let usual: ListedAccount?
   let server: ServerAddress
   let identity: ServerBackend
+  /// Whether this is the first sign-in of this installation, which chooses the place of the key.
+  private let isFirst: Bool
+  /// Sends the requests of the sign-in, over the network that is then remembered.
+  let transport: any Transport
+  private let network: (record: NetworkRecord?, credentials: Secret?)
+  private let output: OutputOptions
 
-  init(server: ServerOptions, account: String?, deviceName: String?) async throws(CommandError) {
-    home = try Home.current()
+  init(
+    server: ServerOptions, account: String?, deviceName: String?, network: NetworkOptions, output: OutputOptions
+  ) async throws(CommandError) {
+    self.output = output
+    var home = try Home.current()
     // Check this before asking for a password and starting a session that could not be stored here.
     let blocking = await HomeCheck.damages(of: home).filter(\.blocksEveryVault)
     if let refusal = CommandError(hiding: blocking) { throw refusal }
     if let first = blocking.first, let hint = blocking.hint {
       throw CommandError(.vault, "cannot store a session here: \(first.words)", hint: hint, code: first.code)
     }
-    book = try await AccountBook(of: home)
+    var book = try await AccountBook(of: home)
+    isFirst = book.accounts.isEmpty && home.hasNoKey
+    if isFirst {
+      await KeyStore.choose(for: home)
+      home = home.withNotedKey
+      book = try await AccountBook(of: home)
+    }
+    (self.home, self.book) = (home, book)
     // If the vaults cannot be opened, the server would replace the old session with one that cannot be stored. A damaged vault
     // is set aside by the sign-in.
     for account in book.accounts {
@@ -34,31 +50,60 @@ struct SignInAttempt: Sendable {
       }
       break
     }
-    let named: Account?
+    let named: ListedAccount?
     if let account { named = try book.account(account) } else { named = nil }
     self.named = named
     let last = try home.settings().server
     // Signing in must work even if the folder's account no longer exists.
-    usual = try? book.usual()
-    self.server = try server.address(or: named?.server ?? usual?.server ?? last)
-    if let named, named.server != self.server {
+    usual = try? book.usual().account
+    self.server = try server.address(or: named?.serverAddress ?? usual?.serverAddress ?? last)
+    if let named, named.serverAddress != self.server {
       throw CommandError(
-        .usage, "\(named.name) is an account at \(named.server.text)", hint: "drop --server or --account")
+        .usage, "\(named.name) is an account at \(named.serverAddress.text)", hint: "drop --server or --account")
     }
-    identity = try AccountClient.identity(at: self.server, home: home, deviceName: deviceName)
+    self.network = try await SignInAttempt.network(
+      network, of: named.map { [$0] } ?? [usual].compactMap { $0 } + book.accounts, at: self.server, in: home)
+    transport =
+      if let record = self.network.record {
+        CommandTransport.make(network: try record.settings(credentials: self.network.credentials))
+      } else {
+        CommandTransport.shared
+      }
+    identity = try AccountClient.identity(at: self.server, home: home, deviceName: deviceName, over: transport)
+  }
+
+  /// Returns the network of the command line, completed with that of the first of `accounts` that is at this server and has one.
+  private static func network(
+    _ options: NetworkOptions, of accounts: [ListedAccount], at server: ServerAddress, in home: Home
+  ) async throws(CommandError) -> (NetworkRecord?, Secret?) {
+    var known: (account: AccountID, record: NetworkRecord)?
+    for account in accounts where known == nil && account.serverAddress == server {
+      known = try home.network(of: account.id).map { (account.id, $0) }
+    }
+    return try await options.network(over: known?.record) { () async throws(CommandError) in
+      guard let known else { return nil }
+      do throws(VaultError) { return try await home.proxyCredentials(of: known.account) } catch {
+        throw CommandError(error).hinting("pass them again with --proxy-credentials-file")
+      }
+    }
+  }
+
+  /// Stores the network for an account that is signed in already.
+  func rememberNetwork(of account: ListedAccount) async throws(CommandError) {
+    try await home.save(network.record, network.credentials, of: account.id)
   }
 
   /// The account in question, with its OAuth record, if it is at this server and uses OAuth.
-  func signedInByOAuth() throws(CommandError) -> (account: Account, record: OAuthRecord)? {
+  func signedInByOAuth() throws(CommandError) -> (account: ListedAccount, record: OAuthRecord)? {
     guard let account = meant, let record = try home.oauth(of: account.id) else { return nil }
     return (account, record)
   }
 
   /// The same, else any account at this server that uses OAuth: its client is registered there.
-  func knownByOAuth() throws(CommandError) -> (account: Account, record: OAuthRecord)? {
+  func knownByOAuth() throws(CommandError) -> (account: ListedAccount, record: OAuthRecord)? {
     if let known = try signedInByOAuth() { return known }
     guard named == nil else { return nil }
-    for account in book.accounts where account.server == server {
+    for account in book.accounts where account.serverAddress == server {
       if let record = try home.oauth(of: account.id) { return (account, record) }
     }
     return nil
@@ -67,7 +112,7 @@ struct SignInAttempt: Sendable {
   /// Refuses a sign-in method of Handstamp's own server at a server known to be a third party's.
   func refuseForeign(_ what: String) async throws(CommandError) {
     guard let (account, record) = try knownByOAuth() else { return }
-    let access = OAuthAccess(record, home: home, account: account.id)
+    let access = OAuthAccess(record, home: home, account: account.id, over: transport)
     let foreign: ForeignServer?
     do throws(SessionError) { foreign = try await ForeignServer(access) } catch {
       throw CommandError(error, server: server)
@@ -80,7 +125,7 @@ struct SignInAttempt: Sendable {
 
   /// Returns the account in question if it is already signed in and its session is usable. If an email address is given, asks
   /// the server, because the list may have another name for the account.
-  func alreadySignedIn(as email: String?) async throws(CommandError) -> Account? {
+  func alreadySignedIn(as email: String?) async throws(CommandError) -> ListedAccount? {
     for account in candidates(email) {
       let client = try await AccountClient(home: home, account: account)
       let state = await client.restored()
@@ -88,7 +133,7 @@ struct SignInAttempt: Sendable {
         throw CommandError(error)
       }
       guard case .signedIn = state else { continue }
-      if await client.isRefused(sayingSo: true) { continue }
+      if await client.isRefused() { continue }
       if case .value(let entry) = await home.vault(of: account.id).read(),
         entry.session?.isOver(at: SystemClock().now()) == true
       {
@@ -103,13 +148,13 @@ struct SignInAttempt: Sendable {
   }
 
   /// The account to sign in to if no address is given: the named one, else the usual one, if it is at this server.
-  var meant: Account? { (named ?? usual).flatMap { $0.server == server ? $0 : nil } }
+  var meant: ListedAccount? { (named ?? usual).flatMap { $0.serverAddress == server ? $0 : nil } }
 
-  private func candidates(_ email: String?) -> [Account] {
+  private func candidates(_ email: String?) -> [ListedAccount] {
     if let named { return [named] }
-    guard let email else { return [usual].compactMap { $0 }.filter { $0.server == server } }
+    guard let email else { return [usual].compactMap { $0 }.filter { $0.serverAddress == server } }
     return book.accounts.filter {
-      $0.server == server && (!$0.name.contains("@") || $0.name.lowercased() == email.lowercased())
+      $0.serverAddress == server && (!$0.name.contains("@") || $0.name.lowercased() == email.lowercased())
     }
   }
 
@@ -117,11 +162,14 @@ struct SignInAttempt: Sendable {
   private func address(of client: AccountClient) async throws(CommandError) -> String? {
     do throws(CommandError) {
       if try await client.foreign() != nil { return nil }
-      return try await AuthorizedCaller.session(client).call("GET", "/v1/me", as: WhoAmI.self, for: "account details")
-        .email ?? ""
+      let person = try await AuthorizedCaller.session(client).call(
+        "GET", "/v1/me", as: WhoAmI.self, for: "account details")
+      await client.controller.flushAuditLog()
+      return person.email ?? ""
     } catch {
+      await client.controller.flushAuditLog()
       if error.exit == .signInNeeded { return nil }
-      if await client.isRefused(sayingSo: true) { return nil }
+      if await client.isRefused() { return nil }
       throw error
     }
   }
@@ -139,26 +187,33 @@ struct SignInAttempt: Sendable {
   ///
   /// - Parameters:
   ///   - name: The name typed for the account.
-  ///   - oauth: The OAuth record; `nil` for Handstamp's own protocol.
+  ///   - record: The OAuth record, as it is after the sign-in; `nil` for Handstamp's own protocol.
   ///   - clientSecret: The secret of a confidential client.
-  @MainActor func signIn(
-    name: String?, tag: String?, activate: Bool, oauth: OAuthRecord? = nil, clientSecret: Secret? = nil,
+  /// - Returns: The account.
+  @discardableResult @MainActor func signIn(
+    name: String?, tag: String?, activate: Bool, oauth record: @autoclosure @Sendable () -> OAuthRecord? = nil,
+    clientSecret: Secret? = nil,
     _ perform: @Sendable () async throws(CommandError) -> TokenResponse
-  ) async throws(CommandError) {
+  ) async throws(CommandError) -> ListedAccount {
     let list = AccountList(of: home)
     let id: AccountID
     var former: (account: AccountID, record: OAuthRecord?)?
+    var oauth: OAuthRecord?
     do {
       id = try await list.add(named: name, tag: tag) {
         var grant = try await perform()
-        guard let profile = grant.profile else {
+        oauth = record()
+        guard var profile = grant.profile else {
           throw CommandError(.invalidResponse("the token response does not name an account"), server: server)
         }
         grant.issuer = server.text
+        if grant.namesNoUser { profile = await place(of: profile) }
+        (grant.profile, grant.namesNoUser) = (profile, false)
         // Before the session, which is opened with the record. If the list is lost, the account is identified by that server.
-        let id = Account.id(of: profile.id, at: server)
+        let id = ListedAccount.id(of: profile.id, at: server.text)
         former = (id, try home.oauth(of: id))
         try await home.change(to: oauth, clientSecret, of: id)
+        try await home.save(network.record, network.credentials, of: id)
         try rememberServer()
         return grant
       }
@@ -172,14 +227,41 @@ struct SignInAttempt: Sendable {
     }
     // Another process may have removed the account in between.
     try await home.change(to: oauth, clientSecret, of: id)
+    try await home.save(network.record, network.credentials, of: id)
     home.forgetRefusal(of: id)
-    guard let session = list.session(of: id), let account = list[id].flatMap({ Account($0) }) else {
+    guard let session = list.session(of: id), let account = list[id] else {
       throw .removed(id.rawValue)
     }
     await session.controller.flushAuditLog()
     await session.controller.finishConfirming(within: .seconds(3))
     if activate, list.activeID != id { try await list.use(account) }
-    say("signed in as \(session.currentUser?.name ?? account.name) at \(server.text)", account, activate: activate)
+    let name = session.currentUser?.name ?? ""
+    await say(
+      "signed in as \(name.isEmpty ? account.shownName : name) at \(server.text)", account, activate: activate)
+    return account
+  }
+
+  /// Returns the account for a user whom the server did not name: that of `--account`, else one without a session. Any other session
+  /// may be another person's.
+  private func place(of profile: Profile) async -> Profile {
+    let choices = (1...book.accounts.count + 1).map { profile.numbered($0) }
+    func id(_ choice: Profile) -> AccountID { ListedAccount.id(of: choice.id, at: server.text) }
+    if let chosen = choices.first(where: { id($0) == named?.id }) { return chosen }
+    var free = choices[choices.count - 1]
+    for choice in choices {
+      switch await home.vault(of: id(choice)).read() {
+      case .absent: free = choice
+      case .value(let entry) where entry.session == nil: free = choice
+      // A vault that cannot be read now may have one.
+      case .value, .accessOnly, .trouble: continue
+      }
+      break
+    }
+    if free != profile {
+      Terminal.say("\(server.text) does not say who signed in, so this is listed as another account")
+      Terminal.say("hint: to sign in to a listed one again, run: handstamp login --account NAME --force")
+    }
+    return free
   }
 
   private func restore(_ record: OAuthRecord?, of account: AccountID) async {
@@ -189,7 +271,7 @@ struct SignInAttempt: Sendable {
   }
 
   /// Tags and activates an already signed-in account as a sign-in would have done.
-  @MainActor func keep(_ account: Account, tag: String?, activate: Bool) async throws(CommandError) {
+  @MainActor func keep(_ account: ListedAccount, tag: String?, activate: Bool) async throws(CommandError) {
     let list = AccountList(of: home)
     if let tag, tag != account.tag {
       do throws(SessionError) { try await list.setTag(tag, of: account.id) } catch {
@@ -197,13 +279,15 @@ struct SignInAttempt: Sendable {
       }
       guard list[account.id] != nil else { throw .removed(account.words) }
     }
-    if activate, book.active != account.id { try await list.use(account) }
+    if activate, book.list.active != account.id { try await list.use(account) }
     try rememberServer()
-    say("already signed in as \(account.name) at \(server.text); --force signs in again", account, activate: activate)
+    await say(
+      "already signed in as \(account.name) at \(server.text); --force signs in again", list[account.id] ?? account,
+      activate: activate)
   }
 
   /// Stores what is known of the account's server, without a sign-in.
-  func note(overlap: Int?, of account: Account) throws(CommandError) {
+  func note(overlap: Int?, of account: ListedAccount) throws(CommandError) {
     guard let overlap else { return }
     guard var record = try home.oauth(of: account.id) else {
       throw CommandError(
@@ -223,10 +307,16 @@ struct SignInAttempt: Sendable {
     try home.save(settings)
   }
 
-  private func say(_ words: String, _ account: Account, activate: Bool) {
+  /// Says what was done, and prints the status of the account for programs.
+  private func say(_ words: String, _ account: ListedAccount, activate: Bool) async {
     Terminal.say(words)
+    if isFirst { (try? home.keyStore())?.advice.forEach(Terminal.say) }
+    if output.json {
+      let reading = await home.vault(of: account.id).read()
+      StatusReport(home: home, account: account, reading: reading, now: SystemClock().now()).writeLine()
+    }
     FolderRules(of: home).sayOther(than: account.id)
-    guard let former = book.activeAccount, former.id != account.id else { return }
+    guard let former = book.active, former.id != account.id else { return }
     let all = book.accounts.filter { $0.id != account.id } + [account]
     if activate {
       Terminal.say("it is now the active account; to go back, run: handstamp switch \(former.handle(among: all))")

@@ -4,7 +4,6 @@ import Foundation
 import HandstampCore
 import HandstampVaults
 
-/// `handstamp accounts`.
 struct AccountsCommand: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "accounts", abstract: "list the accounts on this device",
@@ -29,7 +28,6 @@ struct AccountsCommand: SessionCommand {
       var addedAt: String
       var addedAtEpoch: Int64
     }
-    var schemaVersion = 1
     /// The ID of the active account.
     var active: String?
     /// The ID of the account set for this folder, if any.
@@ -37,9 +35,9 @@ struct AccountsCommand: SessionCommand {
     var accounts: [Item]
   }
 
-  func perform() async throws {
-    let home = try Home.current()
-    let book = try await AccountBook(of: home)
+  func perform(in installation: Installation) async throws {
+    let book = try await installation.book()
+    let home = book.home
     let rule = try FolderRules(of: home).current()
     let now = SystemClock().now()
     var items: [Answer.Item] = []
@@ -47,16 +45,16 @@ struct AccountsCommand: SessionCommand {
     for account in book.accounts {
       let report = StatusReport(
         home: home, account: account, reading: await home.vault(of: account.id).read(), now: now)
-      let isActive = account.id == book.active
+      let isActive = account.id == book.list.active
       items.append(Answer.Item(account, isActive: isActive, report))
       rows.append([
-        isActive ? "*" : "", account.name, account.tag ?? "-", account.server.text, report.stateWords,
-        report.account?.id ?? account.idAtServer,
+        isActive ? "*" : "", account.shownName, account.tag ?? "-", account.serverAddress.text, report.stateWords,
+        report.account?.id ?? account.idAtServer.rawValue,
       ])
     }
     let hidden = await CommandError.hidden(in: home)
     if output.json {
-      Answer(active: book.active?.rawValue, here: rule?.account.rawValue, accounts: items).writeLine()
+      Answer(active: book.list.active?.rawValue, here: rule?.account.rawValue, accounts: items).writeLine()
     } else if items.isEmpty {
       if hidden == nil { Terminal.say("no accounts on this device") }
     } else {
@@ -65,7 +63,7 @@ struct AccountsCommand: SessionCommand {
     if let named = EnvironmentAccount.current {
       Terminal.say("using \(named), from \(EnvironmentAccount.name)")
     } else if let rule {
-      let account = book[rule.account].map { $0.handle(among: book.accounts) } ?? "a removed account"
+      let account = book.list[rule.account].map { $0.handle(among: book.accounts) } ?? "a removed account"
       Terminal.say("\(rule.folder) and its subfolders use \(account)")
     }
     if let hidden { throw hidden }
@@ -73,9 +71,10 @@ struct AccountsCommand: SessionCommand {
 }
 
 extension AccountsCommand.Answer.Item {
-  fileprivate init(_ account: Account, isActive: Bool, _ report: StatusReport) {
+  fileprivate init(_ account: ListedAccount, isActive: Bool, _ report: StatusReport) {
     self.init(
-      id: account.id.rawValue, name: account.name, tag: account.tag, server: account.server.text, active: isActive,
+      id: account.id.rawValue, name: account.name, tag: account.tag, server: account.serverAddress.text,
+      active: isActive,
       state: report.state, reason: report.reason, account: report.account, session: report.session,
       pendingEnds: report.pendingEnds, addedAt: account.addedAt.description, addedAtEpoch: account.addedAt.seconds)
   }

@@ -3,16 +3,15 @@ import ArgumentParser
 import HandstampCore
 import HandstampVaults
 
-/// `handstamp audit`.
 struct Audit: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "audit", abstract: "show or verify the log of session events on this device",
-    subcommands: [Show.self, Verify.self])
+    subcommands: [Show.self, Verify.self], defaultSubcommand: Show.self)
 
   /// Returns the log of the chosen account, and the account.
-  static func trail(_ options: AccountOptions) async throws(CommandError) -> (AuditTrail, Account) {
+  static func trail(_ options: AccountOptions) async throws(CommandError) -> (AuditTrail, ListedAccount) {
     let home = try Home.current()
-    let account = try options.chosen(try await AccountBook(of: home))
+    let account = try await AccountBook(of: home).account(options.named)
     do throws(VaultError) { return (try await FileAuditLog(home.vault(of: account.id)).trail(), account) } catch {
       throw CommandError(error)
     }
@@ -39,7 +38,6 @@ struct Audit: AsyncParsableCommand {
         /// Whether the log is unaltered up to and including this record.
         var intact: Bool
       }
-      var schemaVersion = 1
       var intact: Bool
       var records: [Item]
     }
@@ -79,7 +77,6 @@ struct Audit: AsyncParsableCommand {
     @OptionGroup var account: AccountOptions
 
     struct Answer: Document {
-      var schemaVersion = 1
       /// `intact`, `broken` or `cut`.
       var verdict: String
       var records: Int

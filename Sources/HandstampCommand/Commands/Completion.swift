@@ -1,7 +1,6 @@
 #if Command
 import ArgumentParser
 
-/// `handstamp completion`.
 struct Completion: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "completion", abstract: "print what makes a shell complete the commands and options",

@@ -15,19 +15,20 @@ extension CredentialHelper {
   /// Docker recognizes this exact text, and then tries the registry without credentials.
   private static let notFound = "credentials not found in native keychain"
 
-  func answerDocker(_ action: String, _ hosts: [NamedHost]) async throws {
+  func answerDocker(_ action: String, _ hosts: [NamedHost], in installation: Installation) async throws {
     switch action {
     case "get":
       do {
-        try await getForDocker(Terminal.input().trimmingCharacters(in: .whitespacesAndNewlines), hosts)
+        try await getForDocker(
+          HelperInput.all().trimmingCharacters(in: .whitespacesAndNewlines), hosts, in: installation)
       } catch let refusal as CommandError {
         Terminal.out("\(refusal.message.onOneLine); \(refusal.hint.onOneLine)")
         throw refusal
       }
-    case "store": try await storeForDocker(hosts)
+    case "store": try await storeForDocker(hosts, in: installation)
     case "erase":
       // docker logout concerns one registry; the session may serve others.
-      _ = Terminal.input()
+      _ = try HelperInput.all()
     case "list":
       let listed = hosts.map { ($0.text, username) }
       try answer(Dictionary(listed) { first, _ in first })
@@ -38,42 +39,43 @@ extension CredentialHelper {
     }
   }
 
-  private func getForDocker(_ server: String, _ hosts: [NamedHost]) async throws {
+  private func getForDocker(
+    _ server: String, _ hosts: [NamedHost], in installation: Installation
+  ) async throws {
     guard !server.isEmpty else {
       throw CommandError(.usage, "no server URL on stdin", hint: "pipe it in, as docker does: echo URL | handstamp …")
     }
-    if let token = EnvironmentToken.current {
-      guard CredentialHelper.isServed(server, hosts, own: nil) else { try leaveNotFound() }
-      return try token.secret.withExposed { try show($0, for: server) }
+    guard server.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+      throw CommandError(
+        .usage, "stdin is not a server URL", hint: "pipe it in alone, as docker does: echo URL | handstamp …")
+    }
+    if HandedToken.isSet {
+      guard TokenDestination.isAllowed(server, hosts, own: nil) else { try leaveNotFound() }
+      guard let given = try await HandedToken.current(lasting: .seconds(60)) else { return }
+      return try given.token.secret.withExposed { try show($0, for: server) }
     }
     // Most registries belong to other helpers; checking that must not require an account.
-    let book = try await AccountBook(of: try Home.current())
-    let own = try? account.chosen(book).server
-    guard CredentialHelper.isServed(server, hosts, own: own) else { try leaveNotFound() }
-    let (token, _) = try await token(of: AccountClient.chosen(account), lasting: .seconds(60))
+    let book = try await installation.book()
+    let own = try? book.account(account.named).serverAddress
+    guard TokenDestination.isAllowed(server, hosts, own: own) else { try leaveNotFound() }
+    let (token, _) = try await token(of: installation.client(account), lasting: .seconds(60))
     try token.secret.withExposed { try show($0, for: server) }
   }
 
   /// Handles the credentials that docker login asks to store. For served registries they are the token itself, or whatever the
   /// user typed in its place.
-  private func storeForDocker(_ hosts: [NamedHost]) async throws {
-    let text = Terminal.input()
+  private func storeForDocker(_ hosts: [NamedHost], in installation: Installation) async throws {
+    let text = try HelperInput.all()
     guard let asked = try? JSONDecoder().decode(Credentials.self, from: Data(text.utf8)) else {
       throw CommandError(.usage, "cannot parse the credentials on stdin", hint: "pipe them in as JSON, as docker does")
     }
-    let own = try? account.chosen(try await AccountBook(of: try Home.current())).server
-    guard !CredentialHelper.isServed(asked.ServerURL, hosts, own: own) else { return }
+    let own = try? await installation.book().account(account.named).serverAddress
+    guard !TokenDestination.isAllowed(asked.ServerURL, hosts, own: own) else { return }
     let refusal = CommandError(
       .failure, "cannot store credentials for \(asked.ServerURL.onOneLine)",
       hint: "configure another helper for that registry, under credHelpers in docker's config.json")
     Terminal.out("\(refusal.message); \(refusal.hint)")
     throw refusal
-  }
-
-  /// Docker writes registries with or without a scheme. Without one it means https, or possibly http on this machine.
-  private static func isServed(_ server: String, _ hosts: [NamedHost], own: ServerAddress?) -> Bool {
-    let addresses = server.contains("://") ? [server] : ["https://" + server, "http://" + server]
-    return addresses.contains { TokenDestination($0)?.isAllowed(hosts, own: own) ?? false }
   }
 
   private func leaveNotFound() throws -> Never {

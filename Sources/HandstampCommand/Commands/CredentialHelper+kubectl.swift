@@ -29,19 +29,32 @@ extension CredentialHelper {
 
   private static let versions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
 
-  func answerKubectl(_ hosts: [NamedHost]) async throws {
+  func answerKubectl(_ hosts: [NamedHost], in installation: Installation) async throws {
     let info = try CredentialHelper.execInfo()
     if info?.spec?.interactive == false { await PassphrasePrompt.shared.stopAsking() }
     let cluster = info?.spec?.cluster?.server
-    if let token = EnvironmentToken.current {
+    if HandedToken.isSet {
       try CredentialHelper.check(cluster, hosts, own: nil)
-      return token.secret.withExposed { show($0, until: nil, info) }
+      guard !AgentClient.isSet || sendsAccessToken else {
+        throw AgentClient.noIDTokens(hint: "if the cluster verifies access tokens, add --access-token")
+      }
+      guard let given = try await HandedToken.current(lasting: .seconds(60)) else { return }
+      return given.token.secret.withExposed { show($0, until: given.end, info) }
     }
-    let client = try await AccountClient.chosen(account)
+    let client = try await installation.client(account)
     try CredentialHelper.check(cluster, hosts, own: client.server)
     // kubectl caches the token until it expires, and asks again when the cluster rejects it.
-    let (token, end) = try await token(of: client, lasting: .seconds(60))
-    token.secret.withExposed { show($0, until: end, info) }
+    guard !sendsAccessToken else {
+      let (token, end) = try await token(of: client, lasting: .seconds(60))
+      return token.secret.withExposed { show($0, until: end, info) }
+    }
+    do throws(CommandError) {
+      let (token, end) = try await client.identityToken(minimumValidity: .seconds(60))
+      token.withExposed { show($0, until: end, info) }
+    } catch {
+      guard error.code == "no_id_token" else { throw error }
+      throw error.hinting(error.hint + "; or, if the cluster verifies access tokens, add --access-token")
+    }
   }
 
   private static func execInfo() throws(CommandError) -> ExecInfo? {

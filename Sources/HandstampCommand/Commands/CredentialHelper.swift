@@ -5,10 +5,9 @@ import Handstamp
 import HandstampCore
 import HandstampVaults
 
-/// `handstamp credential-helper`.
 struct CredentialHelper: SessionCommand {
   static let configuration = CommandConfiguration(
-    commandName: "credential-helper", abstract: "supply git, kubectl and docker with tokens from the current session",
+    commandName: "credential-helper", abstract: "supply git, kubectl, docker, pip, cargo and others with tokens",
     discussion: """
       sends the token only to the account's own server and to the hosts named
       with --host, over https
@@ -19,8 +18,9 @@ struct CredentialHelper: SessionCommand {
       for git, get prints a token; store does nothing; erase makes the next get
       refresh the token, and keeps the session
 
-      kubectl prints an ExecCredential, for the exec section of a user in a
-      kubeconfig (interactiveMode: IfAvailable)
+      kubectl prints an ExecCredential with the ID token, or with --access-token
+      the access token, for the exec section of a user in a kubeconfig
+      (interactiveMode: IfAvailable)
 
       docker takes get, store, erase or list; for each registry that credHelpers
       in its config.json maps to NAME, docker runs docker-credential-NAME from
@@ -31,6 +31,18 @@ struct CredentialHelper: SessionCommand {
 
       for a registry at the account's own server, a symbolic link from
       docker-credential-NAME to handstamp is enough
+
+      keyring get URL USER does what Python's keyring does, for pip and uv with
+      --keyring-provider subprocess; they run keyring from the PATH, which can be
+      such a script or link, too
+
+      cargo speaks cargo's protocol, for .cargo/config.toml:
+
+        credential-provider = ["handstamp", "credential-helper", "cargo",
+          "--host", "cargo.example.org"]
+
+      aws exchanges the ID token for keys of --role-arn, for credential_process
+      in ~/.aws/config; each time, since AWS's programs keep them
       """)
 
   /// The calling program and its action. Git passes its action alone, and later versions may add new ones.
@@ -38,28 +50,45 @@ struct CredentialHelper: SessionCommand {
     case git(String)
     case kubectl
     case docker(String)
+    case keyring([String])
+    case cargo
+    case aws
   }
 
-  @Argument(help: "get, store or erase (for git); kubectl; docker get, store, erase or list") var action: [String]
+  @Argument(
+    help: """
+      get, store or erase (for git); kubectl; docker get, store, erase or list; keyring get; cargo; aws
+      """)
+  var action: [String]
   @Option(
     name: .customLong("host"),
     help: "host that may receive the token, on any port unless one is given (repeatable)")
   var hosts: [String] = []
   @Option(help: "user name to send with the token") var username = "oauth2"
+  @Flag(name: .customLong("access-token"), help: "give kubectl the access token in place of the ID token")
+  var sendsAccessToken = false
+  @OptionGroup var role: RoleOptions
+  @OptionGroup var keyring: KeyringOptions
   @OptionGroup var account: AccountOptions
 
-  /// Returns the arguments to parse, for a program that may have been started as `docker-credential-NAME`.
+  /// Returns the arguments to parse, for a program that may have been started as `docker-credential-NAME` or `keyring`, or by cargo,
+  /// which passes this one argument.
   static func arranged(_ arguments: [String], program: String) -> [String] {
+    if arguments == ["--cargo-plugin"] { return ["credential-helper", "cargo"] }
     let name = program.split(separator: "/").last ?? ""
+    if name == "keyring" { return ["credential-helper", "keyring"] + arguments }
     return name.hasPrefix("docker-credential-") ? ["credential-helper", "docker"] + arguments : arguments
   }
 
-  func perform() async throws {
+  func perform(in installation: Installation) async throws {
     let hosts = try hosts.map { text throws(CommandError) in try NamedHost(text) }
     switch try asking() {
-    case .git(let action): try await answerGit(action, hosts)
-    case .kubectl: try await answerKubectl(hosts)
-    case .docker(let action): try await answerDocker(action, hosts)
+    case .git(let action): try await answerGit(action, hosts, in: installation)
+    case .kubectl: try await answerKubectl(hosts, in: installation)
+    case .docker(let action): try await answerDocker(action, hosts, in: installation)
+    case .keyring(let words): try await answerKeyring(words, hosts, in: installation)
+    case .cargo: try await answerCargo(hosts, in: installation)
+    case .aws: try await answerAWS(in: installation)
     }
   }
 
@@ -67,10 +96,14 @@ struct CredentialHelper: SessionCommand {
     switch (action.first, action.count) {
     case ("kubectl", 1): return .kubectl
     case ("docker", 2): return .docker(action[1])
+    case ("keyring", _): return .keyring(Array(action.dropFirst()))
+    case ("cargo", 1): return .cargo
+    case ("aws", 1): return .aws
     case ("docker", _), ("kubectl", _), (_, 2...), (nil, _):
       throw CommandError(
         .usage, "unknown action \"\(action.joined(separator: " ").onOneLine)\"",
-        hint: "use one of: get, store, erase, kubectl, docker get, docker store, docker erase, docker list")
+        hint: "use one of: get, store, erase, kubectl, docker get, docker store, docker erase, docker list, "
+          + "keyring get, cargo, aws")
     case (let action?, _): return .git(action)
     }
   }
@@ -89,16 +122,25 @@ struct CredentialHelper: SessionCommand {
 extension CredentialHelper {
   private enum GitAction: String { case get, store, erase }
 
-  private func answerGit(_ action: String, _ hosts: [NamedHost]) async throws {
-    let request = CredentialRequest(Terminal.input())
+  private func answerGit(
+    _ action: String, _ hosts: [NamedHost], in installation: Installation
+  ) async throws {
+    let text = Result { () throws(CommandError) in try HelperInput.all() }
     // Git requires helpers to ignore actions they do not know.
     guard let action = GitAction(rawValue: action), action != .store else { return }
-    if let token = EnvironmentToken.current {
+    let request = try CredentialRequest(text.get())
+    if action == .erase, let agent = try AgentClient.current() {
+      // A program that asks again gets the token that replaced this one.
+      if let refused = request.password { _ = try await agent.token(replacing: AccessToken(refused)) }
+      return
+    }
+    if HandedToken.isSet {
       guard action == .get else { return }
       guard request.isFor(hosts, own: nil) else { return request.sayNoToken() }
-      return token.secret.withExposed { show($0, until: nil, for: request) }
+      guard let given = try await HandedToken.current(lasting: .seconds(30)) else { return }
+      return given.token.secret.withExposed { show($0, until: given.end, for: request) }
     }
-    let client = try await AccountClient.chosen(account, minimumAge: .zero)
+    let client = try await installation.client(account, minimumAge: .zero)
     guard request.isFor(hosts, own: client.server) else {
       if action == .get { request.sayNoToken() }
       return
@@ -109,7 +151,7 @@ extension CredentialHelper {
       token.secret.withExposed { show($0, until: end, for: request) }
     case .erase:
       // A server rejected the token; a newer one may work. Whatever the outcome, this does not sign out.
-      guard let refused = request.password, let current = await client.storedToken(),
+      guard let refused = request.password, let current = await client.storedAccess()?.token,
         current == AccessToken(refused)
       else { return }
       do throws(SessionError) {
@@ -119,7 +161,6 @@ extension CredentialHelper {
       } catch {
         throw await client.refusal(ofRefresh: error)
       }
-      await client.settle()
     case .store: return
     }
   }
@@ -145,13 +186,20 @@ struct CredentialRequest {
   /// Whether git accepts a token as such (git 2.46), and not only as a password.
   private(set) var knowsKinds = false
 
-  init(_ text: String) {
+  /// - Throws: A refusal of text that is no such request. A request without a host is one, as for the password of a certificate.
+  init(_ text: String) throws(CommandError) {
+    guard text.isEmpty || text.hasSuffix("\n") else { throw HelperInput.isCut }
     for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
       if line.isEmpty { break }
       guard let equals = line.firstIndex(of: "=") else { continue }
       let (name, value) = (String(line[..<equals]), String(line[line.index(after: equals)...]))
       if name == "capability[]", value == "authtype" { knowsKinds = true }
       values[name] = value
+    }
+    guard values["protocol"] != nil else {
+      throw CommandError(
+        .usage, "stdin is not a request of git",
+        hint: "let git run it, or pipe in lines such as protocol=https and host=HOST")
     }
   }
 

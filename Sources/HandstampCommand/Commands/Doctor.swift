@@ -3,7 +3,6 @@ import ArgumentParser
 import Foundation
 import HandstampCore
 
-/// `handstamp doctor`.
 struct Doctor: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor", abstract: "check this installation for problems, and optionally fix them",
@@ -11,7 +10,7 @@ struct Doctor: AsyncParsableCommand {
       checks folders, key, locks, leftover files, accounts, ended sessions,
       servers and clocks; prints no secrets, and changes nothing without --fix or
       --set-aside, which rename damaged files (to NAME.corrupt-1) and delete
-      nothing
+      nothing but ID tokens in files that killed programs left
 
       exits 1 if there are problems
       """)
@@ -24,7 +23,6 @@ struct Doctor: AsyncParsableCommand {
   @OptionGroup var quietOption: QuietOption
 
   struct Answer: Document {
-    var schemaVersion = 1
     var home: String
     var version: String
     var problems: Int
@@ -34,10 +32,14 @@ struct Doctor: AsyncParsableCommand {
   }
 
   func run() async throws {
-    let found = try Home.current()
-    let repaired = fix || setAside ? try await Repair.run(on: found, settingAside: setAside) : []
+    var home = try Home.current()
+    var repaired = fix || setAside ? try await Repair.run(on: home, settingAside: setAside) : []
+    if fix {
+      let count = IdentityTokenFile.removeLeft(in: home)
+      if count > 0 { repaired.append("deleted \(count) file(s) with an ID token of killed processes") }
+    }
     // The repair may have changed where the key is kept.
-    let home = try Home.current()
+    home = home.withNotedKey
     let findings = await Examination.findings(of: home)
     let problems = findings.count { $0.level == .problem }
     if output.json {

@@ -9,7 +9,6 @@ import Logging
 import ServiceLifecycle
 import UnixSignals
 
-/// `handstamp gate`.
 struct GateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gate", abstract: "let a proxy ask whether to admit a request",
@@ -37,7 +36,7 @@ struct GateCommand: AsyncParsableCommand {
     let logger = ServerLog(level: settings.logLevel).logger
     let verifier = try settings.makeVerifier(logger)
     if case .unixSocket(let path) = settings.address {
-      try GateCommand.makeRoom(for: path)
+      try SocketFile(path, hint: GateSettings.hint(of: "listen")).makeRoom()
       // For the owner and the group, to which the proxy has to belong.
       umask(0o117)
     }
@@ -77,36 +76,6 @@ struct GateCommand: AsyncParsableCommand {
         Terminal.out("http://\(ListeningAddress.host(host, port: port))")
       }
     ) { request, _ in await gate.respond(to: request, logger) }
-  }
-
-  /// Removes a socket that a former process has left.
-  private static func makeRoom(for path: String) throws(CommandError) {
-    guard let facts = try? FileManager.default.attributesOfItem(atPath: path) else { return }
-    guard facts[.type] as? FileAttributeType == .typeSocket else {
-      throw CommandError(.configuration, "\(path) exists, and is no socket", hint: GateSettings.hint(of: "listen"))
-    }
-    guard !isInUse(path) else {
-      throw CommandError(.configuration, "another process listens on \(path)", hint: "stop it, or use another path")
-    }
-    unlink(path)
-  }
-
-  private static func isInUse(_ path: String) -> Bool {
-    #if canImport(Darwin)
-    let descriptor = socket(AF_UNIX, SOCK_STREAM, 0)
-    #else
-    let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    #endif
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8.prefix($0.count - 1)) }
-    return withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-      }
-    }
   }
 }
 

@@ -4,19 +4,23 @@ import HandstampCore
 import HandstampKeys
 import HandstampVaults
 
-/// `handstamp key`.
 struct Key: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "key", abstract: "show or move the vault encryption key",
     discussion: """
-      the vaults are encrypted files; their key is kept in one of three places:
+      the vaults are encrypted files; their key is kept in one of four places:
 
         file            beside the vaults, protected only by its file mode
         secret-service  in the desktop's secret store (GNOME, KDE, KeePassXC),
                         which protects it while you are logged out
+        keychain        in the login keychain of macOS, likewise
         passphrase      in a file sealed with a passphrase, which every command
                         reads from the terminal or from the file named by
                         HANDSTAMP_PASSPHRASE_FILE
+
+      the first sign-in chooses the desktop's place if that is unlocked and this
+      is a session at the desktop, and the file otherwise; migrate moves the key,
+      and chooses its place if it is run before the first sign-in
       """,
     subcommands: [Show.self, Migrate.self, Lock.self, Unlock.self], defaultSubcommand: Show.self)
 
@@ -24,6 +28,7 @@ struct Key: AsyncParsableCommand {
   enum Place: String, ExpressibleByArgument, CaseIterable {
     case file
     case secretService = "secret-service"
+    case keychain
     case passphrase
   }
 
@@ -34,8 +39,7 @@ struct Key: AsyncParsableCommand {
     @OptionGroup var quietOption: QuietOption
 
     struct Answer: Document {
-      var schemaVersion = 1
-      /// `file`, `secret-service`, `passphrase`, or a value written by a newer version.
+      /// `file`, `secret-service`, `keychain`, `passphrase`, or a value written by a newer version.
       var store: String
       /// The name of the entry in the secret store; `nil` for other places.
       var name: String?
@@ -49,7 +53,10 @@ struct Key: AsyncParsableCommand {
       let home = try Home.current()
       let store = try home.keyStore()
       var answer = Answer(store: store.name, state: "open", folder: home.vaultFolder)
-      if case .secretService(let name) = store { answer.name = name }
+      switch store {
+      case .secretService(let name), .keychain(let name): answer.name = name
+      case .file, .passphrase, .unknown: break
+      }
       if case .passphrase = store {
         // Showing the state must not prompt for the passphrase.
         answer.state = "locked"
@@ -68,6 +75,7 @@ struct Key: AsyncParsableCommand {
         switch store {
         case .file: home.keyFile
         case .secretService(let name): "the secret store, as \(name)"
+        case .keychain(let name): "the keychain, as \(name)"
         case .passphrase: "sealed with a passphrase"
         case .unknown(let note): note
         }
@@ -102,22 +110,26 @@ struct Key: AsyncParsableCommand {
         switch (to, store) {
         case (_, .unknown(let note)):
           throw .unavailable("the key is kept in a place unknown to this version: \(note)")
-        case (.file, .file): Terminal.say("the key is already in a file")
+        case (.file, .file):
+          // Before the first sign-in, which would choose a place otherwise.
+          let isNew = try await place.makeFile()
+          Terminal.say("the key is \(isNew ? "" : "already ")in a file")
         case (.file, _):
           try await toFile(from: store, place)
           Terminal.say("the key is in \(home.keyFile)")
-        case (.secretService, .secretService(let name)):
+        case (.secretService, .secretService(let name)), (.keychain, .keychain(let name)):
           // Clean up after an interrupted move.
-          try await place.move(to: SecretServiceKey(name: name), noting: store.note ?? "")
-          Terminal.say("the key is already in the secret store, as \(name)")
-        case (.secretService, _):
-          let target = KeyStore.newSecretService()
-          guard case .secretService(let name) = target, let note = target.note else { return }
-          // Check that the secret store is available before moving anything.
-          _ = try await SecretServiceKey(name: name).load()
+          if let keeper = store.keeper { try await place.move(to: keeper, noting: store.note ?? "") }
+          Terminal.say("the key is already in \(to.words), as \(name)")
+        case (.secretService, _), (.keychain, _):
+          let name = KeyStore.newName()
+          let target = to == .keychain ? KeyStore.keychain(name) : .secretService(name)
+          guard let keeper = target.keeper, let note = target.note else { return }
+          // Check that the store is available before moving anything.
+          _ = try await keeper.load()
           try await toFile(from: store, place)
-          try await place.move(to: SecretServiceKey(name: name), noting: note)
-          Terminal.say("the key is in the secret store, as \(name)")
+          try await place.move(to: keeper, noting: note)
+          Terminal.say("the key is in \(to.words), as \(name)")
         case (.passphrase, .passphrase(let folder)):
           _ = try await KeyStore.sealed(in: folder).load()
           try await place.move(to: KeyStore.sealed(in: folder), noting: store.note ?? "")
@@ -141,11 +153,7 @@ struct Key: AsyncParsableCommand {
       _ = try await keeper.load()
       try await place.moveBack(from: keeper)
       // Only once the file is on disk.
-      switch store {
-      case .secretService(let name): try await SecretServiceKey(name: name).remove()
-      case .passphrase(let folder): try await KeyStore.sealed(in: folder).remove()
-      case .file, .unknown: break
-      }
+      try await store.removeKey()
     }
   }
 
@@ -155,7 +163,11 @@ struct Key: AsyncParsableCommand {
     @OptionGroup var quietOption: QuietOption
 
     func run() async throws {
-      let name = try Key.lockable(try Home.current())
+      let store = try Key.lockable(try Home.current())
+      guard case .secretService(let name) = store else {
+        throw CommandError(
+          .failure, "handstamp does not lock the keychain", hint: "run: security lock-keychain")
+      }
       do throws(VaultError) { try await SecretServiceKey(name: name).lock() } catch { throw CommandError(store: error) }
       Terminal.say("the secret store and the vaults are locked")
     }
@@ -163,32 +175,51 @@ struct Key: AsyncParsableCommand {
 
   struct Unlock: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "unlock", abstract: "unlock the desktop's secret store; waits up to a minute for its password dialog"
+      commandName: "unlock",
+      abstract: "unlock the desktop's secret store or keychain; waits for its password dialog, up to a minute on Linux"
     )
     @OptionGroup var quietOption: QuietOption
 
     func run() async throws {
-      let name = try Key.lockable(try Home.current())
-      do throws(VaultError) { try await SecretServiceKey(name: name).unlock() } catch {
+      let store = try Key.lockable(try Home.current())
+      do throws(VaultError) {
+        if case .keychain(let name) = store {
+          _ = try await KeyStore.inKeychain(name, mayAsk: true).load()
+        } else if case .secretService(let name) = store {
+          try await SecretServiceKey(name: name).unlock()
+        }
+      } catch {
         throw CommandError(store: error)
       }
-      Terminal.say("the secret store is unlocked")
+      Terminal.say("the \(store.name == Place.keychain.rawValue ? "keychain" : "secret store") is unlocked")
     }
   }
 
-  private static func lockable(_ home: Home) throws(CommandError) -> String {
+  /// The place of the key, if it is one that can be locked.
+  private static func lockable(_ home: Home) throws(CommandError) -> KeyStore {
     let store = try home.keyStore()
-    guard case .secretService(let name) = store else {
-      if case .passphrase = store {
-        throw CommandError(
-          .failure, "the key is sealed with a passphrase, which is never kept: it is always locked",
-          hint: "set HANDSTAMP_PASSPHRASE_FILE to a file with the passphrase, for unattended commands")
-      }
+    switch store {
+    case .secretService, .keychain: return store
+    case .passphrase:
+      throw CommandError(
+        .failure, "the key is sealed with a passphrase, which is never kept: it is always locked",
+        hint: "set HANDSTAMP_PASSPHRASE_FILE to a file with the passphrase, for unattended commands")
+    case .file, .unknown:
       throw CommandError(
         .failure, "the key is in a file, which cannot be locked",
         hint: "run: handstamp key migrate --to secret-service")
     }
-    return name
+  }
+}
+
+extension Key.Place {
+  fileprivate var words: String {
+    switch self {
+    case .file: "a file"
+    case .secretService: "the secret store"
+    case .keychain: "the keychain"
+    case .passphrase: "a file sealed with a passphrase"
+    }
   }
 }
 

@@ -6,13 +6,12 @@ import HandstampCore
 import HandstampTransports
 import HandstampVaults
 
-/// `handstamp login`.
 struct Login: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "login", abstract: "sign in to a new or known account, and make it the active one",
     discussion: """
       prompts for the password, or reads it as one line from stdin; signing in
-      twice is not an error
+      twice is not an error; --json prints the status of the account
 
       --issuer, --browser and --device sign in at any OAuth 2 or OpenID Connect
       server; the URL of the sign-in page is always printed
@@ -25,9 +24,16 @@ struct Login: SessionCommand {
       (an overlap, grace period, leeway or reuse interval); a refresh whose
       response is lost is then repeated in time, and status shows what is known
 
-      client ID, scopes, redirect URI, overlap and client secret are remembered,
-      the secret sealed with the vault key: later, handstamp login alone signs in
-      again
+      --provider, --endpoint, --client-secret-in and --user-id are for servers
+      that publish too little; GitHub, Slack and others are known by their issuer;
+      --parameter, --audience and --resource go with the request of the sign-in
+
+      all of these and the client secret are remembered, the secret sealed with
+      the vault key: later, handstamp login alone signs in again
+
+      --proxy and --client-certificate are remembered as well, for all requests of
+      the account; without them, those of the environment are used: HTTPS_PROXY,
+      HTTP_PROXY, ALL_PROXY, NO_PROXY and SSL_CERT_FILE
       """)
 
   @Argument(help: "email address (default: that of --account, else of the current account)") var email: String?
@@ -37,6 +43,8 @@ struct Login: SessionCommand {
   @Flag(help: "sign in with a browser") var browser = false
   @Flag(help: "sign in with a code entered on another device") var device = false
   @Flag(help: "read an access token from stdin and use it until it expires") var withToken = false
+  @Option(help: "take over the session of a former system, whose refresh token is in this file; - for stdin")
+  var takeOver: String?
   @Flag(help: "print the URL of the sign-in page without opening a browser") var noBrowser = false
   @Option(help: "port for the redirect to http://127.0.0.1:PORT/callback (default: any free port)")
   var redirectPort: Int?
@@ -56,11 +64,18 @@ struct Login: SessionCommand {
   @Option(help: "seconds for which the OAuth server accepts a replaced refresh token again; 0: not at all") var overlap:
     Int?
   @Flag(help: "take tokens of an OAuth server that names no token_type as bearer tokens") var assumeBearer = false
+  @Flag(
+    inversion: .prefixedNo,
+    help: "bind the tokens to a key of this machine (RFC 9449): a copied token is useless; this is remembered")
+  var dpop: Bool?
+  @OptionGroup var network: NetworkOptions
+  @OptionGroup var provider: ProviderOptions
   @OptionGroup var list: ListingOptions
+  @OptionGroup var output: OutputOptions
   @OptionGroup var server: ServerOptions
   @OptionGroup var account: AccountOptions
 
-  func perform() async throws {
+  func perform(in installation: Installation) async throws {
     try EnvironmentToken.refuse(to: "login")
     let tag = try list.tag()
     if let redirectURI { _ = try LoopbackAddress(redirect: redirectURI) }
@@ -70,24 +85,29 @@ struct Login: SessionCommand {
     if let issuer { server.server = issuer }
     let attempt: SignInAttempt
     do throws(CommandError) {
-      attempt = try await SignInAttempt(server: server, account: named, deviceName: deviceName)
+      attempt = try await SignInAttempt(
+        server: server, account: named, deviceName: deviceName, network: network, output: output)
     } catch {
       guard error == .noServer, let hint else { throw error }
       throw error.hinting(hint)
     }
     if !force, let known = try await attempt.alreadySignedIn(as: email) {
+      if let clientID { try attempt.refuseReplacing(known, by: clientID) }
       try attempt.note(overlap: overlap, of: known)
+      if network.isGiven { try await attempt.rememberNetwork(of: known) }
       return try await attempt.keep(known, tag: tag, activate: list.activates)
     }
     if withToken {
       try await attempt.refuseForeign("an access token")
       let token = try Terminal.secret("access token")
-      return try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(CommandError) in
+      try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(CommandError) in
         try await attempt.response { () async throws(SessionError) in
-          try await GivenToken.grant(token, at: attempt.server)
+          try await GivenToken.grant(token, at: attempt.server, over: attempt.transport)
         }
       }
+      return
     }
+    if let takeOver { return try await self.takeOver(takeOver, attempt, tag: tag) }
     // An account that used OAuth before uses it again.
     let isRemembered = email == nil ? try attempt.signedInByOAuth() != nil : false
     if namesOAuth || isRemembered { return try await signInByOAuth(attempt, tag: tag) }
@@ -98,8 +118,10 @@ struct Login: SessionCommand {
     let email = try email ?? attempt.meant?.address ?? Terminal.line("email", hint: "run: handstamp login EMAIL")
     let password = try Terminal.secret("password")
     try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in
-      try await attempt.response { () async throws(SessionError) in
-        try await attempt.identity.signIn(email: email, password: password)
+      try await CommandError.askingForCode { code throws(CommandError) in
+        try await attempt.response { () async throws(SessionError) in
+          try await attempt.identity.signIn(email: email, password: password, code: code)
+        }
       }
     }
   }
@@ -116,7 +138,10 @@ extension Login {
     guard issuer == nil || !withToken else {
       throw ValidationError("--with-token works only with a Handstamp server; use --server instead of --issuer")
     }
-    guard email == nil || !(namesOAuth || withToken) else {
+    guard takeOver == nil || !(namesOAuth || withToken) else {
+      throw ValidationError("--take-over works only with a Handstamp server, and not with --with-token")
+    }
+    guard email == nil || !(namesOAuth || withToken || takeOver != nil) else {
       throw ValidationError("an email address is only for signing in with a password")
     }
     guard redirectPort == nil || redirectURI == nil else {
@@ -128,10 +153,13 @@ extension Login {
     guard redirectPort.map({ (1...65_535).contains($0) }) ?? true else {
       throw ValidationError("--redirect-port must be between 1 and 65535")
     }
-    guard !withToken || clientID == nil && clientSecretFile == nil && scopes.isEmpty && overlap == nil && !assumeBearer
+    guard
+      !withToken
+        || clientID == nil && clientSecretFile == nil && scopes.isEmpty && overlap == nil && !assumeBearer
+          && dpop == nil && !provider.areGiven
     else {
       throw ValidationError(
-        "--client-id, --client-secret-file, --scope, --overlap and --assume-bearer cannot be combined with --with-token"
+        "--with-token cannot be combined with an option for OAuth servers, such as --client-id or --scope"
       )
     }
     guard overlap.map({ (0...86_400).contains($0) }) ?? true else {
@@ -142,7 +170,8 @@ extension Login {
   /// Whether the command line has an argument that applies only to OAuth.
   private var namesOAuth: Bool {
     issuer != nil || browser || device || noBrowser || clientID != nil || clientSecretFile != nil || !scopes.isEmpty
-      || redirectPort != nil || redirectURI != nil || overlap != nil || assumeBearer
+      || redirectPort != nil || redirectURI != nil || overlap != nil || assumeBearer || dpop != nil
+      || provider.areGiven
   }
 
   /// A hint that shows how to pass a server to the command as typed.
@@ -152,9 +181,27 @@ extension Login {
     return "run: handstamp login --issuer https://id.example.org" + (device ? " --device" : " --browser")
   }
 
+  /// Takes over the session of the system that the server's users come from. The file stays: until the account is listed, the same
+  /// command gets the same session.
+  private func takeOver(_ file: String, _ attempt: SignInAttempt, tag: String?) async throws(CommandError) {
+    try await attempt.refuseForeign("a token of a former system")
+    let token =
+      try file == "-"
+      ? Terminal.secret("refresh token") : SecretFile.firstLine(of: file, for: "--take-over", code: .usage)
+    guard token.isToken else {
+      throw CommandError(.usage, "not a refresh token", hint: "pass the refresh token alone, as one line")
+    }
+    try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(CommandError) in
+      try await attempt.response { () async throws(SessionError) in
+        try await attempt.identity.signIn(former: token)
+      }
+    }
+  }
+
   private func signInByOAuth(_ attempt: SignInAttempt, tag: String?) async throws(CommandError) {
     let (record, secret) = try await client(attempt)
-    let signIn = try await OAuthSignIn(record, secret: secret, at: attempt.server)
+    let signIn = try await OAuthSignIn(
+      record, secret: secret, at: attempt.server, in: attempt.home, over: attempt.transport)
     let isBrowserNamed = browser || noBrowser || redirectPort != nil || redirectURI != nil
     let way: OAuthSignIn.Way = if device { .device } else if isBrowserNamed { .browser } else { signIn.usualWay }
     let (opens, patience) = (!noBrowser, timeout?.duration)
@@ -169,11 +216,13 @@ extension Login {
     let found = try attempt.knownByOAuth()
     let known = clientID == nil || clientID == found?.record.client ? found : nil
     let redirect = redirectURI ?? redirectPort.map { "http://127.0.0.1:\($0)/callback" } ?? known?.record.redirect
-    let record = OAuthRecord(
+    var record = OAuthRecord(
       issuer: issuer ?? found?.record.issuer ?? attempt.server.text,
       client: clientID ?? known?.record.client ?? "handstamp-cli",
       scopes: scopes.isEmpty ? known?.record.scopes ?? [] : scopes, redirect: redirect,
       overlap: overlap ?? known?.record.overlap, assumesBearer: assumeBearer ? true : known?.record.assumesBearer)
+    provider.complete(&record, with: known?.record)
+    record.isBound = dpop ?? known?.record.isBound == true ? true : nil
     if let clientSecretFile {
       guard clientSecretFile != "-" else { return (record, try Terminal.secret("client secret")) }
       return (
@@ -212,7 +261,7 @@ struct ListingOptions: ParsableArguments {
   }
 }
 
-extension Account {
+extension ListedAccount {
   /// The email address to sign in with, if known.
   fileprivate var address: String? { name.contains("@") ? name : nil }
 }

@@ -4,7 +4,6 @@ import Handstamp
 import HandstampCore
 import HandstampVaults
 
-/// `handstamp logout`.
 struct Logout: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "logout", abstract: "sign out",
@@ -26,12 +25,14 @@ struct Logout: AsyncParsableCommand {
     if all, account.account != nil {
       throw CommandError(.usage, "--all and --account cannot be combined", hint: "drop one of them")
     }
-    let home = try Home.current()
-    let book = try await AccountBook(of: home)
-    let accounts: [Account]
-    do throws(CommandError) { accounts = all ? book.accounts : [try account.chosen(book)] } catch {
-      guard error == .nobody else { throw error }
+    let installation = Installation()
+    let book = try await installation.book()
+    let home = book.home
+    let accounts: [ListedAccount]
+    do throws(CommandError) { accounts = all ? book.accounts : [try book.account(account.named)] } catch {
+      guard error == .notSignedIn else { throw error }
       if let hidden = await CommandError.hidden(in: home) { throw hidden }
+      IdentityTokenFile.removeLeft(in: home)
       Terminal.say("not signed in")
       return
     }
@@ -39,7 +40,8 @@ struct Logout: AsyncParsableCommand {
     var hasWaiting = false
     for account in accounts {
       do throws(CommandError) {
-        if try await !signOut(AccountClient(home: home, account: account), book) { hasWaiting = true }
+        let client = try await AccountClient(home: home, account: account, named: self.account.account)
+        if try await !signOut(client, book) { hasWaiting = true }
       } catch {
         failures.append(error)
       }
@@ -48,7 +50,7 @@ struct Logout: AsyncParsableCommand {
       for other in failures.dropFirst() { Terminal.say("handstamp: \(other.message)") }
       throw first
     }
-    if !hasWaiting { await PendingEnds.deliver() }
+    if !hasWaiting { await installation.conclude() }
   }
 
   /// Signs out one account. Returns whether the server knows of it.
@@ -59,16 +61,17 @@ struct Logout: AsyncParsableCommand {
     let canBeTold = await client.canRevoke()
     let list = await AccountList(of: client.home, with: [client])
     let unlisted = try await end(client, list)
+    IdentityTokenFile.remove(of: client.account.id, in: client.home)
     switch state {
     case .signedIn(let facts): Terminal.say("signed out \(facts.profile?.name ?? client.account.name)")
     case .signedOut:
-      Terminal.say(client.account.id == book.active ? "not signed in" : "\(client.account.name) is signed out")
+      Terminal.say(client.account.id == book.list.active ? "not signed in" : "\(client.account.name) is signed out")
     case .restoring, .unavailable: Terminal.say("signed out")
     }
     let isTold = await WaitLine.shared.during(client.server.text) {
       await client.deliverEnds(within: Logout.patience)
     }
-    await client.settle()
+    await client.controller.flushAuditLog()
     for code in await Set(client.controller.refusedRevocations.values).sorted() {
       Terminal.say(
         "\(client.server.text) refused to revoke the session (\(code)); it stays valid there until it expires")
@@ -98,7 +101,7 @@ struct Logout: AsyncParsableCommand {
     if erase {
       do throws(SessionError) { try await list.remove(client.account.id) } catch {
         guard case .storage(let error) = error, await list.snapshot.storageError == nil else {
-          return CommandError(error, account: client.account)
+          return CommandError(error, server: client.server).about(client.name)
         }
         trouble = error
       }

@@ -4,7 +4,6 @@ import Handstamp
 import HandstampCore
 import HandstampVaults
 
-/// `handstamp refresh`.
 struct Refresh: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "refresh", abstract: "get a new access token now, and print the status",
@@ -16,24 +15,23 @@ struct Refresh: SessionCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
 
-  func perform() async throws {
+  func perform(in installation: Installation) async throws {
     try EnvironmentToken.refuse(to: "refresh")
-    let client = try await AccountClient.chosen(account, minimumAge: .zero)
+    let client = try await installation.client(account, minimumAge: .zero)
     do throws(SessionError) {
       try await client.waiting { () async throws(SessionError) in
-        if let current = await client.storedToken() {
+        if let current = await client.storedAccess()?.token {
           _ = try await client.controller.token(replacing: current)
         } else {
           _ = try await client.controller.token()
         }
       }
     } catch {
-      await client.settle()
       throw await client.refusal(ofRefresh: error)
     }
-    await client.settle()
     let report = StatusReport(
-      home: client.home, account: client.account, reading: await client.vault.read(), now: SystemClock().now())
+      home: client.home, account: client.account, named: client.name, reading: await client.vault.read(),
+      now: SystemClock().now())
     report.show(output)
   }
 }
@@ -47,7 +45,7 @@ extension AccountClient {
     case .noRefreshToken:
       return CommandError(
         .failure, "this session has no refresh token, so it cannot get a new access token; \(rest)",
-        hint: "keep using it, or run: handstamp login --force" + (account.namedAs.map { " --account \($0)" } ?? ""))
+        hint: "keep using it, or run: handstamp login --force" + (name.map { " --account \(shellWord($0))" } ?? ""))
     case .tokenRejected:
       return CommandError(
         .failure, "\(server.text) issued the same access token again; \(rest)",
@@ -60,23 +58,17 @@ extension AccountClient {
 
   /// Says how long the stored access token is still valid; `nil` if it is not.
   private func rest() async -> String? {
-    let access: StoredAccess?
-    switch await vault.read() {
-    case .value(let entry): access = entry.session?.access
-    case .accessOnly(let session): access = session.access
-    case .absent, .trouble: access = nil
-    }
-    guard let access else { return nil }
+    guard let access = await storedAccess() else { return nil }
     guard let lifetime = access.lifetime else { return "the current access token is kept" }
     let left = lifetime.remaining(at: SystemClock().now())
     return left > .zero ? "the current access token is valid for \(left.words)" : nil
   }
 
   /// The access token in the vault, valid or not.
-  func storedToken() async -> AccessToken? {
+  func storedAccess() async -> StoredAccess? {
     switch await vault.read() {
-    case .value(let entry): entry.session?.access?.token
-    case .accessOnly(let session): session.access?.token
+    case .value(let entry): entry.session?.access
+    case .accessOnly(let session): session.access
     case .absent, .trouble: nil
     }
   }

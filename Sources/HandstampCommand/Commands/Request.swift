@@ -4,13 +4,15 @@ import Foundation
 import HandstampCore
 import HandstampSupport
 
-/// `handstamp request`.
 struct Request: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "request", abstract: "send a request with the session's token to the account's own server",
     discussion: """
       prints the response body; exits 1 if the status is not 2xx; replaces an
       expired or rejected token once; does not follow redirects
+
+      if the API demands a stronger or a later sign-in (RFC 9470), asks you for
+      it, and repeats the request once; the session goes on
       """)
 
   @Option(name: [.customShort("X"), .long], help: "HTTP method (default: GET; POST with --data)") var method: String?
@@ -22,17 +24,18 @@ struct Request: SessionCommand {
     name: [.customShort("H"), .long],
     help: ArgumentHelp("header field (repeatable)", valueName: "name: value"))
   var header: [String] = []
+  @Flag(help: "do not ask for a sign-in that the API demands: exit 1") var noStepUp = false
   @Option(help: "how long to wait for the response") var timeout = Span(.seconds(20))
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
-  @Argument(help: "path, or a URL at the same server") var place: String
+  @OptionGroup(title: "Programs without users") var machine: MachineOptions
+  @Argument(help: "path, or a URL at the same server; with --client-credentials or --ci, any URL") var place: String
 
   struct Answer: Document {
     struct Field: Encodable {
       var name: String
       var value: String
     }
-    var schemaVersion = 1
     var status: Int
     var headers: [Field]
     /// The body, if it is UTF-8 text.
@@ -41,9 +44,18 @@ struct Request: SessionCommand {
     var bodyBase64: String?
   }
 
-  func perform() async throws {
-    let caller = try await AuthorizedCaller.current(account)
-    let response = try await caller.respond(to: try request(to: caller.server))
+  func perform(in installation: Installation) async throws {
+    var response: TransportResponse
+    if let machine = try machine.machine(instead: account) {
+      response = try await machine.respond(to: try request(to: destination(else: machine.server)))
+    } else {
+      let caller = try await AuthorizedCaller.current(account, in: installation)
+      let request = try request(to: caller.server)
+      response = try await caller.respond(to: request)
+      if !noStepUp, case .session(let client) = caller, let step = StepUp(response) {
+        response = try await step.repeated(request, by: client)
+      }
+    }
     if output.json {
       let text = String(utf8Bytes: response.body)
       Answer(
@@ -55,6 +67,16 @@ struct Request: SessionCommand {
       if !response.body.isEmpty, response.body.last != 10, isatty(STDOUT_FILENO) == 1 { Terminal.out("") }
     }
     guard (200..<300).contains(response.status) else { throw refusal(of: response.status) }
+  }
+
+  /// A program names the API itself: its own server is seldom the one.
+  private func destination(else server: ServerAddress) throws(CommandError) -> ServerAddress {
+    guard place.contains("://") else { return server }
+    guard let origin = Origin(place), origin.isTrustworthy else {
+      throw CommandError(
+        .usage, "refusing to send a token to \(place.onOneLine)", hint: "use an https URL, or one of this machine")
+    }
+    return ServerAddress(listed: origin.text)
   }
 
   private func request(to server: ServerAddress) throws(CommandError) -> TransportRequest {

@@ -5,7 +5,6 @@ import Handstamp
 import HandstampCore
 import HandstampSupport
 
-/// `handstamp revoke`.
 struct Revoke: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "revoke", abstract: "end one session, all others, or all",
@@ -17,20 +16,15 @@ struct Revoke: SessionCommand {
   @OptionGroup var account: AccountOptions
 
   private struct Ended: Decodable { var ended: Int? }
-  private struct Proof: Decodable { var access_token: String }
 
-  func perform() async throws {
-    let caller = try await AuthorizedCaller.current(account)
+  func perform(in installation: Installation) async throws {
+    let caller = try await AuthorizedCaller.current(account, in: installation)
     do throws(CommandError) {
       try await perform(by: caller)
     } catch {
       guard error.code == "reauthentication_required" else { throw error }
       Terminal.say("you signed in some time ago: confirm that it is you")
-      let password = try Terminal.secret("password")
-      let proof = try await caller.call(
-        "POST", "/v1/reauthenticate", json: password.withExposed { ["password": $0] }, as: Proof.self,
-        for: "ending other sessions")
-      try await perform(by: caller, proof: AccessToken(proof.access_token))
+      try await perform(by: caller, proof: try await caller.proven(for: "ending other sessions"))
     }
   }
 
@@ -67,7 +61,7 @@ struct Revoke: SessionCommand {
       throw error.code == "not_found" ? error.saying("this account has no session \(id)") : error
     }
     if case .session(let client) = caller, case .signedIn(let facts) = client.controller.state,
-      facts.session.rawValue == id
+      facts.id.rawValue == id
     {
       _ = await client.controller.signOut()
       Terminal.say("ended this session")

@@ -8,7 +8,6 @@ import HandstampSupport
 import HandstampStorage
 import Logging
 
-/// `handstamp serve`.
 struct Serve: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve", abstract: "run a session server on SQLite or PostgreSQL",
@@ -134,6 +133,7 @@ struct Serve: AsyncParsableCommand {
           await others()
           guard !Task.isCancelled else { return }
           server.configuration.logger.notice("Listening", metadata: ["handstamp.port": "\(port)"])
+          settings.noteIssuer(server.configuration.logger)
           let address = ListeningAddress.host(settings.host, port: port)
           Terminal.out(port == 0 ? server.configuration.issuer : "\(scheme)://\(address)")
           if isatty(STDOUT_FILENO) == 1 { Terminal.say("open \(server.configuration.issuer)/account in a browser") }

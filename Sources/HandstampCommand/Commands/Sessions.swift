@@ -3,7 +3,6 @@ import ArgumentParser
 import Foundation
 import HandstampCore
 
-/// `handstamp sessions`.
 struct Sessions: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "sessions", abstract: "list the devices where the account is signed in")
@@ -22,13 +21,15 @@ struct Sessions: SessionCommand {
       var lastSeenAt: String
       var lastSeenAtEpoch: Int64
     }
-    var schemaVersion = 1
     var sessions: [Item]
   }
 
-  func perform() async throws {
-    let caller = try await AuthorizedCaller.current(account)
-    let sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self, for: "listing sessions").sessions
+  func perform(in installation: Installation) async throws {
+    let caller = try await AuthorizedCaller.current(account, in: installation)
+    let sessions: [SessionList.Item]
+    do throws(CommandError) {
+      sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self, for: "listing sessions").sessions
+    } catch { throw Sessions.hinting(error, at: caller.server) }
     if output.json {
       Answer(sessions: sessions.map(Answer.Item.init)).writeLine()
     } else {
@@ -42,6 +43,17 @@ struct Sessions: SessionCommand {
       }
       for line in Table(rows: rows).lines { Terminal.out(line) }
     }
+  }
+}
+
+extension Sessions {
+  /// Returns the refusal of a client that is not the server's own with what works in its place.
+  static func hinting(_ error: CommandError, at server: ServerAddress) -> CommandError {
+    guard error.code == "insufficient_scope" else { return error }
+    let url = shellWord(server.text)
+    return error.hinting(
+      "this client may not list sessions; open \(server.text)/account/devices, or sign in with: "
+        + "handstamp login EMAIL --server \(url) --force")
   }
 }
 

@@ -3,22 +3,28 @@ import ArgumentParser
 import Handstamp
 import HandstampCore
 
-/// `handstamp signup`.
 struct Signup: SessionCommand {
   static let configuration = CommandConfiguration(
-    commandName: "signup", abstract: "create an account, sign in, and make it the active one")
+    commandName: "signup", abstract: "create an account, sign in, and make it the active one",
+    discussion: """
+      --json prints the status of the account, which is signed out, with the
+      reason confirmation_sent, until the address is confirmed
+      """)
 
   @Argument(help: "email address") var email: String?
   @Option(help: "display name (default: the part before the @)") var name: String?
   @Option(help: "name of this device in the list of sessions (default: host name)") var deviceName: String?
+  @OptionGroup var network: NetworkOptions
   @OptionGroup var list: ListingOptions
+  @OptionGroup var output: OutputOptions
   @OptionGroup var server: ServerOptions
   @OptionGroup var quietOption: QuietOption
 
-  func perform() async throws {
+  func perform(in installation: Installation) async throws {
     try EnvironmentToken.refuse(to: "signup")
     let tag = try list.tag()
-    let attempt = try await SignInAttempt(server: server, account: nil, deviceName: deviceName)
+    let attempt = try await SignInAttempt(
+      server: server, account: nil, deviceName: deviceName, network: network, output: output)
     let email = try email ?? Terminal.line("email", hint: "run: handstamp signup EMAIL")
     let password = try Terminal.secret("password", twice: true)
     let name = name ?? String(email.prefix { $0 != "@" })
@@ -38,6 +44,7 @@ struct Signup: SessionCommand {
       Terminal.say("check your mail at \(email)")
       guard Terminal.isInteractive else {
         Terminal.say("open the link in it, then run: handstamp login \(email) --server \(attempt.server.text)")
+        if output.json { StatusReport(confirmationSentBy: attempt.server, home: attempt.home).writeLine() }
         return
       }
       let code = Secret(
@@ -49,6 +56,15 @@ struct Signup: SessionCommand {
         }
       }
     }
+  }
+}
+
+extension StatusReport {
+  /// A sign-up that goes on with the link in a mail.
+  fileprivate init(confirmationSentBy server: ServerAddress, home: Home) {
+    self.init(home: home, account: nil, reading: .absent, now: SystemClock().now())
+    self.server = server.text
+    reason = "confirmation_sent"
   }
 }
 #endif

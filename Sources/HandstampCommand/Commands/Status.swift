@@ -6,7 +6,6 @@ import HandstampCore
 import HandstampOAuth
 import HandstampVaults
 
-/// `handstamp status`.
 struct Status: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "show who is signed in, without contacting the server",
@@ -15,20 +14,21 @@ struct Status: SessionCommand {
       code tells the state: 0 signed in, 4 sign-in needed, 5 vault locked or
       unavailable, 7 the server refuses the client
 
-      --verify also asks the server: a third-party OAuth server by its user
+      --verify also asks the server, and exits 4 if it does not accept the token,
+      or if there is none; a third-party OAuth server is asked by its user
       information endpoint if the metadata names one, else by introspection, else
       by a refresh
       """)
 
   @Flag(help: "report the state in the exit code") var check = false
-  @Flag(help: "ask the server whether it accepts the session") var verify = false
+  @Flag(help: "ask the server whether it accepts the token") var verify = false
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
 
-  func perform() async throws {
-    var report = try await report(of: try Home.current())
+  func perform(in installation: Installation) async throws {
+    var report = try await report(of: installation)
     let isAsked = verify && report.name != nil
-    if isAsked { try await self.verify(&report) }
+    if isAsked { try await self.verify(&report, in: installation) }
     report.show(output)
     if case .corrupt = report.state { throw ExitCode(ExitReason.vault.rawValue) }
     if case .unavailable = report.state { throw ExitCode(ExitReason.vault.rawValue) }
@@ -37,10 +37,11 @@ struct Status: SessionCommand {
         .failure, "\(report.server ?? "the server") has no way to verify the session",
         hint: "try the token where it is used: handstamp token")
     }
-    if check, report.exitStatus != .ok { throw ExitCode(report.exitStatus.rawValue) }
+    if check || verify, report.exitStatus != .ok { throw ExitCode(report.exitStatus.rawValue) }
   }
 
-  private func report(of home: Home) async throws(CommandError) -> StatusReport {
+  private func report(of installation: Installation) async throws(CommandError) -> StatusReport {
+    let home = try Home.current()
     let now = SystemClock().now()
     let damages = await HomeCheck.damages(of: home)
     // An unreadable list is a result, too.
@@ -49,19 +50,27 @@ struct Status: SessionCommand {
       report.explain(damages)
       return report
     }
-    let book = try await AccountBook(of: home)
-    let rule = account.named == nil ? try FolderRules(of: home).current() : nil
-    let account = account.named == nil ? try book.usual(by: rule) : try account.chosen(book)
+    let book = try await installation.book()
+    let account: ListedAccount?
+    var folder: String?
+    if let name = self.account.named {
+      account = try book.account(name)
+    } else {
+      (account, folder) = try book.usual()
+    }
     let reading = if let account { await home.vault(of: account.id).read() } else { VaultReading.absent }
-    var report = StatusReport(home: home, account: account, reading: reading, now: now)
-    report.folder = rule?.folder
+    var report = StatusReport(
+      home: home, account: account, named: self.account.account, reading: reading, now: now)
+    report.folder = folder
+    let bridges = account.map { account in home.bridges.filter { $0.account == account.id } } ?? []
+    if !bridges.isEmpty { report.programs = bridges.map(StatusReport.Program.init) }
     if account == nil, !book.accounts.isEmpty { report.reason = StatusReport.noActiveAccount }
     report.explain(damages)
     return report
   }
 
-  private func verify(_ report: inout StatusReport) async throws {
-    let caller = try await AuthorizedCaller.current(account, minimumAge: .zero)
+  private func verify(_ report: inout StatusReport, in installation: Installation) async throws {
+    let caller = try await AuthorizedCaller.current(account, in: installation, minimumAge: .zero)
     do {
       if let foreign = try await caller.foreign() {
         report.verified = try await caller.isAccepted(by: foreign)
@@ -104,10 +113,28 @@ struct StatusReport: Document {
     var lastAtEpoch: Int64
   }
 
+  /// A program that uses the account by `handstamp mcp`.
+  struct Program: Encodable {
+    /// The program's name, if the system tells it.
+    var program: String?
+    /// The ID of the bridge's process.
+    var process: Int32
+    /// The remote server.
+    var url: String
+    var since: String
+    var sinceEpoch: Int64
+
+    init(_ bridge: RunningBridge) {
+      (program, process, url) = (bridge.program, bridge.process, bridge.url)
+      (since, sinceEpoch) = (bridge.since.description, bridge.since.seconds)
+    }
+  }
+
   static let noActiveAccount = "no_active_account"
 
-  var schemaVersion = 1
   var home: String
+  /// The place of the vault key, as `handstamp key show` names it; `nil` if that cannot be read.
+  var keyStore: String?
   var server: String?
   /// The name of the account on this device.
   var name: String?
@@ -134,16 +161,25 @@ struct StatusReport: Document {
   var environmentToken: Bool
   /// The server's response to refreshes, if it contains no tokens; `nil` if the last refresh succeeded or got no response.
   var refreshFailure: RefreshFailure?
+  /// How the server is reached, if a proxy or a client certificate is set; `nil` otherwise.
+  var network: NetworkReport?
   /// Whether the server accepts the session; `nil` unless it was asked.
   var verified: Bool?
+  /// The programs that use the account by `handstamp mcp` now; `nil` if there are none.
+  var programs: [Program]?
 
-  init(home: Home, account: HandstampCommand.Account?, reading: VaultReading, now: Moment) {
+  init(home: Home, account: ListedAccount?, named: String? = nil, reading: VaultReading, now: Moment) {
     self.home = home.path
-    server = account?.server.text
+    let store = try? home.keyStore()
+    (keyStore, keyWords) = (store?.name, store?.place)
+    server = account?.serverAddress.text
     name = account?.name
     tag = account?.tag
-    namedAs = account?.namedAs
+    namedAs = named
     environmentToken = EnvironmentToken.current != nil
+    // A record that cannot be read is reported by the first request, and by doctor.
+    network = account.flatMap { try? NetworkReport(to: $0.serverAddress, of: $0.id, in: home) }
+    if network?.isPlain == true { network = nil }
     switch reading {
     case .absent: state = .signedOut
     case .value(let entry):
@@ -190,9 +226,9 @@ struct StatusReport: Document {
   }
 
   /// The server's known treatment of a repeated refresh.
-  private static func repeats(of session: StoredSession, _ account: HandstampCommand.Account, in home: Home) -> String {
+  private static func repeats(of session: StoredSession, _ account: ListedAccount, in home: Home) -> String {
     guard let record = try? home.oauth(of: account.id), session.rotationKeys != .accepted else { return "rotation_key" }
-    let known = record.reuse ?? OAuthBackend.knownReuse(of: record.issuer)
+    let known = record.reuse ?? record.settings(secret: nil).knownReuse
     switch known ?? (session.isRotated == false ? .notRotated : nil) {
     case .overlap?: return "overlap"
     case .notRotated?: return session.isRotated == true ? "unknown" : "not_rotated"
@@ -212,6 +248,8 @@ struct StatusReport: Document {
   }
 
   /// For the text output only.
+  private var keyWords: String?
+  /// For the text output only.
   private var timeLeft: Duration?
   /// For the text output only: ``refreshFailure`` in words.
   private(set) var refusal: String?
@@ -223,9 +261,9 @@ struct StatusReport: Document {
   private var namedAs: String?
 
   private enum CodingKeys: String, CodingKey {
-    case schemaVersion, home, server, name, tag, folder, state, reason, account, session, signedInAt, signedInAtEpoch,
-      accessToken,
-      refreshable, refreshFailure, repeats, revocable, pendingEnds, environmentToken, verified
+    case home, keyStore, server, name, tag, folder, state, reason, account, session, signedInAt,
+      signedInAtEpoch, accessToken, refreshable, refreshFailure, repeats, revocable, pendingEnds, environmentToken,
+      network, verified, programs
   }
 
   /// Adds what keeps a session from being read, and the hint that fixes it. A stored session that cannot be read takes
@@ -245,12 +283,12 @@ struct StatusReport: Document {
   }
 
   var exitStatus: ExitReason {
+    if let verified { return verified ? .ok : .signInNeeded }
     switch state {
     case .signedIn:
-      if verified == false { return .signInNeeded }
       if isRefused, accessToken?.state != "valid" { return isMisconfigured ? .configuration : .signInNeeded }
       return accessToken?.state == "over" && refreshable == false ? .signInNeeded : .ok
-    case .signedOut: return environmentToken && verified != false ? .ok : .signInNeeded
+    case .signedOut: return environmentToken ? .ok : .signInNeeded
     case .locked, .unavailable, .corrupt: return .vault
     }
   }
@@ -310,6 +348,7 @@ struct StatusReport: Document {
     if let name { rows.append(["account", tag.map { "\(name) (\($0))" } ?? name]) }
     if let folder { rows.append(["set for", folder]) }
     if let server { rows.append(["server", server]) }
+    if let network { rows.append(["reached", network.words]) }
     if let session { rows.append(["session", session]) }
     if let signedInAt { rows.append(["since", signedInAt]) }
     if let accessToken {
@@ -329,6 +368,11 @@ struct StatusReport: Document {
     }
     if let verified { rows.append(["the server", verified ? "accepts it" : "does not accept it"]) }
     if environmentToken { rows.append(["note", "HANDSTAMP_TOKEN is set, and its token is used instead"]) }
+    for program in programs ?? [] {
+      rows.append(["used by", "\(program.program ?? "a program"), for \(program.url), since \(program.since)"])
+    }
+    if AgentClient.isSet { rows.append(["note", "HANDSTAMP_AGENT is set, and its agent's tokens are used instead"]) }
+    if let keyWords { rows.append(["vault key", keyWords]) }
     rows.append(["home", home])
     return Table(rows: rows).lines
   }

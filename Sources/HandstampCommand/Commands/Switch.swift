@@ -3,7 +3,6 @@ import ArgumentParser
 import HandstampCore
 import HandstampVaults
 
-/// `handstamp switch`.
 struct Switch: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "switch", abstract: "make another account the active one, for every process on this device",
@@ -17,12 +16,12 @@ struct Switch: SessionCommand {
   @Flag(help: "apply to this folder and its subfolders") var here = false
   @OptionGroup var quietOption: QuietOption
 
-  func perform() async throws {
+  func perform(in installation: Installation) async throws {
     try EnvironmentToken.refuse(to: "switch")
     try EnvironmentAccount.refuse(to: "switch")
-    let home = try Home.current()
-    let book = try await AccountBook(of: home)
-    guard let name = account else { return try forget(in: home, book) }
+    let book = try await installation.book()
+    let home = book.home
+    guard let name = account else { return try forget(in: book) }
     let account = try book.account(name)
     if here {
       let folder = try Switch.folder()
@@ -43,11 +42,11 @@ struct Switch: SessionCommand {
     guard account != nil || here else { throw ValidationError("missing account") }
   }
 
-  private func forget(in home: Home, _ book: AccountBook) throws(CommandError) {
+  private func forget(in book: AccountBook) throws(CommandError) {
     let folder = try Switch.folder()
-    let wasSet = try FolderRules(of: home).remove(of: folder)
+    let wasSet = try FolderRules(of: book.home).remove(of: folder)
     Terminal.say(wasSet ? "cleared the account for \(folder)" : "no account is set for \(folder)")
-    if let account = try book.usual() { Terminal.say("this folder now uses \(account.words)") }
+    if let account = try book.usual().account { Terminal.say("this folder now uses \(account.words)") }
   }
 
   private static func folder() throws(CommandError) -> String {

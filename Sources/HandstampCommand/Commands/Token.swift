@@ -2,13 +2,24 @@
 import ArgumentParser
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
-/// `handstamp token`.
 struct Token: SessionCommand {
   static let configuration = CommandConfiguration(
-    commandName: "token", abstract: "print a valid access token",
-    discussion: "safe to run in parallel: processes that need a refresh share one")
+    commandName: "token", abstract: "print a valid access token, or ID token",
+    discussion: """
+      safe to run in parallel: processes that need a refresh share one
+
+      with --resource, --scope or --audience, a token for another API or for less
+      than the session was granted, which all processes share until it expires
+
+      an account that signed in with --dpop has tokens that are bound to a key; as
+      each request needs a proof: curl -H @<(handstamp token --dpop URL) URL
+
+      with --client-credentials or --ci, a token of a program itself, which no
+      other process shares; nothing is stored
+      """)
 
   @Option(
     help: """
@@ -16,30 +27,108 @@ struct Token: SessionCommand {
       does not answer
       """)
   var minValidity = Span(.zero)
+  @Flag(
+    name: .customLong("id-token"),
+    help: "print the ID token of an OpenID Connect sign-in, for a service that asks for it")
+  var isIDToken = false
+  @OptionGroup var other: TargetOptions
+  @Option(
+    help: ArgumentHelp(
+      "print the header fields of one request with a token bound to a key (RFC 9449)", valueName: "url"))
+  var dpop: String?
+  @Option(
+    help: ArgumentHelp(
+      "nonce for --dpop, from the field DPoP-Nonce of the server's last response", valueName: "nonce"))
+  var dpopNonce: String?
+  @Option(name: [.customShort("X"), .long], help: "method of the request of --dpop") var method = "GET"
+  @Flag(help: "print a JSON object with the header fields of a request")
+  var asHeaders = false
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
+  @OptionGroup(title: "Programs without users") var machine: MachineOptions
 
-  struct Answer: Document {
-    var schemaVersion = 1
+  struct Answer: Document, Decodable {
     var token: String
-    /// `session` or `environment`.
+    /// `session`, `environment`, `agent` or `client`.
     var source: String
     var expiresAt: String?
     var expiresAtEpoch: Int64?
+    /// The origin that requests with the token go to, as an agent says it.
+    var server: String?
   }
 
-  func perform() async throws {
-    if let token = EnvironmentToken.current {
-      if account.account != nil { try EnvironmentToken.refuse(to: "--account") }
-      return show(token, source: "environment", endsAt: nil)
+  /// The other API or scopes that were asked for; `nil` for the session's own.
+  private func target() throws(CommandError) -> TokenTarget? {
+    guard !asHeaders || !output.json else {
+      throw CommandError(.usage, "--as-headers is JSON already", hint: "omit --json")
     }
-    let client = try await AccountClient.chosen(account)
-    let token = try await client.token(minimumValidity: minValidity.duration)
-    show(token, source: "session", endsAt: output.json ? await client.end(of: token) : nil)
+    let target = try other.target()
+    guard target == nil || !isIDToken else {
+      throw CommandError(
+        .usage, "an ID token is for its client alone", hint: "omit --id-token, or --resource, --scope and --audience")
+    }
+    return target
   }
 
-  private func show(_ token: AccessToken, source: String, endsAt: UnixTime?) {
-    token.secret.withExposed { text in
+  func perform(in installation: Installation) async throws {
+    let target = try target()
+    if let dpop { return try await prove(dpop, target, in: installation) }
+    if let machine = try machine.machine(instead: account, for: target) {
+      guard !isIDToken else {
+        throw CommandError(.usage, "a program has no ID token: no user has signed in", hint: "omit --id-token")
+      }
+      let token = try await machine.token(validFor: minValidity.duration)
+      return show(token.secret, source: "client", endsAt: await machine.end())
+    }
+    if isIDToken { try EnvironmentToken.refuse(to: "--id-token") }
+    if target != nil { try EnvironmentToken.refuse(to: "a token for another API") }
+    if let given = try await HandedToken.current(account: account.account, lasting: minValidity.duration) {
+      return show(given.token.secret, source: given.source, endsAt: given.end)
+    }
+    let client = try await installation.client(account)
+    if isIDToken {
+      let (token, end) = try await client.identityToken(minimumValidity: minValidity.duration)
+      return show(token, source: "session", endsAt: end)
+    }
+    if let target {
+      let (token, end) = try await client.token(for: target, minimumValidity: minValidity.duration)
+      return show(token.secret, source: "session", endsAt: end)
+    }
+    let token = try await client.token(minimumValidity: minValidity.duration)
+    show(token.secret, source: "session", endsAt: output.json ? await client.end(of: token) : nil)
+  }
+
+  /// Prints the fields of one request, valid for that request only.
+  private func prove(_ url: String, _ target: TokenTarget?, in installation: Installation) async throws(CommandError) {
+    guard target == nil, !isIDToken, !output.json, try machine.machine(instead: account, for: nil) == nil else {
+      throw CommandError(
+        .usage, "--dpop is for the session's own token",
+        hint: "use it with --method, --dpop-nonce, --as-headers and --account alone")
+    }
+    guard Origin(url)?.isTrustworthy == true, method.allSatisfy({ $0.isASCII && $0.isLetter }), !method.isEmpty else {
+      throw CommandError(
+        .usage, "a proof is for one request, to an https URL or this machine",
+        hint: "pass its URL, and --method POST if it is one")
+    }
+    try EnvironmentToken.refuse(to: "--dpop")
+    let client = try await installation.client(account)
+    let fields = try await client.provenFields(
+      method.uppercased(), url, nonce: dpopNonce, minimumValidity: minValidity.duration)
+    if asHeaders {
+      guard let bytes = try? Dictionary(uniqueKeysWithValues: fields.map { ($0.name, $0.value) }).jsonBytes() else {
+        return
+      }
+      return Terminal.out(String(decoding: bytes, as: UTF8.self))
+    }
+    for field in fields { Terminal.out("\(field.name): \(field.value)") }
+  }
+
+  private func show(_ token: Secret, source: String, endsAt: UnixTime?) {
+    token.withExposed { text in
+      if asHeaders {
+        guard let bytes = try? ["Authorization": "Bearer " + text].jsonBytes() else { return }
+        return Terminal.out(String(decoding: bytes, as: UTF8.self))
+      }
       guard output.json else { return Terminal.out(text) }
       Answer(token: text, source: source, expiresAt: endsAt?.description, expiresAtEpoch: endsAt?.seconds).writeLine()
     }
@@ -49,9 +138,7 @@ struct Token: SessionCommand {
 extension AccountClient {
   /// Returns when `token` expires, by this device's wall clock, or `nil` if the vault does not know.
   func end(of token: AccessToken) async -> UnixTime? {
-    guard case .value(let entry) = await vault.read(), let access = entry.session?.access, access.token == token else {
-      return nil
-    }
+    guard let access = await storedSession()?.access, access.token == token else { return nil }
     let now = SystemClock().now()
     return access.lifetime.map { now.wall.advanced(by: $0.remaining(at: now)) }
   }

@@ -43,5 +43,12 @@ struct TokenDestination: Sendable, Hashable {
     return hosts.contains { $0.name == name && ($0.port ?? origin.port) == origin.port }
       || own?.covers(origin.text) ?? false
   }
+
+  /// The same for the address that a program names. Docker, pip and uv also name hosts without a scheme: that means https, or possibly
+  /// http on this machine.
+  static func isAllowed(_ address: String, _ hosts: [NamedHost], own: ServerAddress?) -> Bool {
+    let addresses = address.contains("://") ? [address] : ["https://" + address, "http://" + address]
+    return addresses.contains { TokenDestination($0)?.isAllowed(hosts, own: own) ?? false }
+  }
 }
 #endif

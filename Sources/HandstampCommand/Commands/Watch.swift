@@ -4,7 +4,6 @@ import Foundation
 import Handstamp
 import HandstampCore
 
-/// `handstamp watch`.
 struct Watch: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "watch", abstract: "show session events of the account as they happen",
@@ -17,7 +16,6 @@ struct Watch: SessionCommand {
   @OptionGroup var account: AccountOptions
 
   struct Answer: Document {
-    var schemaVersion = 1
     var event: String
     var id: String?
     var session: String?
@@ -28,9 +26,9 @@ struct Watch: SessionCommand {
     var atEpoch: Int64?
   }
 
-  func perform() async throws {
+  func perform(in installation: Installation) async throws {
     try EnvironmentToken.refuse(to: "watch")
-    let client = try await AccountClient.chosen(account, isShortLived: false)
+    let client = try await installation.client(account, isShortLived: false)
     if let foreign = try await client.foreign() { throw foreign.lacks("session events", at: client.server) }
     // Fail at once if no token is available.
     _ = try await client.token()
@@ -38,8 +36,10 @@ struct Watch: SessionCommand {
     do throws(SessionError) {
       for try await event in client.identity.sessionEvents(for: client.controller) { show(event) }
     } catch {
-      guard case .signedOut(let reason?) = error else { throw CommandError(error, account: client.account) }
-      throw CommandError(SessionError.sessionEnded(reason), account: client.account).saying(
+      guard case .signedOut(let reason?) = error else {
+        throw CommandError(error, server: client.server).about(client.name)
+      }
+      throw CommandError(SessionError.sessionEnded(reason), server: client.server).about(client.name).saying(
         "the session is no longer valid: \(reason.words)")
     }
     throw CommandError(.network, "\(client.server.text) closed the event stream", hint: "run the same command again")
@@ -49,12 +49,12 @@ struct Watch: SessionCommand {
     let reason = event.reason?.rawValue
     guard !output.json else {
       return Answer(
-        event: event.name, id: event.id, session: event.session?.rawValue, current: event.isCurrent, reason: reason,
+        event: event.name, id: event.id, session: event.sessionID?.rawValue, current: event.isCurrent, reason: reason,
         at: event.at?.description, atEpoch: event.at?.seconds
       ).writeLine()
     }
     let time = (event.at ?? SystemClock().now().wall).description
-    let whose = event.session.map { $0.rawValue + (event.isCurrent ? " (this one)" : "") } ?? "-"
+    let whose = event.sessionID.map { $0.rawValue + (event.isCurrent ? " (this one)" : "") } ?? "-"
     Terminal.out([time, event.name.onOneLine, whose.onOneLine, event.reason?.words ?? ""].joined(separator: "  "))
   }
 }

@@ -15,37 +15,42 @@ extension Examination {
     }
     var list = AccountsList()
     if case .success(let stored) = await home.index.read() { list = stored }
-    let unusable = list.accounts.count { Account($0) == nil }
+    let unusable = list.accounts.count { !$0.isUsable }
     if unusable > 0 {
       add(.problem("accounts", "\(unusable) listed account(s) without a usable server", hint: "correct accounts.json"))
     }
-    switch (book.accounts.count, book.activeAccount) {
+    switch (book.accounts.count, book.active) {
     case (0, _): add(.note("accounts", "none", hint: "run: handstamp login"))
     case (let count, nil): add(.note("accounts", "\(count), none of them active", hint: "run: handstamp switch NAME"))
     case (let count, let active?): add(.ok("accounts", "\(count), the active one is \(active.words)"))
     }
-    for rule in FolderRules(of: home).all where book[rule.account] == nil {
+    for rule in FolderRules(of: home).all where book.list[rule.account] == nil {
       add(.problem("folders", rule.gone.message, hint: rule.gone.hint))
     }
-    for account in book.accounts { await examine(account, handle: account.handle(among: book.accounts)) }
+    for account in book.accounts {
+      await examine(account, handle: account.handle(among: book.accounts))
+      for finding in Examination.networkFindings(to: account.serverAddress, of: account, in: home) { add(finding) }
+    }
     if !list.leaving.isEmpty {
       add(.note("sign_outs", "\(list.leaving.count) removed account(s) may still have a revocation pending"))
     }
     // If all accounts of a server use OAuth, only its metadata is requested: it may be any kind of server.
-    var servers: [(ServerAddress, OAuthRecord?)] = []
+    var servers: [(ServerAddress, OAuthRecord?, any Transport)] = []
     for account in book.accounts {
       let record = try? home.oauth(of: account.id)
-      if let index = servers.firstIndex(where: { $0.0 == account.server }) {
+      if let index = servers.firstIndex(where: { $0.0 == account.serverAddress }) {
         if record == nil { servers[index].1 = nil }
       } else {
-        servers.append((account.server, record))
+        // The first account's network: a record that cannot be read is reported with its account.
+        let transport = (try? home.transport(of: account.id)) ?? CommandTransport.shared
+        servers.append((account.serverAddress, record, transport))
       }
     }
     for finding in await Examination.reach(servers) { add(finding) }
   }
 
   /// - Parameter handle: The account's name on a command line.
-  private mutating func examine(_ account: Account, handle: String) async {
+  private mutating func examine(_ account: ListedAccount, handle: String) async {
     let name = account.name
     let now = SystemClock().now()
     switch await home.vault(of: account.id).read() {
@@ -62,12 +67,12 @@ extension Examination {
       if let session = entry.session {
         examine(session, of: name, now)
         if let note = home.refusedRefresh(of: account.id, session: session.id) {
-          let refusal = note.refusal(at: now.wall, server: account.server)
+          let refusal = note.refusal(at: now.wall, server: account.serverAddress)
           let login = "run: handstamp login --account \(shellWord(handle))"
           let hint =
             switch refusal.exit {
             case .signInNeeded: login
-            case .configuration: "check this client's registration at \(account.server.text)"
+            case .configuration: "check this client's registration at \(account.serverAddress.text)"
             default: "if this persists, \(login)"
             }
           add(.problem("refresh", refusal.message, account: name, hint: hint))
@@ -129,25 +134,28 @@ extension Examination {
   }
 
   /// Checks all servers concurrently, so that one that hangs does not delay the others.
-  private static func reach(_ servers: [(ServerAddress, OAuthRecord?)]) async -> [Finding] {
+  private static func reach(_ servers: [(ServerAddress, OAuthRecord?, any Transport)]) async -> [Finding] {
     await withTaskGroup(of: (Int, [Finding]).self) { group in
-      for (number, (server, record)) in servers.enumerated() {
+      for (number, (server, record, transport)) in servers.enumerated() {
         group.addTask {
-          if let record { return (number, await OAuthExamination(server: server, record: record).findings()) }
-          return (number, await reach(server))
+          if let record {
+            let examination = OAuthExamination(server: server, record: record, transport: transport)
+            return (number, await examination.findings())
+          }
+          return (number, await reach(server, over: transport))
         }
       }
       return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.flatMap(\.1)
     }
   }
 
-  private static func reach(_ server: ServerAddress) async -> [Finding] {
+  private static func reach(_ server: ServerAddress, over transport: any Transport) async -> [Finding] {
     let clock = SystemClock()
     let begin = clock.now()
     let answer: TransportResponse
     do throws(TransportError) {
       answer = try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
-        try await CommandTransport.shared.send(
+        try await transport.send(
           TransportRequest(method: "GET", url: server.text + "/health", timeout: .seconds(5)))
       }
     } catch {
@@ -164,7 +172,9 @@ extension Examination {
       findings.append(
         .problem("server", "\(server.text) is unhealthy: status \(answer.status)", hint: "contact its operator"))
     }
-    return findings + [clockFinding(answer.header("Date"), server, begin: begin.wall, time: time)]
+    findings.append(clockFinding(answer.header("Date"), server, begin: begin.wall, time: time))
+    if answer.status == 200 { findings += await AppAssociation.findings(at: server, over: transport) }
+    return findings
   }
 
   /// - Parameters:

@@ -36,6 +36,12 @@ struct Examination: Sendable {
           "environment", "\(EnvironmentToken.name) is set, and its token is used instead of any session",
           hint: "run: unset \(EnvironmentToken.name)"))
     }
+    if AgentClient.isSet {
+      add(
+        .note(
+          "environment", "\(AgentClient.variable) is set, and its agent's tokens are used instead of any session",
+          hint: "run: unset \(AgentClient.variable)"))
+    }
     if let named = EnvironmentAccount.current {
       add(
         .note(
@@ -113,7 +119,7 @@ struct Examination: Sendable {
       add(
         .problem(
           "key_file", "a copy of the key is still in \(home.keyFile)",
-          hint: "run: handstamp key migrate --to secret-service"))
+          hint: "run: handstamp key migrate --to \(store.name)"))
     }
   }
 
@@ -136,6 +142,13 @@ struct Examination: Sendable {
         .note(
           "partial_files", "\(stale.count) left by interrupted processes",
           hint: "delete them with: rm \(home.vaultFolder)/*.partial"))
+    }
+    let tokens = IdentityTokenFile.left(in: home).count
+    if tokens > 0 {
+      add(
+        .note(
+          "id_token_files", "\(tokens) with an ID token, left by killed processes",
+          hint: "delete them with: handstamp doctor --fix"))
     }
     let aside = names.filter { $0.contains(".corrupt-") }
     if aside.isEmpty {

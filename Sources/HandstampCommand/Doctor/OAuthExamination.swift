@@ -9,19 +9,20 @@ import HandstampVaults
 struct OAuthExamination: Sendable {
   let server: ServerAddress
   let record: OAuthRecord
+  let transport: any Transport
 
   func findings() async -> [Finding] {
     let clock = SystemClock()
-    let transport = LastAnswer(base: CommandTransport.shared, clock: clock)
+    let measured = LastAnswer(base: transport, clock: clock)
     do throws(SessionError) {
       _ = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
-        try await OAuthBackend(record.settings(secret: nil), transport: transport).metadata()
+        try await OAuthBackend(record.settings(secret: nil), transport: measured).metadata()
       }
     } catch {
       let refusal = CommandError(error, server: server).asked(of: record)
       return [.problem("server", refusal.message, hint: refusal.hint)]
     }
-    guard let answer = transport.answer else { return [] }
+    guard let answer = measured.answer else { return [] }
     return [
       .ok("server", "\(server.text) answers in \(answer.time.words), as an OAuth server"),
       Examination.clockFinding(answer.date, server, begin: answer.begin, time: answer.time),

@@ -11,8 +11,9 @@ import NIOCore
 /// Answers a proxy's question whether to admit a request.
 ///
 /// `/verify` is answered 200 with the identity in header fields, or with what the client shall get: 401, 403 or 503 with
-/// problem+json. `?scope=` names the scopes that are needed, and may be repeated: it is in the proxy's configuration, out of the
-/// client's reach. `/health` tells the state of the feed.
+/// problem+json. `?scope=` names the scopes that are needed, and may be repeated; `?acr_values=` and `?max_age=` say how and when the
+/// user must have proved to be the owner (RFC 9470). They are in the proxy's configuration, out of the client's reach. `/health` tells the state of the feed. The metadata of the API as a resource (RFC 9728) is at its well-known path,
+/// for the proxy to pass on.
 struct GateResponder: Sendable {
   /// The longest original URI, in bytes.
   private static let longest = 16 << 10
@@ -26,6 +27,7 @@ struct GateResponder: Sendable {
     switch request.uri.path {
     case "/verify": await verify(request, logger)
     case "/health": health()
+    case verifier.resourceMetadata?.path: metadata()
     default: GateResponder.problem(.notFound, "not_found", "Not found")
     }
   }
@@ -42,15 +44,20 @@ struct GateResponder: Sendable {
         detail: "The proxy must send \(headers.uri) and \(headers.method).")
     }
     if passesPreflights, GateResponder.isPreflight(request, method) { return admission(nil) }
+    guard let rule = GateResponder.rule(in: request) else {
+      return GateResponder.problem(
+        .internalServerError, "internal", "The gate is not set up correctly",
+        detail: "max_age in the address of /verify is not a number of seconds.")
+    }
     let scopes = request.uri.queryParameters.getAll("scope").flatMap { $0.split(separator: " ").map(String.init) }
     let access = AccessRequest(
       method: method, url: publicURL + path, authorization: request.headers[values: .authorization],
       proofs: request.headers[values: .proof])
     do throws(AccessError) {
-      return admission(try await verifier.authenticate(access, requiring: scopes))
+      return admission(try await verifier.authenticate(access, requiring: scopes, rule))
     } catch {
       logger.debug("Request refused", metadata: ["handstamp.cause": "\(error)"])
-      let response = error.response(to: access)
+      let response = verifier.response(to: error, of: access, requiring: scopes)
       var fields = HTTPFields()
       for field in response.headers {
         if let name = HTTPField.Name(field.name) { fields.append(HTTPField(name: name, value: field.value)) }
@@ -61,12 +68,24 @@ struct GateResponder: Sendable {
     }
   }
 
+  /// Returns `nil` for a mistyped one, which must not admit more than is meant.
+  private static func rule(in request: Hummingbird.Request) -> AuthenticationRule? {
+    let query = request.uri.queryParameters
+    let ages = query.getAll("max_age")
+    let seconds = ages.compactMap { Int64($0) }.filter { (0...3_153_600_000).contains($0) }
+    guard seconds.count == ages.count else { return nil }
+    return AuthenticationRule(
+      acr: query.getAll("acr_values").flatMap { $0.split(separator: " ").map(String.init) },
+      maxAge: seconds.min().map { .seconds($0) })
+  }
+
   /// All fields are there in any case, so that a proxy that copies them replaces what a client may have sent.
   ///
   /// - Parameter identity: `nil` leaves all of them empty.
   private func admission(_ identity: TokenIdentity?) -> Response {
     var fields: HTTPFields = [.cacheControl: "no-store"]
-    fields[.subject] = GateResponder.escaped(identity?.subject ?? "")
+    // A program must not be taken for the user of that name.
+    fields[.subject] = identity?.isMachine == true ? "" : GateResponder.escaped(identity?.subject ?? "")
     fields[.session] = GateResponder.escaped(identity?.sessionID ?? "")
     fields[.client] = GateResponder.escaped(identity?.clientID ?? "")
     fields[.scopes] = (identity?.scopes ?? []).map(GateResponder.escaped).joined(separator: " ")
@@ -76,6 +95,14 @@ struct GateResponder: Sendable {
   /// Whether a browser asks if a page of another origin may make a request (Fetch Standard section 3.2.2). It never has a token.
   private static func isPreflight(_ request: Hummingbird.Request, _ method: String) -> Bool {
     method == "OPTIONS" && request.headers[.origin] != nil && request.headers[.accessControlRequestMethod] != nil
+  }
+
+  private func metadata() -> Response {
+    Response(
+      status: .ok,
+      headers: [
+        .contentType: "application/json", .cacheControl: "public, max-age=300", .accessControlAllowOrigin: "*",
+      ], body: .init(byteBuffer: ByteBuffer(bytes: verifier.resourceMetadata?.json ?? [])))
   }
 
   private func health() -> Response {

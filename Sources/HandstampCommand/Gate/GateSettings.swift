@@ -23,6 +23,7 @@ struct GateSettings: Sendable {
   var publicURL = ""
   var headers = Headers.original
   var passesPreflights = false
+  var resourceScopes: [String] = []
   var logLevel = Logger.Level.info
   var followsFeed = true
   var whenLost = LostFeedPolicy.refuse
@@ -38,6 +39,14 @@ struct GateSettings: Sendable {
     verifier = VerifierConfiguration(issuer: issuer, audiences: [issuer])
     for name in ["public-url", "headers"] { _ = try values.required(name) }
     for setting in GateSettings.all { try setting.apply(values, &self) }
+    if verifier.resource == nil, verifier.audiences.contains(publicURL) {
+      verifier.resource = ProtectedResource(publicURL)
+    }
+    guard verifier.resource != nil || resourceScopes.isEmpty else {
+      throw CommandError(
+        .usage, "--resource-scopes needs a resource", hint: "use --resource with one of the audiences")
+    }
+    verifier.resource?.scopes = resourceScopes
     if followsFeed {
       verifier.feed = FeedSettings(
         clientID: try values.required("client-id"), clientSecret: try values.clientSecret(), whenLost: whenLost)
@@ -60,6 +69,7 @@ struct GateSettings: Sendable {
         case .badIssuer: "issuer"
         case .noAudience: "audience"
         case .badURL, .badKeys: "keys"
+        case .badResource, .resourceNoAudience: "resource"
         case .noAlgorithm: "algorithms"
         case .noClient: "client-id"
         }
@@ -68,8 +78,7 @@ struct GateSettings: Sendable {
   }
 
   private static func address(_ text: String) -> ListeningAddress? {
-    // The kernel's limit for the path of a socket.
-    if text.hasPrefix("/") { return text.utf8.count < 104 ? .unixSocket(text) : nil }
+    if text.hasPrefix("/") { return text.utf8.count <= SocketFile.longest ? .unixSocket(text) : nil }
     guard let url = WebURL("http://" + text), url.path == "/", url.query == nil, !text.contains("#"),
       Loopback.contains(host: url.origin.host)
     else { return nil }
@@ -169,6 +178,14 @@ extension GateSettings: SettingGroup {
       hint: "use original with nginx, forwarded with Caddy and Traefik", .init("valid") { Headers(rawValue: $0) },
       to: \.headers)
     GateSetting(
+      "resource", "URL of the API as its clients name it, of which the gate serves the metadata (RFC 9728)",
+      unset: "--public-url, if that is an audience",
+      hint: "use one of --audience that is an https URL, such as https://api.example.org/mcp",
+      .init("valid") { ProtectedResource($0) }, to: \.verifier.resource)
+    GateSetting(
+      "resource-scopes", "scopes that clients ask for at first, separated by commas", unset: "none",
+      hint: "use names of scopes, such as read,write", .init("valid") { list($0) }, to: \.resourceScopes)
+    GateSetting(
       "keys", "URL of the issuer's keys, or metadata", unset: "/.well-known/jwks.json of the issuer",
       hint: "use an https URL, or metadata", .init("valid") { $0 == "metadata" ? .metadata : .url($0) },
       to: \.verifier.keys)
@@ -200,6 +217,10 @@ extension GateSettings: SettingGroup {
     GateSetting(
       "require-proofs", "whether tokens that are bound to no key are refused, yes or no", default: "no", yes,
       to: \.verifier.requiresProofs)
+    GateSetting(
+      "machines",
+      "whether clients' own tokens are accepted, which have no account: the subject is empty then, yes or no",
+      default: "no", yes, to: \.verifier.admitsMachines)
     GateSetting(
       "pass-preflights",
       "whether a browser's question before a request of another origin (CORS) is passed on without a token, yes or no",

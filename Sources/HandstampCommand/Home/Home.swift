@@ -13,13 +13,12 @@ struct Home: Sendable, Hashable {
 
   init(path: String) { self.path = path }
 
-  /// `HANDSTAMP_HOME`, else the state folder of the XDG base directory specification.
-  ///
-  /// Also reads where the key is kept, so that a process asks for it only once.
-  static func current(_ environment: [String: String] = ProcessInfo.processInfo.environment) throws(CommandError)
-    -> Home
-  {
-    let home = try found(environment)
+  /// `HANDSTAMP_HOME`, else the state folder of the XDG base directory specification; with the key that its note named when this
+  /// process first asked.
+  static func current() throws(CommandError) -> Home { try found.get() }
+
+  private static let found = Result { () throws(CommandError) -> Home in
+    let home = Home(path: try place(in: ProcessInfo.processInfo.environment))
     // Its files would lock out the user whose home it is.
     if geteuid() == 0, let owner = FileOwner.ofFolder(home.path), owner.user != 0 {
       throw CommandError(
@@ -37,17 +36,17 @@ struct Home: Sendable, Hashable {
     return home
   }
 
-  private static func found(_ environment: [String: String]) throws(CommandError) -> Home {
+  private static func place(in environment: [String: String]) throws(CommandError) -> String {
     if let path = environment["HANDSTAMP_HOME"], !path.isEmpty {
-      return Home(path: path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path)
+      return path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     }
     // The specification requires ignoring relative paths.
-    if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return Home(path: state + "/handstamp") }
+    if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/handstamp" }
     guard let user = environment["HOME"], user.hasPrefix("/") else {
       throw CommandError(
         .failure, "no folder for the vault", hint: "set HOME, or HANDSTAMP_HOME to a folder of your own")
     }
-    return Home(path: user + "/.local/state/handstamp")
+    return user + "/.local/state/handstamp"
   }
 
   var vaultFolder: String { path + "/vault" }

@@ -27,6 +27,11 @@ struct ServerAddress: Hashable, Sendable, Codable {
         .usage, "refusing to send credentials to \(host) over plain HTTP",
         hint: "use https, or add --clear-text if you trust the network")
     }
+    self.init(listed: text)
+  }
+
+  /// A URL that was validated when it was stored.
+  init(listed text: String) {
     var text = text
     while text.hasSuffix("/") { text.removeLast() }
     self.text = text

@@ -47,11 +47,13 @@ extension AuthorizedCaller {
   func foreign() async throws(CommandError) -> ForeignServer? {
     switch self {
     case .session(let client): return try await client.foreign()
-    case .environment(_, let server, let access):
+    case .environment(_, let server, let access, _):
       guard let access else { return nil }
       do throws(SessionError) { return try await ForeignServer(access) } catch {
         throw CommandError(error, server: server).asked(of: access.record)
       }
+    // The peer of an agent cannot tell; another server answers 404.
+    case .agent: return nil
     }
   }
 
@@ -59,10 +61,10 @@ extension AuthorizedCaller {
   /// there is no way to find out.
   func isAccepted(by foreign: ForeignServer) async throws(CommandError) -> Bool? {
     switch self {
-    case .environment(let token, let server, _):
+    case .environment(let token, let server, _, _), .agent(_, let token, let server):
       return try await verdict(on: token, by: foreign, at: server).asAccepted
     case .session(let client):
-      let token = try await client.token()
+      let token = try await client.sessionToken(minimumValidity: .zero)
       let verdict = try await verdict(on: token, by: foreign, at: client.server)
       if verdict == .accepted { return true }
       let next: AccessToken
@@ -79,7 +81,6 @@ extension AuthorizedCaller {
         default: throw await client.refusal(ofRefresh: error)
         }
       }
-      await client.settle()
       guard verdict == .refused else { return true }
       return try await self.verdict(on: next, by: foreign, at: client.server) == .accepted
     }

@@ -73,17 +73,21 @@ extension Home {
       if let client = former.record?.client { try? secretFile(of: client, account).remove() }
     }
     unlink(formerPath(of: account))
+    try forgetNetwork(of: account)
     try save(nil, of: account)
   }
 
   /// The backend of the former client that the session of `handle` belongs to; `nil` if it belongs to none.
-  func formerBackend(of handle: RevocationHandle, _ account: Account) async -> (any Backend)? {
+  func formerBackend(of handle: RevocationHandle, _ account: ListedAccount) async -> (any Backend)? {
     let clients = formerClients(of: account.id)
     guard !clients.isEmpty, case .value(let entry) = await vault(of: account.id).read() else { return nil }
     let sessions = Set(entry.tombstones.filter { $0.revocation == handle }.map(\.session))
     guard let former = clients.first(where: { !sessions.isDisjoint(with: $0.sessions) }) else { return nil }
-    guard let record = former.record else { return try? AccountClient.identity(at: account.server, home: self) }
-    return OAuthAccess(record, home: self, account: account.id, isFormer: true)
+    guard let transport = try? transport(of: account.id) else { return nil }
+    guard let record = former.record else {
+      return try? AccountClient.identity(at: account.serverAddress, home: self, over: transport)
+    }
+    return OAuthAccess(record, home: self, account: account.id, isFormer: true, over: transport)
   }
 
   /// Returns the secret of a former client; `nil` if none is kept.

@@ -13,14 +13,16 @@ enum GivenToken {
   }
 
   /// Looks up the token's account at the server.
-  static func grant(_ token: Secret, at server: ServerAddress) async throws(SessionError) -> TokenResponse {
+  static func grant(
+    _ token: Secret, at server: ServerAddress, over transport: any Transport
+  ) async throws(SessionError) -> TokenResponse {
     guard token.isToken else {
       throw .refused(code: "invalid_request", detail: "not a valid token")
     }
     let request = TransportRequest(
       method: "GET", url: server.text + "/v1/me", headers: [.bearer(token)], maximumResponseSize: 1 << 20)
     let answer: TransportResponse
-    do throws(TransportError) { answer = try await CommandTransport.shared.send(request) } catch {
+    do throws(TransportError) { answer = try await transport.send(request) } catch {
       throw SessionError(error)
     }
     switch answer.status {
@@ -32,7 +34,7 @@ enum GivenToken {
       throw .invalidResponse("the response does not name the token's account")
     }
     return TokenResponse(
-      tokens: TokenSet(access: AccessToken(token), expiresIn: nil, refresh: nil), session: person.session_id,
+      tokens: TokenSet(access: AccessToken(token), expiresIn: nil, refresh: nil), sessionID: person.session_id,
       profile: Profile(id: person.id, name: person.name, isAnonymous: person.is_anonymous ?? false),
       revocation: RevocationHandle(token))
   }

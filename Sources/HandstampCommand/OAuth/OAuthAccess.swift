@@ -10,48 +10,62 @@ final class OAuthAccess: Backend {
   let record: OAuthRecord
   /// A backend without the client secret, for the server's metadata.
   let finder: OAuthBackend
+  private let transport: any Transport
   private let home: Home
   private let account: AccountID
   /// Whether the account signs in by another client now.
   private let isFormer: Bool
 
   private struct State: Sendable {
-    var backend: OAuthBackend?
+    /// By whether they prove the possession of a key.
+    var backends: [Bool: OAuthBackend] = [:]
     var trouble: VaultError?
   }
   private let state = Locked(State())
 
-  init(_ record: OAuthRecord, home: Home, account: AccountID, isFormer: Bool = false) {
+  init(_ record: OAuthRecord, home: Home, account: AccountID, isFormer: Bool = false, over transport: any Transport) {
+    self.transport = transport
     self.record = record
     self.isFormer = isFormer
     self.home = home
     self.account = account
-    finder = OAuthBackend(record.settings(secret: nil), transport: CommandTransport.shared)
+    finder = OAuthBackend(record.settings(secret: nil), transport: transport)
   }
 
   /// Why the client secret could not be read; `nil` if it could, or was not needed yet.
   var trouble: VaultError? { state.withLock { $0.trouble } }
 
-  /// Returns the backend with the client secret.
+  /// Returns the backend with the client secret, and with the key that tokens are bound to.
   ///
-  /// - Throws: ``SessionError/storage(_:)`` if the secret cannot be read.
-  func backend() async throws(SessionError) -> OAuthBackend {
-    guard record.hasSecret == true else { return finder }
-    if let known = state.withLock({ $0.backend }) { return known }
+  /// - Parameter isProving: `false` for a request that needs no proof.
+  /// - Throws: ``SessionError/storage(_:)`` if either cannot be read.
+  func backend(isProving: Bool = true) async throws(SessionError) -> OAuthBackend {
+    let isProving = isProving && record.isBound == true
+    guard record.hasSecret == true || isProving else { return finder }
+    if let known = state.withLock({ $0.backends[isProving] }) { return known }
+    let prover = isProving ? try home.prover(of: record) : nil
     do throws(VaultError) {
+      guard record.hasSecret == true else { return remember(record.settings(secret: nil), prover) }
       let secret =
         isFormer
         ? try await home.formerSecret(of: record.client, account) : try await home.clientSecret(of: account)
       guard let secret else {
         throw .unavailable("the client secret is missing")
       }
-      let backend = OAuthBackend(record.settings(secret: secret), transport: CommandTransport.shared)
-      state.withLock { $0 = State(backend: backend, trouble: nil) }
-      return backend
+      return remember(record.settings(secret: secret), prover)
     } catch {
       state.withLock { $0.trouble = error }
       throw .storage(error)
     }
+  }
+
+  private func remember(_ client: OAuthClient, _ prover: DPoPProver?) -> OAuthBackend {
+    let backend = OAuthBackend(client, transport: transport, proving: prover)
+    state.withLock { state in
+      state.backends[prover != nil] = backend
+      state.trouble = nil
+    }
+    return backend
   }
 
   // MARK: Backend
@@ -66,8 +80,11 @@ final class OAuthAccess: Backend {
 
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     let backend: OAuthBackend
-    // The revocation is retried later, when the secret can be read.
-    do throws(SessionError) { backend = try await self.backend() } catch { return .noDecision(.preparation(error)) }
+    // The revocation is retried later, when the secret can be read. A lost key does not matter: only requests for tokens, and for what
+    // they open, are proven (RFC 9449 sections 5 and 7).
+    do throws(SessionError) { backend = try await self.backend(isProving: false) } catch {
+      return .noDecision(.preparation(error))
+    }
     return await backend.revoke(handle)
   }
 }

@@ -21,14 +21,48 @@ struct OAuthRecord: Sendable, Hashable, Codable {
   var overlap: Int?
   /// Whether tokens without a type are bearer tokens; `nil` means no.
   var assumesBearer: Bool?
+  /// The kind of the server, a name of `OAuthProvider`; `nil` for that of the issuer, if it is known.
+  var provider: String?
+  /// Endpoints that the server does not publish, by the raw values of `OAuthProvider.Endpoint`.
+  var endpoints: [String: String]?
+  /// Where the client's secret goes, `form` or `header`; `nil` as the server says.
+  var secretPlace: String?
+  /// The members of the userinfo response that identify the user; `nil` for the usual ones.
+  var userID: [String]?
+  /// Additional parameters of a sign-in.
+  var parameters: [String: String]?
+  /// The APIs that the token is for (RFC 8707).
+  var resources: [String]?
+  /// Whether tokens are bound to the key of ``Home/prover(of:)`` (RFC 9449); `nil` means no.
+  var isBound: Bool?
+  /// The thumbprint of that key (RFC 7638).
+  var key: String?
 
   /// How the server treats a replaced refresh token; `nil` if the user has not said.
   var reuse: RefreshTokenReuse? { overlap.map { $0 == 0 ? .never : .overlap(.seconds($0)) } }
 
   func settings(secret: Secret?) -> OAuthClient {
-    var client = OAuthClient(issuer: issuer, id: client, secret: secret, scopes: scopes)
+    var client = OAuthClient(
+      issuer: issuer, id: client, secret: secret, scopes: scopes, resources: resources ?? [],
+      parameters: parameters ?? [:])
     client.assumesBearerTokens = assumesBearer ?? false
+    client.provider = described
+    client.redirectURI = redirect
     return client
+  }
+
+  /// The user's description of the server, on top of what is known; `nil` if there is none.
+  private var described: OAuthProvider? {
+    guard provider != nil || endpoints != nil || secretPlace != nil || userID != nil else { return nil }
+    var described =
+      provider.flatMap { OAuthProvider(named: $0, at: issuer) } ?? OAuthProvider(of: issuer) ?? OAuthProvider()
+    for (name, place) in endpoints ?? [:] {
+      // A later version may know others.
+      if let endpoint = OAuthProvider.Endpoint(rawValue: name) { described.endpoints[endpoint] = place }
+    }
+    if let place = secretPlace.flatMap({ OAuthProvider.SecretPlace(rawValue: $0) }) { described.clientSecretIn = place }
+    if let userID { described.userID = userID }
+    return described
   }
 
   /// Whether both sign in as the same client; `nil` stands for Handstamp's own protocol.

@@ -1,5 +1,6 @@
 #if Command
 import HandstampCore
+import HandstampOAuth
 import HandstampTransports
 
 /// Refusals of OAuth sign-ins. Most are fixed in the client's registration at the server, so they name the client and its
@@ -20,11 +21,25 @@ extension OAuthSignIn {
       return refusal
     case .invalidResponse:
       return CommandError(error, server: server).hinting("contact its operator; the client is \(client)")
+    case .redirect where !hasDevice: return CommandError(error, server: server).hinting("run the same command again")
     case .unsupported(let what):
       return CommandError(
         .failure, "\(server.text) does not support this: \(plain(what))",
-        hint: way == .browser ? "use --device instead" : "use --browser instead")
+        hint: instead(of: way))
     default: return CommandError(error, server: server)
+    }
+  }
+
+  var hasDevice: Bool { metadata.deviceAuthorizationEndpoint != nil }
+
+  /// The way that the server does offer, and how to name the endpoint of the other.
+  private func instead(of way: Way) -> String {
+    switch way {
+    case .browser where hasDevice: "use --device instead"
+    case .device where metadata.authorizationEndpoint != nil:
+      "use --browser instead, or name the endpoint with --endpoint device=URL if the server has one"
+    case .browser: "name the sign-in page with --endpoint authorization=URL, and the other endpoints too"
+    case .device: "name the endpoint with --endpoint device=URL if the server has one"
     }
   }
 
@@ -41,7 +56,7 @@ extension OAuthSignIn {
     case .browser:
       CommandError(
         .cancelled, "the sign-in in the browser was not completed within \(patience.words)",
-        hint: "if its page shows an error, \(step); or use --device")
+        hint: "if its page shows an error, \(step)" + (hasDevice ? "; or use --device" : ""))
     case .device:
       CommandError(
         .cancelled, "the code was not entered within \(patience.words)",
@@ -52,11 +67,13 @@ extension OAuthSignIn {
   private func refused(_ code: String, _ detail: String?, _ way: Way) -> CommandError? {
     let words = plain(detail.map { "\(code), \($0)" } ?? code)
     switch code {
-    case "invalid_client":
+    // The second is GitHub's, the others are Slack's.
+    case "invalid_client", "incorrect_client_credentials", "bad_client_secret", "invalid_client_id":
       guard secret == nil else {
         return CommandError(
           .failure, "\(server.text) rejected the secret of client \(client): \(words)",
-          hint: "pass a file with the correct secret with --client-secret-file")
+          hint: "pass a file with the correct secret with --client-secret-file, or send it otherwise with "
+            + "--client-secret-in form or --client-secret-in header")
       }
       let address = way == .browser ? ", with the redirect URI \(record.redirectWords.onOneLine)" : ""
       return CommandError(
@@ -67,9 +84,21 @@ extension OAuthSignIn {
       return CommandError(
         .failure, "\(server.text) does not allow this sign-in method for the client \(client): \(words)",
         hint: way == .browser
-          ? "allow the authorization code grant for it there, or use --device"
+          ? "allow the authorization code grant for it there" + (hasDevice ? ", or use --device" : "")
           : "allow the device code grant for it there, or use --browser")
-    case "invalid_request", "invalid_redirect_uri", "redirect_uri_mismatch", "invalid_grant":
+    case "device_flow_disabled":
+      return CommandError(
+        .failure, "\(server.text) does not allow this sign-in method for the client \(client): \(words)",
+        hint: "enable the device flow in its settings there, or use --browser")
+    case "bad_verification_code", "invalid_code", "code_already_used", "incorrect_device_code":
+      return CommandError(
+        .failure, "\(server.text) no longer accepts the code of this sign-in: \(words)",
+        hint: "run the same command again")
+    case "unverified_user_email":
+      return CommandError(
+        .failure, "\(server.text) refused the sign-in: \(words)",
+        hint: "verify the email address of your account at \(server.text), then run the same command again")
+    case "invalid_request", "invalid_redirect_uri", "redirect_uri_mismatch", "bad_redirect_uri", "invalid_grant":
       guard way == .browser else { return nil }
       return CommandError(.failure, "\(server.text) refused the sign-in: \(words)", hint: registration)
     default: return nil

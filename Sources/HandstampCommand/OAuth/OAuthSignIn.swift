@@ -11,18 +11,32 @@ struct OAuthSignIn: Sendable {
   enum Way: Sendable { case browser, device }
 
   let server: ServerAddress
-  let record: OAuthRecord
+  /// The client, with the scopes that are requested now.
+  var record: OAuthRecord { requested.withLock { $0 } }
   let secret: Secret?
-  private let backend: OAuthBackend
-  private let metadata: ServerMetadata
+  let metadata: ServerMetadata
+  private let requested: Locked<OAuthRecord>
+  /// Whether the user named no scopes.
+  private let hasUsualScopes: Bool
+
+  private let transport: any Transport
+  /// `nil` for bearer tokens.
+  private let prover: DPoPProver?
+
+  private var backend: OAuthBackend {
+    OAuthBackend(record.settings(secret: secret), transport: transport, proving: prover)
+  }
 
   /// Fetches the server's metadata.
   ///
   /// - Parameters:
   ///   - record: The client. If it has no scopes, common ones that the server supports are requested.
   ///   - secret: The secret of a confidential client.
-  init(_ record: OAuthRecord, secret: Secret?, at server: ServerAddress) async throws(CommandError) {
-    let finding = OAuthBackend(record.settings(secret: nil), transport: CommandTransport.shared)
+  ///   - home: The place of the key, if tokens are to be bound to one.
+  init(
+    _ record: OAuthRecord, secret: Secret?, at server: ServerAddress, in home: Home, over transport: any Transport
+  ) async throws(CommandError) {
+    let finding = OAuthBackend(record.settings(secret: nil), transport: transport)
     do throws(SessionError) {
       metadata = try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
         try await finding.metadata()
@@ -42,15 +56,20 @@ struct OAuthSignIn: Sendable {
       }
     }
     var record = record
-    if record.scopes.isEmpty {
+    hasUsualScopes = record.scopes.isEmpty
+    if hasUsualScopes {
       let known = metadata.scopes
       record.scopes = ["openid", "profile", "email", "offline_access"].filter { known?.contains($0) ?? ($0 != "email") }
     }
     record.hasSecret = secret == nil ? nil : true
+    do throws(SessionError) {
+      prover = record.isBound == true ? try home.newProver(at: record.issuer) : nil
+    } catch { throw CommandError(error, server: server) }
+    record.key = prover?.key.thumbprint
     self.server = server
-    self.record = record
     self.secret = secret
-    backend = OAuthBackend(record.settings(secret: secret), transport: CommandTransport.shared)
+    requested = Locked(record)
+    self.transport = transport
   }
 
   /// The default method: a browser if one is likely to be available.
@@ -59,10 +78,26 @@ struct OAuthSignIn: Sendable {
     return hasPage && (metadata.deviceAuthorizationEndpoint == nil || Browser.isLikely) ? .browser : .device
   }
 
+  /// Signs in. If the server refuses `offline_access`, which the user did not ask for, once more without it: Keycloak lists the scope
+  /// whether or not the user has the role for it.
+  ///
   /// - Parameters:
   ///   - opening: Whether to open a browser.
   ///   - patience: How long to wait for the user; `nil` for 5 min with a browser, and for the code's lifetime with a device.
   func signIn(
+    by way: Way, opening: Bool, within patience: Duration?
+  ) async throws(CommandError) -> TokenResponse {
+    do throws(CommandError) { return try await attempt(by: way, opening: opening, within: patience) } catch {
+      guard hasUsualScopes, record.scopes.contains("offline_access"),
+        ["invalid_scope", "not_allowed"].contains(error.code)
+      else { throw error }
+      Terminal.say("\(server.text) does not allow the scope offline_access; signing in without it")
+      requested.withLock { $0.scopes.removeAll { $0 == "offline_access" } }
+      return try await attempt(by: way, opening: opening, within: patience)
+    }
+  }
+
+  private func attempt(
     by way: Way, opening: Bool, within patience: Duration?
   ) async throws(CommandError) -> TokenResponse {
     let patience = patience ?? (way == .browser ? .seconds(300) : nil)
@@ -98,7 +133,9 @@ struct OAuthSignIn: Sendable {
     let open: @Sendable (String) async -> Void = { page in
       // Always print it: the browser may open on another screen, or not at all.
       Terminal.say("open \(page)")
-      if opening { Browser.open(page, insteadOf: "handstamp login --issuer \(shellWord(record.issuer)) --device") }
+      guard opening else { return }
+      let way = metadata.deviceAuthorizationEndpoint == nil ? "--no-browser" : "--device"
+      Browser.open(page, insteadOf: "handstamp login --issuer \(shellWord(record.issuer)) \(way)")
     }
     let address = try record.redirect.map { text throws(CommandError) in try LoopbackAddress(redirect: text) }
     do throws(RedirectError) {
@@ -110,7 +147,7 @@ struct OAuthSignIn: Sendable {
       }
       let hint =
         switch address?.port {
-        case nil: "use --device instead"
+        case nil: hasDevice ? "use --device instead" : "quit programs that use ports of 127.0.0.1, then try again"
         case let port? where port < 1024:
           "register a redirect URI with a port from 1024, and pass it with --redirect-uri"
         case _?:

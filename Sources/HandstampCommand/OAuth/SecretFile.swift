@@ -2,12 +2,25 @@
 import Foundation
 import HandstampCore
 
-/// A file with a secret in its first line, readable by its owner only.
+/// A file with a secret, readable by its owner only.
 enum SecretFile {
+  /// Returns the secret in the first line.
+  ///
   /// - Parameters:
   ///   - name: The variable or option that named the file.
   ///   - code: The exit code if the file cannot be used.
   static func firstLine(of path: String, for name: String, code: ExitReason) throws(CommandError) -> Secret {
+    try read(path, for: name, code: code, isLine: true)
+  }
+
+  /// Returns the whole file, such as a key in PEM.
+  static func content(of path: String, for name: String, code: ExitReason) throws(CommandError) -> Secret {
+    try read(path, for: name, code: code, isLine: false)
+  }
+
+  private static func read(
+    _ path: String, for name: String, code: ExitReason, isLine: Bool
+  ) throws(CommandError) -> Secret {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw CommandError(code, "\(name): cannot read \(path)", hint: "use a file that you can read")
@@ -22,16 +35,17 @@ enum SecretFile {
     var bytes = [UInt8](repeating: 0, count: 2048)
     defer { for index in bytes.indices { bytes[index] = 0 } }
     var count = 0
-    while count < bytes.count, !bytes[..<count].contains(10) {
-      let new = bytes[count...].withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+    while count < bytes.count, !isLine || !bytes[..<count].contains(10) {
+      let new = bytes[count...].withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
       guard new > 0 else { break }
       count += new
     }
-    guard count < bytes.count || bytes.contains(10) else {
+    guard count < bytes.count || isLine && bytes.contains(10) else {
       throw CommandError(
-        code, "\(name): the first line of \(path) is too long", hint: "use a secret of at most 2047 bytes")
+        code, "\(name): \(isLine ? "the first line of " : "")\(path) is too long",
+        hint: "use a secret of at most 2047 bytes")
     }
-    var line = bytes[..<count].prefix { $0 != 10 }
+    var line = bytes[..<count].prefix { !isLine || $0 != 10 }
     if line.last == 13 { line.removeLast() }
     guard !line.isEmpty else {
       throw CommandError(code, "\(name): \(path) is empty", hint: "put the secret in its first line")

@@ -1,25 +1,21 @@
 #if Command
 import Handstamp
 import HandstampCore
+import HandstampTransports
 
 extension CommandError {
-  /// Describes an error of an account's session for the terminal.
-  init(_ error: SessionError, account: Account) {
-    self = CommandError(error, server: account.server).about(account)
-  }
-
-  /// Returns the refusal with a hint that names the account, if the command line named it.
-  func about(_ account: Account) -> CommandError {
-    guard hint.hasPrefix("run: handstamp login"), let named = account.namedAs else { return self }
+  /// Returns the refusal with a hint that names the account, if the command line did, as `name`.
+  func about(_ name: String?) -> CommandError {
+    guard let name, hint.hasPrefix("run: handstamp login") else { return self }
     var refusal = self
-    refusal.hint += " --account \(shellWord(named))"
+    refusal.hint += " --account \(shellWord(name))"
     return refusal
   }
 
   /// Describes a session's error for the terminal.
   init(_ error: SessionError, server: ServerAddress) {
     switch error {
-    case .signedOut(nil): self = .nobody
+    case .signedOut(nil): self = .notSignedIn
     case .signedOut(let reason?):
       self.init(.signInNeeded, "not signed in: \(reason.words)", hint: "run: handstamp login")
     case .sessionEnded(let reason):
@@ -90,7 +86,7 @@ extension CommandError {
       self.init(.failure, plain("\(failure)"), hint: "set the clock of this machine, then run the command again")
     case .preparation(let error): self.init(error, server: server)
     }
-    code = failure.code
+    if code != NetworkFailure.settingsCode { code = failure.code }
   }
 
   private static let assumeBearer =
@@ -100,7 +96,8 @@ extension CommandError {
   private static let unlocking =
     "unlock it (see: handstamp key), or set HANDSTAMP_PASSPHRASE_FILE to a file with its passphrase"
 
-  static let nobody = CommandError(.signInNeeded, "not signed in", hint: "run: handstamp login", code: "signed_out")
+  static let notSignedIn = CommandError(
+    .signInNeeded, "not signed in", hint: "run: handstamp login", code: "signed_out")
 
   init(_ error: VaultError) {
     func unusable(_ text: String, hint: String = "run: handstamp doctor") -> CommandError {
@@ -139,6 +136,12 @@ extension CommandError {
     case .network(.invalidRequest(let why)):
       self.init(.usage, "this request cannot be sent: \(plain(why))", hint: "see: handstamp request --help")
     case .network(.notConnected(let why)), .network(.connectionLost(let why)):
+      if case .network(let cause) = error, let failure = NetworkFailure(cause) {
+        self.init(
+          failure.exit, "no answer from \(server.text): \(plain(why))", hint: failure.hint,
+          code: failure.exit == .configuration ? NetworkFailure.settingsCode : nil)
+        break
+      }
       self.init(
         .network, "no answer from \(server.text): \(plain(why))",
         hint: why.contains("refused")
@@ -168,6 +171,12 @@ extension CommandError {
     switch code {
     case "wrong_credentials":
       self.init(.failure, "wrong email address or password", hint: "try again, or run: handstamp signup")
+    case "second_factor_required":
+      self.init(
+        .failure, "the account asks for the code of an authenticator app", hint: "run: handstamp login --browser")
+    case "second_factor_wrong":
+      self.init(
+        .failure, "the code is wrong, or was used before", hint: "run the same command with the app's next code")
     case "account_disabled":
       self.init(.failure, "this account is disabled", hint: "ask the server's operator")
     case "email_taken":

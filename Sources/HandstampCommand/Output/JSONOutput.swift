@@ -10,15 +10,24 @@ struct OutputOptions: ParsableArguments {
 }
 
 /// Output for programs. It carries a schema version so that they know what to expect.
-protocol Document: Encodable {
-  var schemaVersion: Int { get }
-}
+protocol Document: Encodable {}
 
 extension Document {
   /// Prints the document as one line of JSON.
   func writeLine() {
-    guard let bytes = try? jsonBytes() else { return }
+    guard let bytes = try? Versioned(document: self).jsonBytes() else { return }
     Terminal.out(String(decoding: bytes, as: UTF8.self))
+  }
+}
+
+private struct Versioned<Content: Document>: Encodable {
+  let document: Content
+  private enum Key: String, CodingKey { case schemaVersion }
+
+  func encode(to encoder: any Encoder) throws {
+    try document.encode(to: encoder)
+    var members = encoder.container(keyedBy: Key.self)
+    try members.encode(1, forKey: .schemaVersion)
   }
 }
 

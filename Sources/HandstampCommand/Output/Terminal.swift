@@ -8,11 +8,12 @@ enum Terminal {
   /// Prints one line of data.
   static func out(_ line: String) { out(bytes: Array((line + "\n").utf8)) }
 
-  /// Writes data unchanged.
-  static func out(bytes: [UInt8]) {
+  /// Writes data unchanged. Returns whether it could be written.
+  @discardableResult static func out(bytes: [UInt8]) -> Bool {
     WaitLine.shared.makeRoom()
-    guard let fault = write(bytes, to: STDOUT_FILENO) else { return }
+    guard let fault = write(bytes, to: STDOUT_FILENO) else { return true }
     failure.withLock { $0 = $0 ?? fault }
+    return false
   }
 
   private static let failure = Locked<Int32?>(nil)
@@ -82,18 +83,6 @@ enum Terminal {
       defer { write([10], to: descriptor) }
       return readKeys(from: descriptor).flatMap { $0.isEmpty ? nil : $0 }
     }
-  }
-
-  /// Returns all of stdin, up to 256 KiB.
-  static func input() -> String {
-    var bytes: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 4096)
-    while bytes.count < 1 << 18 {
-      let count = read(STDIN_FILENO, &buffer, buffer.count)
-      guard count > 0 else { break }
-      bytes += buffer.prefix(count)
-    }
-    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// Prompts for a line that is not secret.

@@ -21,19 +21,52 @@ enum Interruption {
   }
   private static let first = Locked<First?>(nil)
 
+  private static let last = Locked<[@Sendable () -> Void]>([])
+
+  /// Has `work` done right before a signal ends the program, such as removing a socket.
+  static func beforeEnd(_ work: @escaping @Sendable () -> Void) { last.withLock { $0.append(work) } }
+
   private static let handlers: Void = {
-    for number in Inheritance.current.taken {
-      signal(number, SIG_IGN)
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      // Its handler keeps it alive as long as the program runs.
-      source.setEventHandler { withExtendedLifetime(source) { happened(number) } }
-      source.resume()
-    }
+    for number in Inheritance.current.taken { take(number) }
   }()
+
+  private static func take(_ number: Int32) {
+    signal(number, SIG_IGN)
+    let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+    // Its handler keeps it alive as long as the program runs.
+    source.setEventHandler { withExtendedLifetime(source) { happened(number) } }
+    source.resume()
+  }
+
+  private static let ending = Locked(signals)
+
+  /// Has SIGQUIT end the program as the other signals do, where something has to be removed. Swift's runtime would report a crash.
+  static func takeQuit() {
+    guard Inheritance.current.takesQuit else { return }
+    ending.withLock { $0.append(SIGQUIT) }
+    take(SIGQUIT)
+  }
 
   /// Installs the handlers. Call this before such a refresh can start. Signals that were ignored or blocked when the program
   /// started stay so.
   static func arrange() { _ = handlers }
+
+  /// The program that a signal is meant for, while this one attends it.
+  private static let attended = Locked<pid_t?>(nil)
+
+  /// Sends these signals on to a program. Others that end a process are ignored here: the terminal sends them to both.
+  static func passOn(_ signals: [Int32], to program: pid_t) {
+    arrange()
+    attended.withLock { $0 = program }
+    let others = ([SIGQUIT] + signals).filter { !Interruption.signals.contains($0) }
+    for number in others where !Inheritance.current.ignored.contains(number) {
+      signal(number, SIG_IGN)
+      if signals.contains(number) { take(number) }
+    }
+  }
+
+  /// The program has ended.
+  static func stopPassingOn() { attended.withLock { $0 = nil } }
 
   /// Ends the program if a signal asked for it. Call this before it exits or becomes another program.
   static func conclude() {
@@ -43,6 +76,13 @@ enum Interruption {
   }
 
   private static func happened(_ signal: Int32) {
+    if let program = attended.withLock({ $0 }) {
+      // Ctrl-C has reached it already.
+      if signal != SIGINT { kill(program, signal) }
+      return
+    }
+    // Meant for a program that has ended just now, as this one is about to.
+    guard ending.withLock({ $0.contains(signal) }) else { return }
     let now = ContinuousClock.now
     let former = first.withLock { first in
       defer { first = first ?? First(signal: signal, time: now) }
@@ -59,15 +99,34 @@ enum Interruption {
       if !UnsettledRefreshes.close(within: .zero) {
         let limit = UnsettledRefreshes.limit
         let again = signal == SIGINT ? "press Ctrl-C again" : "send another signal"
-        Terminal.say(
-          "finishing a refresh so that the session is not lost, for at most \(limit.words); \(again) to quit now")
+        // A reader of stderr that has stopped reading must not keep the program from its end.
+        let isSaid = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+          Terminal.say(
+            "finishing a refresh so that the session is not lost, for at most \(limit.words); \(again) to quit now")
+          isSaid.signal()
+        }
+        _ = isSaid.wait(timeout: .now() + 1)
         UnsettledRefreshes.close(within: limit)
       }
       end(by: signal)
     }
   }
 
-  private static func end(by number: Int32) -> Never {
+  /// A core file would have the tokens in it.
+  private static func leaveNoCore() {
+    var none = rlimit()
+    #if canImport(Glibc)
+    setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+    #else
+    setrlimit(RLIMIT_CORE, &none)
+    #endif
+  }
+
+  /// Ends this process by a signal.
+  static func end(by number: Int32) -> Never {
+    for work in last.withLock({ $0 }) { work() }
+    if number == SIGQUIT { leaveNoCore() }
     var one = sigset_t()
     sigemptyset(&one)
     sigaddset(&one, number)

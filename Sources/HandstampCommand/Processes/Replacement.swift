@@ -18,28 +18,40 @@ struct Replacement {
   /// Runs the program in place of this one, unless a signal asked this one to end. Returns only by throwing.
   func run() throws(CommandError) {
     Interruption.conclude()
+    Inheritance.current.restore()
+    try start { path, arguments, environment in
+      _ = execve(path, arguments, environment)
+      return errno
+    }
+  }
+
+  /// Starts the program with `attempt`, which gets a path, arguments and an environment, and returns 0, or why the program does not
+  /// run.
+  func start(
+    _ attempt: (String, [UnsafeMutablePointer<CChar>?], [UnsafeMutablePointer<CChar>?]) -> Int32
+  ) throws(CommandError) {
     let name = command[0]
     var environment = inherited()
     defer { for text in environment { free(text) } }
     for (name, value) in variables {
       environment.append(value.withExposed { strdup("\(name)=\($0)") })
     }
+    defer { for text in environment.suffix(variables.count) { Replacement.wipe(text) } }
     let arguments = command.map { strdup($0) }
     defer { for text in arguments { free(text) } }
-    Inheritance.current.restore()
     var failure = ENOENT
     for path in Replacement.places(of: name) {
-      _ = execve(path, arguments + [nil], environment + [nil])
-      let code = errno
+      var code = attempt(path, arguments + [nil], environment + [nil])
       if code == ENOEXEC {
         // A script without a #! line: run it with sh, as shells do.
         let shell = [strdup("/bin/sh"), strdup(path)]
-        _ = execve("/bin/sh", shell + Array(arguments.dropFirst()) + [nil], environment + [nil])
+        defer { for text in shell { free(text) } }
+        code = attempt("/bin/sh", shell + Array(arguments.dropFirst()) + [nil], environment + [nil])
       }
+      if code == 0 { return }
       // A later folder in PATH may have an executable one.
       if code != ENOENT, code != ENOTDIR { failure = code }
     }
-    for text in environment.suffix(variables.count) { Replacement.wipe(text) }
     throw failure == ENOENT
       ? CommandError(.notFound, "program not found: \(name)", hint: "check its name and PATH")
       : CommandError(
@@ -82,14 +94,17 @@ struct Replacement {
 /// The process state at start that libraries change: blocked and ignored signals, and open files. A program that replaces this
 /// one must find them unchanged.
 struct Inheritance: Sendable {
-  private var mask = sigset_t()
+  private(set) var mask = sigset_t()
   private var ignoresPipe = false
-  private var ignored: Set<Int32> = []
+  private(set) var ignored: Set<Int32> = []
   private var blocked: Set<Int32> = []
   /// Those of ``Interruption/signals`` that were neither ignored nor blocked.
   var taken: [Int32] { Interruption.signals.filter { !ignored.contains($0) && !blocked.contains($0) } }
+  /// Whether SIGQUIT was neither.
+  var takesQuit: Bool { !ignored.contains(SIGQUIT) && !blocked.contains(SIGQUIT) }
   private var files: Set<Int32> = []
 
+  private static let known = Interruption.signals + [SIGQUIT, SIGUSR1, SIGUSR2]
   private static let remembered = Locked(Inheritance())
   static var current: Inheritance { remembered.withLock { $0 } }
 
@@ -100,7 +115,7 @@ struct Inheritance: Sendable {
     var action = sigaction()
     sigaction(SIGPIPE, nil, &action)
     new.ignoresPipe = Inheritance.isIgnored(action)
-    for signal in Interruption.signals {
+    for signal in known {
       sigaction(signal, nil, &action)
       if Inheritance.isIgnored(action) { new.ignored.insert(signal) }
       if sigismember(&new.mask, signal) == 1 { new.blocked.insert(signal) }
@@ -114,6 +129,20 @@ struct Inheritance: Sendable {
     pthread_sigmask(SIG_SETMASK, &mask, nil)
     signal(SIGPIPE, ignoresPipe ? SIG_IGN : SIG_DFL)
     for number in Interruption.signals { signal(number, ignored.contains(number) ? SIG_IGN : SIG_DFL) }
+    closeOtherFilesAtExec()
+  }
+
+  /// The signals whose handling libraries or this program may have changed, and that were not ignored at start.
+  var unignored: sigset_t {
+    var set = sigset_t()
+    sigemptyset(&set)
+    for number in Inheritance.known where !ignored.contains(number) { sigaddset(&set, number) }
+    if !ignoresPipe { sigaddset(&set, SIGPIPE) }
+    return set
+  }
+
+  /// Keeps files of libraries from another program.
+  func closeOtherFilesAtExec() {
     for file in Inheritance.openFiles() where file > 2 && !files.contains(file) {
       _ = fcntl(file, F_SETFD, FD_CLOEXEC)
     }

@@ -105,7 +105,7 @@ struct AccountsRecovery: Sendable {
       record.server = ServerAddress(of: id)?.text ?? record.server
       additions.append((record, nil))
     }
-    for listed in found.accounts where Account(listed) == nil {
+    for listed in found.accounts where !listed.isUsable {
       guard let server = ServerAddress(of: listed.id) else { continue }
       var listed = listed
       listed.server = server.text

@@ -5,10 +5,10 @@ extension CommandError {
   /// Returns the refusal with a hint that fits the state of the installation's files. Never says "not signed in" if there is a
   /// stored session that cannot be read.
   func explained(in home: Home) async -> CommandError {
-    let isNobody = message == CommandError.nobody.message
-    guard concernsHome || isNobody else { return self }
+    let isNotSignedIn = message == CommandError.notSignedIn.message
+    guard concernsHome || isNotSignedIn else { return self }
     let damages = await HomeCheck.damages(of: home)
-    if isNobody { return CommandError(hiding: damages) ?? self }
+    if isNotSignedIn { return CommandError(hiding: damages) ?? self }
     guard let hint = damages.hint else { return self }
     var refusal = hinting(hint)
     if exit == .failure, damages.allSatisfy(\.isOfPermissions) {

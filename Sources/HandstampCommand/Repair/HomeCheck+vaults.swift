@@ -23,7 +23,7 @@ extension HomeCheck {
     }
     var handles: [String: String] = [:]
     if case .success(let list) = await home.index.read() {
-      let accounts = list.accounts.compactMap(Account.init)
+      let accounts = list.accounts.filter(\.isUsable)
       for account in accounts { handles[VaultInspection.digest(of: account.id)] = account.handle(among: accounts) }
     }
     for vault in inspection.vaults {
@@ -40,10 +40,11 @@ extension HomeCheck {
       return (false, false)
     }
     do throws(CommandError) {
-      switch try home.keyStore() {
+      let store = try home.keyStore()
+      switch store {
       case .file: return (true, false)
-      case .secretService(let place):
-        do throws(VaultError) { return (false, try await KeyStore.secretService(place).keeper?.load() == nil) } catch {
+      case .secretService, .keychain:
+        do throws(VaultError) { return (false, try await store.keeper?.load() == nil) } catch {
           return (false, false)
         }
       case .passphrase:
@@ -173,7 +174,7 @@ extension HomeCheck {
         "accounts", "the session in \(stray.digest.prefix(8))….vault belongs to no known account", .setAside,
         [.renameVaultFile(stray.name)], hidesSession: true)
     }
-    if list.accounts.contains(where: { Account($0) == nil && ServerAddress(of: $0.id) != nil }) {
+    if list.accounts.contains(where: { !$0.isUsable && ServerAddress(of: $0.id) != nil }) {
       add("accounts", "an account on the list has no usable server", .fix, [.rebuildList])
     }
   }

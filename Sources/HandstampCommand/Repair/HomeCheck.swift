@@ -69,7 +69,7 @@ struct HomeCheck: Sendable {
 
   /// Whether this user owns everything, or can use it anyway: a command run with `sudo` may have left files of its own.
   private mutating func owner() -> Bool {
-    let names = ["device", "settings.json", "folders", "oauth", "refusals", "vault"]
+    let names = ["device", "settings.json", "folders", "mcp", "oauth", "networks", "refusals", "vault"]
     let inside = ((try? FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)) ?? []).map { "vault/\($0)" }
     let foreign = (names + inside.sorted()).first { name in
       guard let facts = FileFacts("\(home.path)/\(name)"), facts.isRegular || facts.isFolder else { return false }
@@ -86,11 +86,14 @@ struct HomeCheck: Sendable {
     // A new one is created.
     if let why = home.deviceDamage { plain(home.devicePath, "device", why) }
     if let why = home.settingsDamage { plain(home.settingsPath, "settings", why, [.rebuildSettings]) }
-    for (name, check) in [("folders", "folders"), ("oauth", "oauth"), ("refusals", "refresh")] {
+    for (name, check) in [
+      ("folders", "folders"), ("oauth", "oauth"), ("networks", "networks"), ("mcp", "mcp"),
+      ("refusals", "refresh"),
+    ] {
       let path = "\(home.path)/\(name)"
       guard FileFacts(path) != nil else { continue }
       guard isFolder(path) else {
-        let isDecision = name == "folders" || name == "oauth"
+        let isDecision = name != "refusals"
         add(check, "\(path) is not a folder", isDecision ? .setAside : .fix, [.rename(path)])
         continue
       }
@@ -103,7 +106,7 @@ struct HomeCheck: Sendable {
         guard file.hasSuffix(".json"), let why = damage(of: path, name) else { continue }
         switch name {
         // Only the user knows how an account signs in, and which one a folder uses.
-        case "folders", "oauth": plain(path, check, why, cure: .setAside)
+        case "folders", "oauth", "networks": plain(path, check, why, cure: .setAside)
         default: plain(path, check, why)
         }
       }
@@ -119,7 +122,9 @@ struct HomeCheck: Sendable {
       let isGood =
         switch kind {
         case "folders": (try? decoder.decode(FolderRules.Rule.self, from: data)) != nil
+        case "networks": (try? decoder.decode(NetworkRecord.self, from: data)) != nil
         case "oauth": (try? decoder.decode(OAuthRecord.self, from: data)) != nil
+        case "mcp": (try? decoder.decode(MCPConnection.self, from: data)) != nil
         default: (try? decoder.decode(RefusedRefresh.self, from: data)) != nil
         }
       return isGood ? nil : "it is damaged"

@@ -68,11 +68,12 @@ struct Repair: Sendable {
       done.append("rebuilt the list of accounts: \(list.accounts.count) account(s)")
     case .rebuildSettings:
       guard case .success(let list) = await home.index.read() else { return }
-      let active = (list.active.flatMap { list[$0] } ?? list.accounts.first).flatMap { Account($0) }
-      guard let active else { return }
-      var settings = Settings(server: active.server)
+      let active = list.active.flatMap { list[$0] } ?? list.accounts.first
+      guard let active, active.isUsable else { return }
+      var settings = Settings(server: active.serverAddress)
       // If the list is ever lost, it is rebuilt from these servers.
-      for server in list.accounts.compactMap({ Account($0)?.server }) where settings.servers?.contains(server) != true {
+      for server in list.accounts.filter(\.isUsable).map(\.serverAddress)
+      where settings.servers?.contains(server) != true {
         settings.servers = (settings.servers ?? []) + [server]
       }
       try home.save(settings)

@@ -2,7 +2,6 @@
 import Foundation
 import HandstampRegistry
 import HandstampServer
-import HandstampStorage
 import HandstampSupport
 
 /// Reads the file of OAuth clients, a JSON array.
@@ -29,51 +28,31 @@ enum ClientFile {
     var codeProtection: ConfiguredClient.CodeProtection?
     var claimsInIDTokens: Bool?
     var webOrigins: [String]?
+    var trusts: [Trust]?
+    var acr: AuthenticationContext?
 
     static let names: Set<String> = [
       "id", "name", "secretSHA256", "redirectURIs", "flows", "scopes", "audiences", "firstParty", "introspects",
       "accessTokenSigningAlg", "idTokenSigningAlg", "backChannelLogoutURI", "postLogoutRedirectURIs",
-      "refreshOverlap", "codeProtection", "claimsInIDTokens", "webOrigins",
+      "refreshOverlap", "codeProtection", "claimsInIDTokens", "webOrigins", "jwks", "trusts",
+      "acr",
     ]
   }
 
+  private struct Trust: Decodable {
+    var issuer: String
+    var audience: String
+    var claims: [String: String]
+  }
+
   static func clients(at path: String) throws(CommandError) -> [ConfiguredClient] {
-    guard let (content, _) = try read(path) else {
-      throw CommandError(
-        .usage, "--clients: \(path) is missing",
-        hint: "add a client with handstamp admin clients add, which creates the file")
-    }
-    return try clients(in: content, of: path)
+    try clients(in: ListFile(.clients, at: path))
   }
 
-  /// Returns the content and the mode of the file, or `nil` if it does not exist.
-  static func read(_ path: String) throws(CommandError) -> (Data, mode: UInt32)? {
-    do throws(RegistryOpenError) { return try PrivateFile.read(path, limit: .max) } catch {
-      throw CommandError(
-        .usage, "--clients: \(error)",
-        hint: "let the server's user read it: chmod 644 \(path), and chmod 755 for its folder")
-    }
-  }
-
-  /// Refuses an entry that the server would refuse.
-  static func check(_ entry: [String: Any], of path: String) throws(CommandError) {
-    guard let content = try? JSONSerialization.data(withJSONObject: [entry]) else {
-      throw CommandError(.usage, "\(path): not a client", hint: hint)
-    }
-    _ = try clients(in: content, of: path)
-  }
-
-  private static func clients(in content: Data, of path: String) throws(CommandError) -> [ConfiguredClient] {
-    func refuse(_ words: String) -> CommandError { CommandError(.usage, "\(path): \(words)", hint: hint) }
-    guard let objects = try? JSONSerialization.jsonObject(with: content) as? [[String: Any]],
-      let entries = try? JSONDecoder().decode([Entry].self, from: content)
-    else { throw refuse("not a list of clients") }
-    // A mistyped setting could make a client less restricted than intended.
-    if let unknown = objects.flatMap(\.keys).first(where: { !Entry.names.contains($0) }) {
-      throw refuse("unknown setting \(unknown)")
-    }
+  /// - Parameter given: an entry to read instead of the file's.
+  static func clients(in file: ListFile, given: [String: Any]? = nil) throws(CommandError) -> [ConfiguredClient] {
     var clients: [ConfiguredClient] = []
-    for entry in entries {
+    for (entry, object) in try file.entries(Entry.self, names: Entry.names, given: given) {
       do throws(ServerConfigurationError) {
         clients.append(
           try ConfiguredClient(
@@ -85,12 +64,24 @@ enum ClientFile {
             postLogoutRedirectURIs: entry.postLogoutRedirectURIs ?? [],
             refreshOverlap: entry.refreshOverlap.map { .seconds($0) } ?? RefreshTerms.overlap,
             codeProtection: entry.codeProtection ?? .pkce, hasClaimsInIDTokens: entry.claimsInIDTokens,
-            webOrigins: entry.webOrigins ?? []))
+            webOrigins: entry.webOrigins ?? [], jwks: keys(object["jwks"]),
+            trusts: (entry.trusts ?? []).map {
+              TrustedIssuer(issuer: $0.issuer, audience: $0.audience, claims: $0.claims)
+            }, requiredContext: entry.acr))
       } catch {
-        throw refuse("\(error)")
+        throw file.refusal("\(error)")
       }
     }
     return clients
+  }
+
+  /// The key set as text; an empty one, which is refused, for anything but an object.
+  private static func keys(_ member: Any?) -> String? {
+    guard let member else { return nil }
+    guard let object = member as? [String: Any], let data = try? JSONSerialization.data(withJSONObject: object) else {
+      return ""
+    }
+    return String(decoding: data, as: UTF8.self)
   }
 
   private static func hash(_ entry: Entry) throws(ServerConfigurationError) -> [UInt8]? {

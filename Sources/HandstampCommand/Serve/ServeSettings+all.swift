@@ -13,6 +13,7 @@ extension ServeSettings: SettingGroup {
   /// Every setting, in the order of help, `--check` and `docs/configuration.md`.
   static let all: [ServeSetting] = declared
 
+  private static let formerURL = "use an https URL, as the former system publishes it"
   private static let ownFile = "use a file that only the server's user may read"
 
   @SettingList private static var declared: [ServeSetting] {
@@ -90,6 +91,12 @@ extension ServeSettings: SettingGroup {
       "reauthenticate-after", "how long after sign-in a session may end others without the password", default: "15m",
       .duration(), to: \.configuration.reauthentication)
     ServeSetting(
+      "require-assurance",
+      "least strength of sign-ins by account group, e.g. staff=phr,*=mfa: phr (passkey) or mfa (two factors); * stands for all",
+      unset: "any sign-in", hint: "use GROUP=mfa or GROUP=phr, separated by commas, such as staff=phr,*=mfa",
+      .list("a list of groups and strengths") { AssuranceRequirement(settings: $0) },
+      to: \.configuration.requiredAssurance)
+    ServeSetting(
       "retention", "how long to keep ended sessions and events", default: "30d", .duration(), to: \.limits.retention)
     ServeSetting(
       "sign-up", "open, confirmed (by mail) or closed",
@@ -154,6 +161,21 @@ extension ServeSettings: SettingGroup {
         URLComponents(string: link)?.host != nil && link.unicodeScalars.allSatisfy { $0.value > 32 }
       }, to: \.configuration.mail.devicesLink)
     ServeSetting(
+      "client-documents",
+      "scopes that clients may request which publish a metadata document at their client ID, such as clients of the Model Context Protocol",
+      unset: "none, such clients are refused", hint: "use names of scopes, such as profile,read",
+      .list("a list of scopes") { scopes in
+        // RFC 6749 section 3.3.
+        let areScopes = scopes.allSatisfy { scope in
+          !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
+        }
+        return areScopes ? scopes : nil
+      }, to: \.clientDocumentScopes)
+    ServeSetting(
+      "client-document-audiences", "APIs, as absolute URIs, that those clients may request tokens for", unset: "none",
+      hint: "use the URLs of APIs, such as https://api.example.org/mcp", .list("a list of APIs") { $0 },
+      to: \.clientDocumentAudiences)
+    ServeSetting(
       "web-origins", "origins of browser applications that may use the server with its cookie", unset: "none",
       hint: "use origins without a path, such as https://app.example.com", .list("a list of origins") { $0 },
       to: \.configuration.webOrigins)
@@ -162,6 +184,20 @@ extension ServeSettings: SettingGroup {
       hint: "use the issuer's host or a domain above it, such as example.com; or none for a server without passkeys",
       .init("a domain") { $0.isEmpty ? nil : $0 == "none" ? PasskeyDomain.none : .domain($0.lowercased()) },
       to: \.configuration.passkeys)
+    ServeSetting(
+      "apple-apps", "App IDs of your apps on Apple's systems, which may use passkeys and passwords of the host",
+      hint: "use App ID prefix and bundle ID, such as ABCDE12345.org.example.forum",
+      .list("a list of App IDs") { texts in
+        let apps = texts.compactMap { AppleApp($0) }
+        return apps.count == texts.count ? apps : nil
+      }, to: \.configuration.appleApps)
+    ServeSetting(
+      "android-apps", "the same for Android: the package and the fingerprint of its certificate",
+      hint: "use org.example.forum=14:6D:…, with the SHA-256 that keytool -list -v prints",
+      .list("a list of packages with the SHA-256 of their certificates") { texts in
+        let apps = texts.compactMap { AndroidApp($0) }
+        return apps.count == texts.count ? apps : nil
+      }, to: \.configuration.androidApps)
     ServeSetting(
       "site-name", "name of the service on its pages", unset: "the issuer's host", hint: "use a short name",
       .text("a name of 1 to 80 characters") { (1...80).contains($0.count) }, to: \.configuration.pages.name)
@@ -183,6 +219,11 @@ extension ServeSettings: SettingGroup {
       if let file = values["clients"] { settings.configuration.clients = try ClientFile.clients(at: file.text) }
     }
     ServeSetting(
+      "providers", "JSON file with the providers that people can sign in with", hint: ProviderFile.hint, isPath: true
+    ) { values, settings throws(CommandError) in
+      if let file = values["providers"] { settings.configuration.providers = try ProviderFile.providers(at: file.text) }
+    }
+    ServeSetting(
       "app-config", "file with the JSON object served at /v1/app-config", unset: "{}",
       hint: "use a file with a JSON object", isPath: true, .content, to: \.configuration.appConfig)
     ServeSetting(
@@ -200,6 +241,50 @@ extension ServeSettings: SettingGroup {
         guard let parts = URLComponents(string: text) else { return false }
         return ["http", "https"].contains(parts.scheme) && parts.host != nil
       }, to: \.appleKeysURL)
+    ServeSetting(
+      "former-sessions", "yes takes over the sessions of a former system whose tokens were imported", default: "no",
+      hint: "use yes after handstamp admin sessions import", needsRestart: true,
+      .yesOrNo, to: \.hasFormerTable)
+    ServeSetting(
+      "former-issuer", "issuer in the identities of accounts that came from the former system",
+      unset: "accounts have the IDs of the former system", hint: "use the issuer that the import has written",
+      needsRestart: true, .text("a valid issuer"), to: \.former.issuer)
+    ServeSetting(
+      "former-subject", "member of the former system's responses with the user's ID", default: "sub",
+      hint: "use the name of a member, such as sub or username", needsRestart: true, .text("the name of a member"),
+      to: \.former.subject)
+    ServeSetting(
+      "former-introspection-url", "introspection endpoint of the former system (RFC 7662)", hint: formerURL,
+      needsRestart: true, .secureURL, to: \.former.introspectionURL)
+    ServeSetting(
+      "former-token-url", "token endpoint of the former system, if it does not introspect refresh tokens",
+      hint: formerURL, needsRestart: true, .secureURL, to: \.former.tokenURL)
+    ServeSetting(
+      "former-userinfo-url", "userinfo endpoint of the former system", hint: formerURL, needsRestart: true, .secureURL,
+      to: \.former.userInfoURL)
+    ServeSetting(
+      "former-revocation-url", "revocation endpoint of the former system (RFC 7009)", hint: formerURL,
+      needsRestart: true, .secureURL, to: \.former.revocationURL)
+    ServeSetting(
+      "former-gotrue-url", "base URL of a GoTrue (Supabase Auth) that sessions are taken over from", hint: formerURL,
+      needsRestart: true, .secureURL, to: \.former.goTrueURL)
+    ServeSetting(
+      "former-client-id", "client ID by which the former system is asked, usually that of the apps",
+      hint: "use the client ID that the apps had there", needsRestart: true, .text("a client ID"),
+      to: \.former.clientID)
+    ServeSetting(
+      "former-app-ids", "client IDs of the apps, as the former system's introspection names them",
+      unset: "that of --former-client-id", hint: "use a client ID, or several separated by commas", needsRestart: true,
+      .list("a list of client IDs") { $0.contains("") ? nil : Set($0) }, to: \.former.appIDs)
+    ServeSetting(
+      "former-client-secret", "secret of that client, or the API key of a GoTrue",
+      hint: "use it together with --former-client-id or --former-gotrue-url", shape: .secret, needsRestart: true
+    ) { values, settings throws(CommandError) in
+      settings.former.clientSecret = try values.secret("former-client-secret")
+    }
+    ServeSetting(
+      "former-client-secret-file", "file with the secret of that client", hint: ownFile, needsRestart: true,
+      isPath: true)
     ServeSetting(
       "keys", "the full text of a keys.json, to use instead of that file",
       hint: "set it to the full text of a keys.json",

@@ -33,6 +33,22 @@ extension ServeSettings {
     }
   }
 
+  private var issuerFile: String { data + "/issuer" }
+
+  /// The issuer that the data folder was last served with; `nil` if that is not known.
+  var formerIssuer: String? {
+    let content = try? PrivateFile.read(issuerFile, limit: 1 << 12)
+    return content.map { String(decoding: $0.0, as: UTF8.self).trimmingCharacters(in: .newlines) }
+  }
+
+  /// Keeps the issuer for ``formerIssuer``, once the server listens.
+  func noteIssuer(_ logger: Logger) {
+    guard formerIssuer != issuer else { return }
+    do throws(RegistryOpenError) { try PrivateFile.replace(issuerFile, Data((issuer + "\n").utf8)) } catch {
+      logger.warning("Issuer not noted", metadata: ["handstamp.cause": "\(error)"])
+    }
+  }
+
   var signingKeyFile: SigningKeyFile { SigningKeyFile(path: data + "/signing.pem") }
 
   func configuration(logger: Logger) -> ServerConfiguration {
@@ -95,10 +111,13 @@ extension ServeSettings {
       switch error {
       case .appConfig: throw refusal("\(error)", "app-config")
       case .client: throw CommandError(.usage, "\(error)", hint: ServeSettings.hint(of: "clients"))
+      case .provider: throw refusal("\(error)", "providers")
+      case .former: throw CommandError(.usage, plain("\(error)"), hint: ServeSettings.hint(of: "former-token-url"))
       case .accent: throw refusal("\(error)", "accent")
       case .pages: throw refusal("\(error)", "pages")
       case .mountPath: throw refusal("\(error)", "issuer")
       case .webOrigin: throw refusal("\(error)", "web-origins")
+      case .appleApps: throw refusal("\(error)", "apple-apps")
       case .passkeyDomain: throw refusal("\(error)", "passkey-domain")
       case .noMailer, .mailSender, .mailerCannotChange:
         throw refusal("cannot send mails from handstamp@ followed by the issuer's host", "mail-from")

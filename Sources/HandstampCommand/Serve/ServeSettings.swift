@@ -28,9 +28,14 @@ struct ServeSettings: Sendable {
   var mailFolder: String?
   var sendmail: String?
   var allowsCleartextMail = false
+  var clientDocumentScopes: [String] = []
+  var clientDocumentAudiences: [String] = []
   var appleClientIDs: Set<String> = []
   var appleIssuer = AppleSignIn.issuer
   var appleKeysURL = AppleSignIn.keysURL
+  var former = FormerSystem()
+  /// Whether tokens of the former system were imported.
+  var hasFormerTable = false
   /// The keys, if they are not kept in the data folder.
   var keys: ServerKeys?
   var metrics: ListeningAddress?
@@ -89,8 +94,25 @@ struct ServeSettings: Sendable {
     guard
       issuer.hasPrefix("https:") || configuration.listener.allowsCleartext || values["issuer"] == nil || isIssuerHere
     else { throw values.refusal("issuer", "an https URL, and tokens would cross the network in clear") }
+    if former.isAsked || hasFormerTable {
+      configuration.former = former
+    } else if let given = ServeSettings.all.compactMap({ setting in
+      setting.name.hasPrefix("former-") && setting.name != "former-sessions" ? values[setting.name] : nil
+    }).first {
+      throw CommandError(
+        .usage, "\(given.place) needs a way to check sessions of the former system",
+        hint: "add --former-introspection-url, --former-token-url, --former-gotrue-url or --former-sessions yes")
+    }
     if values["sign-up"] == nil { configuration.signUp = isPrivate ? .open : .confirmed }
     certificateAuthorities = try authorities()
+    configuration.webhookNetwork = .internet(certificateAuthorities: certificateAuthorities)
+    if !clientDocumentScopes.isEmpty, let source = configuration.webhookNetwork {
+      configuration.clientDocuments = ClientDocumentSettings(
+        scopes: clientDocumentScopes, audiences: clientDocumentAudiences, source: source)
+    } else if let given = values["client-document-audiences"] {
+      throw CommandError(
+        .usage, "\(given.place) is for clients with documents, which are off", hint: "add --client-documents SCOPES")
+    }
     let server = try smtp()
     guard [mailFolder != nil, sendmail != nil, server != nil].count(where: { $0 }) < 2 else {
       throw CommandError(.usage, "--mail-folder, --sendmail and --smtp cannot be combined", hint: "keep one of them")

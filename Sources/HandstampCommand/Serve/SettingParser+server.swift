@@ -4,6 +4,11 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampStorage
+import HandstampSupport
+
+extension SettingParser where Value == String {
+  static var secureURL: Self { text("an https URL") { Origin($0)?.isTrustworthy == true } }
+}
 
 extension SettingParser where Value == PageSettings.Image {
   static var image: Self {
@@ -15,6 +20,19 @@ extension SettingParser where Value == PageSettings.Image {
         let content = FileManager.default.contents(atPath: path), (1...262_144).contains(content.count)
       else { return nil }
       return PageSettings.Image(bytes: Array(content), type: type)
+    }
+  }
+}
+
+extension AssuranceRequirement {
+  /// Parses `GROUP=mfa` and `GROUP=phr`.
+  init?(settings texts: [String]) {
+    self.init()
+    for text in texts {
+      let parts = text.split(separator: "=", omittingEmptySubsequences: false).map(String.init)
+      let contexts: [String: AuthenticationContext] = ["mfa": .multiFactor, "phr": .phishingResistant]
+      guard parts.count == 2, !parts[0].isEmpty, let context = contexts[parts[1]] else { return nil }
+      groups[parts[0]] = context
     }
   }
 }

@@ -22,12 +22,13 @@ struct SettingsCheck {
     let store = MemoryRegistryStore()
     let registry = Registry(store: store, mint: TokenMint(try ServerKeys.drawn().master), limits: limits)
     let keys = try SigningKeys().withRSAKey()
+    let transport = CommandTransport.make(certificateAuthorities: settings.certificateAuthorities)
     let server = try await ServeSettings.explained {
       try await SessionServer(
         configuration: settings.configuration(
           logger: Logger(label: "handstamp.check") { _ in SwiftLogNoOpLogHandler() }),
         registry: registry, keys: keys, mailer: settings.mailer, apple: settings.apple,
-        transport: CommandTransport.make())
+        transport: transport)
     }
     if ListeningAddress.inherited(by: getpid(), environment: ProcessInfo.processInfo.environment).isEmpty {
       do throws(ListenError) {
@@ -36,6 +37,10 @@ struct SettingsCheck {
     }
     for warning in settings.warnings { Terminal.say("warning: \(warning)") }
     for line in lines { Terminal.out(line) }
+    for (warning, hint) in await settings.missingAssociations(transport) {
+      Terminal.say("warning: \(warning)")
+      Terminal.say("hint: \(hint)")
+    }
   }
 
   /// One line for each setting: its name, its value and where that comes from.
@@ -98,6 +103,11 @@ extension ServeSettings {
     }
     if case .host(let host, _)? = metrics, !Loopback.contains(host: host) {
       warnings.append("anyone who can reach \(host) can read the metrics")
+    }
+    if let formerIssuer, formerIssuer != issuer {
+      warnings.append(
+        "the issuer was \(formerIssuer.onOneLine) when this data folder was last served: the sessions of all clients name that one"
+      )
     }
     if URLComponents(string: issuer)?.user != nil {
       warnings.append("the issuer has a user name, which no client expects")

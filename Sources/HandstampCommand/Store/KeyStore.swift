@@ -10,12 +10,15 @@ enum KeyStore: Sendable, Hashable {
   case file
   /// The desktop's secret store, under this name.
   case secretService(String)
+  /// The login keychain of macOS, under this name.
+  case keychain(String)
   /// A file in this folder, sealed with a passphrase.
   case passphrase(folder: String)
   /// A place known only to another version.
   case unknown(String)
 
   private static let prefix = "secret-service "
+  private static let keychainPrefix = "keychain "
   private static let sealed = "passphrase"
 
   /// Reads the note beside the vaults in `folder`.
@@ -25,19 +28,20 @@ enum KeyStore: Sendable, Hashable {
     case KeyStore.sealed: self = .passphrase(folder: folder)
     case let note? where note.hasPrefix(KeyStore.prefix):
       self = .secretService(String(note.dropFirst(KeyStore.prefix.count)))
+    case let note? where note.hasPrefix(KeyStore.keychainPrefix):
+      self = .keychain(String(note.dropFirst(KeyStore.keychainPrefix.count)))
     case let note?: self = .unknown(note)
     }
   }
 
-  /// Returns a new entry in the secret store. Each installation has its own, so that they do not replace each other's key.
-  static func newSecretService() -> KeyStore {
-    .secretService("handstamp-" + String(UInt64.random(in: 0 ... .max), radix: 16))
-  }
+  /// Returns a name for a new entry in a store. Each installation has its own, so that they do not replace each other's key.
+  static func newName() -> String { "handstamp-" + String(UInt64.random(in: 0 ... .max), radix: 16) }
 
   var note: String? {
     switch self {
     case .file: nil
     case .secretService(let name): KeyStore.prefix + name
+    case .keychain(let name): KeyStore.keychainPrefix + name
     case .passphrase: KeyStore.sealed
     case .unknown(let note): note
     }
@@ -48,6 +52,7 @@ enum KeyStore: Sendable, Hashable {
     switch self {
     case .file: "file"
     case .secretService: "secret-service"
+    case .keychain: "keychain"
     case .passphrase: "passphrase"
     case .unknown(let note): note
     }
@@ -59,8 +64,35 @@ enum KeyStore: Sendable, Hashable {
     case .file: nil
     case .secretService(let name):
       SecretServiceKey(name: name)
+    case .keychain(let name): KeyStore.inKeychain(name)
     case .passphrase(let folder): KeyStore.sealed(in: folder)
     case .unknown(let note): NoKeyStore(why: "the key is kept in a place unknown to this version: \(note)")
+    }
+  }
+
+  /// Returns the key in the keychain.
+  ///
+  /// - Parameter mayAsk: Whether macOS may ask the user for it, and the call may wait for that.
+  static func inKeychain(_ name: String, mayAsk: Bool = false) -> any VaultKeyStore {
+    #if canImport(Security)
+    KeychainVaultKey(LoginKeychain(mayAsk: mayAsk), name: name)
+    #else
+    NoKeyStore(why: "this system has no keychain")
+    #endif
+  }
+
+  /// Removes the key from its store, once another place has it. A file goes with the move.
+  func removeKey() async throws(VaultError) {
+    switch self {
+    case .secretService(let name): try await SecretServiceKey(name: name).remove()
+    case .keychain(let name):
+      #if canImport(Security)
+      try await KeychainVaultKey(LoginKeychain(), name: name).remove()
+      #else
+      throw .unavailable("this system has no keychain: \(name)")
+      #endif
+    case .passphrase(let folder): try await KeyStore.sealed(in: folder).remove()
+    case .file, .unknown: break
     }
   }
 

@@ -1,6 +1,9 @@
 #if Command
 import ArgumentParser
 
+/// A default subcommand with an argument: the first word may be that instead of a subcommand.
+protocol TakesFirstWord: ParsableCommand {}
+
 /// The command that the arguments name.
 struct NamedCommand {
   /// From the program to the subcommand.
@@ -19,6 +22,7 @@ struct NamedCommand {
         continue
       }
       guard let next = known.first(where: { $0.configuration.commandName == name }) else {
+        if command.configuration.defaultSubcommand is any TakesFirstWord.Type { return }
         unknown = (name, known.compactMap { $0.configuration.commandName })
         return
       }

@@ -59,6 +59,12 @@ package struct FieldReader {
 
   package init(_ bytes: UnsafeRawBufferPointer) { rest = bytes }
 
+  /// Stores what was read; `false` if that is nothing.
+  static func set<Value>(_ place: inout Value?, _ value: Value?) -> Bool {
+    place = value
+    return value != nil
+  }
+
   /// Passes every field of `bytes` to `body`. Returns `false` if the bytes are not fields, or if `body` does.
   package static func fields(_ bytes: UnsafeRawBufferPointer, _ body: (UInt8, UnsafeRawBufferPointer) -> Bool) -> Bool {
     var reader = FieldReader(bytes)

@@ -16,8 +16,11 @@ extension VaultEntry {
   /// A capacity sufficient for the fields.
   package var fieldCapacity: Int {
     let session = session.map { session in
-      let secrets = [session.refresh?.secret, session.revocation?.secret, session.access?.credential.secret]
-      return secrets.reduce(1024) { $0 + ($1?.count ?? 0) }
+      let secrets = [
+        session.refresh?.secret, session.revocation?.secret, session.access?.credential.secret, session.idToken?.secret,
+      ]
+      let targets = session.targeted.reduce(0) { $0 + 256 + $1.key.size + $1.value.credential.secret.count }
+      return secrets.reduce(1024 + targets) { $0 + ($1?.count ?? 0) }
         + session.id.rawValue.utf8.count + (session.issuer?.utf8.count ?? 0)
         + (session.profile.map { $0.id.rawValue.utf8.count + $0.name.utf8.count } ?? 0)
     }
@@ -51,9 +54,7 @@ extension VaultEntry {
     self.init(revision: revision)
     let isEntry = FieldReader.fields(fields) { tag, value in
       switch tag {
-      case 1:
-        session = StoredSession(fields: value)
-        return session != nil
+      case 1: return FieldReader.set(&session, StoredSession(fields: value))
       case 2:
         guard let tombstone = Tombstone(fields: value) else { return false }
         tombstones.append(tombstone)
@@ -62,9 +63,7 @@ extension VaultEntry {
         guard let sequence = reader.number(UInt64.self), let code = reader.take(AuditCode.byteCount), reader.isAtEnd
         else { return false }
         auditHead = AuditCode(code).map { AuditHead(sequence: sequence, code: $0) }
-      case 4:
-        signIn = PendingSignIn(fields: value)
-        return signIn != nil
+      case 4: return FieldReader.set(&signIn, PendingSignIn(fields: value))
       default: break
       }
       return true
@@ -79,9 +78,7 @@ extension PendingSignIn {
     let isSignIn = FieldReader.fields(fields) { tag, value in
       var reader = FieldReader(value)
       switch tag {
-      case 1:
-        key = RotationKey(bytes: value)
-        return key != nil
+      case 1: return FieldReader.set(&key, RotationKey(bytes: value))
       case 2:
         purpose = reader.number()
         return purpose != nil && reader.isAtEnd
@@ -116,6 +113,13 @@ extension StoredSession {
     if rotationKeys != .unknown { writer.field(10, [rotationKeys.rawValue]) }
     if let isRotated { writer.field(11, [isRotated ? 1 : 0]) }
     if let issuer { writer.field(12, issuer) }
+    if let idToken { writer.field(13) { idToken.write(to: &$0) } }
+    for (target, access) in targeted.sorted(by: { $0.key < $1.key }) {
+      writer.field(14) {
+        $0.field(1) { target.write(to: &$0) }
+        $0.field(2) { access.write(to: &$0) }
+      }
+    }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
@@ -131,37 +135,35 @@ extension StoredSession {
     var rotationKeys = RotationKeyUse.unknown
     var isRotated: Bool?
     var issuer: String?
+    var idToken: StoredIDToken?
+    var targeted: [TokenTarget: StoredAccess] = [:]
     let isSession = FieldReader.fields(fields) { tag, value in
       switch tag {
-      case 1:
-        id = FieldReader.text(value)
-        return id != nil
-      case 2:
-        profile = Profile(fields: value)
-        return profile != nil
+      case 1: return FieldReader.set(&id, FieldReader.text(value))
+      case 2: return FieldReader.set(&profile, Profile(fields: value))
       case 3: refresh = RefreshToken(Secret(bytes: value))
-      case 4:
-        pendingKey = RotationKey(bytes: value)
-        return pendingKey != nil
+      case 4: return FieldReader.set(&pendingKey, RotationKey(bytes: value))
       case 5: revocation = RevocationHandle(Secret(bytes: value))
-      case 6:
-        access = StoredAccess(fields: value)
-        return access != nil
-      case 7:
-        startedAt = Moment(fields: value)
-        return startedAt != nil
-      case 8:
-        activeAt = Moment(fields: value)
-        return activeAt != nil
-      case 9:
-        attempt = RefreshAttempt(fields: value)
-        return attempt != nil
+      case 6: return FieldReader.set(&access, StoredAccess(fields: value))
+      case 7: return FieldReader.set(&startedAt, Moment(fields: value))
+      case 8: return FieldReader.set(&activeAt, Moment(fields: value))
+      case 9: return FieldReader.set(&attempt, RefreshAttempt(fields: value))
       // A value of a later version counts as none: then no repeat is free.
       case 10: rotationKeys = (value.first.flatMap { RotationKeyUse(rawValue: $0) }) ?? .ignored
       case 11: isRotated = !value.elementsEqual([0])
-      case 12:
-        issuer = FieldReader.text(value)
-        return issuer != nil
+      case 12: return FieldReader.set(&issuer, FieldReader.text(value))
+      case 13: return FieldReader.set(&idToken, StoredIDToken(fields: value))
+      case 14:
+        var (target, access): (TokenTarget?, StoredAccess?)
+        let isToken = FieldReader.fields(value) { tag, value in
+          switch tag {
+          case 1: return FieldReader.set(&target, TokenTarget(fields: value))
+          case 2: return FieldReader.set(&access, StoredAccess(fields: value))
+          default: return true
+          }
+        }
+        guard isToken, let target, let access else { return false }
+        targeted[target] = access
       default: break
       }
       return true
@@ -172,6 +174,51 @@ extension StoredSession {
       revocation: revocation,
       access: access, startedAt: startedAt, activeAt: activeAt, rotationKeys: rotationKeys, isRotated: isRotated,
       issuer: issuer)
+    self.idToken = idToken
+    self.targeted = targeted
+  }
+}
+
+extension TokenTarget {
+  fileprivate var size: Int {
+    scopes.reduce((resource?.utf8.count ?? 0) + (audience?.utf8.count ?? 0)) { $0 + 8 + $1.utf8.count }
+  }
+
+  fileprivate func write(to writer: inout FieldWriter) {
+    for scope in scopes { writer.field(1, scope) }
+    if let resource { writer.field(2, resource) }
+    if let audience { writer.field(3, audience) }
+  }
+
+  fileprivate init?(fields: UnsafeRawBufferPointer) {
+    var scopes: [String] = []
+    var (resource, audience): (String?, String?)
+    let isTarget = FieldReader.fields(fields) { tag, value in
+      guard (1...3).contains(tag) else { return true }
+      guard let text = FieldReader.text(value) else { return false }
+      switch tag {
+      case 1: scopes.append(text)
+      case 2: resource = text
+      default: audience = text
+      }
+      return true
+    }
+    guard isTarget else { return nil }
+    self.init(scopes: scopes, resource: resource, audience: audience)
+  }
+}
+
+extension StoredIDToken {
+  /// Has the fields of an access token with a lifetime.
+  fileprivate func write(to writer: inout FieldWriter) {
+    StoredAccess(token: AccessToken(secret), lifetime: lifetime).write(to: &writer)
+  }
+
+  fileprivate init?(fields: UnsafeRawBufferPointer) {
+    guard let stored = StoredAccess(fields: fields), let token = stored.token, let lifetime = stored.lifetime else {
+      return nil
+    }
+    self.init(token.secret, lifetime: lifetime)
   }
 }
 
@@ -182,12 +229,8 @@ extension Profile {
     var isAnonymous = false
     let isProfile = FieldReader.fields(fields) { tag, value in
       switch tag {
-      case 1:
-        id = FieldReader.text(value)
-        return id != nil
-      case 2:
-        name = FieldReader.text(value)
-        return name != nil
+      case 1: return FieldReader.set(&id, FieldReader.text(value))
+      case 2: return FieldReader.set(&name, FieldReader.text(value))
       case 3: isAnonymous = value.elementsEqual([1])
       default: break
       }
@@ -216,12 +259,8 @@ extension StoredAccess {
     let isAccess = FieldReader.fields(fields) { tag, value in
       switch tag {
       case 1: secret = Secret(bytes: value)
-      case 2:
-        start = Moment(fields: value)
-        return start != nil
-      case 3:
-        duration = Duration(fields: value)
-        return duration != nil
+      case 2: return FieldReader.set(&start, Moment(fields: value))
+      case 3: return FieldReader.set(&duration, Duration(fields: value))
       case 4: isCookies = value.elementsEqual([1])
       default: break
       }
@@ -263,9 +302,7 @@ extension RefreshAttempt {
     var (isOver, carriesKey) = (false, false)
     let isAttempt = FieldReader.fields(fields) { tag, value in
       switch tag {
-      case 1:
-        since = Moment(fields: value)
-        return since != nil
+      case 1: return FieldReader.set(&since, Moment(fields: value))
       case 2:
         var reader = FieldReader(value)
         process = reader.number()
@@ -273,12 +310,8 @@ extension RefreshAttempt {
       case 3:
         guard let reading = Moment(fields: value) else { return false }
         readings.append(reading)
-      case 4:
-        first = Moment(fields: value)
-        return first != nil
-      case 5:
-        limit = Duration(fields: value)
-        return limit != nil
+      case 4: return FieldReader.set(&first, Moment(fields: value))
+      case 5: return FieldReader.set(&limit, Duration(fields: value))
       case 6:
         var reader = FieldReader(value)
         (startedAt, namespace) = (reader.number(), reader.number())
@@ -324,18 +357,12 @@ extension Tombstone {
     var issuer: String?
     let isTombstone = FieldReader.fields(fields) { tag, value in
       switch tag {
-      case 1:
-        session = FieldReader.text(value)
-        return session != nil
+      case 1: return FieldReader.set(&session, FieldReader.text(value))
       // A reason of a newer program: the session has ended all the same.
       case 2: reason = FieldReader.text(value).flatMap(EndReason.init(rawValue:)) ?? .rejected
-      case 3:
-        endedAt = Moment(fields: value)
-        return endedAt != nil
+      case 3: return FieldReader.set(&endedAt, Moment(fields: value))
       case 4: revocation = RevocationHandle(Secret(bytes: value))
-      case 5:
-        account = FieldReader.text(value)
-        return account != nil
+      case 5: return FieldReader.set(&account, FieldReader.text(value))
       case 6:
         guard let step = FieldReader.text(value) else { return false }
         steps.append(step)
@@ -345,9 +372,7 @@ extension Tombstone {
           let last = Moment(fields: rest)
         else { return false }
         delay = DeliveryDelay(attempts: Int(attempts), last: last)
-      case 8:
-        issuer = FieldReader.text(value)
-        return issuer != nil
+      case 8: return FieldReader.set(&issuer, FieldReader.text(value))
       default: break
       }
       return true

@@ -31,12 +31,12 @@ package struct CleanupQueue: Sendable, Hashable {
   /// Adds pending steps, as far as this program can run them.
   mutating func add(_ names: [String], for ended: EndedSession) {
     let known = Set(steps.map(\.name)).intersection(names)
-    let done = done[ended.session] ?? []
+    let done = done[ended.id] ?? []
     for name in known where !done.contains(name) {
       // A new step is tried at once, whatever happened to others.
-      var entry = pending[ended.session] ?? Pending(ended: ended)
+      var entry = pending[ended.id] ?? Pending(ended: ended)
       if !entry.running.contains(name), entry.failed.insert(name).inserted { entry.attempts = 0 }
-      pending[ended.session] = entry
+      pending[ended.id] = entry
     }
   }
 

@@ -37,10 +37,9 @@ extension SessionMachine {
   /// The result of a sign-in, a sign-out or the replacement of a credential.
   package enum CommandOutcome: Sendable, Hashable {
     case signedIn(SignedIn)
-    /// The session that ended, or the last one that did if there was none; `nil` if neither is known.
-    case signedOut(SessionID?)
-    /// Signed out here, but the vault could not store it; it is retried.
-    case signedOutNotDurably(SessionID?, VaultError)
+    /// The session that ended, or the last one that did if there was none; `nil` if neither is known. With an error: signed out
+    /// here, but the vault could not store it; it is retried.
+    case signedOut(SessionID?, storageError: VaultError? = nil)
     /// The credential in requests was replaced, and is stored.
     case renewed
     /// Another process had replaced it before: the newest is in use now, and may have to be replaced in turn.

@@ -93,10 +93,9 @@ extension SessionMachine {
     /// The network or the device came back: delayed work may start now.
     case conditionsChanged
 
-    /// The refresh lock is acquired; the key is fresh and random, in case none is pending.
-    case locked(Operation, RotationKey)
-    /// The refresh lock could not be acquired, for this reason.
-    case lockFailed(Operation, RotationKey, VaultError = .unavailable("the refresh lock is held elsewhere"))
+    /// The refresh lock is acquired, unless it could not be, for this reason. The key is fresh and random, in case none is
+    /// pending.
+    case locked(Operation, RotationKey, failing: VaultError? = nil)
     /// The response to a refresh. The entropy spreads the next attempt.
     case refreshCompleted(Operation, RefreshResult, entropy: UInt64 = 0)
     /// Whether the sender of a recorded attempt has ended.

@@ -49,9 +49,12 @@ package struct RevocationQueue: Sendable, Hashable {
   /// Takes over what a tombstone has pending, whichever program left it.
   mutating func note(_ tombstone: Tombstone) {
     let session = tombstone.session
-    guard let handle = tombstone.revocation.map({ newest($0, of: session) }),
-      !confirmed.contains(Confirmed(session: session, handle: handle))
-    else { return }
+    guard var handle = tombstone.revocation else { return }
+    // The newest one, if the tombstone contains an older one.
+    if let late = successors[session], late.sent.secret == handle.secret {
+      handle = RevocationHandle(late.successor.secret)
+    }
+    if confirmed.contains(Confirmed(session: session, handle: handle)) { return }
     // The server is being sent an older handle, which may end nothing.
     if let former = pending[session], former != handle, inFlight.contains(session) { again.insert(session) }
     if pending[session] != handle { delays[session] = nil }
@@ -145,11 +148,5 @@ package struct RevocationQueue: Sendable, Hashable {
       edits.append(.replaceRevocation(session, with: handle, insteadOf: RevocationHandle(late.sent.secret)))
     }
     return edits
-  }
-
-  /// Returns the newest handle of an ended session, if its tombstone contains an older one.
-  private func newest(_ handle: RevocationHandle, of session: SessionID) -> RevocationHandle {
-    guard let late = successors[session], late.sent.secret == handle.secret else { return handle }
-    return RevocationHandle(late.successor.secret)
   }
 }

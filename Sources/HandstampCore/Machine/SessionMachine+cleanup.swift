@@ -3,11 +3,8 @@ extension SessionMachine {
   /// The longest that a sign-in waits for clean-up steps of former sessions.
   static let holdLimit: Duration = .seconds(10)
 
-  /// Returns the names of this program's steps that belong to `plan`.
-  func steps(of plan: SignOutPlan) -> [String] { cleanups.names(of: plan) }
-
   /// Returns the steps for an end without an explicit plan.
-  func steps(for reason: EndReason) -> [String] { steps(of: .standard(for: reason)) }
+  func steps(for reason: EndReason) -> [String] { cleanups.names(of: .standard(for: reason)) }
 
   /// Starts every pending step that has not been tried yet; with `again`, also those that failed. Never while a session is, or
   /// may be, in use, because a step might erase its data.

@@ -33,11 +33,20 @@ extension SessionMachine {
     }
   }
 
-  /// Serves the callers that can be served, and makes sure that there is a refresh for the rest.
+  /// Serves the callers that can be served, and starts a refresh for the rest, unless there is one or none is possible now.
   mutating func settle(at now: Moment) -> [Effect] {
     guard let live, !waiters.isEmpty else { return [] }
     let effects = resume(waiters.compactMapValues { token(for: $0, of: live, at: now) })
-    return waiters.isEmpty ? effects : effects + startRefresh(at: now)
+    if waiters.isEmpty || live.refresh != nil { return effects }
+    if live.hasOnlyAccess { return effects + resumeAll(.failure(.storage(.locked))) + reload() }
+    // First the tokens we have; a rotation that is not durable must not be followed by another.
+    if let unsaved = live.unsaved { return effects + save(unsaved) }
+    guard live.stored.refresh != nil else { return effects + failWaiters(.noRefreshToken, at: now) }
+    if let quiet = live.quietUntil, left(until: quiet, at: now) != nil {
+      let wait = live.retryAfter.flatMap { left(until: $0, at: now) }
+      return effects + failWaiters(live.failure(retryAfter: wait), at: now)
+    }
+    return effects + acquireLock()
   }
 
   /// Answers callers with their tokens.
@@ -47,22 +56,6 @@ extension SessionMachine {
       access.map { (waiters, $0) }
     }
     .sorted { $0.0[0] < $1.0[0] }.map { .resume($0.0, .success($0.1)) }
-  }
-
-  /// Starts a refresh unless there is one, or none is possible now.
-  private mutating func startRefresh(at now: Moment) -> [Effect] {
-    guard let live, live.refresh == nil else { return [] }
-    if live.hasOnlyAccess { return resumeAll(.failure(.storage(.locked))) + reload() }
-    if let unsaved = live.unsaved {
-      // First the tokens we have; a rotation that is not durable must not be followed by another.
-      return save(unsaved)
-    }
-    guard live.stored.refresh != nil else { return failWaiters(.noRefreshToken, at: now) }
-    if let quiet = live.quietUntil, left(until: quiet, at: now) != nil {
-      let wait = live.retryAfter.flatMap { left(until: $0, at: now) }
-      return failWaiters(live.failure(retryAfter: wait), at: now)
-    }
-    return acquireLock()
   }
 
   /// Refreshes while the old token is still valid, if it is in its margin and no refresh has failed just now.

@@ -1,9 +1,12 @@
 /// Dispatch of completed work, timers and changed conditions.
 extension SessionMachine {
   mutating func readCompleted(_ operation: Operation, _ reading: VaultReading, at now: Moment) -> [Effect] {
-    if let effects = refreshRead(operation, reading, at: now) { return effects }
-    guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
-    switch purpose {
+    switch live?.refresh?.state {
+    case .checkingHolder(operation, let trouble): return holderChecked(operation, trouble, reading, at: now)
+    case .checkingRollback(operation, let sent): return rollbackChecked(sent, reading, at: now)
+    default: break
+    }
+    switch work.removeValue(forKey: operation) {
     case .reload:
       var effects = absorb(reading, at: now)
       if reloadsAgain {
@@ -13,8 +16,7 @@ extension SessionMachine {
       return effects
     case .idleCheck: return idleChecked(reading, at: now)
     case .begin, .lateAnswer, .save, .renew, .restoreEntry, .end, .retryEnd, .delivered, .updateRevocation, .postpone,
-      .cleaned,
-      .touch:
+      .cleaned, .touch, nil:
       return [.ignored]
     }
   }
@@ -22,36 +24,39 @@ extension SessionMachine {
   mutating func editCompleted(
     _ operation: Operation, _ outcome: VaultOutcome, asOf: Moment, at now: Moment
   ) -> [Effect] {
-    if let effects = refreshEdited(operation, outcome, asOf: asOf, at: now) {
-      return effects + noteRevision(of: outcome)
+    var effects: [Effect] = []
+    switch live?.refresh?.state {
+    case .preparing(operation): effects = prepared(outcome, asOf: asOf, at: now)
+    case .notingReading(operation): effects = readingNoted(outcome, at: now)
+    case .saving(operation, let unsaved): effects = advanced(unsaved, outcome, at: now)
+    case .rejecting(operation, let reason): effects = rejected(reason, outcome, at: now)
+    case .withdrawing(operation): effects = withdrawn(at: now)
+    default:
+      switch work.removeValue(forKey: operation) {
+      case nil: return [.ignored]
+      case .restoreEntry: return entryRestored(outcome, at: now)
+      case .begin(let waiter, let session, let isWanted):
+        if case .done(let entry) = outcome { revision = entry.revision }
+        effects = began(waiter, session, isWanted: isWanted, outcome, at: now)
+      case .save(let unsaved): effects = savedAgain(unsaved, outcome, at: now)
+      case .renew(let waiter, let session, let access): effects = renewed(waiter, session, access, outcome, at: now)
+      case .end: effects = endAnswered(outcome, at: now)
+      case .retryEnd: effects = tombstoneRetried(outcome, at: now)
+      case .delivered:
+        guard case .conflict(let entry) = outcome else { break }
+        // It was revoked with a handle that the vault knows to be outdated.
+        note(entry)
+        effects = deliver(at: now)
+      case .updateRevocation, .postpone, .cleaned, .touch: break
+      case .reload, .lateAnswer, .idleCheck: effects = [.ignored]
+      }
     }
-    guard let purpose = work.removeValue(forKey: operation) else { return [.ignored] }
-    if case .begin = purpose, case .done(let entry) = outcome { revision = entry.revision }
-    if case .restoreEntry = purpose { return entryRestored(outcome, at: now) }
-    return editCompleted(purpose, outcome, at: now) + noteRevision(of: outcome)
+    return effects + noteRevision(of: outcome)
   }
 
-  private mutating func editCompleted(
-    _ purpose: Purpose, _ outcome: VaultOutcome, at now: Moment
-  ) -> [Effect] {
-    switch purpose {
-    case .begin(let waiter, let session, let isWanted):
-      return began(waiter, session, isWanted: isWanted, outcome, at: now)
-    case .save(let unsaved): return savedAgain(unsaved, outcome, at: now)
-    case .renew(let waiter, let session, let access): return renewed(waiter, session, access, outcome, at: now)
-    case .end: return endAnswered(outcome, at: now)
-    case .retryEnd: return tombstoneRetried(outcome, at: now)
-    case .delivered:
-      guard case .conflict(let entry) = outcome else { return [] }
-      // It was revoked with a handle that the vault knows to be outdated.
-      note(entry)
-      return deliver(at: now)
-    case .updateRevocation, .postpone, .cleaned, .touch: return []
-    case .reload, .lateAnswer, .idleCheck, .restoreEntry: return [.ignored]
-    }
-  }
-
-  mutating func fired(_ timer: Timer, at now: Moment) -> [Effect] {
+  mutating func fired(_ timer: Timer, ticket: UInt64, at now: Moment) -> [Effect] {
+    guard timers[timer] == ticket else { return [.ignored] }
+    timers[timer] = nil
     switch timer {
     case .refresh: return refreshAheadIfDue(at: now) + scheduleRefresh(at: now)
     case .retry: return retry(at: now)
@@ -60,13 +65,7 @@ extension SessionMachine {
     case .renew: return renewAgain()
     case .bury: return retryTombstone()
     case .reload: return reload()
-    case .limit:
-      guard case .live(let live) = phase else { return [.ignored] }
-      switch overdue(live.stored, at: now) {
-      case nil: return scheduleLimit(at: now)
-      case .idle?: return [.read(begin(.idleCheck))]
-      case let reason?: return end(live, reason, at: now)
-      }
+    case .limit: return limitPassed(at: now)
     case .clean: return clean(again: true)
     case .hold: return proceed(anyway: true, at: now)
     case .end:

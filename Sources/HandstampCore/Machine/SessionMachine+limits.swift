@@ -22,11 +22,20 @@ extension SessionMachine {
     guard let live, let limit = policy.idleLimit else { return [] }
     // It may be reported late.
     if let age = live.stored.activeAt.elapsed(since: now), age > .zero { return [] }
-    if overdue(live.stored, at: now) != nil { return fired(.limit, at: now) }
+    if overdue(live.stored, at: now) != nil { return limitPassed(at: now) }
     self.live?.stored.activeAt = now
     if let touched = live.touchedAt, now.estimatedElapsed(since: touched) < min(.seconds(60), limit / 10) { return [] }
     self.live?.touchedAt = now
     return [edit(.touch(live.stored.id, at: now), for: .touch)]
+  }
+
+  mutating func limitPassed(at now: Moment) -> [Effect] {
+    guard case .live(let live) = phase else { return [.ignored] }
+    switch overdue(live.stored, at: now) {
+    case nil: return scheduleLimit(at: now)
+    case .idle?: return [read(for: .idleCheck)]
+    case let reason?: return end(live, reason, at: now)
+    }
   }
 
   /// The session was not used here for too long. Use in another process keeps it alive.

@@ -19,23 +19,21 @@ extension SessionMachine {
     return [.lock(operation, within: SessionMachine.lockPatience)]
   }
 
-  mutating func locked(_ operation: Operation, _ key: RotationKey, at now: Moment) -> [Effect] {
-    guard case .locking(operation)? = live?.refresh?.state else { return [.unlock(operation), .ignored] }
-    live?.refresh?.newKey = key
-    live?.refresh?.lock = operation
-    live?.refresh?.hasReadVault = false
-    live?.refresh?.senderHasEnded = nil
-    live?.refresh?.failure = nil
-    return prepare(at: now)
-  }
-
-  /// The lock could not be acquired. With rotation keys it only saves work: without it the stored pair is sent.
-  mutating func lockRefused(
-    _ operation: Operation, _ key: RotationKey, _ trouble: VaultError, at now: Moment
+  /// The lock was acquired, or could not be. With rotation keys it only saves work: without it the stored pair is sent.
+  mutating func locked(
+    _ operation: Operation, _ key: RotationKey, failing trouble: VaultError?, at now: Moment
   ) -> [Effect] {
-    guard case .locking(operation)? = live?.refresh?.state else { return [.ignored] }
+    guard case .locking(operation)? = live?.refresh?.state else {
+      return trouble == nil ? [.unlock(operation), .ignored] : [.ignored]
+    }
     live?.refresh?.newKey = key
-    live?.refresh?.lock = nil
+    live?.refresh?.lock = trouble == nil ? operation : nil
+    guard let trouble else {
+      live?.refresh?.hasReadVault = false
+      live?.refresh?.senderHasEnded = nil
+      live?.refresh?.failure = nil
+      return prepare(at: now)
+    }
     if isKeyed { return prepare(at: now) }
     let reading = nextOperation()
     live?.refresh?.state = .checkingHolder(reading, trouble)
@@ -43,7 +41,7 @@ extension SessionMachine {
   }
 
   /// Waits for the holder of the lock as long as its response may still arrive.
-  private mutating func holderChecked(
+  mutating func holderChecked(
     _ operation: Operation, _ trouble: VaultError, _ reading: VaultReading, at now: Moment
   ) -> [Effect] {
     let id = live?.stored.id
@@ -109,7 +107,7 @@ extension SessionMachine {
     ]
   }
 
-  private mutating func prepared(_ outcome: VaultOutcome, asOf: Moment, at now: Moment) -> [Effect] {
+  mutating func prepared(_ outcome: VaultOutcome, asOf: Moment, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry):
       guard let session = entry.session, let token = session.refresh, let key = session.pendingKey else {
@@ -127,8 +125,9 @@ extension SessionMachine {
       live?.adopt(session, in: now.boot)
       live?.refresh?.state = .sending(operation, token, since: now)
       if !isKeyed { live?.attemptState = .open }
-      var request = RefreshRequest(
-        token: token, key: key, keyUse: session.keyUse, target: live?.refresh?.target)
+      var request = RefreshRequest(token: token, key: key, target: live?.refresh?.target)
+      request.keyUse = session.keyUse
+      request.access = request.target == nil ? nil : session.access?.token
       request.isRepeatable = isKeyed
       let asking = Effect.askRefresh(operation, request)
       return isKeyed ? [asking] : [asking, startTimer(.answer, after: limit - noted)]
@@ -171,7 +170,7 @@ extension SessionMachine {
     switch answer {
     case .granted(let grant):
       // An ID that was made here is not the server's.
-      guard grant.session == nil || grant.session == live.stored.id || live.stored.id.isLocal,
+      guard grant.sessionID == nil || grant.sessionID == live.stored.id || live.stored.id.isLocal,
         live.stored.isOf(grant.profile?.id ?? grant.subject)
       else {
         // Tokens of another session or account must not replace this session's.
@@ -184,12 +183,15 @@ extension SessionMachine {
       self.live?.refresh?.failure = failure
       let access = StoredAccess(
         grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) })
-      var unsaved = Unsaved(
-        sent: sent, successor: grant.tokens.refresh ?? sent, access: access, profile: grant.profile,
+      var unsaved = RefreshedTokens(
+        sent: sent, to: grant.tokens.refresh ?? sent, access: access, profile: grant.profile,
         usedKey: grant.acceptsRotationKey,
         revocation: grant.handle(revokesRefreshTokens: revokesRefreshTokens))
+      unsaved.idToken = grant.idToken.map { StoredIDToken($0, since: since) }
       if target != nil {
         unsaved.targeted = access
+        unsaved.target = failure == nil ? target : nil
+        unsaved.isExchanged = grant.isExchanged
         // A session without an access token of its own gets one that has expired.
         unsaved.access =
           live.access ?? StoredAccess(access.credential, lifetime: Lifetime(start: since, duration: .zero))
@@ -203,7 +205,7 @@ extension SessionMachine {
       }
       // The current access token stays valid until it expires; the next attempt begins with the new refresh token.
       self.live?.refresh?.failure = .requestFailed(failure)
-      return save(Unsaved(sent: sent, successor: successor, access: access, profile: nil))
+      return save(RefreshedTokens(sent: sent, to: successor, access: access, profile: nil))
     case .rejected(let reason) where live.refresh?.target != nil: return targetRefused(.sessionEnded(reason), at: now)
     case .superseded where live.refresh?.target != nil: return targetRefused(.storageOutdated, at: now)
     case .noDecision(.configuration(let response), _) where live.refresh?.target != nil:
@@ -238,7 +240,7 @@ extension SessionMachine {
   // MARK: After the answer
 
   /// Stores new tokens, as the refresh in progress or as one that does nothing else.
-  mutating func save(_ unsaved: Unsaved) -> [Effect] {
+  mutating func save(_ unsaved: RefreshedTokens) -> [Effect] {
     guard let session = live?.stored.id else { return [.ignored] }
     let operation = nextOperation()
     if live?.refresh == nil {
@@ -246,11 +248,11 @@ extension SessionMachine {
     } else {
       live?.refresh?.state = .saving(operation, unsaved)
     }
-    return [.edit(operation, unsaved.edit(of: session))]
+    return [.edit(operation, .advance(session, unsaved))]
   }
 
   /// The successor was written, or not.
-  private mutating func advanced(_ unsaved: Unsaved, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+  mutating func advanced(_ unsaved: RefreshedTokens, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     guard let live else { return [.ignored] }
     let isNew = live.unsaved == nil
     switch outcome {
@@ -292,7 +294,7 @@ extension SessionMachine {
 
   /// New tokens that could not be written are used nevertheless, and the write is retried.
   private mutating func keepInMemory(
-    _ unsaved: Unsaved, isNew: Bool, _ trouble: VaultError, at now: Moment
+    _ unsaved: RefreshedTokens, isNew: Bool, _ trouble: VaultError, at now: Moment
   ) -> [Effect] {
     guard let live else { return [.ignored] }
     self.live?.unsaved = unsaved
@@ -306,7 +308,7 @@ extension SessionMachine {
   }
 
   /// The server rejected the token, and the vault has been asked whether it is still the one in use.
-  private mutating func rejected(_ reason: EndReason, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+  mutating func rejected(_ reason: EndReason, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     switch outcome {
     case .done(let entry):
       guard let live else { return [.ignored] }
@@ -370,7 +372,7 @@ extension SessionMachine {
     return [.edit(operation, .updateAttempt(live.stored.id, stored, as: left))]
   }
 
-  private mutating func withdrawn(at now: Moment) -> [Effect] {
+  mutating func withdrawn(at now: Moment) -> [Effect] {
     guard let live else { return [.ignored] }
     // If it could not be written, the next attempt replaces it.
     if live.attempt?.isSame(as: live.stored.attempt) == true {
@@ -412,31 +414,6 @@ extension SessionMachine {
     guard !all.isEmpty else { return [] }
     for waiter in all { waiters[waiter] = nil }
     return [.resume(all, result)]
-  }
-
-  // MARK: Answers by operation
-
-  /// The answer to the edit that the refresh waits for; `nil` if it waits for another one.
-  mutating func refreshEdited(
-    _ operation: Operation, _ outcome: VaultOutcome, asOf: Moment, at now: Moment
-  ) -> [Effect]? {
-    switch live?.refresh?.state {
-    case .preparing(operation): prepared(outcome, asOf: asOf, at: now)
-    case .notingReading(operation): readingNoted(outcome, at: now)
-    case .saving(operation, let unsaved): advanced(unsaved, outcome, at: now)
-    case .rejecting(operation, let reason): rejected(reason, outcome, at: now)
-    case .withdrawing(operation): withdrawn(at: now)
-    default: nil
-    }
-  }
-
-  /// The answer to the reading that the refresh waits for; `nil` if it waits for another one.
-  mutating func refreshRead(_ operation: Operation, _ reading: VaultReading, at now: Moment) -> [Effect]? {
-    switch live?.refresh?.state {
-    case .checkingHolder(operation, let trouble): holderChecked(operation, trouble, reading, at: now)
-    case .checkingRollback(operation, let sent): rollbackChecked(sent, reading, at: now)
-    default: nil
-    }
   }
 
   /// Ends the refresh without an answer to its callers, keeping what the server may have issued.

@@ -56,7 +56,7 @@ extension SessionMachine {
       ///
       /// Valid transitions from `saving`: `checkingSender`, `ending`, `idle`, `locking`, `notingReading`, `preparing`,
       /// `signedOut`.
-      case saving(Operation, Unsaved)
+      case saving(Operation, RefreshedTokens)
       /// The server rejected the token: the end is being stored, if the vault still holds that token.
       ///
       /// Valid transitions from `rejecting`: `checkingSender`, `ending`, `idle`, `locking`, `notingReading`, `preparing`,

@@ -1,5 +1,11 @@
 /// Handles the content of the vault, at launch and after every change.
 extension SessionMachine {
+  mutating func start() -> [Effect] {
+    guard case .dormant = phase else { return [.ignored] }
+    phase = .restoring
+    return reload()
+  }
+
   /// Reads the vault; once, however many callers ask.
   mutating func reload() -> [Effect] {
     if work.values.contains(.reload) {
@@ -7,7 +13,7 @@ extension SessionMachine {
       return []
     }
     if case .dormant = phase { return [.ignored] }
-    return [.read(begin(.reload))]
+    return [read(for: .reload)]
   }
 
   mutating func absorb(_ reading: VaultReading, at now: Moment) -> [Effect] {
@@ -110,7 +116,7 @@ extension SessionMachine {
     for tombstone in entry.tombstones where person == nil || tombstone.account != person {
       cleanups.add(
         tombstone.steps,
-        for: EndedSession(session: tombstone.session, account: tombstone.account, reason: tombstone.reason))
+        for: EndedSession(id: tombstone.session, account: tombstone.account, reason: tombstone.reason))
     }
   }
 
@@ -173,6 +179,6 @@ extension SessionMachine {
 extension SessionMachine.Live {
   var state: SessionState {
     .signedIn(
-      SignedIn(session: stored.id, profile: unsaved?.profile ?? stored.profile, startedAt: stored.startedAt.wall))
+      SignedIn(id: stored.id, profile: unsaved?.profile ?? stored.profile, startedAt: stored.startedAt.wall))
   }
 }

@@ -45,7 +45,7 @@ extension SessionMachine {
       switch answer {
       // Tokens of another session do not count.
       case .granted(let grant):
-        grant.session == nil || grant.session == session || session.isLocal ? grant.tokens.refresh : nil
+        grant.sessionID == nil || grant.sessionID == session || session.isLocal ? grant.tokens.refresh : nil
       case .noDecision(.unusableTokens(_, let successor), _): successor
       case .rejected, .superseded, .noDecision: nil
       }
@@ -67,7 +67,7 @@ extension SessionMachine {
   }
 
   /// Keeps tokens that could not be written before their session ended; `entry` is the vault as it is now.
-  mutating func keepSuccessor(_ tokens: Unsaved, of live: Live, unlessIn entry: VaultEntry? = nil) {
+  mutating func keepSuccessor(_ tokens: RefreshedTokens, of live: Live, unlessIn entry: VaultEntry? = nil) {
     guard entry?.session?.id != live.stored.id, isEnded(live, with: tokens.sent), tokens.successor != tokens.sent
     else { return }
     revocations.keep(tokens.successor, after: tokens.sent, of: live.stored.id)

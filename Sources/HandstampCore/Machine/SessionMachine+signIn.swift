@@ -1,5 +1,11 @@
 /// A sign-in, from the server's answer to the stored session.
 extension SessionMachine {
+  mutating func signIn(_ waiter: Waiter, at now: Moment) -> [Effect] {
+    let former = signingIn
+    signingIn = waiter
+    return dropHeld(at: now) + (former.map { [.finish($0, .failure(.cancelled))] } ?? [])
+  }
+
   mutating func signInAnswered(
     _ waiter: Waiter, _ result: Result<TokenResponse, SessionError>, fallback: SessionID, remember: Bool, at now: Moment
   ) -> [Effect] {
@@ -10,7 +16,7 @@ extension SessionMachine {
       guard isWanted else { return [.ignored] }
       return [audit(.signIn, nil, "failed", at: now), .finish(waiter, .failure(error))]
     case .success(let grant):
-      let id = grant.session ?? fallback
+      let id = grant.sessionID ?? fallback
       guard isWanted else {
         return orphan(id, grant.handle(revokesRefreshTokens: revokesRefreshTokens), at: now) + [.ignored]
       }

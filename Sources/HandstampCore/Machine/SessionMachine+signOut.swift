@@ -3,7 +3,7 @@ extension SessionMachine {
   mutating func signOut(
     _ waiter: Waiter, _ reason: EndReason, _ plan: SignOutPlan, at now: Moment
   ) -> [Effect] {
-    let steps = steps(of: plan)
+    let steps = cleanups.names(of: plan)
     var effects = dropHeld(at: now)
     cleanups.forgetWhatIsDone()
     if let attempt = signingIn {
@@ -115,11 +115,10 @@ extension SessionMachine {
     effects.append(.cancelRequests)
     if let lock = ending.lock { effects.append(.unlock(lock)) }
     if let session = ending.session {
-      cleanups.add(ending.steps, for: EndedSession(session: session, account: ending.account, reason: ending.reason))
+      cleanups.add(ending.steps, for: EndedSession(id: session, account: ending.account, reason: ending.reason))
     }
-    effects += clean(again: true)
-    let session = ending.session ?? last
-    let outcome = trouble.map { CommandOutcome.signedOutNotDurably(session, $0) } ?? .signedOut(session)
+    effects += cleanups.start(again: true)
+    let outcome = CommandOutcome.signedOut(ending.session ?? last, storageError: trouble)
     effects += ending.commands.map { .finish($0, .success(outcome)) }
     if trouble == nil {
       unwrittenEnd = nil

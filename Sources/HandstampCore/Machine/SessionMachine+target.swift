@@ -1,5 +1,5 @@
-/// Access tokens for other targets than the session's own, from the same refresh token. They are kept in memory only, and end with the
-/// session.
+/// Access tokens for other targets than the session's own, from the same refresh token. They are stored with the session, unless they
+/// have no lifetime, and end with it.
 extension SessionMachine {
   /// The target of the next refresh: the session's own token first.
   func nextTarget(at now: Moment) -> TokenTarget? {
@@ -10,11 +10,10 @@ extension SessionMachine {
 
   /// The token that serves a caller now.
   func token(for need: Need, of live: Live, at now: Moment) -> StoredAccess? {
-    let access = need.target.map { live.targeted[$0] } ?? live.access
-    guard let access, need.refused != access.credential,
-      SessionMachine.serves(access.lifetime, for: need.validity, at: now)
-    else { return nil }
-    return access
+    let known = need.target.map { [live.targeted[$0], live.stored.targeted[$0]] } ?? [live.access]
+    return known.compactMap(\.self).first { access in
+      need.refused != access.credential && SessionMachine.serves(access.lifetime, for: need.validity, at: now)
+    }
   }
 
   /// Why a granted token does not serve its target.

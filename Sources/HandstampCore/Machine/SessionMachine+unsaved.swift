@@ -1,30 +1,12 @@
 /// Tokens that are not in the vault yet.
 extension SessionMachine {
-  struct Unsaved: Sendable, Hashable {
-    var sent: RefreshToken
-    var successor: RefreshToken
-    var access: StoredAccess
-    var profile: Profile?
-    /// The token for another target that came with the successor.
-    var targeted: StoredAccess?
-    /// Whether the server used the rotation key.
-    var usedKey = false
-    /// The handle that came with it.
-    var revocation: RevocationHandle?
-
-    func edit(of session: SessionID) -> VaultEdit {
-      .advance(
-        session, sent: sent, to: successor, access: access, profile: profile, usedKey: usedKey, revocation: revocation)
-    }
-  }
-
   /// Retries to store unsaved tokens, independently of any refresh.
   mutating func saveAgain() -> [Effect] {
     guard let live, live.refresh == nil, let unsaved = live.unsaved else { return [] }
-    return [edit(unsaved.edit(of: live.stored.id), for: .save(unsaved))]
+    return [edit(.advance(live.stored.id, unsaved), for: .save(unsaved))]
   }
 
-  mutating func savedAgain(_ unsaved: Unsaved, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+  mutating func savedAgain(_ unsaved: RefreshedTokens, _ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     guard let live, live.unsaved == unsaved, live.refresh == nil else { return [.ignored] }
     switch outcome {
     case .conflict(let entry) where wentBack(entry) && entry.session?.id == live.stored.id:

@@ -109,7 +109,7 @@ package struct SessionMachine: Sendable, Hashable {
     /// The session as the vault last returned it.
     var stored: StoredSession
     /// Tokens newer than the vault's, which could not be written yet. While there are any, no rotation starts.
-    var unsaved: Unsaved?
+    var unsaved: RefreshedTokens?
     /// The refresh lock, kept while there are unsaved tokens at a server without rotation keys: another process would send a
     /// token that the server has replaced.
     var lockOfUnsaved: Operation?
@@ -222,7 +222,7 @@ package struct SessionMachine: Sendable, Hashable {
     case begin(Waiter, StoredSession, isWanted: Bool)
     /// The session ended while its refresh was in flight.
     case lateAnswer(SessionID, sent: RefreshToken)
-    case save(Unsaved)
+    case save(RefreshedTokens)
     case renew(Waiter?, SessionID, StoredAccess)
     case end
     case retryEnd
@@ -239,51 +239,33 @@ package struct SessionMachine: Sendable, Hashable {
 
   /// Handles an event and returns the resulting work.
   package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
-    decide(event, at: now) + releaseLockOfUnsaved() + tellOfSuccessors(at: now)
-  }
-
-  private mutating func decide(_ event: Event, at now: Moment) -> [Effect] {
-    switch event {
-    case .start:
-      guard case .dormant = phase else { return [.ignored] }
-      phase = .restoring
-      return reload()
-    case .vaultChanged: return reload()
-    case .timer(let timer, let ticket):
-      guard timers[timer] == ticket else { return [.ignored] }
-      timers[timer] = nil
-      return fired(timer, at: now)
-    case .read(let operation, let reading): return readCompleted(operation, reading, at: now)
-    case .edited(let operation, let outcome, let asOf): return editCompleted(operation, outcome, asOf: asOf, at: now)
-    case .signIn(let waiter):
-      let former = signingIn
-      signingIn = waiter
-      return dropHeld(at: now) + (former.map { [.finish($0, .failure(.cancelled))] } ?? [])
-    case .signInAnswered(let waiter, let result, let fallback, let remember):
-      return signInAnswered(waiter, result, fallback: fallback, remember: remember, at: now)
-    case .signOut(let waiter, let reason, let plan): return signOut(waiter, reason, plan, at: now)
-    case .cleaned(let session, let step, let succeeded, let entropy):
-      return cleaned(session, step, succeeded: succeeded, entropy: entropy, at: now)
-    case .ended(let session, let reason): return endedByServer(session, reason, at: now)
-    case .renewed(let waiter, let session, let old, let new):
-      return renewed(waiter, session, from: old, to: new)
-    case .demand(let waiter, let need): return demand(waiter, need, at: now)
-    case .gone(let waiter):
-      if signingIn == waiter {
-        signingIn = nil
-        return []
+    let effects: [Effect] =
+      switch event {
+      case .start: start()
+      case .vaultChanged: reload()
+      case .timer(let timer, let ticket): fired(timer, ticket: ticket, at: now)
+      case .read(let operation, let reading): readCompleted(operation, reading, at: now)
+      case .edited(let operation, let outcome, let asOf): editCompleted(operation, outcome, asOf: asOf, at: now)
+      case .signIn(let waiter): signIn(waiter, at: now)
+      case .signInAnswered(let waiter, let result, let fallback, let remember):
+        signInAnswered(waiter, result, fallback: fallback, remember: remember, at: now)
+      case .signOut(let waiter, let reason, let plan): signOut(waiter, reason, plan, at: now)
+      case .cleaned(let session, let step, let succeeded, let entropy):
+        cleaned(session, step, succeeded: succeeded, entropy: entropy, at: now)
+      case .ended(let session, let reason): endedByServer(session, reason, at: now)
+      case .renewed(let waiter, let session, let old, let new): renewed(waiter, session, from: old, to: new)
+      case .demand(let waiter, let need): demand(waiter, need, at: now)
+      case .gone(let waiter): forget(waiter)
+      case .activity: activity(at: now)
+      case .conditionsChanged: conditionsChanged(at: now)
+      case .locked(let operation, let key, let trouble): locked(operation, key, failing: trouble, at: now)
+      case .refreshCompleted(let operation, let answer, let entropy):
+        refreshCompleted(operation, answer, entropy: entropy, at: now)
+      case .senderChecked(let operation, let hasEnded): senderChecked(operation, hasEnded: hasEnded, at: now)
+      case .revoked(let session, let result, let entropy):
+        revocationAnswered(session, result, entropy: entropy, at: now)
       }
-      return waiters.removeValue(forKey: waiter) == nil ? [.ignored] : []
-    case .activity: return activity(at: now)
-    case .conditionsChanged: return conditionsChanged(at: now)
-    case .locked(let operation, let key): return locked(operation, key, at: now)
-    case .lockFailed(let operation, let key, let trouble): return lockRefused(operation, key, trouble, at: now)
-    case .refreshCompleted(let operation, let answer, let entropy):
-      return refreshCompleted(operation, answer, entropy: entropy, at: now)
-    case .senderChecked(let operation, let hasEnded): return senderChecked(operation, hasEnded: hasEnded, at: now)
-    case .revoked(let session, let result, let entropy):
-      return revocationAnswered(session, result, entropy: entropy, at: now)
-    }
+    return effects + releaseLockOfUnsaved() + tellOfSuccessors(at: now)
   }
 
   /// The number of the refresh's attempt, from 1 on; 0 without a refresh.
@@ -326,14 +308,16 @@ extension SessionMachine {
 
   mutating func nextOperation() -> Operation { Operation(nextNumber()) }
 
-  mutating func begin(_ purpose: Purpose) -> Operation {
+  mutating func read(for purpose: Purpose) -> Effect {
     let operation = nextOperation()
     work[operation] = purpose
-    return operation
+    return .read(operation)
   }
 
   mutating func edit(_ edit: VaultEdit, for purpose: Purpose) -> Effect {
-    .edit(begin(purpose), edit)
+    let operation = nextOperation()
+    work[operation] = purpose
+    return .edit(operation, edit)
   }
 
   mutating func startTimer(_ timer: Timer, after delay: Duration) -> Effect {
@@ -353,6 +337,15 @@ extension SessionMachine {
   mutating func publishSession() -> [Effect] {
     guard let live else { return [] }
     return publish(live.state)
+  }
+
+  /// A caller no longer waits.
+  private mutating func forget(_ waiter: Waiter) -> [Effect] {
+    if signingIn == waiter {
+      signingIn = nil
+      return []
+    }
+    return waiters.removeValue(forKey: waiter) == nil ? [.ignored] : []
   }
 
   /// Answers every caller that waits for a token.

@@ -34,6 +34,22 @@ public struct AccountsList: Sendable, Hashable {
     return (choices + [whole]).first { self[$0] != nil && self[$0]?.server == server } ?? choices[choices.count - 1]
   }
 
+  /// Returns the profile of a new account for a user whom the server did not name: a listed one may be another
+  /// person's.
+  package func unlisted(_ profile: Profile, at server: String?, qualifiesIDs: Bool) -> Profile {
+    var number = 1
+    while self[id(of: profile.numbered(number).id, at: server, qualifiesIDs: qualifiesIDs)] != nil { number += 1 }
+    return profile.numbered(number)
+  }
+
   /// Returns the account with this tag; tags are case-sensitive.
   public func account(tagged tag: String) -> ListedAccount? { accounts.first { $0.tag == tag } }
+}
+
+extension Profile {
+  /// The profile of one of several accounts whose users the server did not name: `id.example.org`, `id.example.org 2`, …
+  package func numbered(_ number: Int) -> Profile {
+    guard number > 1 else { return self }
+    return Profile(id: AccountID("\(id) \(number)"), name: "\(name) \(number)", isAnonymous: isAnonymous)
+  }
 }

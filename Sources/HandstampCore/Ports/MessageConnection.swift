@@ -27,3 +27,10 @@ public enum MessageError: Error, Sendable, Hashable {
   case status(Int, retryAfter: Duration?)
   case transport(TransportError)
 }
+
+/// An element of a connection: a message or a heartbeat.
+public enum IncomingMessage: Sendable, Hashable {
+  case message(WireMessage)
+  /// A ping or a pong.
+  case heartbeat
+}

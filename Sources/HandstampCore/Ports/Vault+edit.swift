@@ -10,46 +10,50 @@ package enum VaultOutcome: Sendable, Hashable {
 
 extension Vault {
   /// Returns the stored entry. One without content is absent.
-  @concurrent package func read() async -> VaultReading {
+  ///
+  /// - Parameter audit: is told its progress as far as the entry knows it, and detects by it that records were cut off.
+  @concurrent package func read(noting audit: (any AuditLog)? = nil) async -> VaultReading {
     let reading = await load()
-    if case .value(let entry) = reading, entry.isEmpty { return .absent }
+    guard case .value(let entry) = reading else { return reading }
+    if entry.isEmpty { return .absent }
+    if let head = entry.auditHead { audit?.found(head) }
     return reading
   }
 
   /// Applies `edit` to the stored entry, in one atomic and durable step: again, if another process was faster.
   ///
-  /// - Parameter head: the audit log's progress, which is stored with what the edit writes, and never goes back.
-  @concurrent package func edit(_ edit: VaultEdit, noting head: AuditHead? = nil) async -> VaultOutcome {
-    var known: VaultEntry?
+  /// - Parameter audit: its progress is stored with what the edit writes, and never goes back. It is told as by ``read(noting:)``.
+  @concurrent package func edit(_ edit: VaultEdit, noting audit: (any AuditLog)? = nil) async -> VaultOutcome {
+    var reading = await load()
     do throws(VaultError) {
       for _ in 0..<VaultEdit.patience {
-        let entry = if let known { known } else { try await stored(for: edit) }
+        let entry: VaultEntry
+        switch reading {
+        case .value(let stored): entry = stored
+        case .absent: entry = VaultEntry()
+        case .accessOnly: throw .locked
+        case .trouble(.corrupt) where edit.write.replacesCorruptContent: entry = VaultEntry()
+        case .trouble(let trouble): throw trouble
+        }
+        if let head = entry.auditHead { audit?.found(head) }
         var new = entry
         switch edit.applied(to: entry) {
         case .conflict: return .conflict(entry)
         case .unchanged: break
         case .write(let written):
           new = written
-          if let head, head.sequence > entry.auditHead?.sequence ?? 0 { new.auditHead = head }
+          if let head = audit?.head, head.sequence > entry.auditHead?.sequence ?? 0 { new.auditHead = head }
         }
         switch try await replace(entry.revision, with: new, as: edit.write) {
-        case .done: return .done(new)
-        case .lost(let stored): known = stored
+        case .done:
+          if let head = new.auditHead { audit?.found(head) }
+          return .done(new)
+        case .lost(let stored): reading = if let stored { .value(stored) } else { await load() }
         }
       }
       throw .unavailable("other programs write to the vault all the time")
     } catch {
       return .failed(error)
-    }
-  }
-
-  private func stored(for edit: VaultEdit) async throws(VaultError) -> VaultEntry {
-    switch await load() {
-    case .value(let entry): return entry
-    case .absent: return VaultEntry()
-    case .accessOnly: throw .locked
-    case .trouble(.corrupt) where edit.write.replacesCorruptContent: return VaultEntry()
-    case .trouble(let trouble): throw trouble
     }
   }
 }

@@ -17,12 +17,9 @@ package enum VaultEdit: Sendable, Hashable {
   /// Records that an attempt was read under another boot, or with `nil` that it had no consequences. Only if it is the recorded
   /// one.
   case updateAttempt(SessionID, RefreshAttempt, as: RefreshAttempt?)
-  /// A refresh has succeeded: stores the successor and clears the pending key and attempt. Only if the session holds `sent`.
-  ///
-  /// `usedKey` tells whether the server used the rotation key. A session without a revocation handle gets `revocation`.
-  case advance(
-    SessionID, sent: RefreshToken, to: RefreshToken, access: StoredAccess, profile: Profile?, usedKey: Bool = false,
-    revocation: RevocationHandle? = nil)
+  /// A refresh has succeeded: stores the successor and clears the pending key and attempt. Only if the session holds
+  /// ``RefreshedTokens/sent``.
+  case advance(SessionID, RefreshedTokens)
   /// The server replaced the credential in requests, as it may with a cookie. Only if the session holds that one, so that of two
   /// concurrent responses the second is merged. If the same secret is also the revocation handle, the new one replaces it.
   case renew(SessionID, holding: Credential, with: StoredAccess)
@@ -123,18 +120,24 @@ package enum VaultEdit: Sendable, Hashable {
     case .updateAttempt(let id, let former, let attempt):
       guard let session = entry.session, session.id == id, session.attempt == former else { return .conflict }
       new.session?.attempt = attempt
-    case .advance(let id, let sent, let successor, let access, let profile, let usedKey, let handle):
-      guard let session = entry.session, session.id == id, session.refresh == sent else { return .conflict }
-      new.session?.refresh = successor
-      new.session?.rotationKeys = session.rotationKeys.after(usedKey)
-      new.session?.isRotated = successor != sent || session.isRotated == true
+    case .advance(let id, let tokens):
+      guard let session = entry.session, session.id == id, session.refresh == tokens.sent else { return .conflict }
+      new.session?.refresh = tokens.successor
+      if !tokens.isExchanged {
+        new.session?.rotationKeys = session.rotationKeys.after(tokens.usedKey)
+        new.session?.isRotated = tokens.successor != tokens.sent || session.isRotated == true
+      }
       // At a server without handles the refresh token itself ends the session: then the newest one is needed.
-      if session.revocation?.secret == sent.secret { new.session?.revocation = RevocationHandle(successor.secret) }
-      if session.revocation == nil { new.session?.revocation = handle }
+      if session.revocation?.secret == tokens.sent.secret {
+        new.session?.revocation = RevocationHandle(tokens.successor.secret)
+      }
+      if session.revocation == nil { new.session?.revocation = tokens.revocation }
       new.session?.pendingKey = nil
       new.session?.attempt = nil
-      new.session?.access = access
-      if let profile { new.session?.profile = profile }
+      new.session?.access = tokens.access
+      if let target = tokens.target, let access = tokens.targeted { new.session?.keep(access, for: target) }
+      if let idToken = tokens.idToken { new.session?.idToken = idToken }
+      if let profile = tokens.profile { new.session?.profile = profile }
     case .renew(let id, let former, let access):
       guard let session = entry.session, session.id == id, session.access?.credential == former else {
         return .conflict
@@ -218,6 +221,38 @@ package enum VaultEdit: Sendable, Hashable {
       new = VaultEntry(revision: new.revision)
     }
     return .write(new)
+  }
+}
+
+/// The tokens that a refresh brought, until they are stored.
+package struct RefreshedTokens: Sendable, Hashable {
+  package var sent: RefreshToken
+  package var successor: RefreshToken
+  package var access: StoredAccess
+  package var profile: Profile?
+  /// The ID token that came with it; `nil` keeps the former one.
+  var idToken: StoredIDToken?
+  /// The token for another target that came with the successor.
+  var targeted: StoredAccess?
+  /// Whether it was exchanged: the refresh token was not sent.
+  var isExchanged = false
+  /// That target; `nil` if the token does not serve it.
+  var target: TokenTarget?
+  /// Whether the server used the rotation key.
+  var usedKey: Bool
+  /// The handle that came with it, for a session without one.
+  var revocation: RevocationHandle?
+
+  package init(
+    sent: RefreshToken, to successor: RefreshToken, access: StoredAccess, profile: Profile?, usedKey: Bool = false,
+    revocation: RevocationHandle? = nil
+  ) {
+    self.sent = sent
+    self.successor = successor
+    self.access = access
+    self.profile = profile
+    self.usedKey = usedKey
+    self.revocation = revocation
   }
 }
 

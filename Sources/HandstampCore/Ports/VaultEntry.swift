@@ -52,6 +52,10 @@ public struct StoredSession: Sendable, Hashable {
   public var issuer: String?
   /// The credential of requests; `nil` if there is none yet.
   public var access: StoredAccess?
+  /// The ID token of the last response that brought one; `nil` if none did. It extends nothing: the session goes on without it.
+  package var idToken: StoredIDToken?
+  /// Tokens for other targets, which all processes share. None without a lifetime is stored: no process could know that it is over.
+  package var targeted: [TokenTarget: StoredAccess] = [:]
   /// When the session began.
   public var startedAt: Moment
   /// When the session was last used.
@@ -113,13 +117,25 @@ extension StoredSession {
         grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: now, duration: $0) }),
       startedAt: now, activeAt: now, isRemembered: isRemembered,
       rotationKeys: RotationKeyUse.unknown.after(grant.acceptsRotationKey), issuer: issuer ?? grant.issuer)
+    idToken = grant.idToken.map { StoredIDToken($0, since: now) }
   }
 
   /// The part that can be read while the refresh item is locked.
   package var withAccessOnly: StoredSession {
     var copy = self
-    (copy.refresh, copy.pendingKey, copy.revocation) = (nil, nil, nil)
+    (copy.refresh, copy.pendingKey, copy.revocation, copy.idToken, copy.targeted) = (nil, nil, nil, nil, [:])
     return copy
+  }
+
+  /// The most tokens for other targets. More than a program asks for are fetched anew.
+  package static let targetLimit = 16
+
+  /// Keeps a token for another target, in place of those that have expired.
+  mutating func keep(_ access: StoredAccess, for target: TokenTarget) {
+    guard let lifetime = access.lifetime else { return }
+    targeted = targeted.filter { $0.value.lifetime.map { $0.remaining(at: lifetime.start) > .zero } ?? false }
+    if targeted.count >= StoredSession.targetLimit { targeted = [:] }
+    targeted[target] = access
   }
 
   /// The account of one person. `nil` if the server named no one: such an account is named after its issuer, and may be any person's.
@@ -166,6 +182,21 @@ public struct StoredAccess: Sendable, Hashable {
 
   /// The access token; `nil` for cookies.
   public var token: AccessToken? { credential.token }
+}
+
+/// An ID token, and when it expires.
+package struct StoredIDToken: Sendable, Hashable {
+  package var secret: Secret
+  package var lifetime: Lifetime
+
+  package init(_ secret: Secret, lifetime: Lifetime) {
+    self.secret = secret
+    self.lifetime = lifetime
+  }
+
+  init(_ token: IDToken, since start: Moment) {
+    self.init(token.secret, lifetime: Lifetime(start: start, duration: token.expiresIn))
+  }
 }
 
 /// The remains of an ended session: enough to revoke it at the server, and nothing that could restore it.

@@ -22,11 +22,17 @@ package struct TokenResponseBody: Decodable, Sendable {
 
   private enum CodingKeys: String, CodingKey {
     case access_token, token_type, expires_in, refresh_token, scope, id_token, session_id, revocation_handle, profile
-    case handstamp_rotation_key
+    case handstamp_rotation_key, authed_user
   }
 
   package init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
+    var values = try decoder.container(keyedBy: CodingKeys.self)
+    // Slack puts all that belongs to the user's token there.
+    if values.word(.access_token) == nil,
+      let user = try? values.nestedContainer(keyedBy: CodingKeys.self, forKey: .authed_user)
+    {
+      values = user
+    }
     guard let access = values.word(.access_token) else {
       throw DecodingError.keyNotFound(
         CodingKeys.access_token, .init(codingPath: decoder.codingPath, debugDescription: "no access_token"))
@@ -84,10 +90,12 @@ package struct TokenRefusal: Decodable, Sendable {
   package var error_description: String?
   /// Handstamp's addition: an ``EndReason``.
   package var reason: String?
+  /// Microsoft's addition to `invalid_grant`, such as `consent_required`.
+  package var suberror: String?
   /// The interval of further polling, in seconds, which some servers name beside `slow_down`.
   package var interval: Double?
 
-  private enum CodingKeys: String, CodingKey { case error, error_code, error_description, reason, interval }
+  private enum CodingKeys: String, CodingKey { case error, error_code, error_description, reason, suberror, interval }
 
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
@@ -99,6 +107,7 @@ package struct TokenRefusal: Decodable, Sendable {
     error_code = values.word(.error_code)
     error_description = values.word(.error_description)
     reason = values.word(.reason)
+    suberror = values.word(.suberror)
     interval = values.number(.interval)
   }
 }

@@ -3,6 +3,7 @@ import Foundation
 public import GRDB
 public import HandstampCore
 import HandstampSupport
+import HandstampVaults
 
 /// One account's database: a cache of content that can be fetched from the server again.
 ///
@@ -116,7 +117,7 @@ public struct WallClock: SessionClock {
       boot: 0, uptime: uptime(), wall: UnixTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000)))
   }
 
-  public func uptime() -> Duration { .seconds(ProcessInfo.processInfo.systemUptime) }
+  public func uptime() -> Duration { SystemClock().uptime() }
 
   @concurrent public func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
 }

@@ -41,6 +41,8 @@ public enum RequestError: Error, Sendable, Hashable {
     public var detail: String?
     /// Whether the endpoint itself has refused the request without a code, and not something in between.
     package var isFromEndpoint = false
+    /// Whether the code is one of the app's API, which says nothing of the session.
+    package var isOfAPI = false
 
     public init(status: Int, error: String? = nil, detail: String? = nil) {
       self.status = status
@@ -118,7 +120,8 @@ extension RequestError: HandstampError {
     switch self {
     case .network(let error): error.recovery
     // The session's token may be one that the server no longer wants to take.
-    case .server(let response): isEndpointRefusal && response.error != nil ? .signIn : .retry(after: nil)
+    case .server(let response):
+      isEndpointRefusal && response.error != nil && !response.isOfAPI ? .signIn : .retry(after: nil)
     case .configuration, .unusableTokens: .fixConfiguration
     case .clock: .setClock
     case .preparation(let error): error.recovery

@@ -133,6 +133,7 @@ extension EndReason {
     case .expired: "it reached its maximum age"
     case .idle: "it was not used for too long"
     case .accountClosed: "the account was closed"
+    case .endedAtProvider: "the provider that you signed in with ended it"
     case .repeatRefused: "the server did not accept a repeat after a lost response"
     case .rejected: "the server no longer accepts it"
     case .erased: "it was erased from this device"

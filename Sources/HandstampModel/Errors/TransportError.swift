@@ -11,7 +11,7 @@ public enum TransportError: HandstampError, Hashable {
   case cancelled
   /// The response is longer than ``TransportRequest/maximumResponseSize``.
   case tooLarge
-  /// The request cannot be sent: its URL is not valid, or a header contains a line break.
+  /// The request cannot be sent: its URL is not valid, a header contains a line break, or a file cannot be read or written.
   case invalidRequest(String)
 
   public var code: String {

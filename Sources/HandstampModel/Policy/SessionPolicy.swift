@@ -28,7 +28,7 @@ public struct SessionPolicy: Sendable, Hashable {
 /// How far ahead of its expiry a token is replaced.
 public struct RefreshPolicy: Sendable, Hashable {
   /// The remaining lifetime below which a token is replaced in the background while it is still valid, if ``usesTimer``.
-  /// Default 5 min. Short-lived tokens get a smaller margin, see ``margin(forLifetime:)``.
+  /// Default 5 min. Short-lived tokens get a smaller margin, at most a fifth of their lifetime.
   public var margin: Duration
   /// Whether a token is replaced within its ``margin``, by a timer or when a caller asks for it. `false`: only when it has
   /// expired, does not last long enough for a caller, or was rejected. Default `true`. Short-lived programs do not need the
@@ -76,7 +76,7 @@ public struct RefreshPolicy: Sendable, Hashable {
   /// | 1 h | 5 min |
   /// | 10 min | 2 min |
   /// | 60 s | 12 s |
-  public func margin(forLifetime lifetime: Duration) -> Duration {
+  package func margin(forLifetime lifetime: Duration) -> Duration {
     max(.zero, min(margin, lifetime / 5))
   }
 }
@@ -88,7 +88,7 @@ public struct RefreshPolicy: Sendable, Hashable {
 /// | refreshes, ``SessionPolicy/retry`` | yes, for the waiting callers | counts, at most ``cap``; where a second use may end the session, only from the second repeat on |
 /// | revocations, the same policy | no; retries are at least 1 s apart | ignored |
 /// | clean-up steps, the same policy | yes, until the next launch or `retryPendingWork()`; at least 1 s apart | |
-/// | API calls, `APIRetryPolicy` | yes | counts in full; the call ends if it exceeds `maxWait` |
+/// | API calls, `APIClient.Options.retryPolicy` | yes | counts in full; the call ends if it exceeds ``cap`` |
 /// | `RequestQueue.run(retry:)` | no | counts, at most ``cap`` |
 /// | streams, `StreamOptions` | no | counts, at most 1 h |
 public struct RetryPolicy: Sendable, Hashable {
@@ -118,7 +118,7 @@ public struct RetryPolicy: Sendable, Hashable {
   /// | 1 | 250 ms |
   /// | 2 | 500 ms |
   /// | 3 | 1 s |
-  public func delay(afterAttempt attempt: Int, entropy: UInt64, retryAfter: Duration?) -> Duration {
+  package func delay(afterAttempt attempt: Int, entropy: UInt64, retryAfter: Duration?) -> Duration {
     if let retryAfter { return min(max(retryAfter, .zero), cap) }
     return bound(ofAttempt: attempt) * (Double(entropy >> 11) / Double(1 << 53))
   }

@@ -19,7 +19,7 @@ public struct SignOutPlan: Sendable, Hashable {
   /// Creates a plan that runs the steps of `scopes`.
   ///
   /// - Parameter scopes: ``CleanupScope/always`` is added to every plan.
-  public init(_ scopes: Set<CleanupScope> = []) { self.scopes = scopes.union([.always]) }
+  package init(_ scopes: Set<CleanupScope> = []) { self.scopes = scopes.union([.always]) }
 
   /// For a session that ended on its own: runs the steps for data that could expose one user to another, and keeps what the
   /// same user will want after signing in again.
@@ -36,14 +36,14 @@ public struct SignOutPlan: Sendable, Hashable {
   public func keeping(_ scopes: CleanupScope...) -> SignOutPlan { SignOutPlan(self.scopes.subtracting(scopes)) }
 
   /// Returns the plan for sessions that end without an explicit one: ``everything`` if the account was closed, ``standard`` if
-  /// a user or an operator ended the session, here or elsewhere, and ``expiry`` otherwise.
+  /// a user, an operator or an identity provider ended the session, here or elsewhere, and ``expiry`` otherwise.
   ///
   /// ``EndReason/replaced`` gives ``expiry``: when another account signs in, the former account's preferences, downloads,
   /// database and images stay on the device. Keep them in a folder per account.
   public static func standard(for reason: EndReason) -> SignOutPlan {
     switch reason {
     case .accountClosed: .everything
-    case .signedOut, .revoked: .standard
+    case .signedOut, .revoked, .endedAtProvider: .standard
     case .replaced, .tokenReuseDetected, .expired, .idle, .repeatRefused, .rejected, .erased: .expiry
     }
   }
@@ -82,14 +82,14 @@ package struct Cleanup: Sendable, Hashable {
 /// An ended session, as passed to clean-up steps.
 public struct EndedSession: Sendable, Hashable {
   /// The ID of the session that ended.
-  public var session: SessionID
+  public var id: SessionID
   /// The session's account; `nil` if the session could not be read before it ended.
   public var account: AccountID?
   /// Why the session ended.
   public var reason: EndReason
 
-  public init(session: SessionID, account: AccountID?, reason: EndReason) {
-    self.session = session
+  public init(id: SessionID, account: AccountID?, reason: EndReason) {
+    self.id = id
     self.account = account
     self.reason = reason
   }

@@ -9,8 +9,8 @@
 /// | ``SessionPolicy/highSecurity`` | on demand | none | 2 | 10 s | 15 min | 12 h |
 ///
 /// On demand: when a caller asks for a token, and the current one has expired, does not last long enough for that caller, or
-/// was rejected. By timer: also when no more of the lifetime remains than the margin, which is at most a fifth of it, see
-/// ``RefreshPolicy/margin(forLifetime:)``. The idle limit counts from the last call of
+/// was rejected. By timer: also when no more of the lifetime remains than the margin, which is at most a fifth of it,
+/// see ``RefreshPolicy/margin``. The idle limit counts from the last call of
 /// `SessionController.updateSessionActivity()`, see ``SessionPolicy/idleLimit``.
 extension SessionPolicy {
   /// Refreshes on demand only: for short-lived programs, and to save battery and data.
@@ -46,13 +46,13 @@ extension SessionPolicy {
 
 extension RefreshPolicy {
   /// On demand: no timer, no margin.
-  public static var onRejection: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
+  package static var onRejection: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
   /// By timer, 5 min ahead.
-  public static var aheadOfExpiry: RefreshPolicy { RefreshPolicy() }
+  package static var aheadOfExpiry: RefreshPolicy { RefreshPolicy() }
   /// By timer, 10 min ahead.
-  public static var background: RefreshPolicy { RefreshPolicy(margin: .seconds(600)) }
+  package static var background: RefreshPolicy { RefreshPolicy(margin: .seconds(600)) }
   /// By timer, 30 min ahead.
-  public static var offlineFirst: RefreshPolicy { RefreshPolicy(margin: .seconds(1800)) }
+  package static var offlineFirst: RefreshPolicy { RefreshPolicy(margin: .seconds(1800)) }
   /// On demand: no timer, no margin.
-  public static var highSecurity: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
+  package static var highSecurity: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
 }

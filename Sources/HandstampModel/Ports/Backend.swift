@@ -77,12 +77,6 @@ public struct BackendAbilities: Sendable {
     if let scheme = self.credential { return scheme.authorize(request, with: credential, at: now) }
     return credential.token.map(request.authorized(by:)) ?? request
   }
-
-  package func inspect(
-    _ response: TransportResponse, to request: TransportRequest, with credential: Credential, at now: UnixTime
-  ) -> ResponseVerdict {
-    self.credential?.inspect(response, to: request, with: credential, at: now) ?? .unchanged
-  }
 }
 
 /// How requests carry a credential other than a bearer token: cookies, or an access token in a header of the server's own. Such

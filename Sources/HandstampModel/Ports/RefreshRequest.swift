@@ -5,18 +5,19 @@ public struct RefreshRequest: Sendable, Hashable {
   /// The rotation key to send with it, if the server accepts such keys.
   public var key: RotationKey
   /// Whether to send the key.
-  public var keyUse: KeyUse
+  package var keyUse = KeyUse.ifOffered
   /// The access token that is wanted; `nil` (the default) for the session's own. Only with
   /// ``BackendAbilities/supportsTargets``.
   public var target: TokenTarget?
+  /// The session's own access token, which a token exchange begins with; `nil` without a target.
+  package var access: AccessToken?
   /// Whether the same request is repeated freely if its response does not arrive.
   package var isRepeatable = false
 
-  public init(token: RefreshToken, key: RotationKey, keyUse: KeyUse = .ifOffered, target: TokenTarget? = nil) {
+  public init(token: RefreshToken, key: RotationKey, target: TokenTarget? = nil) {
     self.target = target
     self.token = token
     self.key = key
-    self.keyUse = keyUse
   }
 
   /// How long a backend awaits the response: that of a request that is repeated freely as long as any other; otherwise longer than it
@@ -24,7 +25,7 @@ public struct RefreshRequest: Sendable, Hashable {
   package var patience: Duration { isRepeatable ? .seconds(20) : .seconds(24 * 3600) }
 
   /// When a refresh carries its rotation key. Disregarded with ``BackendAbilities/supportsRotationKeys``.
-  public enum KeyUse: Sendable, Hashable {
+  package enum KeyUse: Sendable, Hashable {
     /// If the server says that it accepts such keys.
     case ifOffered
     /// Whatever the server's metadata says at the moment: a response of this session has said that its key was used.

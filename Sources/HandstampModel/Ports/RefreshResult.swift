@@ -3,8 +3,8 @@ public enum RefreshResult: Sendable, Hashable {
   /// New tokens.
   case granted(TokenResponse)
   /// The session has ended: the status is 400 (at some servers 401 or 403), with a JSON body whose `error` is `invalid_grant`
-  /// (RFC 6749 section 5.2), or the response is the equivalent of a server's own protocol. No other response to a refresh may
-  /// be reported as `rejected`. For a plain `invalid_grant`, which gives no reason, return ``EndReason/rejected``.
+  /// (RFC 6749 section 5.2), or the response is the equivalent of a server's own protocol, such as GitHub's `bad_refresh_token`. No
+  /// other response to a refresh may be reported as `rejected`. For a plain `invalid_grant`, which gives no reason, return ``EndReason/rejected``.
   ///
   /// The client reads the vault again: it continues with a newer token found there; otherwise it ends the session, and revokes
   /// it at the server if it has a handle.
@@ -29,7 +29,7 @@ public enum RevocationResult: Sendable, Hashable {
   /// The session has ended at the server, or the server knows no such session.
   case ended
   /// The server refuses permanently, with its error code, such as `unsupported_token_type`. Not retried; recorded in the audit
-  /// log and in `SessionController.refusedRevocations`.
+  /// log.
   case refused(code: String)
   /// Anything else. Retried until there is a decision, also after a restart, by the back-off of ``SessionPolicy/retry`` without
   /// its limit of attempts. After a 4xx that decides nothing, such as a bare 401 (but not a 403, 407, 408, 425 or 429), retries

@@ -5,6 +5,26 @@ public protocol Transport: Sendable {
   /// - Throws: ``TransportError``; ``TransportError/tooLarge`` if the body exceeds ``TransportRequest/maximumResponseSize``.
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse
 
+  /// Sends a request whose body is the content of a file, in place of ``TransportRequest/body``, and returns the complete response. Only
+  /// parts of the file are in memory at a time. ``TransportRequest/timeout`` limits the time without any progress.
+  ///
+  /// - Parameter path: the path of a file. It is read anew by each call.
+  /// - Throws: as ``send(_:)``. The default throws ``TransportError/invalidRequest(_:)``: a transport that sends no files.
+  @concurrent func upload(
+    _ request: TransportRequest, fromFile path: String
+  ) async throws(TransportError) -> TransportResponse
+
+  /// Sends a request, and writes the body of a response with a status of 2xx to a new file; that of any other is returned. Only parts of
+  /// the file are in memory at a time. ``TransportRequest/timeout`` limits the time without any progress.
+  ///
+  /// - Parameter path: the path of the file, which only its owner can read. A file that is there is replaced. It may be incomplete if
+  ///   an error is thrown.
+  /// - Throws: as ``send(_:)``; ``TransportError/invalidRequest(_:)`` if the file cannot be written. The default writes the body of
+  ///   ``open(_:)``, which is enough for a transport whose streams are pulled by the reader.
+  @concurrent func download(
+    _ request: TransportRequest, toFile path: String
+  ) async throws(TransportError) -> TransportResponse
+
   /// Sends a request and streams the response body as it arrives, for server-sent events. Cancelling the task that reads the
   /// body ends the request.
   ///
@@ -133,7 +153,7 @@ public struct HeaderField: Sendable, Hashable {
 
 extension [HeaderField] {
   /// Returns the value of the first field with that name, ignoring case.
-  public func first(named name: String) -> String? {
+  package func first(named name: String) -> String? {
     let wanted = name.lowercased()
     return first { $0.name.lowercased() == wanted }?.value
   }

@@ -20,6 +20,8 @@ public enum EndReason: String, Sendable, Hashable, Codable, CaseIterable {
   case idle
   /// The account was disabled or deleted.
   case accountClosed = "account_closed"
+  /// The identity provider that the user had signed in with, such as Google, has ended the sign-in there, or the user's account.
+  case endedAtProvider = "ended_at_provider"
   /// The server did not accept the repeat of a refresh whose response was lost. An overlap at the server, see
   /// ``RefreshTokenReuse/overlap(_:)``, prevents that.
   case repeatRefused = "repeat_refused"

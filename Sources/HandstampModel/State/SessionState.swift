@@ -14,14 +14,14 @@ public enum SessionState: Sendable, Hashable {
 /// The facts of a live session. Contains no secrets.
 public struct SignedIn: Sendable, Hashable {
   /// The session's ID.
-  public var session: SessionID
+  public var id: SessionID
   /// The signed-in user; `nil` if the server did not say.
   public var profile: Profile?
   /// When the user signed in.
   public var startedAt: UnixTime
 
-  public init(session: SessionID, profile: Profile?, startedAt: UnixTime) {
-    self.session = session
+  public init(id: SessionID, profile: Profile?, startedAt: UnixTime) {
+    self.id = id
     self.profile = profile
     self.startedAt = startedAt
   }

@@ -33,18 +33,18 @@ public struct RevocationHandle: Sendable, Hashable {
 /// is sent, and repeated with every retry. It distinguishes an honest retry from a replayed token.
 public struct RotationKey: Sendable, Hashable {
   /// The length of a key: 16 bytes.
-  public static let byteCount = 16
+  package static let byteCount = 16
   /// The key's bytes.
-  public let secret: Secret
+  package let secret: Secret
 
   /// Creates a key from `bytes`; `nil` unless there are exactly 16.
-  public init?(bytes: some Collection<UInt8>) {
+  package init?(bytes: some Collection<UInt8>) {
     guard bytes.count == RotationKey.byteCount else { return nil }
     secret = Secret(bytes: bytes)
   }
 
   /// Parses the format of ``wireText``; `nil` for any other text.
-  public init?(wireText: String) {
+  package init?(wireText: String) {
     guard let bytes = Base64URL.decode(wireText) else { return nil }
     self.init(bytes: bytes)
   }
@@ -100,16 +100,28 @@ public struct Profile: Sendable, Hashable, Codable {
   }
 }
 
+/// An ID token (OpenID Connect Core 1.0 section 2) whose issuer, audience and user have been checked.
+package struct IDToken: Sendable, Hashable {
+  package var secret: Secret
+  /// The lifetime that was left when the response arrived.
+  package var expiresIn: Duration
+
+  package init(_ secret: Secret, expiresIn: Duration) {
+    self.secret = secret
+    self.expiresIn = expiresIn
+  }
+}
+
 /// The result of a sign-in or refresh: tokens, and the session they belong to.
 ///
-/// A refresh changes only the session's tokens and profile. One whose ``session``, or whose profile's ID, is not that of the
+/// A refresh changes only the session's tokens and profile. One whose ``sessionID``, or whose profile's ID, is not that of the
 /// session in use is discarded as ``RequestError/unusableTokens(_:successor:)``.
 public struct TokenResponse: Sendable, Hashable {
   /// The new tokens.
   public var tokens: TokenSet
   /// The server's ID for the session. `nil` after a sign-in: the server has none, and the client generates one. `nil` after a
   /// refresh: the ID is not compared.
-  public var session: SessionID?
+  public var sessionID: SessionID?
   /// The signed-in user; `nil` if the server did not say. `nil` after a refresh keeps the profile.
   public var profile: Profile?
   /// The handle that ends the session at the server. `nil` (the default): a sign-out does not revoke at the server, unless the
@@ -134,15 +146,22 @@ public struct TokenResponse: Sendable, Hashable {
   /// Whom the response to a refresh names (OpenID Connect Core 1.0 section 12.2), if it brings no ``profile``. If that is not the
   /// session's user, the response is discarded. `nil` (the default): it does not say.
   package var subject: AccountID?
+  /// Whether the server named no user. The profile is then named after the issuer, and may be any person's. Default `false`.
+  package var namesNoUser = false
+  /// Whether the tokens came by an exchange (RFC 8693), which says nothing of the session's refresh token.
+  package var isExchanged = false
+  /// The ID token of the response; `nil` (the default) if it brought none, or none that is still valid. After a refresh, `nil`
+  /// keeps the one in use.
+  package var idToken: IDToken?
 
   public init(
-    tokens: TokenSet, session: SessionID? = nil, profile: Profile? = nil, revocation: RevocationHandle? = nil,
+    tokens: TokenSet, sessionID: SessionID? = nil, profile: Profile? = nil, revocation: RevocationHandle? = nil,
     issuer: String? = nil, acceptsRotationKey: Bool = false, scopes: [String]? = nil
   ) {
     self.scopes = scopes
     self.acceptsRotationKey = acceptsRotationKey
     self.tokens = tokens
-    self.session = session
+    self.sessionID = sessionID
     self.profile = profile
     self.revocation = revocation
     self.issuer = issuer

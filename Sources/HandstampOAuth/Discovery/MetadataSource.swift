@@ -1,9 +1,10 @@
 import HandstampCore
 import HandstampSupport
 
-/// Fetches a server's metadata once, and keeps it until the program exits.
+/// Fetches a server's metadata once, and keeps it until the program exits. Without a request if the provider names the endpoints.
 final class MetadataSource: Sendable {
   private let issuer: String
+  private let provider: OAuthProvider
   private let transport: any Transport
   private let prover: DPoPProver?
   private let found = Locked<ServerMetadata?>(nil)
@@ -11,9 +12,10 @@ final class MetadataSource: Sendable {
   /// The issuer that the server's metadata named in place of the wanted one: a slash at the end is enough of a difference.
   var otherIssuer: String? { other.withLock { $0 } }
 
-  init(issuer: String, transport: any Transport, prover: DPoPProver?) {
+  init(issuer: String, _ provider: OAuthProvider, transport: any Transport, prover: DPoPProver?) {
     self.prover = prover
     self.issuer = issuer
+    self.provider = provider
     self.transport = transport
   }
 
@@ -29,6 +31,11 @@ final class MetadataSource: Sendable {
     if let known = found.withLock({ $0 }) { return known }
     let places = Address.metadata(of: issuer)
     guard !places.isEmpty else { throw .invalidResponse("the issuer is not an https URL") }
+    if provider.endpoints[.token] != nil {
+      let metadata = try ServerMetadata(of: issuer, provider)
+      found.withLock { $0 = metadata }
+      return metadata
+    }
     var answers: [String] = []
     var transient: SessionError?
     var isAnyUnusable = false
@@ -50,13 +57,16 @@ final class MetadataSource: Sendable {
       switch answer.status {
       case 200:
         do throws(SessionError) {
-          let metadata = try ServerMetadata(answer.body, of: issuer)
+          let metadata = try ServerMetadata(answer.body, of: issuer, provider)
           found.withLock { $0 = metadata }
           return metadata
         } catch {
           guard case .invalidResponse(let why) = error else { throw error }
           isAnyUnusable = true
-          if let named = ServerMetadata.issuer(in: answer.body), named != issuer { other.withLock { $0 = named } }
+          // One with a placeholder is no issuer to sign in at.
+          if let named = ServerMetadata.issuer(in: answer.body), named != issuer, !named.contains("{") {
+            other.withLock { $0 = named }
+          }
           answers.append("\(name): \(why)")
         }
       case 429, 500...:

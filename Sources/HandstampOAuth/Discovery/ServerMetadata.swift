@@ -19,6 +19,11 @@ public struct ServerMetadata: Sendable, Hashable {
   public let userInfoEndpoint: String?
   /// The URL of the introspection endpoint (RFC 7662); `nil` if the server does not offer it.
   public let introspectionEndpoint: String?
+  /// The URL of the page that ends the user's session in the browser (OpenID Connect RP-Initiated Logout 1.0); `nil` if the server
+  /// does not offer it.
+  public let endSessionEndpoint: String?
+  /// The URL of the keys that sign ID tokens (RFC 7517 section 5); `nil` if the server does not name it.
+  package let keysURL: String?
   /// The URL of Handstamp's own API, below which its paths are; `nil` for a server of another kind.
   package let handstampAPI: String?
   /// Whether the token endpoint accepts `rotation_key` with codes and refresh tokens, by Handstamp's own member
@@ -26,8 +31,12 @@ public struct ServerMetadata: Sendable, Hashable {
   package let supportsRotationKeys: Bool
   /// Whether the server speaks Handstamp's additions to the protocol.
   package var isHandstamp: Bool { handstampAPI != nil || supportsRotationKeys }
+  /// Whether a client's ID may be the URL of a document that describes it (draft-ietf-oauth-client-id-metadata-document).
+  package let acceptsClientDocuments: Bool
   /// The scopes that the server supports; `nil` if it does not list them.
   public let scopes: [String]?
+  /// Whether the token endpoint exchanges tokens (RFC 8693).
+  let exchangesTokens: Bool
   /// Whether every authorization response must name the issuer (RFC 9207).
   public let namesIssuerInAnswers: Bool
   /// Whether the token endpoint accepts the client's secret in the `Authorization` header.
@@ -37,8 +46,12 @@ public struct ServerMetadata: Sendable, Hashable {
   let takesBasicAuthenticationForRevocation: Bool
   /// The same for the introspection endpoint.
   let takesBasicAuthenticationForIntrospection: Bool
+  /// Other issuers that responses may name. `{tenantid}` in one stands for the ID of the user's tenant.
+  private let otherNames: Set<String>
   /// The members whose URLs are neither `https` nor on loopback.
   private let untrustedEndpoints: Set<String>
+
+  static let tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
   /// The issuer that a document names, if it can be shown to a user.
   static func issuer(in body: [UInt8]) -> String? {
@@ -46,25 +59,49 @@ public struct ServerMetadata: Sendable, Hashable {
     return named.flatMap { $0.utf8.count <= 200 && $0.utf8.allSatisfy { (33...126).contains($0) } ? $0 : nil }
   }
 
-  /// Parses the document that was found for `issuer`.
+  /// Parses the document that was found for `issuer`, and completes it with what is known of the provider.
   ///
   /// - Throws: ``SessionError/invalidResponse(_:)`` for another issuer's document (RFC 8414 section 3.3: an
   ///   attacker's document could send tokens elsewhere), a document without a token endpoint, a server with PKCE but without
   ///   S256, and a token endpoint that is neither `https` nor on loopback.
-  init(_ body: [UInt8], of issuer: String) throws(SessionError) {
+  init(
+    _ body: [UInt8], of issuer: String, _ provider: OAuthProvider = OAuthProvider()
+  ) throws(SessionError) {
     guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
       throw .invalidResponse("not a metadata document")
     }
     guard let named = document.issuer else { throw .invalidResponse("the metadata has no issuer") }
-    guard named == issuer else {
+    guard named == issuer || provider.hasTenants && ServerMetadata.isTemplate(named, of: issuer) else {
       let shown = ServerMetadata.issuer(in: body)
       throw .invalidResponse("the metadata belongs to another issuer" + (shown.map { ", \($0)" } ?? ""))
     }
+    try self.init(document, of: issuer, provider, isTemplate: named != issuer)
+  }
+
+  /// The metadata of a server that publishes none, or whose metadata is not to be used: all that is known of the provider.
+  ///
+  /// - Throws: As the other initializer.
+  init(of issuer: String, _ provider: OAuthProvider) throws(SessionError) {
+    var document = Document()
+    document.scopes_supported = provider.scopes
+    try self.init(document, of: issuer, provider, isTemplate: false)
+  }
+
+  private init(
+    _ document: Document, of issuer: String, _ provider: OAuthProvider, isTemplate: Bool
+  ) throws(SessionError) {
     if let methods = document.code_challenge_methods_supported, !methods.contains("S256") {
       throw .invalidResponse("the server does not support PKCE with S256")
     }
+    let named = document.issuer.map { isTemplate ? [$0] : [] } ?? []
+    otherNames = provider.otherNames.union(named)
+    func place(_ endpoint: OAuthProvider.Endpoint, _ published: String?) -> String? {
+      provider.endpoints[endpoint] ?? published ?? provider.missing[endpoint]
+    }
     self.issuer = issuer
-    guard let token = document.token_endpoint else { throw .invalidResponse("the metadata has no token_endpoint") }
+    guard let token = place(.token, document.token_endpoint) else {
+      throw .invalidResponse("the metadata has no token_endpoint")
+    }
     guard Address.isTrusted(token) else { throw .invalidResponse("the token_endpoint is not an https URL") }
     tokenEndpoint = token
     var untrusted: Set<String> = []
@@ -74,24 +111,62 @@ public struct ServerMetadata: Sendable, Hashable {
       untrusted.insert(name)
       return nil
     }
-    authorizationEndpoint = trusted(document.authorization_endpoint, "authorization_endpoint")
-    deviceAuthorizationEndpoint = trusted(document.device_authorization_endpoint, "device_authorization_endpoint")
-    revocationEndpoint = trusted(document.revocation_endpoint, "revocation_endpoint")
-    userInfoEndpoint = trusted(document.userinfo_endpoint, "userinfo_endpoint")
+    authorizationEndpoint = trusted(
+      place(.authorization, document.authorization_endpoint), "authorization_endpoint")
+    deviceAuthorizationEndpoint = trusted(
+      place(.device, document.device_authorization_endpoint), "device_authorization_endpoint")
+    revocationEndpoint = trusted(place(.revocation, document.revocation_endpoint), "revocation_endpoint")
+    userInfoEndpoint = trusted(place(.userInfo, document.userinfo_endpoint), "userinfo_endpoint")
     introspectionEndpoint = trusted(document.introspection_endpoint, "introspection_endpoint")
+    endSessionEndpoint = trusted(document.end_session_endpoint, "end_session_endpoint")
+    keysURL = trusted(document.jwks_uri, "jwks_uri")
     handstampAPI = trusted(document.handstamp_api, "handstamp_api")
     untrustedEndpoints = untrusted
     supportsRotationKeys = document.handstamp_rotation_keys ?? false
+    acceptsClientDocuments = document.client_id_metadata_document_supported ?? false
     scopes = document.scopes_supported
+    exchangesTokens = document.grant_types_supported?.contains(ServerMetadata.tokenExchange) ?? false
     namesIssuerInAnswers = document.authorization_response_iss_parameter_supported ?? false
     let methods = document.token_endpoint_auth_methods_supported
     // The default is `client_secret_basic` (RFC 8414 section 2).
-    takesBasicAuthentication = methods.map { $0.contains("client_secret_basic") } ?? true
-    let forRevocation = document.revocation_endpoint_auth_methods_supported ?? methods
-    takesBasicAuthenticationForRevocation = forRevocation.map { $0.contains("client_secret_basic") } ?? true
-    let forIntrospection = document.introspection_endpoint_auth_methods_supported ?? methods
-    takesBasicAuthenticationForIntrospection = forIntrospection.map { $0.contains("client_secret_basic") } ?? true
+    func takesBasic(_ methods: [String]?) -> Bool {
+      provider.clientSecretIn.map { $0 == .header } ?? methods?.contains("client_secret_basic") ?? true
+    }
+    takesBasicAuthentication = takesBasic(methods)
+    takesBasicAuthenticationForRevocation = takesBasic(document.revocation_endpoint_auth_methods_supported ?? methods)
+    takesBasicAuthenticationForIntrospection = takesBasic(
+      document.introspection_endpoint_auth_methods_supported ?? methods)
   }
+
+  // MARK: Names of the issuer
+
+  private static let tenant = "{tenantid}"
+
+  /// Whether `named` is the issuer of all tenants, and `issuer` that of several: `https://login.example/common/v2.0`.
+  private static func isTemplate(_ named: String, of issuer: String) -> Bool {
+    ["common", "organizations", "consumers"].contains { named.replacing(tenant, with: $0) == issuer }
+  }
+
+  /// Whether a response of this server may name `other` as its issuer.
+  ///
+  /// - Parameter tenant: The tenant that the response names, `tid`; `nil` if it names none. Then any one may stand there.
+  package func isNamed(_ other: String, tenant: String?) -> Bool {
+    if other == issuer && !isForTenants || otherNames.contains(other) && !other.contains(ServerMetadata.tenant) {
+      return true
+    }
+    return otherNames.contains { template in
+      let parts = template.components(separatedBy: ServerMetadata.tenant)
+      guard parts.count == 2, other.hasPrefix(parts[0]), other.hasSuffix(parts[1]) else { return false }
+      let name = other.dropFirst(parts[0].count).dropLast(parts[1].count)
+      return other.count > parts[0].count + parts[1].count && UUID(uuidString: String(name)) != nil
+        && name == tenant ?? String(name)
+    }
+  }
+
+  /// The issuer without its scheme, as the name of an account whose user is not known.
+  var issuerName: String { String(issuer.drop { $0 != ":" }.dropFirst(3)) }
+
+  private var isForTenants: Bool { otherNames.contains { $0.contains(ServerMetadata.tenant) } }
 
   /// Whether the client's secret goes into the header of requests to `endpoint`, rather than into the form.
   func takesBasicAuthentication(at endpoint: String) -> Bool {
@@ -113,6 +188,8 @@ public struct ServerMetadata: Sendable, Hashable {
 
   /// A member that is empty or of another type counts as missing.
   private struct Document: Decodable {
+    init() {}
+
     var issuer: String?
     var token_endpoint: String?
     var authorization_endpoint: String?
@@ -120,9 +197,13 @@ public struct ServerMetadata: Sendable, Hashable {
     var revocation_endpoint: String?
     var userinfo_endpoint: String?
     var introspection_endpoint: String?
+    var end_session_endpoint: String?
+    var jwks_uri: String?
     var handstamp_api: String?
     var handstamp_rotation_keys: Bool?
+    var client_id_metadata_document_supported: Bool?
     var scopes_supported: [String]?
+    var grant_types_supported: [String]?
     var authorization_response_iss_parameter_supported: Bool?
     var code_challenge_methods_supported: [String]?
     var token_endpoint_auth_methods_supported: [String]?
@@ -131,7 +212,8 @@ public struct ServerMetadata: Sendable, Hashable {
 
     private enum CodingKeys: String, CodingKey {
       case issuer, token_endpoint, authorization_endpoint, device_authorization_endpoint, revocation_endpoint
-      case userinfo_endpoint, introspection_endpoint, handstamp_api, handstamp_rotation_keys, scopes_supported
+      case userinfo_endpoint, introspection_endpoint, end_session_endpoint, handstamp_api, handstamp_rotation_keys
+      case jwks_uri, client_id_metadata_document_supported, scopes_supported, grant_types_supported
       case authorization_response_iss_parameter_supported, code_challenge_methods_supported
       case token_endpoint_auth_methods_supported, revocation_endpoint_auth_methods_supported
       case introspection_endpoint_auth_methods_supported
@@ -148,9 +230,13 @@ public struct ServerMetadata: Sendable, Hashable {
       revocation_endpoint = values.word(.revocation_endpoint)
       userinfo_endpoint = values.word(.userinfo_endpoint)
       introspection_endpoint = values.word(.introspection_endpoint)
+      end_session_endpoint = values.word(.end_session_endpoint)
+      jwks_uri = values.word(.jwks_uri)
       handstamp_api = values.word(.handstamp_api)
       handstamp_rotation_keys = flag(.handstamp_rotation_keys)
+      client_id_metadata_document_supported = flag(.client_id_metadata_document_supported)
       scopes_supported = list(.scopes_supported)
+      grant_types_supported = list(.grant_types_supported)
       authorization_response_iss_parameter_supported = flag(.authorization_response_iss_parameter_supported)
       code_challenge_methods_supported = list(.code_challenge_methods_supported)
       token_endpoint_auth_methods_supported = list(.token_endpoint_auth_methods_supported)

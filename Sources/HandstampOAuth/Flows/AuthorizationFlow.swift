@@ -1,5 +1,5 @@
 import Foundation
-import HandstampCore
+package import HandstampCore
 import HandstampSupport
 
 /// One sign-in by browser (RFC 6749 section 4.1 with RFC 7636): the URL to open, and the checks of the response. Valid for one
@@ -12,30 +12,46 @@ public struct AuthorizationFlow: Sendable {
   let proof: CodeProof
   let nonce: String?
   private let state: String
-  private let issuer: String
-  private let namesIssuer: Bool
+  private let metadata: ServerMetadata
 
-  init(client: OAuthClient, metadata: ServerMetadata, redirectURI: String) throws(SessionError) {
+  /// The values that the response is checked with, for a caller that has to keep them until then.
+  package struct Memory: Sendable {
+    package var state: String
+    package var nonce: String?
+    package var verifier: Secret
+
+    package init(state: String, nonce: String?, verifier: Secret) {
+      self.state = state
+      self.nonce = nonce
+      self.verifier = verifier
+    }
+  }
+
+  package var memory: Memory { Memory(state: state, nonce: nonce, verifier: proof.verifier) }
+
+  /// - Parameters:
+  ///   - hints: Parameters of this sign-in, which take the place of the client's.
+  ///   - memory: that of an earlier flow, which continues; `nil` (the default) begins another one.
+  init(
+    client: OAuthClient, metadata: ServerMetadata, redirectURI: String, hints: [String: String] = [:],
+    memory: Memory? = nil
+  ) throws(SessionError) {
     guard let endpoint = metadata.authorizationEndpoint else {
       throw metadata.missing("authorization_endpoint", for: "sign-in by browser")
     }
     self.redirectURI = redirectURI
-    proof = CodeProof()
-    state = Base64URL.encode(randomBytes(16))
-    nonce = client.scopes.contains("openid") ? Base64URL.encode(randomBytes(16)) : nil
-    issuer = metadata.issuer
-    namesIssuer = metadata.namesIssuerInAnswers
+    proof = memory.map { CodeProof(verifier: $0.verifier) } ?? CodeProof()
+    state = memory?.state ?? Base64URL.encode(randomBytes(16))
+    let isOpenID = client.scopes.contains("openid")
+    nonce = memory.map(\.nonce) ?? (isOpenID ? Base64URL.encode(randomBytes(16)) : nil)
+    self.metadata = metadata
     var fields = [
       ("response_type", "code"), ("client_id", client.id), ("redirect_uri", redirectURI), ("state", state),
       ("code_challenge", proof.challenge), ("code_challenge_method", "S256"),
     ]
-    if !client.scopes.isEmpty { fields.append(("scope", client.scopes.joined(separator: " "))) }
+    if !client.scopes.isEmpty { fields.append((client.traits.scopeField, client.scopes.joined(separator: " "))) }
     if let nonce { fields.append(("nonce", nonce)) }
-    let own = Set(fields.map(\.0)).union(["scope", "nonce", "request", "request_uri", "response_mode"])
-    for (name, value) in client.parameters.sorted(by: { $0.key < $1.key }) where !own.contains(name) {
-      fields.append((name, value))
-    }
-    for resource in client.resources { fields.append(("resource", resource)) }
+    fields += client.extras(hints)
     url = Address.adding(fields, to: endpoint)
   }
 
@@ -49,16 +65,7 @@ public struct AuthorizationFlow: Sendable {
   }
 
   private func code(in callback: String) throws(SessionError) -> Secret {
-    let place = AuthorizationFlow.place(callback)
-    guard [redirectURI, redirectURI + "/"].contains(where: { AuthorizationFlow.place($0) == place }) else {
-      throw .invalidResponse("the browser was redirected to another URL")
-    }
-    var fields: [String: String] = [:]
-    for (name, value) in AuthorizationFlow.query(of: callback) where AuthorizationFlow.parameters.contains(name) {
-      guard fields.updateValue(value, forKey: name) == nil else {
-        throw .invalidResponse("the parameter \(name) of the response is duplicated")
-      }
-    }
+    let fields = try RedirectFields.fields(of: callback, to: redirectURI, naming: AuthorizationFlow.parameters)
     guard let state = fields["state"], Secret(state) == Secret(self.state) else {
       // Without a state it could come from anywhere; nothing is taken from it but the words.
       if fields["state"] == nil, fields["code"] == nil, let error = fields["error"] {
@@ -66,7 +73,7 @@ public struct AuthorizationFlow: Sendable {
       }
       throw .invalidResponse("the response belongs to another request")
     }
-    guard fields["iss"].map({ $0 == issuer }) ?? !namesIssuer else {
+    guard fields["iss"].map({ metadata.isNamed($0, tenant: nil) }) ?? !metadata.namesIssuerInAnswers else {
       throw .invalidResponse("the response comes from another server")
     }
     if let error = fields["error"] { throw .refused(code: error, detail: fields["error_description"]) }
@@ -77,22 +84,6 @@ public struct AuthorizationFlow: Sendable {
   /// Those that count; all others are ignored (RFC 6749 section 4.1.2).
   private static let parameters: Set = ["code", "state", "iss", "error", "error_description"]
 
-  /// The pairs of the query, which is a form (RFC 6749 section 4.1.2): a plus sign in it is a space.
-  private static func query(of address: String) -> [(String, String)] {
-    guard let mark = address.firstIndex(of: "?") else { return [] }
-    let query = address[address.index(after: mark)...].prefix { $0 != "#" }
-    return query.split(separator: "&").map { pair in
-      let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map { part in
-        let text = String(part).replacing("+", with: " ")
-        return text.removingPercentEncoding ?? text
-      }
-      return (parts[0], parts.count > 1 ? parts[1] : "")
-    }
-  }
-
-  /// Returns a URL without its query and fragment.
-  private static func place(_ address: String) -> Substring { address.prefix { $0 != "?" && $0 != "#" } }
-
   /// The scheme that ``HandstampCore/RedirectReceiver`` waits for.
-  var callbackScheme: String { String(redirectURI.prefix { $0 != ":" }) }
+  var callbackScheme: String { RedirectFields.scheme(of: redirectURI) }
 }

@@ -33,6 +33,7 @@ extension OAuthBackend {
     try await SignInTurn.check()
     var fields: [(String, Secret)] = []
     if !client.scopes.isEmpty { fields.append(("scope", Secret(client.scopes.joined(separator: " ")))) }
+    fields += client.extras().map { ($0, Secret($1)) }
     // Redundant beside an `Authorization` header, but some servers read it nowhere else.
     if client.secret != nil, try await metadata().takesBasicAuthentication {
       fields.append(("client_id", Secret(client.id)))

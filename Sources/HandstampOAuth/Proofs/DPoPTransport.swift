@@ -21,11 +21,29 @@ public struct DPoPTransport: Transport {
   }
 
   @concurrent public func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-    guard let token = DPoPTransport.token(of: request) else { return try await base.send(request) }
-    let answer = try await base.send(try proven(request, token))
+    try await sent(request) { request throws(TransportError) in try await base.send(request) }
+  }
+
+  @concurrent public func upload(
+    _ request: TransportRequest, fromFile path: String
+  ) async throws(TransportError) -> TransportResponse {
+    try await sent(request) { request throws(TransportError) in try await base.upload(request, fromFile: path) }
+  }
+
+  @concurrent public func download(
+    _ request: TransportRequest, toFile path: String
+  ) async throws(TransportError) -> TransportResponse {
+    try await sent(request) { request throws(TransportError) in try await base.download(request, toFile: path) }
+  }
+
+  private func sent(
+    _ request: TransportRequest, by send: (TransportRequest) async throws(TransportError) -> TransportResponse
+  ) async throws(TransportError) -> TransportResponse {
+    guard let token = DPoPTransport.token(of: request) else { return try await send(request) }
+    let answer = try await send(try proven(request, token))
     prover.learn(from: answer.headers, of: request.url)
     guard DPoPProver.wantsNonce(answer) else { return answer }
-    let second = try await base.send(try proven(request, token))
+    let second = try await send(try proven(request, token))
     prover.learn(from: second.headers, of: request.url)
     return second
   }

@@ -50,8 +50,9 @@ extension TokenResponseBody {
   /// - Parameters:
   ///   - isBound: whether the tokens were requested with a proof of a key (RFC 9449), so that only bound ones are accepted.
   ///   - assumesBearer: whether tokens without a type are bearer tokens.
-  func check(isBound: Bool, assumesBearer: Bool) throws(SessionError) {
-    let named = token_type?.lowercased()
+  ///   - synonyms: the provider's own names for bearer tokens.
+  func check(isBound: Bool, assumesBearer: Bool, synonyms: Set<String>) throws(SessionError) {
+    let named = (token_type?.lowercased()).map { synonyms.contains($0) ? "bearer" : $0 }
     guard let type = named ?? (assumesBearer ? "bearer" : nil) else {
       throw .invalidResponse(TokenResponseBody.lacksType)
     }
@@ -69,12 +70,19 @@ extension TokenResponseBody {
 
 /// The results of a refresh that brought no tokens.
 extension RefreshResult {
-  /// Maps a refusal: only `invalid_grant` ends the session, with whatever status, except those that say of the server itself that it
-  /// could not answer.
+  /// Maps a refusal: only `invalid_grant`, and a known provider's word for it, ends the session, with whatever status, except those
+  /// that say of the server itself that it could not answer.
   ///
   /// - Parameter isOwn: whether the server speaks Handstamp's additions, `error_code` and `reason`.
-  init(_ refusal: TokenRefusal, _ response: TransportResponse, isOwn: Bool, at now: UnixTime) {
-    guard !RequestError.isPassing(status: response.status), refusal.error == "invalid_grant" else {
+  init(
+    _ refusal: TokenRefusal, _ response: TransportResponse, isOwn: Bool, _ provider: OAuthProvider, at now: UnixTime
+  ) {
+    guard !RequestError.isPassing(status: response.status), provider.ends(refusal) else {
+      var refusal = refusal
+      // The user has something to do, and the refresh token is as good as before.
+      if refusal.error == "invalid_grant" {
+        refusal.error = refusal.suberror == "consent_required" ? "consent_required" : "interaction_required"
+      }
       self = .noDecision(RequestError(response, refusal, at: now), retryAfter: response.retryDelay())
       return
     }

@@ -8,31 +8,44 @@ import HandstampSupport
 /// (OpenID Connect Core 1.0 section 3.1.3.7, item 6). Never use it with a token from another source.
 struct IdentityToken: Sendable, Hashable {
   let profile: Profile
+  /// Whether the token has a name for the user; if not, the profile is named like its ID.
+  let hasName: Bool
+  /// `exp`.
+  private let end: UnixTime
 
   /// - Parameters:
   ///   - nonce: the nonce that was sent; `nil` for a flow without one.
   ///   - served: the server's clock, from its response. The device's own may be wrong, and is not used.
   init(
-    _ text: String, issuer: String, client: String, nonce: String?, served: UnixTime?
+    _ text: String, from server: ServerMetadata, client: String, nonce: String?, served: UnixTime?
   ) throws(SessionError) {
     guard let claims = Claims(text) else { throw .invalidResponse("not a valid ID token") }
-    try claims.check(issuer: issuer, client: client)
+    try claims.check(server, client: client)
     // If no nonce was sent, none is expected; otherwise exactly that one.
     guard nonce == nil || claims.nonce == nonce else {
       throw .invalidResponse("the ID token belongs to another sign-in")
     }
-    if let served, UnixTime(seconds: Int64(max(0, min(claims.exp, 1e12)))) <= served {
-      throw .invalidResponse("the ID token has expired")
-    }
+    end = claims.end
+    if let served, end <= served { throw .invalidResponse("the ID token has expired") }
     profile = try claims.profile
+    hasName = claims.displayName != nil
   }
 
   /// The token in the answer to a refresh. Its age does not count: some servers send that of the sign-in again. `nil` if it cannot be
   /// read, because it is encrypted, for example: then it contradicts nothing.
-  init?(refreshed text: String, issuer: String, client: String) throws(SessionError) {
+  init?(refreshed text: String, from server: ServerMetadata, client: String) throws(SessionError) {
     guard let claims = Claims(text) else { return nil }
-    try claims.check(issuer: issuer, client: client)
+    try claims.check(server, client: client)
+    end = claims.end
     profile = try claims.profile
+    hasName = claims.displayName != nil
+  }
+
+  /// The token for the session; `nil` if it has expired, or could not stand in a header.
+  func idToken(_ text: String, at now: UnixTime) -> IDToken? {
+    let secret = Secret(text)
+    guard end > now, secret.isToken, secret.count <= 256 << 10 else { return nil }
+    return IDToken(secret, expiresIn: end.since(now))
   }
 
   private struct Claims: Decodable {
@@ -42,9 +55,13 @@ struct IdentityToken: Sendable, Hashable {
     var exp: Double
     var azp: String?
     var nonce: String?
+    /// The user's tenant, at Microsoft.
+    var tid: String?
     var displayName: String?
 
-    private enum CodingKeys: String, CodingKey { case iss, sub, aud, exp, azp, nonce, name, preferred_username, email }
+    private enum CodingKeys: String, CodingKey {
+      case iss, sub, aud, exp, azp, nonce, tid, name, preferred_username, email
+    }
 
     init?(_ text: String) {
       let parts = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -66,15 +83,22 @@ struct IdentityToken: Sendable, Hashable {
       exp = seconds
       azp = values.word(.azp)
       nonce = values.word(.nonce)
-      displayName = values.word(.name) ?? values.word(.preferred_username) ?? values.word(.email)
+      tid = values.word(.tid)
+      displayName = [.name, .preferred_username, .email].lazy.compactMap { values.word($0) }.first { $0.isShown }
     }
+
+    var end: UnixTime { UnixTime(seconds: Int64(max(0, min(exp, 1e12)))) }
 
     /// Audiences that the issuer names beside this client in a token from its own endpoint are its own business; an `azp` that names
     /// another client is not.
-    func check(issuer: String, client: String) throws(SessionError) {
-      guard iss == issuer else { throw .invalidResponse("the ID token is from another issuer") }
+    func check(_ server: ServerMetadata, client: String) throws(SessionError) {
+      // Without a tenant of its own, a token of several tenants' issuer could be any one's.
+      guard server.isNamed(iss, tenant: tid ?? "") else {
+        throw .invalidResponse("the ID token is from another issuer")
+      }
       guard aud.list.contains(client), azp ?? client == client else {
-        throw .invalidResponse("the ID token is for another client")
+        let names = aud.list.contains(client) ? [azp ?? ""] : aud.list
+        throw .invalidResponse("the ID token is for another client, \(names.quoted); this client is \"\(client)\"")
       }
     }
 
@@ -108,22 +132,11 @@ struct IdentityToken: Sendable, Hashable {
   }
 }
 
-/// The user, from the userinfo endpoint (OpenID Connect Core 1.0 section 5.3.2).
-struct UserInfo: Decodable {
-  let profile: Profile
-
-  private enum CodingKeys: String, CodingKey { case sub, name, preferred_username, email }
-
-  init?(_ response: TransportResponse) {
-    guard let info = response.decoded(UserInfo.self), info.profile.id.namesSomebody else { return nil }
-    self = info
-  }
-
-  init(from decoder: any Decoder) throws {
-    let values = try decoder.container(keyedBy: CodingKeys.self)
-    let sub = try values.decode(String.self, forKey: .sub)
-    let name = values.word(.name) ?? values.word(.preferred_username) ?? values.word(.email)
-    profile = Profile(id: AccountID(sub), name: name ?? sub)
+extension [String] {
+  /// The first ones for a message, without control characters.
+  fileprivate var quoted: String {
+    prefix(3).map { "\"" + $0.unicodeScalars.prefix(100).map { $0.value < 32 ? "?" : String($0) }.joined() + "\"" }
+      .joined(separator: ", ")
   }
 }
 

@@ -38,9 +38,11 @@ extension OAuthBackend {
     // The page of a captive portal is not user information. Some servers sign their response (section 5.3.2).
     case 200:
       let isSigned = answer.header("Content-Type")?.lowercased().hasPrefix("application/jwt") == true
-      return isSigned || UserInfo(answer) != nil ? .accepted : .unknown
+      if isSigned || UserInfo(answer, client.traits) != nil { return .accepted }
+      let error = answer.decoded(TokenRefusal.self)?.error
+      return error.map(client.traits.tokenRefusals.contains) == true ? .refused : .unknown
     // A token without this scope is not meant for this endpoint, and servers report that differently.
-    case 401: return client.scopes.contains("openid") ? .refused : .unknown
+    case 401: return asksForUser ? .refused : .unknown
     case 429, 500...: throw .requestFailed(.server(.init(status: answer.status)), retryAfter: answer.retryDelay())
     default: return .unknown
     }

@@ -1,4 +1,4 @@
-// All pages work without this script. It adds: show password, passkeys, copying of codes, and the live list of devices.
+// All pages work without this script. It adds: show password, passkeys and signals about them, copying of codes, and the live list of devices.
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -74,6 +74,10 @@ function credentialJSON(credential) {
 
 function submitPasskey(form, credential, action) {
   form.elements.passkey.value = JSON.stringify(credentialJSON(credential));
+  submitAs(action, form);
+}
+
+function submitAs(action, form) {
   const field = document.createElement("input");
   field.type = "hidden";
   field.name = "action";
@@ -83,18 +87,43 @@ function submitPasskey(form, credential, action) {
   form.submit();
 }
 
+const askForOptions = ({ form, dataset }) => fetch(dataset.options, {
+  method: "POST", headers: { "X-CSRF-Token": form.elements.csrf.value, Accept: "application/json" },
+});
+
+// The browser offers passkeys where it offers passwords, at the field for the address, until another way in is used.
+let endOffer = async () => {};
+
+function offerPasskeys(button) {
+  const stop = new AbortController();
+  const offer = async () => {
+    if (!await PublicKeyCredential.isConditionalMediationAvailable?.()) return;
+    const answer = await askForOptions(button);
+    if (!answer.ok || stop.signal.aborted) return;
+    const credential = await navigator.credentials.get({
+      publicKey: requestOptions(await answer.json()), mediation: "conditional", signal: stop.signal,
+    });
+    if (!stop.signal.aborted) submitPasskey(button.form, credential, "passkey");
+  };
+  // The user has asked for nothing, so nothing is reported.
+  const ended = offer().catch(() => {});
+  endOffer = () => { stop.abort(); return ended; };
+}
+
 async function usePasskey(button) {
   const { form, dataset } = button;
   const status = form.querySelector(".passkey-status");
   status.textContent = "";
   button.disabled = true;
+  // Browsers refuse a second request.
+  await endOffer();
   try {
-    const answer = await fetch(dataset.options, {
-      method: "POST", headers: { "X-CSRF-Token": form.elements.csrf.value, Accept: "application/json" },
-    });
+    const creates = dataset.passkey === "create";
+    const answer = await askForOptions(button);
+    // The proof that the page was shown with has expired.
+    if (answer.status === 403 && creates) return submitAs("unlock", form);
     if (!answer.ok) throw new Error(answer.statusText);
     const json = await answer.json();
-    const creates = dataset.passkey === "create";
     const credential = creates
       ? await navigator.credentials.create({ publicKey: creationOptions(json) })
       : await navigator.credentials.get({ publicKey: requestOptions(json) });
@@ -103,6 +132,7 @@ async function usePasskey(button) {
     const words = { NotAllowedError: dataset.cancelled, InvalidStateError: dataset.exists };
     status.textContent = words[error.name] ?? dataset.failed;
     button.disabled = false;
+    if ("offer" in dataset) offerPasskeys(button);
   }
 }
 
@@ -110,9 +140,30 @@ for (const button of all("[data-passkey]")) {
   if (window.PublicKeyCredential) {
     button.disabled = false;
     button.addEventListener("click", () => usePasskey(button));
+    if ("offer" in button.dataset) {
+      button.form.addEventListener("submit", () => { endOffer(); });
+      offerPasskeys(button);
+    }
   } else {
     button.form.querySelector(".passkey-status").textContent = button.dataset.unsupported;
   }
+}
+
+// Signals to the browser's password manager: which passkeys are accepted, and under which name
+
+async function signal(name, details) {
+  // Hints: nothing depends on them, and not every browser has them.
+  try { await window.PublicKeyCredential?.[name]?.(details); } catch {}
+}
+
+for (const { dataset } of all("[data-unknown-passkey]")) {
+  signal("signalUnknownCredential", { rpId: dataset.domain, credentialId: dataset.unknownPasskey });
+}
+for (const section of all("[data-user]")) {
+  const { domain: rpId, user: userId, name, displayName } = section.dataset;
+  const ids = all("input[name=passkey_id]", section).map((input) => input.value);
+  signal("signalAllAcceptedCredentials", { rpId, userId, allAcceptedCredentialIds: ids });
+  signal("signalCurrentUserDetails", { rpId, userId, name, displayName });
 }
 
 // Recovery codes

@@ -78,6 +78,14 @@ extension Registry {
       subject = account.rawValue
     }
 
+    /// The guesses of one-time passwords, by those who know the password. A new one that was set by mail does not start them over.
+    ///
+    /// - Parameter device: the device, if the account knows it; `nil` for all others together.
+    public init(codesOf account: AccountID, on device: DeviceID?) {
+      id = StoredItemID(.guesses, "code", account.rawValue, device?.rawValue ?? "")
+      subject = Base64URL.encode(id.bytes)
+    }
+
     /// The changes that start all counts over: the owner proved to read the account's mails.
     static func forgetting(_ account: AccountRecord) -> [RegistryChange] {
       var changes: [RegistryChange] = [.removeItems(.guesses, subject: account.id.rawValue)]

@@ -1,11 +1,17 @@
 public import HandstampCore
 
 /// How much of what gives access to an account, or will give it, its owner takes back (OWASP ASVS 7.4.3).
-public enum TakeBack: Sendable, Hashable {
+public enum TakeBack: Int, Sendable, Hashable {
   /// All that waits to be answered: a change of the address, codes for a new password, codes of clients and devices. The owner knows the
   /// other ways in, and sees them on the account's page.
   case pending
-  /// That, and every way in that a stranger may have made or used: passkeys, recovery codes, consents, and known devices.
+  /// That, and every way in that one factor has made or is: identities at other providers, consents, and known devices. Not passkeys
+  /// and recovery codes, where the account has to have two: who reads the owner's mails must not replace the other one.
+  case oneFactor
+  /// That, and every way in that a stranger may have made or used: passkeys, recovery codes, consents, and known devices. Not the
+  /// authenticator app: who reads the owner's mails must not shed it by a new password.
+  case waysIn
+  /// That, and the authenticator app, which a stranger may have set up.
   case everything
 }
 
@@ -25,14 +31,29 @@ extension StoredItem.Kind {
   fileprivate var removedBy: TakeBack? {
     switch self {
     case .emailChange: .pending
-    case .passkey, .recoveryCodes, .consent, .device, .client: .everything
-    // Mails tell the owner. What they would give access by is looked up when they are written.
-    case .guesses, .logout, .mail, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .removal: nil
+    case .identity, .consent, .device, .client: .oneFactor
+    case .passkey, .recoveryCodes: .waysIn
+    case .totp: .everything
+    // Administrators decide about groups. Mails tell the owner. What they would give access by is looked up when they are written.
+    case .formerToken: .everything
+    case .groups, .guesses, .logout, .mail, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .machine, .removal,
+      .webhook,
+      .deadLetter, .upstreamSession, .upstreamEnd, .upstreamEvent, .formerEnd:
+      nil
     }
   }
 }
 
 extension TakeBack {
+  /// The word for a reset in the audit log.
+  var audited: String {
+    switch self {
+    case .pending: "pending"
+    case .oneFactor: "one_factor"
+    case .waysIn, .everything: "everything"
+    }
+  }
+
   /// The changes that void it. They never fail.
   ///
   /// Each purpose of a token and each kind of item says above what becomes of it, so that none can be forgotten.
@@ -43,14 +64,12 @@ extension TakeBack {
       .map { .removeItems($0, subject: account.rawValue) }
   }
 
-  private func includes(_ least: TakeBack?) -> Bool {
-    least == .pending || (least == .everything && self == .everything)
-  }
+  private func includes(_ least: TakeBack?) -> Bool { least.map { $0.rawValue <= rawValue } ?? false }
 }
 
 extension Registry {
-  /// Takes an account back for its owner, in one write: ends its sessions, removes its password, passkeys, recovery
-  /// codes, consents and known devices, and voids what waits to be answered. A code sets a new password.
+  /// Takes an account back for its owner, in one write: ends its sessions, removes its password, passkeys, identities
+  /// at other providers, recovery codes, consents and known devices, and voids what waits to be answered. A code sets a new password.
   ///
   /// - Parameter email: the owner's address, if a stranger has given the account another one; `nil` keeps it.
   /// - Throws: ``RegistryError/accountClosed`` if it was deleted, ``RegistryError/accountChanged``, ``RegistryError/emailTaken``,
@@ -63,6 +82,7 @@ extension Registry {
     var changed = record
     if let email, email != record.email { (changed.email, changed.emailConfirmedAt) = (email, nil) }
     changed.passwordHash = nil
+    changed.identity = nil
     changed.credentialsChangedAt = now
     let (code, change) = token(
       .passwordReset, subject: record.id.rawValue, account: record.id, lasting: OneTimeTokenLimits.reset, now: now)

@@ -1,14 +1,26 @@
-/// A passkey or a recovery code that a user has signed in with, to be recorded in the write that begins the session: it counts only
-/// if it was not used at the same time, or removed.
+import HandstampCore
+
+/// A passkey, a recovery code, a one-time password or an identity at another provider that a user has signed in with, to be recorded
+/// in the write that begins the session: it counts only if it was not used at the same time, or removed.
 public struct CredentialUse: Sendable, Hashable {
   public let account: AccountRecord
   let way: SignInWay
+  /// How it proves that its user is the owner.
+  public let methods: AuthenticationMethods
   let changes: [RegistryChange]
+  /// When the user proved it, if that was not just now.
+  var authenticatedAt: UnixTime?
+  /// When a session that begins by it ends at the latest, besides the limits.
+  var latestExpiry: UnixTime?
+  /// The session at the provider that the user has signed in with; `nil` for a credential of this server.
+  public var upstream: UpstreamSession?
 }
 
 /// How a user has shown to be an account's owner. The raw value is in the audit log.
 public enum SignInWay: String, Sendable, Hashable, CaseIterable {
   case password, passkey
+  /// A password, and a one-time password of an authenticator app.
+  case passwordAndCode = "password_and_code"
   case recoveryCode = "recovery_code"
   /// A code that was mailed, for a new password or an address.
   case mailedCode = "mailed_code"
@@ -24,4 +36,6 @@ public enum SignInWay: String, Sendable, Hashable, CaseIterable {
   case authorizationCode = "authorization_code"
   /// A device's code, which a browser that was signed in has allowed.
   case deviceCode = "device_code"
+  /// A refresh token of the system that the users come from.
+  case formerSession = "former_session"
 }

@@ -15,8 +15,8 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
   public let publicKey: [UInt8]
   /// The authenticator's signature counter at the last use; 0 for a passkey without one.
   public var signCount: UInt32
-  /// Whether it may be copied to other devices. Never changes.
-  public let isBackupEligible: Bool
+  /// Whether it may be copied to other devices. Never changes, except that the first use of one from another system may tell.
+  public var isBackupEligible: Bool
   /// Whether it was copied at the last use.
   public var isBackedUp: Bool
   /// How clients reach the authenticator, such as `internal`.
@@ -24,6 +24,8 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
   /// The name that its owner sees.
   public let name: String
   public let createdAt: UnixTime
+  /// The name that its authenticator has for the account, if the passkey was made in another system; `nil` for the server's own.
+  public var userHandle: [UInt8]?
   /// `nil` if it was never used.
   public var lastUsedAt: UnixTime?
   /// That of the stored item.
@@ -42,6 +44,15 @@ public struct PasskeyRecord: Sendable, Hashable, Identifiable {
     self.transports = transports
     self.name = name.displayable(limit: AccountRecord.maxUsername)
     self.createdAt = createdAt
+  }
+
+  /// The passkey as that of another account, before it is stored.
+  func moved(to account: AccountID) -> PasskeyRecord {
+    var record = PasskeyRecord(
+      id: id, account: account, publicKey: publicKey, signCount: signCount, isBackupEligible: isBackupEligible,
+      isBackedUp: isBackedUp, transports: transports, name: name, createdAt: createdAt)
+    (record.userHandle, record.lastUsedAt) = (userHandle, lastUsedAt)
+    return record
   }
 
   init?(_ item: StoredItem) {
@@ -64,7 +75,7 @@ extension PasskeyRecord: StoredPayload {
       "id": id, "account": account.rawValue, "key": Base64URL.encode(publicKey), "count": String(signCount),
       "eligible": isBackupEligible ? "1" : nil, "backed": isBackedUp ? "1" : nil,
       "transports": transports.joined(separator: " "), "name": name, "created": String(createdAt.milliseconds),
-      "used": lastUsedAt.map { String($0.milliseconds) },
+      "used": lastUsedAt.map { String($0.milliseconds) }, "handle": userHandle.map { Base64URL.encode($0) },
     ]
   }
 
@@ -79,5 +90,6 @@ extension PasskeyRecord: StoredPayload {
       transports: (fields["transports"] ?? "").split(separator: " ").map(String.init), name: fields["name"] ?? "",
       createdAt: created)
     lastUsedAt = fields.time("used")
+    userHandle = fields["handle"].flatMap { Base64URL.decode($0) }
   }
 }

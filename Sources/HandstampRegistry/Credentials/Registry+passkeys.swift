@@ -4,7 +4,7 @@ import HandstampSupport
 /// The result of removing a passkey.
 public enum PasskeyRemoval: Sendable, Hashable {
   case removed(PasskeyRecord)
-  /// It is the only way into the account, which has no password. Nothing changed.
+  /// It is the only way into the account, which has no password and no identity elsewhere. Nothing changed.
   case isLast
   /// The account has no such passkey.
   case unknown
@@ -25,21 +25,35 @@ extension Registry {
     try await item(StoredItemID(.passkey, id)).flatMap { PasskeyRecord($0) }
   }
 
-  /// Adds a passkey to the account of a browser's user, whom a mail tells.
+  /// Adds a passkey to its account, whose owner a mail tells.
   ///
-  /// - Parameter challenge: the challenge that it was made for, which counts as used until `expiry`.
+  /// - Parameters:
+  ///   - account: as read when the owner asked for it.
+  ///   - session: the session that the owner asked in.
+  ///   - challenge: the challenge that it was made for, which counts as used until `expiry`.
   /// - Returns: `false` if any account has a passkey with this ID, the challenge was used, or there are ``PasskeyRecord/most``.
   /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
   public func addPasskey(
-    _ passkey: PasskeyRecord, by user: BrowserSession, challenge: [UInt8], until expiry: UnixTime, now: UnixTime
+    _ passkey: PasskeyRecord, to account: AccountRecord, in session: SessionID, challenge: [UInt8],
+    until expiry: UnixTime, now: UnixTime
   ) async throws(RegistryError) -> Bool {
-    guard try await passkeys(of: user.account.id).count < PasskeyRecord.most else { return false }
-    let changes =
-      user.expectations + [using(challenge, until: expiry, now: now), .createItem(passkey.item)]
-      + changed(.passkeyAdded, .passkeyAdded, of: user.account.id, passkey.name, now: now)
+    guard try await passkeys(of: account.id).count < PasskeyRecord.most else { return false }
+    let changes: [RegistryChange] =
+      [
+        .expectSession(session), .expectAccount(account.id, revision: account.revision),
+        using(challenge, until: expiry, now: now), .createItem(passkey.item),
+      ] + changed(.passkeyAdded, .passkeyAdded, of: account.id, passkey.name, now: now)
+    return try await writeNew(changes, of: account.id, now: now)
+  }
+
+  /// Writes a new credential; `false` if it exists.
+  ///
+  /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
+  func writeNew(
+    _ changes: [RegistryChange], of account: AccountID, now: UnixTime
+  ) async throws(RegistryError) -> Bool {
     do throws(RegistryStoreError) {
-      _ = try await store.write(
-        changes, events: [RegistryEvent(kind: .credentialChange, account: user.account.id, at: now)])
+      _ = try await store.write(changes, events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
       return true
     } catch {
       switch error {
@@ -50,34 +64,25 @@ extension Registry {
     }
   }
 
-  /// Removes a passkey of the account of a browser's user, whom a mail tells. Sessions go on.
+  /// Removes a passkey of an account, whose owner a mail tells. Sessions go on.
+  ///
+  /// - Parameter session: the session that the owner asked in.
   public func removePasskey(
-    _ id: String, by user: BrowserSession, now: UnixTime
+    _ id: String, of account: AccountID, in session: SessionID, now: UnixTime
   ) async throws(RegistryError) -> PasskeyRemoval {
-    let account = user.account.id
     for _ in 0..<Registry.attempts {
       guard let record = try await self.account(account), record.closedAt == nil else { throw .accountChanged }
       let all = try await passkeys(of: account)
       guard let passkey = all.first(where: { $0.id == id }) else { return .unknown }
-      guard all.count > 1 || record.passwordHash != nil else { return .isLast }
+      if all.count == 1, record.passwordHash == nil, try await identities(of: record).isEmpty { return .isLast }
       let changes: [RegistryChange] =
         [
-          .expectSession(user.row.id),
+          .expectSession(session),
           // Replaced, so that the last passkey and the password, or two passkeys, are not removed at the same time.
           .replaceAccount(record, expecting: record.revision),
           .removeItem(passkey.item),
         ] + changed(.passkeyRemoved, .passkeyRemoved, of: account, passkey.name, now: now)
-      do throws(RegistryStoreError) {
-        _ = try await store.write(
-          changes, events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
-        return .removed(passkey)
-      } catch {
-        switch error {
-        case .conflict, .notFound:
-          guard try await isLive(user.row.id, now: now) else { throw .accountChanged }
-        case .alreadyExists, .unavailable: throw RegistryError(error)
-        }
-      }
+      if try await writeWays(changes, of: account, in: session, now: now) { return .removed(passkey) }
     }
     throw Registry.contention
   }
@@ -95,17 +100,19 @@ extension Registry {
     var used = passkey
     used.lastUsedAt = now
     return CredentialUse(
-      account: account, way: .passkey,
+      account: account, way: .passkey, methods: .passkey(mayBeCopied: passkey.isBackupEligible),
       changes: [using(challenge, until: expiry, now: now), .replaceItem(used.item, expecting: passkey.revision)])
   }
 
-  /// Records that a user has proved with a passkey to be the account's owner, without a new session.
+  /// Records that a user has proved to be the account's owner, without a new session.
   ///
-  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if the passkey was used at the same time, or removed.
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if the credential was used at the same time, or removed;
+  ///   ``RegistryError/upstreamEnded`` if the provider has announced an end of what it depends on.
   public func commit(_ use: CredentialUse, now: UnixTime) async throws(RegistryError) {
     let audit = audited(
       .reauthenticated, account: use.account.id, details: JSONText([("way", use.way.rawValue)]).text, at: now)
-    do throws(RegistryStoreError) { _ = try await store.write(use.changes + [audit], events: []) } catch {
+    let changes = use.changes + (try await expectations(of: use.upstream, now: now)) + [audit]
+    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
       if case .unavailable = error { throw RegistryError(error) }
       throw .oneTimeTokenInvalid
     }

@@ -100,7 +100,7 @@ extension Registry {
     let revision = item.revision
     item.payload = left.joined(separator: " ")
     return CredentialUse(
-      account: account, way: .recoveryCode,
+      account: account, way: .recoveryCode, methods: .recoveryCode,
       changes: [.replaceItem(item, expecting: revision)]
         + changed(.recoveryCodeUsed, .recoveryCodeUsed, of: account.id, device, now: now))
   }

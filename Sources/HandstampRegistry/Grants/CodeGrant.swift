@@ -23,8 +23,12 @@ public struct CodeGrant: Sendable, Hashable {
   public var thumbprint: String?
   /// The value that the ID token repeats, so that the client knows it for the response to its request (OpenID Connect Core 1.0 section 3.1.2.1).
   public var nonce: String?
+  /// How strong a proof the client asks for. Stored with the code as that of its user.
+  public var context: AuthenticationContext?
   /// When the user who granted it had signed in.
   var authenticatedAt: UnixTime?
+  /// How.
+  var methods: AuthenticationMethods = []
   /// The browser in which it was granted.
   var browser: DeviceID?
   /// The session of that browser.
@@ -110,6 +114,8 @@ extension Registry {
   ) async throws(RegistryError) -> OneTimeToken {
     var grant = grant
     grant.authenticatedAt = user.authenticatedAt
+    grant.methods = user.methods
+    grant.methods.asked = grant.context
     grant.browser = user.row.device.id
     grant.session = user.row.id
     grant.absoluteExpiry = user.row.absoluteExpiry
@@ -152,7 +158,7 @@ extension Registry {
       grant.redeemableUntil = record.expiresAt
       let new = try await redeem(
         record, as: used, origin, for: account, named: grant.clientName, PayloadCoding.text(grant),
-        with: expectations, now: now)
+        in: grant.session, with: expectations, now: now)
       guard var new else { continue }
       new.grant = narrowed
       return .signedIn(new, nonce: grant.nonce)
@@ -182,7 +188,7 @@ extension Registry {
       client: SessionClient(
         id: grant.client, scope: grant.scope, audience: grant.audience,
         browser: grant.dependsOnBrowser ? grant.browser : nil),
-      thumbprint: claim.thumbprint, authenticatedAt: grant.authenticatedAt,
+      thumbprint: claim.thumbprint, authenticatedAt: grant.authenticatedAt, methods: grant.methods,
       latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil,
       request: RepeatableRequest(claim.key, for: "code", Base64URL.encode(used.bytes)))
   }

@@ -32,14 +32,16 @@ extension Registry {
   ///   - used: the ID of the note.
   ///   - name: the client's name.
   ///   - payload: that of the note.
+  ///   - allowed: the browser's session in which it was allowed.
   /// - Returns: `nil` if the code was redeemed at the same time, the browser's session has ended, or the account has changed: read again.
   func redeem(
     _ record: OneTimeTokenRecord, as used: OneTimeTokenID, _ origin: SessionOrigin, for account: AccountRecord,
-    named name: String, _ payload: String, with expectations: [RegistryChange], now: UnixTime
+    named name: String, _ payload: String, in allowed: SessionID?, with expectations: [RegistryChange], now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
     var origin = origin
     let session = sessionBytes(of: origin, DeviceInfo.none)
     origin.session = session
+    if let allowed { origin.upstreamUser = try await upstreamUser(of: allowed) }
     let note = OneTimeTokenRecord(
       id: used, purpose: .usedCode, subject: session.id.rawValue, account: account.id, payload: payload,
       createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))

@@ -12,11 +12,17 @@ public struct DeviceGrant: Sendable, Hashable {
   public var clientName: String
   public var scope: String
   public var audience: String?
+  /// How strong a proof the client asks for.
+  public var context: AuthenticationContext?
+  /// Maximum time since the user has signed in; `nil` for any.
+  public var maxAge: Duration?
   /// The ID of the other code's record: the user code's record has the device code's, and vice versa.
   var other: String
   var isDenied = false
   /// When the user who allowed it had signed in.
   var authenticatedAt: UnixTime?
+  /// How.
+  var methods: AuthenticationMethods = []
   /// The session in which the user has allowed it.
   var session: SessionID?
   /// When the code expires. Set once it is redeemed: until then, the same request gets the same session.
@@ -115,6 +121,8 @@ extension Registry {
     var answered = grant
     answered.isDenied = !allows
     answered.authenticatedAt = user.authenticatedAt
+    answered.methods = user.methods
+    answered.methods.asked = grant.context
     answered.session = user.row.id
     let record = OneTimeTokenRecord(
       id: id, purpose: .deviceCode, subject: allows ? user.account.id.rawValue : waiting.subject,
@@ -152,7 +160,7 @@ extension Registry {
       SessionOrigin(
         kind: key == nil ? .plain : .keyed, way: .deviceCode,
         client: SessionClient(id: client, scope: grant.scope, audience: grant.audience),
-        thumbprint: thumbprint, authenticatedAt: grant.authenticatedAt,
+        thumbprint: thumbprint, authenticatedAt: grant.authenticatedAt, methods: grant.methods,
         request: RepeatableRequest(key, for: "device code", Base64URL.encode(used.bytes)), isElsewhere: true)
     }
     for _ in 0..<Registry.attempts {
@@ -179,7 +187,7 @@ extension Registry {
       grant.redeemableUntil = record.expiresAt
       let new = try await redeem(
         record, as: used, origin, for: account, named: grant.clientName, PayloadCoding.text(grant),
-        with: expectations, now: now)
+        in: grant.session, with: expectations, now: now)
       guard var new else { continue }
       new.grant = narrowed
       return .signedIn(new, nonce: nil)

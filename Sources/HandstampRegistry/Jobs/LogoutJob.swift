@@ -71,16 +71,6 @@ public struct WaitingLogout: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Ends the work for a job that was done, or that concerns no client.
-  package func finish(_ claimed: ClaimedJob<LogoutJob>, now: UnixTime) async throws(RegistryError) {
-    do throws(RegistryStoreError) {
-      _ = try await store.write([.removeItem(claimed.item)], events: [])
-    } catch {
-      // Another worker has it by now.
-      guard error == .conflict || error == .notFound else { throw RegistryError(error) }
-    }
-  }
-
   /// Records a failed attempt.
   ///
   /// - Parameter later: when the next one is made; `nil` gives the job up.

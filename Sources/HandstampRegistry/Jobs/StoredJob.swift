@@ -53,6 +53,16 @@ extension Registry {
     return ClaimedJob(item: next, job: job)
   }
 
+  /// Ends the work for a job that was done, or that concerns no one.
+  package func finish<Job: StoredJob>(_ claimed: ClaimedJob<Job>) async throws(RegistryError) {
+    do throws(RegistryStoreError) {
+      _ = try await store.write([.removeItem(claimed.item)], events: [])
+    } catch {
+      // Another worker has it by now.
+      guard error == .conflict || error == .notFound else { throw RegistryError(error) }
+    }
+  }
+
   /// Has a job done later, because it could not be done now.
   package func postpone<Job: StoredJob>(_ claimed: ClaimedJob<Job>, until later: UnixTime) async throws(RegistryError) {
     _ = try await change(claimed) { $0.dueAt = later }

@@ -13,6 +13,12 @@ public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
   case emailChange = "email-change"
   case passkeyAdded = "passkey-added"
   case passkeyRemoved = "passkey-removed"
+  /// An authenticator app was set up.
+  case totpAdded = "totp-added"
+  case totpRemoved = "totp-removed"
+  /// A user of another provider may sign in to the account from now on.
+  case identityLinked = "identity-linked"
+  case identityUnlinked = "identity-unlinked"
   /// New recovery codes were made, and the former ones no longer work.
   case recoveryCodesMade = "recovery-codes-made"
   /// A recovery code was used to sign in.

@@ -22,21 +22,19 @@ package struct MailJob: StoredJob {
     case emailChanged = "email-changed"
     case passkeyAdded = "passkey-added"
     case passkeyRemoved = "passkey-removed"
+    case totpAdded = "totp-added"
+    case totpRemoved = "totp-removed"
+    case identityLinked = "identity-linked"
+    case identityUnlinked = "identity-unlinked"
     case recoveryCodesMade = "recovery-codes-made"
     case recoveryCodeUsed = "recovery-code-used"
 
     /// The notice to an account; `nil` for a mail that an address asked for.
     package var notice: AccountNotice? {
       switch self {
-      case .reset, .signUp, .upgrade, .emailChange, .emailChanged: nil
+      case .emailChange: nil
       case .emailChanging: .emailChange
-      case .newDevice: .newDevice
-      case .passwordChanged: .passwordChanged
-      case .tokenTheft: .tokenTheft
-      case .passkeyAdded: .passkeyAdded
-      case .passkeyRemoved: .passkeyRemoved
-      case .recoveryCodesMade: .recoveryCodesMade
-      case .recoveryCodeUsed: .recoveryCodeUsed
+      default: AccountNotice(rawValue: rawValue)
       }
     }
   }
@@ -70,6 +68,10 @@ package struct MailJob: StoredJob {
       case .emailChange: .emailChanging
       case .passkeyAdded: .passkeyAdded
       case .passkeyRemoved: .passkeyRemoved
+      case .totpAdded: .totpAdded
+      case .totpRemoved: .totpRemoved
+      case .identityLinked: .identityLinked
+      case .identityUnlinked: .identityUnlinked
       case .recoveryCodesMade: .recoveryCodesMade
       case .recoveryCodeUsed: .recoveryCodeUsed
       }

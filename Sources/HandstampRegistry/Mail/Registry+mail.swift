@@ -69,7 +69,7 @@ extension Registry {
       return (Letter(to: address, content: .emailChange(token)), changes)
     case .emailChanged: return (Letter(to: address, content: .emailChanged(job.name)), [])
     case .newDevice, .passwordChanged, .tokenTheft, .emailChanging, .passkeyAdded, .passkeyRemoved,
-      .recoveryCodesMade, .recoveryCodeUsed:
+      .totpAdded, .totpRemoved, .identityLinked, .identityUnlinked, .recoveryCodesMade, .recoveryCodeUsed:
       return (nil, [])
     }
   }

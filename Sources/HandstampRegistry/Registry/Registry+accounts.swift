@@ -34,11 +34,6 @@ extension Registry {
     try await reading { () throws(RegistryStoreError) in try await store.account(email: email.normalized) }
   }
 
-  /// Returns the account of a user of another identity provider.
-  public func account(identity: ExternalIdentity) async throws(RegistryError) -> AccountRecord? {
-    try await reading { () throws(RegistryStoreError) in try await store.account(identity: identity) }
-  }
-
   /// Stores a changed record, such as one with a new name, in place of the stored record with the same revision.
   ///
   /// - Throws: ``RegistryError/accountChanged`` if the stored record has changed since it was read.
@@ -47,10 +42,10 @@ extension Registry {
   }
 
   private func update(
-    _ record: AccountRecord, with more: [RegistryChange]
+    _ record: AccountRecord, with more: [RegistryChange], events: [RegistryEvent] = []
   ) async throws(RegistryError) -> AccountRecord {
     do throws(RegistryStoreError) {
-      _ = try await store.write([.replaceAccount(record, expecting: record.revision)] + more, events: [])
+      _ = try await store.write([.replaceAccount(record, expecting: record.revision)] + more, events: events)
       return record.advanced
     } catch {
       switch error {
@@ -154,7 +149,9 @@ extension Registry {
     guard record.state != .deleted else { throw .accountClosed }
     var changed = record
     changed.closedAt = nil
-    return try await update(changed, with: [audited(.accountEnabled, account: record.id, at: now)])
+    return try await update(
+      changed, with: [audited(.accountEnabled, account: record.id, at: now)],
+      events: [RegistryEvent(kind: .accountEnabled, account: record.id, at: now)])
   }
 }
 
@@ -166,6 +163,7 @@ extension RegistryChange {
       closedAt: record.closedAt ?? time)
     return [
       .replaceAccount(husk, expecting: record.revision), .removeItems(.mail, subject: record.id.rawValue),
+      .removeItems(.groups, subject: record.id.rawValue),
     ] + TakeBack.everything.changes(of: record.id)
   }
 }

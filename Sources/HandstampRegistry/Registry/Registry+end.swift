@@ -19,7 +19,9 @@ extension EndReason {
   var reachesClients: Bool {
     switch self {
     case .expired, .idle, .replaced: false
-    case .signedOut, .revoked, .tokenReuseDetected, .accountClosed, .repeatRefused, .rejected, .erased: true
+    case .signedOut, .revoked, .tokenReuseDetected, .accountClosed, .endedAtProvider, .repeatRefused, .rejected,
+      .erased:
+      true
     }
   }
 }
@@ -84,6 +86,7 @@ extension Registry {
   ) async throws(RegistryError) -> EndOutcome {
     // Before, so that no code is redeemed between the look at the sessions and their end.
     try await write(TakeBack.pending.changes(of: account))
+    try await spendFormerTokens(of: account, now: now)
     let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
     let first = try await end(reason, now: now, keeping: kept, finally: [audit]) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.id != kept }
@@ -268,8 +271,13 @@ extension Registry {
         if stored?.end != nil { return false }
       case .createOneTimeToken(let record):
         if try await oneTimeToken(record.id) != nil { return false }
-      case .createSession, .replaceSession, .endSession, .createAccount, .voidOneTimeTokens, .createItem,
-        .putItem, .removeItems, .eraseDevices, .audit, .noteClock, .moveTimes:
+      case .createItem(let item):
+        if try await self.item(item.id) != nil { return false }
+      case .createAccount(let record):
+        if let email = record.email, try await account(email: email) != nil { return false }
+        if let identity = record.identity, try await account(identity: identity) != nil { return false }
+      case .createSession, .replaceSession, .endSession, .voidOneTimeTokens, .putItem, .removeItems, .eraseDevices,
+        .audit, .noteClock, .moveTimes:
         continue
       }
     }

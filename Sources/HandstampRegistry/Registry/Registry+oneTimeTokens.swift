@@ -34,7 +34,7 @@ extension Registry {
   ///
   /// - Parameter extent: ``TakeBack/pending`` if the owner says that all passkeys, recovery codes and consents are the owner's.
   public func resetPassword(
-    with token: OneTimeToken, hash: Secret, takingBack extent: TakeBack = .everything, now: UnixTime
+    with token: OneTimeToken, hash: Secret, takingBack extent: TakeBack = .waysIn, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
       let stored = try await oneTimeToken(of: token, .passwordReset, now: now)
@@ -43,6 +43,8 @@ extension Registry {
       }
       var changed = record.with(passwordHash: hash, at: now)
       if stored.payload == Registry.mailed { changed.emailConfirmedAt = now }
+      // One that has no item, as of an import or an earlier version.
+      if extent != .pending { changed.identity = nil }
       let event = RegistryEvent(kind: .credentialChange, account: id, at: now)
       do throws(RegistryError) {
         return try await end(
@@ -50,7 +52,8 @@ extension Registry {
           with: [
             .redeemOneTimeToken(stored.id), .replaceAccount(changed, expecting: record.revision),
             audited(
-              .passwordReset, account: id, details: JSONText([("taken_back", "\(extent)")]).text, at: now),
+              .passwordReset, account: id,
+              details: JSONText([("taken_back", extent.audited)]).text, at: now),
           ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
           // After the ends, which remember devices.
           finally: extent.changes(of: id), events: [event]

@@ -30,39 +30,37 @@ extension Registry {
   ) async throws(RegistryError) -> RefreshOutcome {
     let mark = key.flatMap { KeyMark(parameter: $0) }
     guard key == nil || mark != nil else { return .invalidRequest }
-    @Sendable func decide(_ row: SessionRow, _ drawn: KeyMark, _ stored: UnixTime?) -> RefreshOutcome {
-      guard row.client?.id == client else { return .otherClient }
-      guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return .otherProof }
-      let grant: SessionClient?
-      do throws(GrantError) { grant = try narrow(row.client) } catch { return .notGranted(error) }
-      var terms = terms
-      if row.dpopThumbprint != nil { terms.isConstrained = true }
-      let outcome = rotation.decide(
-        row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
-      guard case .issued(var issue) = outcome else { return outcome }
-      issue.grant = grant
-      return .issued(issue)
-    }
     var displaced: EndOutcome?
     for _ in 0..<Registry.attempts {
-      let isSettled = displaced != nil
-      let drawn = KeyMark(rawValue: random())
-      let decided = try await change(claims.session.id) {
-        row, stored -> (
-          value: (outcome: RefreshOutcome, isFirstUse: Bool), changes: [RegistryChange], events: [RegistryEvent]
-        ) in
-        guard let row else { return ((.ended(.rejected), false), [], []) }
-        let outcome = decide(row, drawn, stored)
-        if !isSettled, row.pending != nil, case .issued(let issue) = outcome, issue.course != .repeated {
-          return ((outcome, true), [], [])
+      let (isSettled, drawn) = (displaced != nil, KeyMark(rawValue: random()))
+      @Sendable func decide(
+        _ row: SessionRow?, _ stored: UnixTime?
+      ) -> (value: RefreshOutcome, changes: [RegistryChange], events: [RegistryEvent]) {
+        guard let row else { return (.ended(.rejected), [], []) }
+        guard row.client?.id == client else { return (.otherClient, [], []) }
+        guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return (.otherProof, [], []) }
+        let grant: SessionClient?
+        do throws(GrantError) { grant = try narrow(row.client) } catch { return (.notGranted(error), [], []) }
+        var terms = terms
+        if row.dpopThumbprint != nil { terms.isConstrained = true }
+        var outcome = rotation.decide(
+          row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
+        if case .issued(var issue) = outcome {
+          issue.grant = grant
+          outcome = .issued(issue)
+          guard isSettled || !issue.isFirstUse else { return (outcome, [], []) }
         }
         let (changes, events) = writes(of: outcome, on: row, now: now)
-        return ((outcome, false), changes, events)
+        return (outcome, changes, events)
       }
-      // The row has changed in the meantime: decide again.
-      guard let decided else { continue }
-      guard case .issued(var issue) = decided.outcome else { return decided.outcome }
-      guard decided.isFirstUse else {
+      let outcome: RefreshOutcome
+      do throws(RegistryStoreError) { outcome = try await store.change(claims.session.id, decide).value } catch {
+        if case .unavailable = error { throw RegistryError(error) }
+        // The row has changed in the meantime: decide again.
+        continue
+      }
+      guard case .issued(var issue) = outcome else { return outcome }
+      guard !isSettled, issue.isFirstUse else {
         issue.displaced = displaced ?? .nothing
         return .issued(issue)
       }
@@ -104,32 +102,20 @@ extension Registry {
     try await write(more + [.replaceSession(next, expecting: row.revision)], [])
   }
 
-  /// Changes a session. Returns `nil` if something that the changes expect has changed or is missing, or what they create exists.
-  private func change<Value: Sendable>(
-    _ id: SessionID,
-    _ decide:
-      @escaping @Sendable (SessionRow?, UnixTime?) -> (
-        value: Value, changes: [RegistryChange], events: [RegistryEvent]
-      )
-  ) async throws(RegistryError) -> Value? {
-    try await unlessChanged { () throws(RegistryStoreError) in try await store.change(id, decide).value }
-  }
-
   /// Writes changes. Returns `nil` if something that they expect has changed or is missing, or what they create exists.
   func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
   ) async throws(RegistryError) -> [StoredEvent]? {
-    try await unlessChanged { () throws(RegistryStoreError) in try await store.write(changes, events: events) }
-  }
-
-  private func unlessChanged<Value: Sendable>(
-    _ body: () async throws(RegistryStoreError) -> Value
-  ) async throws(RegistryError) -> Value? {
-    do throws(RegistryStoreError) { return try await body() } catch {
+    do throws(RegistryStoreError) { return try await store.write(changes, events: events) } catch {
       switch error {
       case .alreadyExists, .conflict, .notFound: return nil
       case .unavailable: throw RegistryError(error)
       }
     }
   }
+}
+
+extension RefreshOutcome.Issue {
+  /// Whether the session is used for the first time.
+  fileprivate var isFirstUse: Bool { row.pending != nil && course != .repeated }
 }

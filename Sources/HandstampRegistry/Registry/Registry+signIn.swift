@@ -44,12 +44,18 @@ struct SessionOrigin: Sendable {
   var replaces: SessionID?
   /// When the user proved to be the account's owner; `nil` if that was just now.
   var authenticatedAt: UnixTime?
+  /// How; `nil` as the way says.
+  var methods: AuthenticationMethods?
   /// When it ends at the latest, besides the limits.
   var latestExpiry: UnixTime?
   /// The request that begins it, if that had a key.
   var request: RepeatableRequest?
   /// Whether it is on another device than the browser in which the user has allowed it.
   var isElsewhere = false
+  /// The session at another provider that it depends on.
+  var upstream: UpstreamSession?
+  /// The user at a provider that it depends on, as the session in which it was allowed does.
+  var upstreamUser: UpstreamKey?
 
   /// The key of an OAuth client's request, as the rotation before its first token.
   var ring: [KeyRing.Entry] {
@@ -65,23 +71,25 @@ extension Registry {
   /// changes nothing for the user.
   ///
   /// - Parameters:
+  ///   - methods: how the user has proved to be the owner.
   ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
   ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check: a new password stops a sign-in
   ///   with the old one. ``RegistryError/keyUsed``.
   public func createSession(
-    for account: AccountRecord, device: DeviceInfo, kind: SessionKind = .keyed, thumbprint: String? = nil,
-    key: RotationKey? = nil, now: UnixTime
+    for account: AccountRecord, device: DeviceInfo, kind: SessionKind = .keyed,
+    methods: AuthenticationMethods = .password, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     try await createSession(
       for: account, device: device,
       origin: SessionOrigin(
-        kind: kind, thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", account.id.rawValue)),
+        kind: kind, thumbprint: thumbprint, methods: methods,
+        request: RepeatableRequest(key, for: "sign-in", account.id.rawValue)),
       with: [], now: now)
   }
 
-  /// Returns the unused session that ``createSession(for:device:kind:thumbprint:key:now:)`` has created for a request with the same
-  /// key; `nil` if there is none. Hand it out only to a client that knows the account's password as well.
+  /// Returns the unused session that ``createSession(for:device:kind:methods:thumbprint:key:now:)`` has created for a request with the
+  /// same key; `nil` if there is none. Hand it out only to a client that knows the account's password as well.
   ///
   /// - Throws: ``RegistryError/keyUsed``.
   public func repeatedSession(
@@ -92,7 +100,7 @@ extension Registry {
       device, of: account.id, now: now)
   }
 
-  /// Creates a session for a user who has signed in with a passkey or a recovery code.
+  /// Creates a session for a user who has signed in with a passkey, a recovery code or another provider.
   ///
   /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if that was used at the same time, or removed; ``RegistryError/keyUsed``.
   public func createSession(
@@ -101,7 +109,9 @@ extension Registry {
     try await createSession(
       for: use.account, device: device,
       origin: SessionOrigin(
-        way: use.way, thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", use.account.id.rawValue)),
+        way: use.way, thumbprint: thumbprint, authenticatedAt: use.authenticatedAt, methods: use.methods,
+        latestExpiry: use.latestExpiry, request: RepeatableRequest(key, for: "sign-in", use.account.id.rawValue),
+        upstream: use.upstream),
       with: use.changes, now: now)
   }
 
@@ -115,23 +125,30 @@ extension Registry {
   ) async throws(RegistryError) -> NewSession {
     guard account.closedAt == nil else { throw .accountClosed }
     if let repeated = try await repeated(origin, device, of: account.id, now: now) { return repeated }
-    let notice =
-      if let client = origin.client {
+    // A session that goes on is no news to its owner.
+    let notice: [RegistryChange] =
+      if origin.way == .formerSession { [] } else if let client = origin.client {
         try await noticing(client, device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
       } else { try await noticing(device, of: account, now: now) }
     for _ in 0..<Registry.attempts {
       let live = try await liveSessions(of: account.id)
+      let upstream = try await expectations(of: origin.upstream, now: now)
       do throws(RegistryStoreError) {
         return try await begin(
           account, device, origin, among: live, now: now,
-          with: changes + [.expectAccount(account.id, revision: account.revision)] + notice)
+          with: changes + [.expectAccount(account.id, revision: account.revision)] + notice
+            + upstream)
       } catch {
         if case .unavailable = error { throw RegistryError(error) }
         // The same request, at the same time.
         if let repeated = try await repeated(origin, device, of: account.id, now: now) { return repeated }
         guard try await stillHold(changes) else { throw .oneTimeTokenInvalid }
         // What already exists is a session that began at the same time.
-        if error != .alreadyExists { try await confirm(account) }
+        guard error != .alreadyExists else { continue }
+        // Of the user at a provider, another sign-in or an end was noted: look again.
+        let known = upstream.filter { if case .createItem = $0 { false } else { true } }
+        guard try await stillHold(known) else { continue }
+        try await confirm(account)
       }
     }
     throw Registry.contention
@@ -161,6 +178,9 @@ extension Registry {
       events.append(.revoked(old.ended(reason, at: now), at: now))
     }
     changes.append(.createSession(row))
+    if let keys = origin.upstream?.keys ?? origin.upstreamUser.map({ (user: $0, session: nil) }) {
+      changes += UpstreamDependency.changes(for: row, on: keys.user, keys.session)
+    }
     changes.append(
       audited(.signedIn, account: account.id, session: row.id, details: details(of: origin, device), at: now))
     if let device = remembering(row) { changes.append(device) }
@@ -243,6 +263,7 @@ extension Registry {
     return SessionRow(
       session: sessionBytes(of: origin, device), account: account.id, device: device, kind: origin.kind,
       client: origin.client, ring: KeyRing(origin.ring), createdAt: now, authenticatedAt: origin.authenticatedAt,
+      methods: origin.methods ?? origin.way.methods,
       absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
       idleLimit: isBrowser ? limits.browserIdleLimit : idle,
       dpopThumbprint: origin.thumbprint,

@@ -9,6 +9,8 @@ public struct BrowserSession: Sendable, Hashable {
   public var row: SessionRow
   /// When the user proved to be the account's owner, as the browser's cookie shows: a former one does not show a later proof.
   public var authenticatedAt: UnixTime
+  /// How, as far as that cookie shows it: empty for a former one.
+  public var methods: AuthenticationMethods
   /// The number of that cookie.
   var cookie: UInt64
   /// The sessions that the first use of this one ended.
@@ -23,6 +25,7 @@ public struct BrowserSession: Sendable, Hashable {
     self.account = account
     self.row = row
     self.authenticatedAt = authenticatedAt
+    methods = row.methods(shownBy: cookie)
     self.cookie = cookie
   }
 
@@ -46,27 +49,21 @@ extension Registry {
   /// An earlier session of the same browser and account ends as `replaced` when the browser presents the new cookie. Sessions of
   /// clients that the user has signed in to with this browser go on.
   ///
-  /// - Parameter former: the session of another account in this browser, which ends then as signed out.
-  /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check.
+  /// - Parameters:
+  ///   - use: the passkey or recovery code that was checked; `nil` for a password.
+  ///   - methods: how the user has proved it; `nil` as `use` says, or by the password.
+  ///   - former: the session of another account in this browser, which ends then as signed out.
+  /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check;
+  ///   ``RegistryError/oneTimeTokenInvalid`` if `use` was used at the same time, or removed.
   public func beginBrowserSession(
-    of account: AccountRecord, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
+    of account: AccountRecord, by use: CredentialUse? = nil, methods: AuthenticationMethods? = nil,
+    on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
+    let origin = SessionOrigin(
+      kind: .browser, way: use?.way ?? .password, replaces: former, authenticatedAt: use?.authenticatedAt,
+      methods: methods ?? use?.methods, latestExpiry: use?.latestExpiry, upstream: use?.upstream)
     let new = try await createSession(
-      for: account, device: browser, origin: SessionOrigin(kind: .browser, replaces: former), with: [], now: now)
-    return browserSession(of: new)
-  }
-
-  /// Signs in a browser to an account by a passkey or a recovery code.
-  ///
-  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if that was used at the same time, or removed;
-  ///   ``RegistryError/accountChanged``.
-  public func beginBrowserSession(
-    by use: CredentialUse, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
-  ) async throws(RegistryError) -> NewBrowserSession {
-    let new = try await createSession(
-      for: use.account, device: browser, origin: SessionOrigin(kind: .browser, way: use.way, replaces: former),
-      with: use.changes,
-      now: now)
+      for: account, device: browser, origin: origin, with: use?.changes ?? [], now: now)
     return browserSession(of: new)
   }
 
@@ -104,22 +101,43 @@ extension Registry {
 
   /// Records that the user of a browser has proved again to be the account's owner.
   ///
-  /// - Parameter use: the passkey or recovery code that it was proved with; `nil` for the password.
+  /// - Parameters:
+  ///   - use: the passkey or recovery code that it was proved with; `nil` for the password.
+  ///   - methods: how it was proved; `nil` as `use` says, or by the password.
   /// - Returns: the session with its new cookie. The former one, which does not show the proof, counts until the browser has presented
   ///   the new one (OWASP ASVS 7.2.4): the response may be lost.
-  /// - Throws: ``RegistryError/notFound`` if the session has ended; ``RegistryError/oneTimeTokenInvalid`` if `use` no longer counts.
+  /// - Throws: ``RegistryError/notFound`` if the session has ended; ``RegistryError/oneTimeTokenInvalid`` if `use` no longer counts;
+  ///   ``RegistryError/upstreamEnded`` if the provider of `use` has announced an end of what it depends on.
   public func reauthenticated(
-    _ session: BrowserSession, by use: CredentialUse? = nil, now: UnixTime
+    _ session: BrowserSession, by use: CredentialUse? = nil, methods: AuthenticationMethods? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewBrowserSession {
     let audit = audited(
       .reauthenticated, account: session.account.id, session: session.row.id,
       details: JSONText([("way", (use?.way ?? .password).rawValue)]).text, at: now)
-    let row = try await change(session.row.id, of: session.account.id, with: (use?.changes ?? []) + [audit], now: now) {
-      row in
-      row = row.proven(with: session.cookie, at: now)
+    let upstream = try await renewal(of: session.row, by: use?.upstream, now: now)
+    let row = try await change(
+      session.row.id, of: session.account.id, with: (use?.changes ?? []) + [audit] + upstream, now: now
+    ) { row in
+      row = row.proven(with: session.cookie, by: methods ?? use?.methods ?? .password, at: now)
+      // A provider may have asked the user for nothing now.
+      if let time = use?.authenticatedAt { row.authenticatedAt = min(time, now) }
+      if let end = use?.latestExpiry { row.absoluteExpiry = min(row.absoluteExpiry ?? end, end) }
     }
     return NewBrowserSession(
       session: BrowserSession(session.account, row), cookie: cookie(of: row), events: [])
+  }
+
+  /// The changes for another sign-in at a provider: it must not have ended there, and a session that began by the same user depends on
+  /// the provider's session of now.
+  private func renewal(
+    of row: SessionRow, by upstream: UpstreamSession?, now: UnixTime
+  ) async throws(RegistryError) -> [RegistryChange] {
+    guard let upstream else { return [] }
+    let (expected, keys) = (try await expectations(of: upstream, now: now), upstream.keys)
+    guard try await upstreamUser(of: row.id) == keys.user else { return expected }
+    // An item keeps its subject for good, which is the provider's session.
+    let former = try await item(UpstreamDependency.sessionID(of: row.id)).map { [RegistryChange.removeItem($0)] } ?? []
+    return expected + former + UpstreamDependency.changes(for: row, on: keys.user, keys.session)
   }
 
   private func cookie(of row: SessionRow) -> Secret { mint.browserCookie(for: row.session, counter: row.counter) }

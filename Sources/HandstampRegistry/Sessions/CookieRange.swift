@@ -18,7 +18,7 @@ struct CookieRange: Sendable, Hashable {
 }
 
 extension SessionRow {
-  /// The most cookies that count. Whoever proves it more often without ever presenting one loses the oldest.
+  /// The most cookies that count. A browser that proves it more often without ever presenting one loses the oldest.
   private static let mostCookies: UInt64 = 32
 
   /// For the session of a browser. Kept in the ring, which has no rotations there: milliseconds, the number of later cookies, and
@@ -54,8 +54,15 @@ extension SessionRow {
     return number == cookies.oldest ? cookies.provenAt : authenticatedAt
   }
 
+  /// How the user proved what a cookie shows. A former cookie, which a thief may have copied, does not tell of the later proof, and the
+  /// earlier one is no longer known.
+  func methods(shownBy number: UInt64) -> AuthenticationMethods {
+    let oldest = cookies.oldest
+    return number == oldest && oldest < counter ? [] : methods
+  }
+
   /// Returns the row after another proof of its user, who has presented the cookie `number`.
-  func proven(with number: UInt64, at now: UnixTime) -> SessionRow {
+  func proven(with number: UInt64, by methods: AuthenticationMethods, at now: UnixTime) -> SessionRow {
     var row = self
     var range = cookies
     if number == range.oldest { range.isReplaced = true }
@@ -64,6 +71,7 @@ extension SessionRow {
     }
     row.counter += 1
     row.authenticatedAt = now
+    row.methods = methods
     row.rotatedAt = now
     row.lastSeenAt = max(row.lastSeenAt, now)
     row.cookies = range

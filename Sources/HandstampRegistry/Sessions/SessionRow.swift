@@ -80,6 +80,8 @@ public struct SessionRow: Sendable, Hashable {
   /// When the user proved to be the account's owner, with a password for example. Before ``createdAt`` if the session comes
   /// from a browser in which the user had been signed in.
   public var authenticatedAt: UnixTime
+  /// How the user proved it then.
+  public var methods: AuthenticationMethods
   /// By the store's clock, see ``RegistryStore/change(_:_:)``.
   public var rotatedAt: UnixTime
   /// Lags behind by up to a minute, see ``RegistryLimits/touchInterval``.
@@ -102,7 +104,7 @@ public struct SessionRow: Sendable, Hashable {
   public init(
     session: SessionBytes, account: AccountID, device: DeviceInfo, kind: SessionKind,
     client: SessionClient? = nil, counter: UInt64 = 0, ring: KeyRing = KeyRing(), createdAt: UnixTime,
-    authenticatedAt: UnixTime? = nil, rotatedAt: UnixTime? = nil,
+    authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = [], rotatedAt: UnixTime? = nil,
     lastSeenAt: UnixTime? = nil, end: SessionEnd? = nil, absoluteExpiry: UnixTime? = nil,
     idleLimit: Duration? = nil, dpopThumbprint: String? = nil, pushToken: Secret? = nil,
     pending: PendingSession? = nil, revision: Int64 = 0
@@ -116,6 +118,7 @@ public struct SessionRow: Sendable, Hashable {
     self.ring = ring
     self.createdAt = createdAt
     self.authenticatedAt = authenticatedAt ?? createdAt
+    self.methods = methods
     self.rotatedAt = rotatedAt ?? createdAt
     self.lastSeenAt = lastSeenAt ?? createdAt
     self.end = end

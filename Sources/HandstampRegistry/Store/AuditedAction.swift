@@ -11,12 +11,18 @@ public struct AuditedAction: Sendable, Hashable {
     case accountDeleted = "account.deleted"
     /// Everything that is stored about a person was given to an administrator.
     case accountExported = "account.exported"
+    /// Accounts of another system began to be stored.
+    case importBegan = "accounts.import_began"
+    /// They were stored, as the details count; with an account, it got what the details name.
+    case accountsImported = "accounts.imported"
     /// Someone signed in: a session began. The details say in which way, see ``SignInWay``, and on which device.
     case signedIn = "session.began"
     /// The owner of a session proved it again.
     case reauthenticated = "session.reauthenticated"
     /// A sign-in was refused. Logged for the first one in a row; ``guessesStopped`` tells of more.
     case signInRefused = "sign_in.refused"
+    /// An administrator put an account into groups, or took it out of some.
+    case groupsChanged = "account.groups_changed"
     case passwordChanged = "password.changed"
     case emailChanged = "email.changed"
     /// A new password was set with a one-time code.
@@ -28,6 +34,12 @@ public struct AuditedAction: Sendable, Hashable {
     case passkeyRemoved = "passkey.removed"
     /// The signature of a passkey was valid, but its counter did not go up: it may have been copied.
     case passkeyRefused = "passkey.refused"
+    /// An authenticator app was set up: sign-ins with the password need its codes.
+    case totpAdded = "totp.added"
+    case totpRemoved = "totp.removed"
+    /// A user of another provider may sign in to the account.
+    case identityLinked = "identity.linked"
+    case identityUnlinked = "identity.unlinked"
     case recoveryCodesMade = "recovery_codes.made"
     /// A recovery code signed in.
     case recoveryCodeUsed = "recovery_codes.used"
@@ -38,6 +50,8 @@ public struct AuditedAction: Sendable, Hashable {
     case guessesStopped = "password.guesses_stopped"
     /// An administrator ended a session.
     case sessionEnded = "session.ended"
+    /// A session ended because another identity provider said so, see ``UpstreamEnd``. The details have the provider's `name`.
+    case sessionEndedAtProvider = "session.ended_at_provider"
     /// All sessions of an account were ended, but perhaps one.
     case sessionsEnded = "sessions.ended"
     /// A refresh that carried no key and no proof was repeated within the overlap, and got the same successor.
@@ -46,6 +60,16 @@ public struct AuditedAction: Sendable, Hashable {
     case theftDetected = "session.theft_detected"
     /// The owner no longer allows an OAuth client anything.
     case consentWithdrawn = "consent.withdrawn"
+    /// A client got a token for itself: its first one lately, or one at another address than before.
+    case machineToken = "machine.token_issued"
+    /// All tokens that a client has got for itself were ended.
+    case machineTokensEnded = "machine.tokens_ended"
+    case webhookAdded = "webhook.added"
+    case webhookRemoved = "webhook.removed"
+    /// Events are sent again, or a receiver that was gone is told again.
+    case webhookRestarted = "webhook.restarted"
+    /// A webhook got a new secret.
+    case webhookSecretMade = "webhook.secret_made"
     case keyAdded = "key.added"
     case keyUsed = "key.used"
     case keyRetired = "key.retired"

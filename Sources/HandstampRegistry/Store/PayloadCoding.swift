@@ -36,7 +36,7 @@ extension CodeGrant: StoredPayload {
       "audience": audience, "thumbprint": thumbprint, "authenticated": authenticatedAt.map { String($0.milliseconds) },
       "nonce": nonce, "browser": browser?.rawValue, "session": session?.rawValue,
       "until": absoluteExpiry.map { String($0.milliseconds) },
-      "redeemable": redeemableUntil.map { String($0.milliseconds) },
+      "methods": methods.text, "redeemable": redeemableUntil.map { String($0.milliseconds) },
     ]
   }
 
@@ -48,6 +48,7 @@ extension CodeGrant: StoredPayload {
       client: client, clientName: name, redirectURI: redirect, challenge: fields["challenge"], scope: scope,
       audience: fields["audience"], thumbprint: fields["thumbprint"], nonce: fields["nonce"])
     authenticatedAt = fields.time("authenticated")
+    methods = AuthenticationMethods(text: fields["methods"])
     browser = fields["browser"].map { DeviceID($0) }
     session = fields["session"].map { SessionID($0) }
     absoluteExpiry = fields.time("until")
@@ -61,7 +62,8 @@ extension DeviceGrant: StoredPayload {
       "client": client, "name": clientName, "scope": scope, "audience": audience, "other": other,
       "denied": isDenied ? "1" : nil, "session": session?.rawValue,
       "authenticated": authenticatedAt.map { String($0.milliseconds) },
-      "redeemable": redeemableUntil.map { String($0.milliseconds) },
+      "acr": context?.rawValue, "max_age": maxAge.map { String($0.components.seconds) },
+      "methods": methods.text, "redeemable": redeemableUntil.map { String($0.milliseconds) },
     ]
   }
 
@@ -74,6 +76,9 @@ extension DeviceGrant: StoredPayload {
     isDenied = fields["denied"] != nil
     session = fields["session"].map { SessionID($0) }
     authenticatedAt = fields.time("authenticated")
+    methods = AuthenticationMethods(text: fields["methods"])
+    context = fields["acr"].flatMap { AuthenticationContext(rawValue: $0) }
+    maxAge = fields["max_age"].flatMap { Int64($0) }.map { .seconds($0) }
     redeemableUntil = fields.time("redeemable")
   }
 }

@@ -11,11 +11,14 @@ public struct RegistryEvent: Sendable, Hashable {
     case credentialChange = "credential-change"
     /// The account was closed (RISC section 2.3).
     case accountDisabled = "account-disabled"
+    /// The account was opened again (RISC section 2.4).
+    case accountEnabled = "account-enabled"
     /// The account was permanently deleted (RISC section 2.2).
     case accountPurged = "account-purged"
   }
 
   public var kind: Kind
+  /// The account; the client, if the session is that of a client's own tokens, see ``MachineRecord``.
   public var account: AccountID
   /// `nil` for an event of the whole account.
   public var session: SessionID?

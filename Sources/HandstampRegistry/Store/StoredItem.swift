@@ -16,8 +16,14 @@ public struct StoredItem: Sendable, Hashable, Identifiable {
     case emailChange = "email_change"
     /// A passkey of an account, see ``PasskeyRecord``.
     case passkey
+    /// A user of another provider who may sign in to an account, see ``LinkedIdentity``.
+    case identity
     /// The hashes of the unused recovery codes of an account, see ``RecoveryCode``.
     case recoveryCodes = "recovery_codes"
+    /// The authenticator app of an account, see ``TOTPRecord``.
+    case totp
+    /// The groups that administrators have put an account into, see ``Registry/groups(of:)``.
+    case groups
     /// A pending back-channel logout.
     case logout
     /// A mail that is still to be sent, or was asked for a moment ago.
@@ -32,8 +38,24 @@ public struct StoredItem: Sendable, Hashable, Identifiable {
     case tokenLife = "token_life"
     /// How far the audit log was copied to the servers' log, see ``Registry/takeAuditedActions(limit:now:)``.
     case auditCopy = "audit_copy"
+    /// A client that gets tokens for itself, see ``MachineRecord``.
+    case machine
+    /// A receiver of events, see ``Webhook``.
+    case webhook
+    /// An event that a receiver has not taken, see ``DeadLetter``.
+    case deadLetter = "dead_letter"
+    /// A refresh token of the system that the users come from, see `FormerToken`.
+    case formerToken = "former_token"
+    /// A session that is to be ended at the former system, see `FormerEnd`.
+    case formerEnd = "former_end"
     /// A removal by an owner or an administrator. A database without it is an older copy.
     case removal
+    /// That a session depends on one at another identity provider, see ``UpstreamSession``.
+    case upstreamSession = "upstream_session"
+    /// The last end that a provider has announced for a user or a session there, see `UpstreamMark`.
+    case upstreamEnd = "upstream_end"
+    /// An event of a provider that was applied, so that a repeat has no effect.
+    case upstreamEvent = "upstream_event"
   }
 
   /// The life of an item that holds until it is removed.
@@ -43,7 +65,7 @@ public struct StoredItem: Sendable, Hashable, Identifiable {
   public let kind: Kind
   /// The owner of the item, such as an account, so that ``RegistryChange/removeItems(_:subject:)`` finds it.
   public let subject: String
-  /// Further data, in a format of its kind. It must contain no secret.
+  /// Further data, in a format of its kind. It must contain no secret, unless sealed.
   public var payload: String
   public private(set) var createdAt: UnixTime
   /// When there is something to do, for ``RegistryStore/dueItems(_:at:limit:)``; `nil` if there never is.

@@ -1,3 +1,4 @@
+import Crypto
 public import HandstampCore
 import HandstampSupport
 
@@ -85,12 +86,28 @@ public struct TokenMint: Sendable {
     case passkeyChallenge = "hsp1 passkey challenge"
     /// The proof that a browser's sign-in was made for one request.
     case freshSignIn = "hsf1 fresh sign-in"
+    /// The proof that the right password was typed in a browser, before the second factor.
+    case halfSignIn = "hsh1 half sign-in"
+    /// A sign-in at a provider that a browser has begun.
+    case upstreamAttempt = "hsu1 upstream attempt"
+    /// The secret of an authenticator app.
+    case totp = "hst1 authenticator app"
+    /// A token of the system that the users come from.
+    case formerToken = "hsv1 former token"
+    /// The tokens of a provider.
+    case upstreamTokens = "hsu2 upstream tokens"
   }
 
   /// Returns a MAC of a text, made with the current key: 96 bits in base64url.
   package func mac(of text: String, for purpose: Purpose) -> String {
     Base64URL.encode(
       Derivation.mac(of: Array(text.utf8), extracted: extracted.preparedCurrent, purpose: purpose.rawValue).prefix(12))
+  }
+
+  /// Returns the key that ``seal(_:for:boundTo:)`` encrypts with; `nil` if the master key is not known, or was retired.
+  func sealingKey(_ id: KeyID, for purpose: Purpose) -> SymmetricKey? {
+    // The only block of HKDF's output (RFC 5869 section 2.3), under an info that no MAC is made under.
+    extracted.prepared[id].map { SymmetricKey(data: $0.mac(of: Array("seal \(purpose.rawValue)".utf8) + [1])) }
   }
 
   /// Parses a refresh token. A revocation handle is ``TokenReading/forged``.

@@ -1,4 +1,5 @@
 #if Server
+import HTTPTypes
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
@@ -16,7 +17,7 @@ extension AccountService {
 
   /// Returns the account whose password a mailed token can set; `nil` if it is not valid.
   func account(forResetToken token: Secret, _ caller: Caller) async throws -> AccountRecord? {
-    try limits.takeOwn(.codes, from: caller.client)
+    try limits.take(.codes, from: caller.client, .own)
     guard let token = OneTimeToken(presented: token) else { return nil }
     return try await registry.account(forResetToken: token, now: clock.now)
   }
@@ -24,7 +25,7 @@ extension AccountService {
   /// Sets a new password by a mailed token, ends every session, and takes the account back.
   ///
   /// - Parameter keepingOthers: whether passkeys, recovery codes, consents and known devices stay: the owner says that none is a
-  ///   stranger's.
+  ///   stranger's. The first two also stay where ``keepsFactors(_:)`` says so.
   /// - Throws: ``RegistryError/oneTimeTokenInvalid``, `weak_password`.
   func resetPassword(
     with presented: Secret, to password: Secret, keepingOthers: Bool, by caller: Caller
@@ -33,13 +34,13 @@ extension AccountService {
     guard let account = try await account(forResetToken: presented, caller),
       let token = OneTimeToken(presented: presented)
     else { throw await refusedCode(caller) }
-    try limits.takeShared(.codes)
+    try limits.take(.codes, from: nil, .shared)
     let place = try passwords.admit()
     try policy.check(new: password, of: account.email, account.username)
     let hash = try await place.hash(password)
+    let extent: TakeBack = keepingOthers ? .pending : try await keepsFactors(account) ? .oneFactor : .waysIn
     ended(
-      try await owned(caller).resetPassword(
-        with: token, hash: hash, takingBack: keepingOthers ? .pending : .everything, now: clock.now),
+      try await owned(caller).resetPassword(with: token, hash: hash, takingBack: extent, now: clock.now),
       of: account.id, caller)
     recorder.metrics.update { $0.passwordChanges += 1 }
   }
@@ -60,7 +61,7 @@ extension AccountService {
   /// - Throws: ``ProblemError/reauthenticationRequired``, `weak_password`; ``ProblemError/wrongPassword`` if there is a password.
   func setFirstPassword(of owner: Owner, to new: Secret, endingOthers: Bool) async throws {
     guard owner.account.passwordHash == nil, owner.account.email != nil else { throw ProblemError.wrongPassword }
-    try requireProof(owner)
+    try await requireStrongProof(owner)
     try policy.check(new: new, of: owner.account.email, owner.account.username)
     try await setPassword(of: owner, hash: try await passwords.hash(new), endingOthers: endingOthers)
   }
@@ -80,7 +81,7 @@ extension AccountService {
   /// - Returns: whether it did.
   /// - Throws: ``ProblemError/reauthenticationRequired``.
   func removePassword(of owner: Owner, in browser: BrowserSession) async throws -> Bool {
-    try requireProof(owner)
+    try await requireStrongProof(owner)
     let record = try await owned(owner.caller).removePassword(by: browser, now: clock.now)
     recorder.announceChange(owner.account.id)
     return record != nil
@@ -88,32 +89,53 @@ extension AccountService {
 
   // MARK: Passkeys and recovery codes
 
+  /// Returns the options of a passkey to be added. They take the proof as well: a passkey that the server then refuses would stay on
+  /// the device.
+  ///
+  /// - Parameter place: what only this browser or session knows, which ``addPasskey(_:boundTo:orNamed:of:)`` names again.
+  /// - Throws: ``ProblemError/reauthenticationRequired``, `not_offered`.
+  func passkeyOptions(boundTo place: String, of owner: Owner) async throws -> JSONText {
+    try await requireStrongProof(owner)
+    let passkeys = try passkeys(for: owner)
+    return try await passkeys.creationOptions(for: owner.account, boundTo: place)
+  }
+
   /// Adds the passkey of an authenticator's answer.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``, ``PasskeyService/VerificationError``.
-  func addPasskey(
-    _ answer: String, boundTo token: String, orNamed name: String, of owner: Owner, in browser: BrowserSession
-  ) async throws {
-    guard let passkeys else { throw ProblemError.noPasskeys }
-    try requireProof(owner)
+  /// - Throws: ``ProblemError/reauthenticationRequired``, ``PasskeyService/VerificationError``, `not_offered`.
+  func addPasskey(_ answer: String, boundTo place: String, orNamed name: String, of owner: Owner) async throws {
+    try await requireStrongProof(owner)
+    let passkeys = try passkeys(for: owner)
     let service = PasskeyService(party: passkeys.party, registry: owned(owner.caller), clock: passkeys.clock)
-    _ = try await service.add(answer, boundTo: token, by: browser, orNamed: name, owner.caller.logger)
+    try await service.add(
+      answer, boundTo: place, to: owner.account, in: owner.session, orNamed: name, owner.caller.logger)
     recorder.announceChange(owner.account.id)
   }
 
+  /// The session alone is the way into a guest's account, which ends with it; a passkey would outlive that.
+  private func passkeys(for owner: Owner) throws(ProblemError) -> PasskeyService {
+    guard let passkeys else { throw .noPasskeys }
+    guard !owner.account.isGuest else { throw .notOffered("A guest has no passkeys") }
+    return passkeys
+  }
+
   /// - Throws: ``ProblemError/reauthenticationRequired``.
-  func removePasskey(_ id: String, of owner: Owner, in browser: BrowserSession) async throws -> PasskeyRemoval {
-    try requireProof(owner)
-    let removal = try await owned(owner.caller).removePasskey(id, by: browser, now: clock.now)
+  func removePasskey(_ id: String, of owner: Owner) async throws -> PasskeyRemoval {
+    try await requireStrongProof(owner)
+    let removal = try await owned(owner.caller).removePasskey(
+      id, of: owner.account.id, in: owner.session, now: clock.now)
     recorder.announceChange(owner.account.id)
     return removal
   }
 
   /// Makes new recovery codes; former ones no longer work.
   ///
+  /// - Parameter isFirst: whether the second factor was added just now, and so is not what the session shows.
   /// - Throws: ``ProblemError/reauthenticationRequired``.
-  func makeRecoveryCodes(of owner: Owner, in browser: BrowserSession) async throws -> [RecoveryCode] {
-    try requireProof(owner)
+  func makeRecoveryCodes(
+    of owner: Owner, in browser: BrowserSession, isFirst: Bool = false
+  ) async throws -> [RecoveryCode] {
+    if isFirst { try requireProof(owner) } else { try await requireStrongProof(owner) }
     let codes = try await owned(owner.caller).makeRecoveryCodes(by: browser, now: clock.now)
     recorder.announceChange(owner.account.id)
     return codes
@@ -122,21 +144,38 @@ extension AccountService {
   // MARK: Proofs
 
   /// The user proves to be the account's owner by a password.
-  func prove(_ password: Secret, _ owner: Owner) async throws {
+  ///
+  /// - Parameter code: the one-time password that the account may ask for.
+  func prove(_ password: Secret, code: Secret?, _ owner: Owner) async throws -> AuthenticationMethods {
     _ = try await verify(password, of: owner)
-    try await proved(.password, owner)
+    let device = try await registry.session(owner.session, now: clock.now)?.device.id
+    do {
+      return try await confirming(owner.account, code: code, on: device, owner.caller) {
+        (use: CredentialUse?) async throws -> AuthenticationMethods in
+        guard let use else {
+          try await proved(.password, owner)
+          return .password
+        }
+        try await owned(owner.caller).commit(use, now: clock.now)
+        return use.methods
+      }
+    } catch let problem as ProblemError where problem.status == .unauthorized { throw problem.signedIn }
   }
 
   /// The user proves to be the account's owner by a token of another provider.
-  func prove(by token: Secret, nonce: String, _ owner: Owner) async throws {
-    try limits.takeOwn(.passwords, from: owner.caller.client)
+  func prove(by token: Secret, nonce: String, _ owner: Owner) async throws -> AuthenticationMethods {
+    try limits.take(.passwords, from: owner.caller.client, .own)
     let claims = try await verify(token, nonce: nonce)
-    guard claims.identity == owner.account.identity else { throw ProblemError.badIDToken }
+    let proof = IdentityProof(claims.identity, provider: AppleSignIn.provider, label: "")
+    guard let use = try await owned(owner.caller).credentialUse(by: proof, of: owner.account, now: clock.now) else {
+      throw ProblemError.badIDToken
+    }
     try await registry.use(claims.usedNonce(at: clock.now))
-    try await proved(.provider, owner)
+    try await owned(owner.caller).commit(use, now: clock.now)
+    return use.methods
   }
 
-  private func proved(_ way: SignInWay, _ owner: Owner) async throws {
+  func proved(_ way: SignInWay, _ owner: Owner) async throws {
     try await owned(owner.caller).audit(
       .reauthenticated, account: owner.account.id, session: owner.session,
       details: JSONText([("way", way.rawValue)]).text,
@@ -144,10 +183,13 @@ extension AccountService {
   }
 
   /// The user proves to be the account's owner by a passkey.
-  func prove(byPasskey answer: String, _ owner: Owner) async throws {
+  func prove(byPasskey answer: String, _ owner: Owner) async throws -> AuthenticationMethods {
     try await verify(
       passkey: answer, boundTo: PasskeySignInController.app, as: owner.account.id, owner.caller
-    ) { try await owned(owner.caller).commit($0, now: clock.now) }
+    ) {
+      try await owned(owner.caller).commit($0, now: clock.now)
+      return $0.methods
+    }
   }
 }
 #endif

@@ -17,7 +17,8 @@ extension AccountService {
   ///
   /// - Throws: ``ProblemError/reauthenticationRequired``: who reads the mails to the address owns the account. `rate_limited`.
   func beginEmailChange(of owner: Owner, to email: EmailAddress) async throws {
-    try requireProof(owner)
+    // A mailed link to that address removes passkeys.
+    try await requireStrongProof(owner)
     try limits.take(.mails, from: owner.caller.client, about: email.normalized)
     try await owned(owner.caller).beginEmailChange(
       of: owner.account, to: email, by: owner.session, now: clock.now)
@@ -30,7 +31,7 @@ extension AccountService {
 
   /// Returns the address that a mailed token gives to the account; `nil` if it is not valid, or for another account.
   func emailChange(of owner: Owner, confirmedBy token: Secret) async throws -> EmailAddress? {
-    try limits.takeOwn(.codes, from: owner.caller.client)
+    try limits.take(.codes, from: owner.caller.client, .own)
     guard let token = OneTimeToken(presented: token) else { return nil }
     return try await registry.emailChange(of: owner.account.id, confirmedBy: token, now: clock.now)
   }
@@ -39,7 +40,7 @@ extension AccountService {
   func completeEmailChange(of owner: Owner, with token: Secret, in browser: BrowserSession) async throws
     -> AccountRecord
   {
-    try limits.takeOwn(.codes, from: owner.caller.client)
+    try limits.take(.codes, from: owner.caller.client, .own)
     guard let token = OneTimeToken(presented: token) else { throw RegistryError.oneTimeTokenInvalid }
     let changed = try await owned(owner.caller).completeEmailChange(with: token, by: browser, now: clock.now)
     recorder.announceChange(changed.id)

@@ -13,7 +13,8 @@ struct RefusedSignIn: Hashable, Sendable {
 
 /// Proofs of the owner other than a password.
 extension AccountService {
-  /// Verifies an authenticator's answer, and lets `work` record its use, see ``PasskeyService``. The audit log gets a refusal.
+  /// Verifies an authenticator's answer, and lets `work` record its use in the write that it makes; again if the passkey was used
+  /// elsewhere at the same time. The audit log gets a refusal.
   ///
   /// - Throws: ``PasskeyService/VerificationError``, ``ProblemError/accountDisabled``, `rate_limited`, `not_offered`, and the errors
   ///   of `work`.
@@ -22,10 +23,14 @@ extension AccountService {
     _ caller: Caller, _ work: (CredentialUse) async throws -> Result
   ) async throws -> Result {
     guard let passkeys else { throw ProblemError.noPasskeys }
-    try limits.takeOwn(.passwords, from: caller.client)
+    try limits.take(.passwords, from: caller.client, .own)
     do {
-      return try await passkeys.signIn(
-        Array(answer.utf8), boundTo: browser, as: account, mayRepeat: mayRepeat, caller.logger, work)
+      for _ in 0..<PasskeyService.attempts {
+        let use = try await passkeys.use(
+          of: answer, boundTo: browser, as: account, mayRepeat: mayRepeat, caller.logger)
+        do { return try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
+      }
+      throw PasskeyService.VerificationError.expired
     } catch let refusal as PasskeyService.VerificationError {
       await note(refused: .passkey, of: account, because: "\(refusal)", caller)
       throw refusal
@@ -53,7 +58,7 @@ extension AccountService {
     return .oneTimeTokenInvalid
   }
 
-  private func note(refused way: SignInWay, of account: AccountID?, because reason: String, _ caller: Caller) async {
+  func note(refused way: SignInWay, of account: AccountID?, because reason: String, _ caller: Caller) async {
     let refused = RefusedSignIn(
       way: way, account: account, network: caller.client.address.map { "\($0.network)" })
     guard let count = refusals.count(refused, at: clock.now) else { return }

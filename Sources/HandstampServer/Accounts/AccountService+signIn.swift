@@ -5,19 +5,31 @@ import Hummingbird
 
 /// Sign-in of apps. Browsers begin their sessions in ``WebSessions``.
 extension AccountService {
-  /// Signs in with an address and a password.
+  /// Signs in with an address and a password, and the one-time password that the account may ask for.
   ///
-  /// - Throws: ``ProblemError/wrongCredentials``, ``ProblemError/accountDisabled``, `rate_limited`, ``PasswordHashError``.
+  /// - Throws: ``ProblemError/wrongCredentials``, ``ProblemError/accountDisabled``, `rate_limited`, ``PasswordHashError``, and as
+  ///   ``confirming(_:code:on:_:repeated:_:)``.
   func signIn(
-    email: EmailAddress, password: Secret, _ start: SessionStart, by caller: Caller
+    email: EmailAddress, password: Secret, code: Secret?, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {
     let account = try await accounts.account(
       PasswordAttempt(
         email: email, password: password, device: start.device.id, client: caller.client, logger: caller.logger))
-    return began(
-      try await owned(caller).createSession(
-        for: account, device: start.device, thumbprint: start.thumbprint, key: start.key, now: clock.now),
-      as: .signIn, caller)
+    let (registry, device, now) = (owned(caller), start.device, clock.now)
+    let new = try await confirming(account, code: code, on: device.id, caller) { () async throws -> NewSession? in
+      guard let key = start.key else { return nil }
+      return try await registry.repeatedSession(
+        for: account, device: device, thumbprint: start.thumbprint, key: key, now: now)
+    } _: { (use: CredentialUse?) async throws -> NewSession in
+      try await require(use?.methods ?? .password, of: account)
+      if let use {
+        return try await registry.createSession(
+          by: use, device: device, thumbprint: start.thumbprint, key: start.key, now: now)
+      }
+      return try await registry.createSession(
+        for: account, device: device, thumbprint: start.thumbprint, key: start.key, now: now)
+    }
+    return began(new, as: .signIn, caller)
   }
 
   /// Signs in with an authenticator's answer.
@@ -47,6 +59,7 @@ extension AccountService {
     let session = context.session
     return Owner(
       account: try await registry.account(of: session), session: session.id, provenAt: session.authenticatedAt,
+      methods: session.methods,
       caller: Caller(client: limits.client(of: request, context.parent), logger: context.logger))
   }
 }

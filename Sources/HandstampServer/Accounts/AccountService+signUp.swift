@@ -30,9 +30,9 @@ extension AccountService {
       return .confirmationSent
     }
     let password = try new.requiredPassword
-    try limits.takeOwn(.signUps, from: caller.client)
+    try limits.take(.signUps, from: caller.client, .own)
     try policy.check(new: password, of: new.email, new.username)
-    try limits.takeShared(.signUps)
+    try limits.take(.signUps, from: nil, .shared)
     let make = try await accounts.newAccount(new, password: password, by: caller)
     return .began(began(try await make(clock.now), as: .signUp, caller))
   }
@@ -61,7 +61,7 @@ extension AccountService {
   /// Returns what a mailed one-time token confirms; `nil` if it is not valid.
   func confirmation(by token: Secret, _ caller: Caller) async throws -> OneTimeTokenRecord? {
     try requireOpen()
-    try limits.takeOwn(.codes, from: caller.client)
+    try limits.take(.codes, from: caller.client, .own)
     guard let token = OneTimeToken(presented: token) else { return nil }
     return try await registry.pendingSignUp(for: token, now: clock.now)
   }
@@ -82,7 +82,7 @@ extension AccountService {
       return try await handOut(repeated, to: password)
     }
     guard let token = OneTimeToken(presented: presented) else { throw RegistryError.oneTimeTokenInvalid }
-    try limits.takeShared(.codes)
+    try limits.take(.codes, from: nil, .shared)
     let place = try passwords.admit()
     try policy.check(new: password, of: confirmed.email, confirmed.username)
     let hash = try await place.hash(password)
@@ -129,7 +129,7 @@ extension AccountService {
       return .confirmationSent
     }
     let password = try full.requiredPassword
-    try limits.takeOwn(.signUps, from: caller.client)
+    try limits.take(.signUps, from: caller.client, .own)
     guard guest.isGuest else {
       guard let key = start.key, guest.email?.normalized == full.email.normalized,
         let repeated = try await registry.repeatedUpgrade(
@@ -138,7 +138,7 @@ extension AccountService {
       return .began(try await handOut(repeated, to: password))
     }
     try policy.check(new: password, of: full.email, full.username)
-    try limits.takeShared(.signUps)
+    try limits.take(.signUps, from: nil, .shared)
     let hash = try await passwords.hash(password)
     let new = try await owned(caller).upgrade(
       guest, email: full.email, username: full.username, passwordHash: hash, device: start.device,
@@ -156,11 +156,13 @@ extension AccountService {
     with token: Secret, nonce: String, username: String, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {
     // It may create an account, and each check costs a signature.
-    try limits.takeOwn(.signUps, from: caller.client)
+    try limits.take(.signUps, from: caller.client, .own)
     let claims = try await verify(token, nonce: nonce)
-    try limits.takeShared(.signUps)
-    let isKnown = try await registry.account(identity: claims.identity) != nil
+    try limits.take(.signUps, from: nil, .shared)
+    let known = try await registry.account(identity: claims.identity)
+    let isKnown = known != nil
     if !isKnown { try requireOpen() }
+    if let known { try await require(AuthenticationMethods(provider: []), of: known) }
     let new = try await owned(caller).signIn(
       as: claims.identity, username: username, device: start.device, thumbprint: start.thumbprint,
       nonce: claims.usedNonce(at: clock.now), key: start.key, now: clock.now)
@@ -175,7 +177,7 @@ extension AccountService {
   // MARK: What they have in common
 
   /// People without an account get none by themselves where sign-up is closed, at whichever door.
-  private func requireOpen() throws(ProblemError) {
+  func requireOpen() throws(ProblemError) {
     guard signUp != .closed else { throw .signUpClosed }
   }
 

@@ -17,6 +17,7 @@ struct AccountService: Sendable {
   let passkeys: PasskeyService?
   /// `nil` disables Sign in with Apple.
   let identityTokens: IdentityTokens?
+  let providers: [UpstreamSignIn]
   let outbox: Outbox
   let recorder: SessionEventRecorder
   let limits: RequestLimits
@@ -25,6 +26,7 @@ struct AccountService: Sendable {
   let signUp: ServerConfiguration.SignUp
   /// How long a proof allows what a session alone may not do; `nil` for as long as it lasts.
   let reauthentication: Duration?
+  let assurance: Assurance
   let refusals = Tallies<RefusedSignIn>(interval: .seconds(60))
 
   /// The client of a request, and its log.
@@ -39,6 +41,8 @@ struct AccountService: Sendable {
     var session: SessionID
     /// When the user proved to be the owner, as the token or cookie shows; `nil` if it does not say.
     var provenAt: UnixTime?
+    /// How, as it shows.
+    var methods: AuthenticationMethods = []
     var caller: Caller
   }
 

@@ -31,7 +31,7 @@ struct RegistryAccounts: AccountSource {
   /// Hashes the password again if the stored hash has weaker parameters than the server's. Without room for it, or if the
   /// account changes meanwhile, a later sign-in does it.
   private func strengthened(_ account: AccountRecord, _ attempt: PasswordAttempt) async throws -> AccountRecord {
-    guard let hash = account.passwordHash, passwords.isWeaker(hash),
+    guard let hash = account.passwordHash, passwords.isWeaker(hash, of: attempt.password),
       let new = try? await passwords.hash(attempt.password)
     else { return account }
     do throws(RegistryError) { return try await registry.strengthen(account, hash: new) } catch {

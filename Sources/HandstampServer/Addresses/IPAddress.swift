@@ -80,25 +80,20 @@ public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
     }
     self.base = base
     self.length = length
-    guard AddressRange.isEqual(base.bytes, base.bytes, upTo: length, restIsZero: true) else { return nil }
+    guard AddressRange.isZero(base.bytes, behind: length) else { return nil }
   }
 
   /// Whether so many addresses are in it that they are not those of one operator: more than 10.0.0.0/8 or fc00::/7 have.
   package var isWide: Bool { length < (base.bytes.count == 4 ? 8 : 7) }
 
   public func contains(_ address: IPAddress) -> Bool {
-    address.bytes.count == base.bytes.count
-      && AddressRange.isEqual(address.bytes, base.bytes, upTo: length, restIsZero: false)
+    AddressBytes.agree(address.bytes, base.bytes, upTo: length)
   }
 
-  private static func isEqual(_ one: [UInt8], _ other: [UInt8], upTo length: Int, restIsZero: Bool) -> Bool {
-    for (index, (left, right)) in zip(one, other).enumerated() {
-      let bits = min(8, max(0, length - index * 8))
-      let mask = UInt8(truncatingIfNeeded: 0xFF00 >> bits)
-      guard left & mask == right & mask else { return false }
-      if restIsZero, left & ~mask != 0 { return false }
+  private static func isZero(_ bytes: [UInt8], behind length: Int) -> Bool {
+    bytes.enumerated().allSatisfy { index, byte in
+      byte & ~UInt8(truncatingIfNeeded: 0xFF00 >> min(8, max(0, length - index * 8))) == 0
     }
-    return true
   }
 
   public var description: String { "\(base)/\(length)" }

@@ -7,11 +7,13 @@ public struct Credentials: Sendable, Hashable {
   public let hasPassword: Bool
   /// When the password was last set or removed; `nil` if that never happened after the account was created.
   public let passwordChangedAt: UnixTime?
-  /// The user's identity at another provider.
-  public let identity: ExternalIdentity?
+  /// The user's identities at other providers.
+  public let identities: [LinkedIdentity]
   public let passkeys: [PasskeyRecord]
   /// How many recovery codes are unused.
   public let recoveryCodes: Int
+  /// The authenticator app whose codes the password needs; `nil` without one.
+  public let totp: TOTPRecord?
   /// The clients that the owner allows something, or that have a session.
   public let consents: [Consent]
   /// The address that the account gets once a mail to it is answered.
@@ -26,11 +28,23 @@ extension Administration {
     return try await asking { () throws(RegistryError) in
       Credentials(
         hasPassword: record.passwordHash != nil, passwordChangedAt: record.credentialsChangedAt,
-        identity: record.identity, passkeys: try await registry.passkeys(of: id),
-        recoveryCodes: try await registry.recoveryCodesLeft(of: id),
+        identities: try await registry.identities(of: record), passkeys: try await registry.passkeys(of: id),
+        recoveryCodes: try await registry.recoveryCodesLeft(of: id), totp: try await registry.totp(of: id),
         consents: try await registry.apps(of: id, now: time),
         pendingEmail: try await registry.emailChange(of: id, now: time))
     }
+  }
+
+  /// Removes the authenticator app of an account, such as after its owner has lost the device and the recovery codes. The password is
+  /// then enough. A mail tells the owner; sessions go on.
+  ///
+  /// - Returns: whether there was one.
+  public func removeTOTP(of id: AccountID) async throws(AdministrationError) -> Bool {
+    _ = try await account(id)
+    let time = now()
+    let isRemoved = try await asking { () throws(RegistryError) in try await registry.removeTOTP(of: id, now: time) }
+    if isRemoved { announce(id, .nothing) }
+    return isRemoved
   }
 
   /// When the audit log says that the address of an account was changed, the last time; `nil` if it does not.
@@ -67,13 +81,25 @@ extension Administration {
     return (outcome.ended.count, resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset)))
   }
 
+  /// Returns the clients that have had tokens for themselves lately, the most recent first.
+  public func machines() async throws(AdministrationError) -> [MachineRecord] {
+    try await asking { () throws(RegistryError) in try await registry.machines(now: now()) }
+  }
+
   /// Ends all sessions of a client, account by account, such as after it was removed from the configuration. If it fails, those of some
-  /// accounts have ended, and it can be called again.
+  /// accounts have ended, and it can be called again. The tokens that the client has got for itself end as well.
   ///
-  /// - Returns: how many sessions ended.
+  /// - Returns: how many sessions ended; the client's own tokens count as one.
   @discardableResult
   public func endSessions(ofClient client: String) async throws(AdministrationError) -> Int {
     var (count, last) = (0, AccountID?.none)
+    let machine = try await asking { () throws(RegistryError) in
+      try await registry.endTokens(ofMachine: client, now: now())
+    }
+    if machine != nil {
+      count = 1
+      announce(AccountID(client), .nothing)
+    }
     while case let page = try await accounts(after: last, limit: Administration.mostRows), let end = page.last {
       // A disabled account has no sessions, but what it has allowed comes back when it is enabled.
       for record in page where record.state != .deleted {

@@ -89,17 +89,24 @@ extension StoredAuditedAction {
 }
 
 extension ConfiguredClient {
-  var described: JSONText {
+  /// - Parameter machine: what is known of the client's own tokens.
+  func described(with machine: MachineRecord?) -> JSONText {
     var json = JSONText()
     json.add("id", id)
     json.add("name", name)
-    json.add("is_confidential", secretHash != nil)
+    json.add("is_confidential", isConfidential)
     json.add("redirect_uris", redirectURIs)
     json.add("flows", flows.map(\.rawValue).sorted())
     json.add("scopes", scopes)
     json.add("audiences", audiences)
     json.add("first_party", isFirstParty)
     json.add("access_token_signing_alg", accessTokenSigning.rawValue)
+    guard let machine else { return json }
+    var own = JSONText()
+    own.add("issued_at", machine.issuedAt.description)
+    own.add("count", machine.count)
+    own.add("address", ifPresent: machine.address)
+    json.add("own_tokens", own)
     return json
   }
 }
@@ -125,6 +132,15 @@ extension Credentials {
     json.add("has_password", hasPassword)
     json.add("password_changed_at", ifPresent: passwordChangedAt?.description)
     json.add(
+      "identities",
+      identities.map { link in
+        var json = JSONText([("issuer", link.identity.issuer), ("subject", link.identity.subject)])
+        json.add("label", link.label)
+        json.add("created_at", link.createdAt.description)
+        json.add("last_used_at", ifPresent: link.lastUsedAt?.description)
+        return json
+      })
+    json.add(
       "passkeys",
       passkeys.map { passkey in
         var json = JSONText()
@@ -135,6 +151,12 @@ extension Credentials {
         return json
       })
     json.add("recovery_codes", Int64(recoveryCodes))
+    if let totp {
+      var app = JSONText()
+      app.add("created_at", totp.createdAt.description)
+      app.add("last_used_at", ifPresent: totp.lastUsedAt?.description)
+      json.add("authenticator_app", app)
+    }
     json.add(
       "consents",
       consents.map { consent in

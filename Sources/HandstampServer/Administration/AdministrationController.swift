@@ -18,34 +18,20 @@ struct AdministrationController: Sendable {
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
-  private typealias Route<Context> =
+  typealias Route<Context> =
     @Sendable @concurrent (Request, Context, Administration) async throws -> Response
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     guard !administrators.isEmpty else { return }
     let group = routes.group("/admin/v1")
-    group.get("accounts", use: admitted(listAccounts))
-    group.post("accounts", use: admitted(createAccount))
-    group.get("accounts/:id", use: admitted(showAccount))
-    group.delete("accounts/:id", use: admitted(deleteAccount))
-    group.post("accounts/:id/disable", use: admitted(disableAccount))
-    group.post("accounts/:id/enable", use: admitted(enableAccount))
-    group.post("accounts/:id/reset", use: admitted(issueResetCode))
-    group.get("accounts/:id/credentials", use: admitted(listCredentials))
-    group.post("accounts/:id/take-back", use: admitted(takeBackAccount))
-    group.get("accounts/:id/export", use: admitted(exportAccount))
-    group.get("accounts/:id/sessions", use: admitted(listSessions))
-    group.delete("accounts/:id/sessions", use: admitted(endSessions))
-    group.delete("accounts/:id/sessions/:session", use: admitted(endSession))
-    group.get("clients", use: admitted(listClients))
-    group.get("clients/:id/logouts", use: admitted(listLogouts))
-    group.delete("clients/:id/sessions", use: admitted(endClientSessions))
-    group.get("audit", use: admitted(listAudit))
-    group.get("stats", use: admitted(showStats))
+    addAccountRoutes(to: group)
+    addSessionRoutes(to: group)
+    addServerRoutes(to: group)
+    addWebhookRoutes(to: group)
   }
 
   /// Returns a route that runs `body` for administrators only.
-  private func admitted<Context: SessionRequestContext>(
+  func admitted<Context: SessionRequestContext>(
     _ body: @escaping Route<Context>
   ) -> @Sendable @concurrent (Request, Context) async throws -> Response {
     { request, context in
@@ -68,7 +54,7 @@ struct AdministrationController: Sendable {
     of request: Request, _ context: some SessionRequestContext
   ) throws(ProblemError) -> Administrator {
     let fields = request.headers[values: .authorization]
-    guard let field = fields.first else { throw .tokenMissing }
+    guard let field = fields.first else { throw AdministrationController.tokenMissing }
     let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
     if fields.count == 1, parts.count == 2, parts[0].lowercased() == "bearer",
       let known = Administrator.with(Secret(String(parts[1])), among: administrators)
@@ -81,197 +67,224 @@ struct AdministrationController: Sendable {
     context.logger.notice(
       "Administrator refused", metadata: ["handstamp.address": "\(client.text ?? "unknown")"])
     var problem = ProblemError(.unauthorized, "token_invalid", "The administrator's token is not valid")
-    // Administrators' tokens have no keys.
+    // Administrators' tokens have no keys, and no authorization server issues them.
     problem.headers[.wwwAuthenticate] = "Bearer error=\"invalid_token\""
     throw problem
   }
 
-  // MARK: Accounts
+  private static let tokenMissing: ProblemError = {
+    var problem = ProblemError.tokenMissing
+    problem.challenge = nil
+    problem.headers[.wwwAuthenticate] = "Bearer"
+    return problem
+  }()
 
-  /// `GET /admin/v1/accounts?after=&limit=`: a page of accounts in the order of their IDs, or with `email=` the one with it.
-  @concurrent private func listAccounts(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    let query = request.uri.queryParameters
-    var json = JSONText()
-    if let email = query.get("email") {
-      json.add("accounts", [try await administration.account(email: email).described])
-      return .json(json)
-    }
-    let limit = try query.limit
-    let page = try await administration.accounts(after: query.get("after").map { AccountID($0) }, limit: limit)
-    json.add("accounts", page.map(\.described))
-    // A full page may have been the last one; then the next is empty.
-    if page.count == limit { json.add("next", ifPresent: page.last?.id.rawValue) }
-    return .json(json)
+  private func addAccountRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
+    // A page of accounts in the order of their IDs, or with `email=` the one with it.
+    group.get(
+      "accounts",
+      use: admitted { request, _, administration in
+        let query = request.uri.queryParameters
+        var json = JSONText()
+        if let email = query.get("email") {
+          json.add("accounts", [try await administration.account(email: email).described])
+          return .json(json)
+        }
+        let limit = try query.limit
+        let page = try await administration.accounts(after: query.get("after").map { AccountID($0) }, limit: limit)
+        json.add("accounts", page.map(\.described))
+        // A full page may have been the last one; then the next is empty.
+        if page.count == limit { json.add("next", ifPresent: page.last?.id.rawValue) }
+        return .json(json)
+      })
+    // Creates an account. Without a password the response has a code that sets one.
+    group.post(
+      "accounts",
+      use: admitted { request, _, administration in
+        let body = try await request.json(as: NewAccountBody.self, upTo: bodyLimit)
+        let new = try await administration.createAccount(
+          email: body.email, username: body.username, password: body.password)
+        var json = JSONText()
+        json.add("account", new.account.described)
+        if let code = new.code { json.add("reset", code.described) }
+        return .json(json, status: .created)
+      })
+    // Stores accounts of another system, a chunk of its export at a time.
+    group.post(
+      "accounts/import",
+      use: admitted { request, _, administration in
+        let options = try ImportOptions(request.uri.queryParameters)
+        let body = try await request.wholeBody(of: "application/x-ndjson", upTo: bodyLimit)
+        let bytes = AsyncStream([UInt8].self) { stream in
+          stream.yield(Array(body.readableBytesView))
+          stream.finish()
+        }
+        return .json(try await administration.importAccounts(bytes, options: options).described())
+      })
+    // The account and its live sessions.
+    group.get(
+      "accounts/:id",
+      use: admitted { _, context, administration in
+        let account = try await administration.account(try context.account)
+        var json = JSONText()
+        json.add("account", account.described)
+        json.add("sessions", try await administration.sessions(of: account.id).map(\.described))
+        return .json(json)
+      })
+    // Permanently deletes the account.
+    group.delete(
+      "accounts/:id",
+      use: admitted { _, context, administration in
+        .ended(try await administration.delete(try context.account))
+      })
+    group.post(
+      "accounts/:id/disable",
+      use: admitted { _, context, administration in
+        .ended(try await administration.disable(try context.account))
+      })
+    group.post(
+      "accounts/:id/enable",
+      use: admitted { _, context, administration in
+        try await administration.enable(try context.account)
+        return .nothing
+      })
+    // Issues a code that sets a new password.
+    group.post(
+      "accounts/:id/reset",
+      use: admitted { _, context, administration in
+        .json(try await administration.issueResetCode(of: try context.account).described, status: .created)
+      })
+    // The ways into the account.
+    group.get(
+      "accounts/:id/credentials",
+      use: admitted { _, context, administration in
+        .json(try await administration.credentials(of: try context.account).described)
+      })
+    // The password is then enough.
+    group.delete(
+      "accounts/:id/authenticator-app",
+      use: admitted { _, context, administration in
+        guard try await administration.removeTOTP(of: try context.account) else { throw ProblemError.notFound }
+        return .nothing
+      })
+    group.get(
+      "accounts/:id/groups",
+      use: admitted { _, context, administration in
+        .groups(try await administration.groups(of: try context.account))
+      })
+    // Puts the account into exactly these groups.
+    group.put(
+      "accounts/:id/groups",
+      use: admitted { request, context, administration in
+        let body = try await request.json(as: GroupsBody.self, upTo: bodyLimit)
+        return .groups(try await administration.changeGroups(of: try context.account) { $0 = Set(body.groups) })
+      })
+    // Removes every way into the account, and issues a code that sets a new password.
+    group.post(
+      "accounts/:id/take-back",
+      use: admitted { request, context, administration in
+        let body = try await request.optionalJSON(as: TakeBackBody.self, upTo: bodyLimit)
+        let (count, code) = try await administration.takeBack(try context.account, email: body?.email)
+        var json = JSONText()
+        json.add("ended", Int64(count))
+        json.add("reset", code.described)
+        return .json(json, status: .created)
+      })
+    // Everything that is stored about the owner.
+    group.get(
+      "accounts/:id/export",
+      use: admitted { _, context, administration in
+        let document = try await administration.export(try context.account)
+        return Response(
+          status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+          body: .init(byteBuffer: ByteBuffer(bytes: document)))
+      })
   }
 
-  /// `POST /admin/v1/accounts`: creates an account. Without a password the response has a code that sets one.
-  @concurrent private func createAccount(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    let body = try await request.json(as: NewAccountBody.self, upTo: bodyLimit)
-    let new = try await administration.createAccount(
-      email: body.email, username: body.username, password: body.password)
-    var json = JSONText()
-    json.add("account", new.account.described)
-    if let code = new.code { json.add("reset", code.described) }
-    return .json(json, status: .created)
+  private func addSessionRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
+    // The live ones.
+    group.get(
+      "accounts/:id/sessions",
+      use: admitted { _, context, administration in
+        .json("sessions", try await administration.sessions(of: try context.account).map(\.described))
+      })
+    // Ends all of them.
+    group.delete(
+      "accounts/:id/sessions",
+      use: admitted { request, context, administration in
+        // A caller who adds a condition does not mean all sessions.
+        guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
+        return .ended(try await administration.endSessions(of: try context.account))
+      })
+    group.delete(
+      "accounts/:id/sessions/:session",
+      use: admitted { _, context, administration in
+        let session = SessionID(try context.decoded("session"))
+        return .ended(try await administration.endSession(session, of: try context.account) ? 1 : 0)
+      })
   }
 
-  /// `GET /admin/v1/accounts/{id}`: the account and its live sessions.
-  @concurrent private func showAccount(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    let account = try await administration.account(try context.account)
-    var json = JSONText()
-    json.add("account", account.described)
-    json.add("sessions", try await administration.sessions(of: account.id).map(\.described))
-    return .json(json)
+  private func addServerRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
+    // The OAuth clients of the configuration, with what is known of their own tokens.
+    group.get(
+      "clients",
+      use: admitted { _, _, administration in
+        let machines = try await administration.machines()
+        return .json(
+          "clients", clients.map { client in client.described(with: machines.first { $0.client == client.id }) })
+      })
+    // The ended sessions that a client was not told of yet.
+    group.get(
+      "clients/:id/logouts",
+      use: admitted { _, context, administration in
+        let id = try context.parameters.require("id")
+        guard clients.contains(where: { $0.id == id }) else { throw ProblemError.notFound }
+        return .json("logouts", try await administration.waitingLogouts(of: id).map(\.described))
+      })
+    // Ends a client's sessions and its own tokens, also of one that was removed from the configuration.
+    group.delete(
+      "clients/:id/sessions",
+      use: admitted { request, context, administration in
+        guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
+        return .ended(try await administration.endSessions(ofClient: try context.decoded("id")))
+      })
+    // A page of the audit log, oldest first.
+    group.get(
+      "audit",
+      use: admitted { request, _, administration in
+        let query = request.uri.queryParameters
+        var after: Int64 = 0
+        if let text = query.get("after") {
+          guard let number = Int64(text), number >= 0 else { throw ProblemError.invalidRequest("after: not an ID.") }
+          after = number
+        }
+        let limit = try query.limit
+        let account = query.get("account").map { AccountID($0) }
+        let since = query.get("since").flatMap { UnixTime(date: $0) }
+        guard since != nil || query.get("since") == nil else { throw ProblemError.invalidRequest("since: not a time.") }
+        let page = try await administration.auditedActions(after: after, about: account, since: since, limit: limit)
+        var json = JSONText()
+        json.add("audit", page.map(\.described))
+        if page.count == limit, let last = page.last { json.add("next", last.id) }
+        return .json(json)
+      })
+    // How many rows of each kind the store has.
+    group.get(
+      "stats",
+      use: admitted { _, _, administration in
+        .json(try await administration.counts().described)
+      })
   }
+}
 
-  /// `DELETE /admin/v1/accounts/{id}`: permanently deletes the account.
-  @concurrent private func deleteAccount(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    .ended(try await administration.delete(try context.account))
-  }
-
-  /// `POST /admin/v1/accounts/{id}/disable`.
-  @concurrent private func disableAccount(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    .ended(try await administration.disable(try context.account))
-  }
-
-  /// `POST /admin/v1/accounts/{id}/enable`.
-  @concurrent private func enableAccount(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    try await administration.enable(try context.account)
-    return .nothing
-  }
-
-  /// `POST /admin/v1/accounts/{id}/reset`: issues a code that sets a new password.
-  @concurrent private func issueResetCode(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    .json(try await administration.issueResetCode(of: try context.account).described, status: .created)
-  }
-
-  /// `GET /admin/v1/accounts/{id}/credentials`: the ways into the account.
-  @concurrent private func listCredentials(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    .json(try await administration.credentials(of: try context.account).described)
-  }
-
-  /// `POST /admin/v1/accounts/{id}/take-back`: removes every way into the account, and issues a code that sets a new password.
-  @concurrent private func takeBackAccount(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    let body = try await request.optionalJSON(as: TakeBackBody.self, upTo: bodyLimit)
-    let (count, code) = try await administration.takeBack(try context.account, email: body?.email)
-    var json = JSONText()
-    json.add("ended", Int64(count))
-    json.add("reset", code.described)
-    return .json(json, status: .created)
-  }
-
-  /// `DELETE /admin/v1/clients/{id}/sessions`: ends a client's sessions, also of one that was removed from the configuration.
-  @concurrent private func endClientSessions(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
-    return .ended(try await administration.endSessions(ofClient: try context.decoded("id")))
-  }
-
-  /// `GET /admin/v1/accounts/{id}/export`: everything that is stored about the owner.
-  @concurrent private func exportAccount(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    let document = try await administration.export(try context.account)
-    return Response(
-      status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(bytes: document)))
-  }
-
-  // MARK: Sessions
-
-  /// `GET /admin/v1/accounts/{id}/sessions`: the live ones.
-  @concurrent private func listSessions(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    var json = JSONText()
-    json.add("sessions", try await administration.sessions(of: try context.account).map(\.described))
-    return .json(json)
-  }
-
-  /// `DELETE /admin/v1/accounts/{id}/sessions`: ends all of them.
-  @concurrent private func endSessions(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    // A caller who adds a condition does not mean all sessions.
-    guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
-    return .ended(try await administration.endSessions(of: try context.account))
-  }
-
-  /// `DELETE /admin/v1/accounts/{id}/sessions/{session}`.
-  @concurrent private func endSession(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    let session = SessionID(try context.decoded("session"))
-    return .ended(try await administration.endSession(session, of: try context.account) ? 1 : 0)
-  }
-
-  // MARK: The server
-
-  /// `GET /admin/v1/clients`: the OAuth clients of the configuration.
-  @concurrent private func listClients(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    var json = JSONText()
-    json.add("clients", clients.map(\.described))
-    return .json(json)
-  }
-
-  /// `GET /admin/v1/clients/{id}/logouts`: the ended sessions that a client was not told of yet.
-  @concurrent private func listLogouts(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    let id = try context.parameters.require("id")
-    guard clients.contains(where: { $0.id == id }) else { throw ProblemError.notFound }
-    var json = JSONText()
-    json.add("logouts", try await administration.waitingLogouts(of: id).map(\.described))
-    return .json(json)
-  }
-
-  /// `GET /admin/v1/audit?after=&limit=&account=&since=`: a page of the audit log, oldest first.
-  @concurrent private func listAudit(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    let query = request.uri.queryParameters
-    var after: Int64 = 0
-    if let text = query.get("after") {
-      guard let number = Int64(text), number >= 0 else { throw ProblemError.invalidRequest("after: not an ID.") }
-      after = number
-    }
-    let limit = try query.limit
-    let account = query.get("account").map { AccountID($0) }
-    let since = query.get("since").flatMap { UnixTime(date: $0) }
-    guard since != nil || query.get("since") == nil else { throw ProblemError.invalidRequest("since: not a time.") }
-    let page = try await administration.auditedActions(after: after, about: account, since: since, limit: limit)
-    var json = JSONText()
-    json.add("audit", page.map(\.described))
-    if page.count == limit, let last = page.last { json.add("next", last.id) }
-    return .json(json)
-  }
-
-  /// `GET /admin/v1/stats`: how many rows of each kind the store has.
-  @concurrent private func showStats(
-    _ request: Request, _ context: some SessionRequestContext, _ administration: Administration
-  ) async throws -> Response {
-    .json(try await administration.counts().described)
+extension ImportOptions {
+  /// The parameters of `POST /admin/v1/accounts/import`. Firebase's have a secret, and so no place in an address.
+  fileprivate init(_ query: Parameters) throws(ProblemError) {
+    let name = query.get("from") ?? ImportFormat.handstamp.rawValue
+    guard let format = ImportFormat(rawValue: name) else { throw .invalidRequest("from: not a known system.") }
+    self.init(format)
+    merges = try query.flag("merge")
+    isTrial = try query.flag("dry_run")
   }
 }
 
@@ -281,6 +294,16 @@ struct TakeBackBody: JSONBody {
 
   init(_ fields: JSONFields) throws(ProblemError) {
     email = try fields.optionalText("email")
+  }
+}
+
+/// The body of `PUT /admin/v1/accounts/{id}/groups`.
+struct GroupsBody: JSONBody {
+  var groups: [String]
+
+  init(_ fields: JSONFields) throws(ProblemError) {
+    guard fields.contains("groups") else { throw .invalidRequest("Missing: groups.") }
+    groups = try fields.texts("groups")
   }
 }
 
@@ -297,18 +320,34 @@ struct NewAccountBody: JSONBody {
   }
 }
 
+extension Response {
+  fileprivate static func groups(_ names: [String]) -> Response {
+    var json = JSONText()
+    json.add("groups", names)
+    return .json(json)
+  }
+}
+
 extension RequestContext {
   /// The account ID in the path.
   fileprivate var account: AccountID { get throws(ProblemError) { AccountID(try decoded("id")) } }
 
   /// A parameter in the path, percent-decoded (RFC 3986 section 2.1).
-  fileprivate func decoded(_ name: String) throws(ProblemError) -> String {
+  func decoded(_ name: String) throws(ProblemError) -> String {
     guard let text = parameters.get(name)?.removingPercentEncoding, !text.isEmpty else { throw .notFound }
     return text
   }
 }
 
 extension Parameters {
+  fileprivate func flag(_ name: String) throws(ProblemError) -> Bool {
+    switch get(name) {
+    case nil, "false"?: false
+    case "true"?: true
+    default: throw .invalidRequest("\(name): must be true or false.")
+    }
+  }
+
   /// The size of a page: 1 to ``Administration/mostRows``.
   fileprivate var limit: Int {
     get throws(ProblemError) {

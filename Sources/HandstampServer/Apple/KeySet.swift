@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampJOSE
+import HandstampSupport
 
 /// An identity provider's keys, fetched on demand and cached according to `Cache-Control`.
 ///
@@ -14,7 +15,11 @@ actor KeySet {
   /// How long keys may be used after their cache lifetime while no new ones are available.
   static let grace = Duration.seconds(3600)
 
-  private let url: String
+  /// Returns where the keys are.
+  typealias Place = @Sendable () async throws(TokenError) -> String
+
+  private let place: Place
+  private let algorithms: Set<JWSAlgorithm>
   private let transport: any Transport
   private let now: @Sendable () -> UnixTime
   private var keys: [String: JWSPublicKey] = [:]
@@ -22,17 +27,36 @@ actor KeySet {
   private var triedAt: UnixTime?
   private var fetching: Task<Result<Fetched, TokenError>, Never>?
 
-  init(url: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
-    self.url = url
+  /// - Parameter algorithms: keys of others are left out.
+  init(
+    at place: @escaping Place, algorithms: Set<JWSAlgorithm> = [.rs256], transport: any Transport,
+    now: @escaping @Sendable () -> UnixTime
+  ) {
+    self.place = place
+    self.algorithms = algorithms
     self.transport = transport
     self.now = now
   }
 
-  /// Returns the key with this ID, or `nil` if the provider has none.
+  init(url: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
+    self.init(at: { () async throws(TokenError) -> String in url }, transport: transport, now: now)
+  }
+
+  /// The keys are where the metadata of the issuer says (OpenID Connect Discovery 1.0 section 4).
+  ///
+  /// - Parameter issuer: an `https` URL, or `http` on this machine.
+  init(issuer: String, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
+    self.init(
+      at: { () async throws(TokenError) -> String in try await KeySet.keysURL(of: issuer, transport) },
+      transport: transport, now: now)
+  }
+
+  /// Returns the key with this ID, or `nil` if the provider has none. Without an ID it is the only key: a token needs to name its key
+  /// only if there are several (OpenID Connect Core 1.0 section 10.1).
   ///
   /// - Throws: ``TokenError/keysUnavailable(_:)`` if the keys cannot be fetched.
-  func key(named kid: String) async throws(TokenError) -> JWSPublicKey? {
-    if isGood, let key = keys[kid] { return key }
+  func key(named kid: String?) async throws(TokenError) -> JWSPublicKey? {
+    if isGood, let key = KeySet.key(kid, in: keys) { return key }
     // A fetch that is already in flight can be shared.
     guard fetching != nil || mayFetch else {
       if isGood { return nil }
@@ -40,7 +64,7 @@ actor KeySet {
     }
     switch await fetch() {
     // Use the fetched keys: a caller that waited for another one's fetch may get here before ``keys`` is set.
-    case .success(let fetched): return fetched.keys[kid]
+    case .success(let fetched): return KeySet.key(kid, in: fetched.keys)
     case .failure(let fault): return try usable(kid, failure: fault)
     }
   }
@@ -49,10 +73,15 @@ actor KeySet {
   private var mayFetch: Bool { triedAt.map { now().since($0) >= KeySet.pause || now() < $0 } ?? true }
 
   /// Returns a cached key within the grace period, while no new ones are available.
-  private func usable(_ kid: String, failure: TokenError) throws(TokenError) -> JWSPublicKey? {
+  private func usable(_ kid: String?, failure: TokenError) throws(TokenError) -> JWSPublicKey? {
     guard let goodUntil, now() < goodUntil.advanced(by: KeySet.grace) else { throw failure }
-    if let key = keys[kid] { return key }
+    if let key = KeySet.key(kid, in: keys) { return key }
     throw failure
+  }
+
+  private static func key(_ kid: String?, in keys: [String: JWSPublicKey]) -> JWSPublicKey? {
+    guard let kid else { return keys.count == 1 ? keys.first?.value : nil }
+    return keys[kid]
   }
 
   private struct Fetched: Sendable {
@@ -64,7 +93,7 @@ actor KeySet {
   private func fetch() async -> Result<Fetched, TokenError> {
     if let fetching { return await fetching.value }
     triedAt = now()
-    let task = Task { [url, transport] in await KeySet.fetch(url, transport) }
+    let task = Task { [place, transport, algorithms] in await KeySet.fetch(place, transport, algorithms) }
     fetching = task
     let result = await task.value
     fetching = nil
@@ -75,26 +104,48 @@ actor KeySet {
     return result
   }
 
-  private static func fetch(_ url: String, _ transport: any Transport) async -> Result<Fetched, TokenError> {
-    let request = TransportRequest(
-      method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
-      maximumResponseSize: JWKSet.longest)
-    do throws(TransportError) {
-      let answer = try await transport.send(request)
-      guard answer.status == 200 else { return .failure(.keysUnavailable("the key server returned \(answer.status)")) }
-      guard let keys = read(answer.body) else { return .failure(.keysUnavailable("the key set is not valid")) }
+  private static func fetch(
+    _ place: Place, _ transport: any Transport, _ algorithms: Set<JWSAlgorithm>
+  ) async -> Result<Fetched, TokenError> {
+    do throws(TokenError) {
+      let answer = try await get(try await place(), upTo: JWKSet.longest, transport)
+      guard let keys = read(answer.body, algorithms) else { throw .keysUnavailable("the key set is not valid") }
       return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control"))))
-    } catch {
-      return .failure(.keysUnavailable("cannot fetch the keys: \(error)"))
-    }
+    } catch { return .failure(error) }
   }
 
-  /// Returns the keys for RS256 that have an ID, or `nil` if there are none.
-  private static func read(_ body: [UInt8]) -> [String: JWSPublicKey]? {
+  /// Returns where the keys of an issuer are.
+  private static func keysURL(of issuer: String, _ transport: any Transport) async throws(TokenError) -> String {
+    let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
+    let answer = try await get(base + "/.well-known/openid-configuration", upTo: JWKSet.longest, transport)
+    // Of this very issuer (section 4.3), and keys must not cross the network in clear.
+    guard let document = JSONValue(answer.body),
+      document["issuer"]?.string.map({ $0.utf8.elementsEqual(issuer.utf8) }) == true,
+      let url = document["jwks_uri"]?.string, Origin(url)?.isTrustworthy == true
+    else { throw .keysUnavailable("the issuer's metadata is not valid") }
+    return url
+  }
+
+  private static func get(
+    _ url: String, upTo size: Int, _ transport: any Transport
+  ) async throws(TokenError) -> TransportResponse {
+    let request = TransportRequest(
+      method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
+      maximumResponseSize: size)
+    let answer: TransportResponse
+    do throws(TransportError) { answer = try await transport.send(request) } catch {
+      throw .keysUnavailable("cannot fetch the keys: \(error)")
+    }
+    guard answer.status == 200 else { throw .keysUnavailable("the key server returned \(answer.status)") }
+    return answer
+  }
+
+  /// Returns the keys for these algorithms by their IDs, or `nil` if there are none.
+  private static func read(_ body: [UInt8], _ algorithms: Set<JWSAlgorithm>) -> [String: JWSPublicKey]? {
     guard let set = JWKSet(body) else { return nil }
     var keys: [String: JWSPublicKey] = [:]
-    for jwk in set.keys where jwk.key.algorithm == .rs256 {
-      if let id = jwk.id { keys[id] = jwk.key }
+    for jwk in set.keys where algorithms.contains(jwk.key.algorithm) {
+      keys[jwk.id ?? jwk.key.thumbprint] = jwk.key
     }
     return keys.isEmpty ? nil : keys
   }

@@ -39,15 +39,19 @@ struct BrowserSessionController: Sendable {
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
     let body = try await request.json(as: BrowserSessionBody.self, upTo: bodyLimit)
-    let visit = try await web.visit(request, form: nil, context.logger)
+    let visit = try await web.visit(request, isForm: false, context.logger)
     let caller = web.service.caller(request, context)
     let new: NewBrowserSession
     switch body.proof {
-    case .password(let email, let password):
+    case .password(let email, let password, let code):
       let account = try await web.service.accounts.account(
         PasswordAttempt(
           email: email, password: password, device: visit.browser.id, client: caller.client, logger: context.logger))
-      new = try await web.session(of: account, visit, caller)
+      new = try await web.service.confirming(account, code: code, on: visit.browser.id, caller) {
+        (use: CredentialUse?) async throws -> NewBrowserSession in
+        try await web.service.require(use?.methods ?? .password, of: account)
+        return try await web.session(of: account, by: use, visit, caller)
+      }
     case .passkey(let answer):
       new = try await web.service.verify(passkey: answer, boundTo: PasskeySignInController.app, caller) {
         try await web.session(of: $0.account, by: $0, visit, caller)
@@ -95,7 +99,8 @@ struct BrowserSessionController: Sendable {
 /// The body of `POST /v1/session`.
 struct BrowserSessionBody: JSONBody {
   enum Proof: Sendable {
-    case password(EmailAddress, Secret)
+    /// The code is the one-time password that the account may ask for.
+    case password(EmailAddress, Secret, code: Secret?)
     /// `AuthenticationResponseJSON`, as a text.
     case passkey(String)
   }
@@ -105,7 +110,10 @@ struct BrowserSessionBody: JSONBody {
     proof =
       if let passkey = try fields.optionalText("passkey") {
         .passkey(passkey)
-      } else { .password(try fields.email(), try fields.secret("password")) }
+      } else {
+        .password(
+          try fields.email(), try fields.secret("password"), code: try fields.optionalText("code").map { Secret($0) })
+      }
   }
 }
 

@@ -53,20 +53,24 @@ struct DeletionBody: JSONBody {
 /// The body of `POST /v1/reauthenticate`: a password, or a token of another identity provider with its nonce.
 struct ReauthenticationBody: JSONBody {
   enum Proof: Sendable {
-    case password(Secret)
+    /// The code is the one-time password that the account may ask for.
+    case password(Secret, code: Secret?)
     /// `AuthenticationResponseJSON`.
     case passkey(String)
-    case identity(token: Secret, nonce: String)
+    /// Of the provider with that ID; of Apple, if it is `nil`.
+    case identity(token: Secret, nonce: String, provider: String?)
   }
   var proof: Proof
 
   init(_ fields: JSONFields) throws(ProblemError) {
     if fields.contains("id_token") {
-      proof = .identity(token: try fields.secret("id_token"), nonce: try fields.text("nonce"))
+      proof = .identity(
+        token: try fields.secret("id_token"), nonce: try fields.text("nonce"),
+        provider: try fields.optionalText("provider"))
     } else if fields.contains("passkey") {
       proof = .passkey(try fields.text("passkey"))
     } else {
-      proof = .password(try fields.secret("password"))
+      proof = .password(try fields.secret("password"), code: try fields.optionalText("code").map { Secret($0) })
     }
   }
 }
@@ -135,6 +139,17 @@ struct AppleBody: JSONBody {
     device = try fields.device()
     username = fields.contains("username") ? try fields.name("username") : nil
     key = try fields.rotationKey()
+  }
+}
+
+/// The body of `POST /v1/sign-in/provider`: that of Apple's, and the provider's ID.
+struct ProviderBody: JSONBody {
+  var provider: String
+  var token: AppleBody
+
+  init(_ fields: JSONFields) throws(ProblemError) {
+    provider = try fields.text("provider")
+    token = try AppleBody(fields)
   }
 }
 #endif

@@ -55,16 +55,19 @@ struct AccountController: Sendable {
   ) async throws -> Response {
     let body = try await request.json(as: ReauthenticationBody.self, upTo: bodyLimit)
     let owner = try await service.owner(request, context)
-    switch body.proof {
-    case .password(let password): try await service.prove(password, owner)
-    case .identity(let token, let nonce): try await service.prove(by: token, nonce: nonce, owner)
-    case .passkey(let answer): try await service.prove(byPasskey: answer, owner)
-    }
+    let methods =
+      switch body.proof {
+      case .password(let password, let code): try await service.prove(password, code: code, owner)
+      case .identity(let token, let nonce, nil): try await service.prove(by: token, nonce: nonce, owner)
+      case .identity(let token, let nonce, let provider?):
+        try await service.prove(by: token, nonce: nonce, at: provider, owner)
+      case .passkey(let answer): try await service.prove(byPasskey: answer, owner)
+      }
     let now = service.clock.now
     guard let row = try await service.registry.session(context.session.id, now: now) else {
       throw RegistryError.notFound
     }
-    return .json(try responses.reauthenticated(row, at: now))
+    return .json(try responses.reauthenticated(row, by: methods, at: now))
   }
 
   /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions.

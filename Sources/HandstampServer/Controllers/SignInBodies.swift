@@ -34,12 +34,15 @@ struct SignUpBody: JSONBody {
 struct SignInBody: JSONBody {
   var email: EmailAddress
   var password: Secret
+  /// The one-time password that the account may ask for.
+  var code: Secret?
   var device: DeviceInfo
   var key: RotationKey?
 
   init(_ fields: JSONFields) throws(ProblemError) {
     email = try fields.email()
     password = try fields.secret("password")
+    code = try fields.optionalText("code").map { Secret($0) }
     device = try fields.device()
     key = try fields.rotationKey()
   }

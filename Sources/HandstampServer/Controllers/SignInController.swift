@@ -10,8 +10,11 @@ struct SignInController: Sendable {
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
 
-  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+  func addRoutes<Context: SessionRequestContext>(
+    to routes: some RouterMethods<Context>, ownAccounts own: some RouterMethods<Context>
+  ) {
     routes.post("/v1/sign-in", use: signIn)
+    own.post("/v1/sign-in/provider", use: signInWithProvider)
     routes.post("/v1/sign-in/apple", use: signInWithApple)
   }
 
@@ -20,7 +23,7 @@ struct SignInController: Sendable {
     let body = try await request.json(as: SignInBody.self, upTo: bodyLimit)
     let binding = try sessions.binding(of: request)
     let new = try await service.signIn(
-      email: body.email, password: body.password, binding.start(body.device, body.key),
+      email: body.email, password: body.password, code: body.code, binding.start(body.device, body.key),
       by: service.caller(request, context))
     return try sessions.answer(new, binding)
   }
@@ -33,6 +36,19 @@ struct SignInController: Sendable {
     let new = try await service.signIn(
       with: body.idToken, nonce: body.nonce, username: body.username ?? "", binding.start(body.device, body.key),
       by: service.caller(request, context))
+    return try sessions.answer(new, binding)
+  }
+
+  /// `POST /v1/sign-in/provider`: signs in a user with an ID token that the app got from a provider; the first sign-in may create the
+  /// account.
+  @concurrent func signInWithProvider(
+    _ request: Request, _ context: some SessionRequestContext
+  ) async throws -> Response {
+    let body = try await request.json(as: ProviderBody.self, upTo: bodyLimit)
+    let binding = try sessions.binding(of: request)
+    let new = try await service.signIn(
+      at: body.provider, with: body.token.idToken, nonce: body.token.nonce, username: body.token.username ?? "",
+      binding.start(body.token.device, body.token.key), by: service.caller(request, context))
     return try sessions.answer(new, binding)
   }
 }

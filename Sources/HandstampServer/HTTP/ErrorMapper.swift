@@ -3,6 +3,7 @@ import HTTPTypes
 import HandstampCore
 import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 import NIOHTTP1
@@ -16,6 +17,8 @@ struct ErrorMapper: Sendable {
 
   let metrics: ServerMetrics
   let pages: PageWriter
+  /// The server as a resource: challenges name its metadata.
+  var resource: ResourceDocument?
 
   func response(to error: any Error, of request: Request, as format: Format, logger: Logger) -> Response {
     switch format {
@@ -26,19 +29,32 @@ struct ErrorMapper: Sendable {
   }
 
   func problem(for error: any Error, logger: Logger) -> ProblemError {
+    var problem = cause(of: error, logger: logger)
+    if let challenge = problem.challenge {
+      problem.headers[.wwwAuthenticate] = challenge.field(metadata: resource?.url)
+    }
+    return problem
+  }
+
+  private func cause(of error: any Error, logger: Logger) -> ProblemError {
     switch error {
     case let problem as ProblemError: return problem
     case let error as RegistryError:
       report(error, logger: logger)
       return ProblemError(error)
     case let error as PasswordHashError:
-      if case .failed = error {
+      if error != .busy {
         logger.error("Password hashing failed", metadata: ["handstamp.cause": "\(error)"])
       }
       return .busy
     case let refusal as PasskeyService.VerificationError: return ProblemError(refusal)
     case let error as AccountDirectoryError: return problem(for: error, logger: logger)
     case let error as TokenError: return problem(for: error, logger: logger)
+    case let error as UpstreamError:
+      logger.notice("Sign-in at a provider failed", metadata: ["handstamp.cause": "\(error)"])
+      if case .unavailable = error { return .unavailable }
+      metrics.update { $0.refusedSignIns += 1 }
+      return .badIDToken
     case let error as OAuthError where error == .parameterRepeated || error == .formMalformed:
       return .invalidRequest("The form is not valid.")
     case is CancellationError: return .unavailable
@@ -99,6 +115,12 @@ struct ErrorMapper: Sendable {
       page = .error("elsewhere", ["issuer": .text(pages.issuer)], to: [there])
     case (_, "cookie_missing"): page = .error("cookie_missing", to: [again])
     case (_, "sign_up_closed"): page = .error("sign_up_closed", to: [home])
+    case (_, "account_disabled"): page = .error("disabled", to: [home])
+    case (_, "provider_ended"):
+      page = .error("provider_ended", to: [PageAction(text: "sign_in.submit", href: pages.base + "/sign-in")])
+    case (_, "identity_not_linked"):
+      let signIn = PageAction(text: "sign_in.submit", href: pages.base + "/sign-in?next=/account/security")
+      page = .error("identity_not_linked", to: [signIn])
     case (.tooManyRequests, _):
       page = .error("too_many", ["wait": pages.wait(after: problem, in: reader.language)], to: [again])
     case (.serviceUnavailable, _): page = .error("unavailable", to: [again])
@@ -136,11 +158,11 @@ struct ErrorMapper: Sendable {
     // RFC 9449 section 7.1.
     case .proofInvalid:
       var problem = ProblemError(.unauthorized, "proof_invalid", "The proof of possession is not valid")
-      problem.headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "invalid_dpop_proof")
+      problem.challenge = AccessChallenge(to: .dpop, error: "invalid_dpop_proof")
       return problem
     case .proofWantsNonce(let nonce):
       var problem = ProblemError(.unauthorized, "proof_invalid", "The proof must contain the server's nonce")
-      problem.headers[.wwwAuthenticate] = AccessScheme.dpop.challenge(error: "use_dpop_nonce")
+      problem.challenge = AccessChallenge(to: .dpop, error: "use_dpop_nonce")
       problem.headers[.dpopNonce] = nonce
       return problem
     }
@@ -154,7 +176,8 @@ struct ErrorMapper: Sendable {
       logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
     case .unknownKey(let id):
       logger.error("Token signed with a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
-    case .accountChanged, .accountClosed, .notFound, .emailTaken, .oneTimeTokenInvalid, .notGuest, .nonceUsed, .keyUsed:
+    case .accountChanged, .accountClosed, .notFound, .emailTaken, .oneTimeTokenInvalid, .notGuest, .nonceUsed, .keyUsed,
+      .upstreamEnded:
       break
     }
   }
@@ -170,6 +193,7 @@ extension ProblemError {
       case .notGuest: .notGuest
       case .nonceUsed: .badIDToken
       case .keyUsed: .rotationKeyUsed
+      case .upstreamEnded: .signInEndedAtProvider
       case .accountClosed: .accountDisabled
       // The password may have changed in the meantime; it must be checked again.
       case .accountChanged, .unavailable, .unknownKey: .unavailable
@@ -179,5 +203,8 @@ extension ProblemError {
   static let rotationKeyUsed = ProblemError(
     .conflict, "rotation_key_used", "A session that this key began is in use, or has ended",
     detail: "Sign in again with another rotation_key.")
+  static let signInEndedAtProvider = ProblemError(
+    .forbidden, "provider_ended", "The sign-in at the provider has ended",
+    detail: "Sign in at the provider again.")
 }
 #endif

@@ -1,6 +1,7 @@
 #if Server
 import CHandstampFiles
 import Foundation
+import HandstampSupport
 
 /// The OpenAPI 3.1 document, `docs/openapi.json`, as it is true of one server.
 struct OpenAPIDocument: Sendable {
@@ -24,8 +25,12 @@ struct OpenAPIDocument: Sendable {
       throw DecodingError.dataCorrupted(DecodingError.Context(codingPath: [], debugDescription: "no OpenAPI document"))
     }
     if configuration.administrators.isEmpty { paths = paths.filter { !$0.key.hasPrefix("/admin/") } }
+    if configuration.appleApps.isEmpty { paths[AppAssociations.applePath] = nil }
+    if configuration.androidApps.isEmpty { paths[AppAssociations.androidPath] = nil }
     let metadata = paths.removeValue(forKey: "/.well-known/oauth-authorization-server")
     paths[FixedDocument.metadataPath(of: configuration.issuer)] = metadata
+    let resource = paths.removeValue(forKey: "/.well-known/oauth-protected-resource")
+    if let path = ResourceDocument(configuration)?.path { paths[path] = resource }
     document["paths"] = paths
     document["servers"] = [["url": configuration.issuer]]
     operations = paths.flatMap { path, members in

@@ -13,9 +13,13 @@ struct ProblemError: Error, HTTPResponseError {
   var detail: String?
   /// Why the session ended, if that is the cause.
   var reason: String?
+  /// The page where a person can do something about it.
+  var page: String?
   /// Seconds after which the same request may succeed.
   var retryAfter: Int?
   var headers: HTTPFields = [:]
+  /// For requests with access tokens. ``ErrorMapper`` adds it to the header fields, for it knows the resource.
+  var challenge: AccessChallenge?
 
   init(
     _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil, reason: String? = nil,
@@ -40,6 +44,7 @@ struct ProblemError: Error, HTTPResponseError {
     json.add("detail", ifPresent: detail)
     json.add("code", code)
     json.add("reason", ifPresent: reason)
+    json.add("page", ifPresent: page)
     return json.buffer
   }
 
@@ -146,7 +151,7 @@ extension ProblemError {
   /// A request without a token (RFC 6750 section 3.1: no error code then).
   static let tokenMissing: ProblemError = {
     var problem = ProblemError(.unauthorized, "token_missing", "Sign-in required")
-    problem.headers[.wwwAuthenticate] = AccessScheme.challenge
+    problem.challenge = AccessChallenge()
     return problem
   }()
 
@@ -155,14 +160,21 @@ extension ProblemError {
     _ scheme: AccessScheme, code: String, _ title: String, reason: String? = nil
   ) -> ProblemError {
     var problem = ProblemError(.unauthorized, code, title, reason: reason)
-    problem.headers[.wwwAuthenticate] = scheme.challenge(error: "invalid_token")
+    problem.challenge = AccessChallenge(to: scheme, error: "invalid_token")
     return problem
   }
 
   /// The token belongs to another client, which was not granted this access (RFC 6750 section 3.1).
-  static func insufficientScope(_ scheme: AccessScheme, _ scope: String?) -> ProblemError {
+  static func insufficientScope(_ scheme: AccessScheme) -> ProblemError {
     var problem = ProblemError(.forbidden, "insufficient_scope", "The access token does not allow this")
-    problem.headers[.wwwAuthenticate] = scheme.challenge(error: "insufficient_scope", scope: scope)
+    problem.challenge = AccessChallenge(to: scheme, error: "insufficient_scope")
+    return problem
+  }
+
+  /// The token is a client's own: no user has signed in (RFC 6749 section 4.4).
+  static func noAccount(_ scheme: AccessScheme) -> ProblemError {
+    var problem = insufficientScope(scheme)
+    problem.detail = "It is a client's own, and belongs to no account."
     return problem
   }
 

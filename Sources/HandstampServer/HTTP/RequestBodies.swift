@@ -9,16 +9,10 @@ import NIOCore
 extension Request {
   /// Returns the whole body of a request.
   ///
+  /// - Parameter type: the content type that the request must have; `nil` accepts any.
   /// - Throws: ``ProblemError`` if the content type is not `type`, or the body has more than `limit` bytes.
-  func wholeBody(of type: String, upTo limit: Int) async throws -> ByteBuffer {
-    guard let declared = headers[.contentType], declared.isMediaType(type) else {
-      throw ProblemError.unsupportedMediaType(type)
-    }
-    return try await wholeBody(upTo: limit)
-  }
-
-  /// Returns the whole body, at most `limit` bytes.
-  func wholeBody(upTo limit: Int) async throws -> ByteBuffer {
+  func wholeBody(of type: String? = nil, upTo limit: Int) async throws -> ByteBuffer {
+    if let type, headers[.contentType]?.isMediaType(type) != true { throw ProblemError.unsupportedMediaType(type) }
     if let length = headers[.contentLength].flatMap({ Int($0) }), length > limit { throw ProblemError.tooLarge(limit) }
     do {
       return try await body.collect(upTo: limit)
@@ -85,6 +79,20 @@ struct JSONFields {
 
   /// `nil` if the field is missing; `null` is refused, as the OpenAPI document says.
   func optionalText(_ name: String) throws(ProblemError) -> String? { contains(name) ? try text(name) : nil }
+
+  func integer(_ name: String) throws(ProblemError) -> Int64 {
+    guard let number = try value(name).integer else { throw wrongType(name) }
+    return number
+  }
+
+  /// A list of strings; empty if the field is missing.
+  func texts(_ name: String) throws(ProblemError) -> [String] {
+    guard contains(name) else { return [] }
+    guard case .array(let values) = try value(name) else { throw wrongType(name) }
+    let texts = values.compactMap(\.string)
+    guard texts.count == values.count else { throw wrongType(name) }
+    return texts
+  }
 
   func secret(_ name: String) throws(ProblemError) -> Secret { Secret(try text(name)) }
 

@@ -16,18 +16,16 @@ extension Response {
       body: .init(byteBuffer: json.buffer))
   }
 
-  /// The options of a passkey, as JSON.
-  static func options(_ json: [UInt8]) -> Response {
-    Response(
-      status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(bytes: json)))
-  }
-
   /// 202: the work continues after the response.
   static func accepted(_ status: String) -> Response {
+    .json(JSONText([("status", status)]), status: .accepted)
+  }
+
+  /// An object with one list.
+  static func json(_ name: StaticString, _ values: [JSONText]) -> Response {
     var json = JSONText()
-    json.add("status", status)
-    return .json(json, status: .accepted)
+    json.add(name, values)
+    return .json(json)
   }
 
   static var nothing: Response { Response(status: .noContent, headers: [.cacheControl: "no-store"]) }

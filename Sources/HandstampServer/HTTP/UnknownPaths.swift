@@ -9,6 +9,8 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
   let fields: ResponseFields
   /// The methods of the paths, to answer 405 instead of 404.
   let routes: RouteTable
+  /// Paths that an app opens, see ``AppAssociations``. A browser gets there if the app is not installed.
+  let callbacks: Set<String>
 
   func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
@@ -21,6 +23,11 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
       do { return try await next(request, context) } catch let error as HTTPError where error.status == .notFound {
         if let methods = routes.methods(at: request.uri.path) {
           response = ProblemError.methodNotAllowed(methods).response
+        } else if request.isFromBrowser, callbacks.contains(request.uri.path) {
+          var reader = errors.pages.reader(of: request)
+          // Without the query, which may have a code.
+          reader.here = request.uri.path + "?"
+          response = errors.pages.response(.message("open_app", icon: "info", to: []), to: reader)
         } else if request.method == .get, request.uri.path == "/" {
           // Not a route, for routers take paths that are not valid for the root.
           response = request.isFromBrowser ? .seeOther(errors.pages.issuer + "/account") : welcome

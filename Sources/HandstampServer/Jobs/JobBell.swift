@@ -31,7 +31,7 @@ final class JobBell: Sendable {
   var isStopping: Bool { state.withLock { $0.isStopping } }
 
   /// Runs `body` with the signals, which end when the server shuts down.
-  func withSignals(_ body: (AsyncStream<Signal>) async -> Void) async {
+  private func withSignals(_ body: (AsyncStream<Signal>) async -> Void) async {
     let (signals, continuation) = AsyncStream.makeStream(of: Signal.self)
     state.withLock { ($0.isStopping, $0.worker) = (false, continuation) }
     await withGracefulShutdownHandler {
@@ -48,6 +48,30 @@ final class JobBell: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
+  /// Calls `look` at each signal, and after the pause that it returns, until the server shuts down and the jobs that were begun are done.
+  ///
+  /// - Parameter look: begins what is due.
+  func watch(
+    _ look: (Signal, inout DiscardingTaskGroup) async -> (pause: Duration, isBusy: Bool)
+  ) async {
+    await withSignals { signals in
+      await withDiscardingTaskGroup { group in
+        var timer: Task<Void, Never>?
+        defer { timer?.cancel() }
+        for await signal in signals where !isStopping {
+          let waiters = state.withLock { $0.takeWaiters() }
+          let (pause, isBusy) = await look(signal, &group)
+          timer?.cancel()
+          timer = Task {
+            guard (try? await Task.sleep(for: pause)) != nil else { return }
+            self.signal(.look)
+          }
+          if isBusy { state.withLock { $0.waiters += waiters } } else { for waiter in waiters { waiter.resume() } }
+        }
+      }
+    }
+  }
+
   /// Returns when no job is due or being done. For tests.
   func waitUntilIdle() async {
     await withCheckedContinuation { continuation in
@@ -55,9 +79,5 @@ final class JobBell: Sendable {
       signal(.look)
     }
   }
-
-  /// Returns those who waited before the worker looked, to be resumed when nothing is left to do.
-  func takeWaiters() -> [CheckedContinuation<Void, Never>] { state.withLock { $0.takeWaiters() } }
-  func keep(_ waiters: [CheckedContinuation<Void, Never>]) { state.withLock { $0.waiters += waiters } }
 }
 #endif

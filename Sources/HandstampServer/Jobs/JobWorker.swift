@@ -23,22 +23,9 @@ struct JobWorker<Job: StoredJob>: Sendable {
 
   /// Works until the server shuts down, and the jobs that were begun are done.
   func run() async {
-    await bell.withSignals { signals in
-      await withDiscardingTaskGroup { group in await work(at: signals, in: &group) }
-    }
-  }
-
-  private func work(at signals: AsyncStream<JobBell.Signal>, in group: inout DiscardingTaskGroup) async {
     var running = 0
-    var timer: Task<Void, Never>?
-    defer { timer?.cancel() }
-    for await signal in signals {
-      switch signal {
-      case .look: break
-      case .finished: running -= 1
-      }
-      guard !bell.isStopping else { continue }
-      let waiters = bell.takeWaiters()
+    await bell.watch { signal, group in
+      if signal == .finished { running -= 1 }
       await tidy()
       var pause = interval
       do throws(RegistryError) {
@@ -63,12 +50,7 @@ struct JobWorker<Job: StoredJob>: Sendable {
       } catch {
         errors.report(error, logger: logger)
       }
-      timer?.cancel()
-      timer = Task { [bell, pause] in
-        guard (try? await Task.sleep(for: pause)) != nil else { return }
-        bell.signal(.look)
-      }
-      if running == 0 { for waiter in waiters { waiter.resume() } } else { bell.keep(waiters) }
+      return (pause, running > 0)
     }
   }
 }

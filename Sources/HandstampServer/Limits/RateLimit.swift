@@ -53,7 +53,11 @@ public struct ServerLimits: Sendable, Hashable {
     case introspections = "introspections"
     /// Refreshes with a genuine token. The subject is the session; a limit by address would look like a sign-out.
     case refreshes = "refreshes"
-    /// Requests with a wrong secret of an OAuth client.
+    /// Tokens that OAuth clients get for themselves. The subject is the client.
+    case machines = "machines"
+    /// Sessions of the former system that are taken over. The subject is their token.
+    case takeOvers = "take-overs"
+    /// Requests with a wrong secret or assertion of an OAuth client.
     case clientFailures = "client-failures"
     /// Requests with a wrong token of an administrator.
     case adminFailures = "admin-failures"
@@ -87,6 +91,11 @@ public struct ServerLimits: Sendable, Hashable {
       overall: RateLimit(burst: 400, every: .milliseconds(50))),
     .introspections: Rule(perSubject: RateLimit(burst: 20_000, every: .microseconds(100))),
     .refreshes: Rule(perSubject: RateLimit(burst: 60, every: .seconds(1))),
+    .machines: Rule(perSubject: RateLimit(burst: 200, every: .milliseconds(100))),
+    .takeOvers: Rule(
+      perAddress: RateLimit(burst: 100, every: .milliseconds(200)),
+      perSubject: RateLimit(burst: 20, every: .seconds(1)),
+      overall: RateLimit(burst: 400, every: .milliseconds(10))),
     .clientFailures: Rule(
       perAddress: RateLimit(burst: 20, every: .seconds(10)), overall: RateLimit(burst: 2000, every: .milliseconds(5))),
     .adminFailures: Rule(

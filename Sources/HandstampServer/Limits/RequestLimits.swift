@@ -16,6 +16,8 @@ struct RequestLimits: Sendable {
 
   /// Takes one from all these buckets of an operation, or none if one is empty.
   ///
+  /// - Parameter buckets: ``RateLimiter/Buckets/own`` for a request that may turn out to be worthless: it must use up nothing that
+  ///   others need. If it is worth its work, ``RateLimiter/Buckets/shared`` follows.
   /// - Throws: ``ProblemError`` `rate_limited` with the time until the same request may succeed.
   func take(
     _ operation: ServerLimits.Operation, from client: ClientAddress?, about subject: String? = nil,
@@ -25,17 +27,6 @@ struct RequestLimits: Sendable {
     metrics.update { $0.rateLimited += 1 }
     throw .rateLimited(operation.rawValue, refusal.limit, wait: refusal.wait)
   }
-
-  /// Takes one from the buckets of the client and the subject, for a request that may turn out to be worthless: it must use up
-  /// nothing that others need. If it is worth its work, ``takeShared(_:)`` follows.
-  func takeOwn(
-    _ operation: ServerLimits.Operation, from client: ClientAddress, about subject: String? = nil
-  ) throws(ProblemError) {
-    try take(operation, from: client, about: subject, .own)
-  }
-
-  /// Takes one from the bucket of all clients together.
-  func takeShared(_ operation: ServerLimits.Operation) throws(ProblemError) { try take(operation, from: nil, .shared) }
 }
 
 extension ProblemError {

@@ -6,7 +6,11 @@ import NIOCore
 
 extension ExchangeHandler {
   /// Asks the responder, and sends its response: the part of an exchange that may run beside the event loop.
-  @concurrent func respond(to request: Request, on channel: any Channel) async {
+  @concurrent func respond(to request: Request, on channel: any Channel, as number: Int) async {
+    defer {
+      let loop = channel.eventLoop
+      if loop.inEventLoop { taskEnded(number) } else { loop.execute { self.taskEnded(number) } }
+    }
     var response: Response
     do {
       response = try await host.respond(request, channel)

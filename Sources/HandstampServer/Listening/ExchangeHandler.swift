@@ -195,14 +195,15 @@ final class ExchangeHandler: ChannelDuplexHandler, RemovableChannelHandler, @unc
     host.table.startsWork()
     number += 1
     let number = number
-    task = host.tasks.start(request.path, of: channel) { [self] in
-      await respond(to: whole, on: channel)
-      let loop = channel.eventLoop
-      if loop.inEventLoop { taskEnded(number) } else { loop.execute { self.taskEnded(number) } }
+    if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
+      let executor = host.tasks.executor(for: request.path, on: channel.eventLoop)
+      task = Task(executorPreference: executor) { [self] in await respond(to: whole, on: channel, as: number) }
+    } else {
+      task = Task { [self] in await respond(to: whole, on: channel, as: number) }
     }
   }
 
-  private func taskEnded(_ number: Int) {
+  func taskEnded(_ number: Int) {
     guard number == self.number else { return host.table.endsWork(of: nil) }
     task = nil
     host.table.endsWork(of: ObjectIdentifier(self))

@@ -6,8 +6,8 @@ package import NIOCore
 import NIOPosix
 import ServiceLifecycle
 
-/// The one HTTP server of this package, for the session server, the page of its metrics and the gate: accepts connections, and serves them
-/// until it shuts down. Everything else in its folder is reached through it, and knows nothing of sessions.
+/// The one HTTP server of this package, for the session server, the page of its metrics, the gate and the agent: accepts connections,
+/// and serves them until it shuts down. Everything else in its folder is reached through it, and knows nothing of sessions.
 package struct Listener: Service, CustomStringConvertible {
   private let addresses: [ListeningAddress]
   private let host: ExchangeHost

@@ -27,7 +27,7 @@ public struct ListenerOptions: Sendable {
   /// inherited sockets, so that no client notices the restart, and else 0.
   public var idleGrace: Duration?
 
-  // Set for each listener by its user: the server, the page of its metrics, the gate.
+  // Set for each listener by its user: the server, the page of its metrics, the gate, the agent.
   /// Time without a request after which a connection is closed.
   package var idleLimit = Duration.seconds(120)
   /// Maximum size of a body, in bytes. Reading a larger one throws.

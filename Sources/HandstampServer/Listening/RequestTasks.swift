@@ -4,7 +4,7 @@ import NIOCore
 
 /// Runs tasks on the event loop of their connection: a request is read, decided and answered there, without a change of threads but
 /// for the store's.
-@available(macOS 15, iOS 18, tvOS 18, watchOS 11, *)
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 private final class LoopExecutor: TaskExecutor {
   private let loop: any EventLoop
 
@@ -29,23 +29,17 @@ final class RequestTasks: Sendable {
   init(on group: any EventLoopGroup, prompt: Set<Substring>) {
     self.prompt = prompt
     var executors: [ObjectIdentifier: any Sendable] = [:]
-    if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, *) {
+    if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
       for loop in group.makeIterator() { executors[ObjectIdentifier(loop)] = LoopExecutor(loop) }
     }
     self.executors = executors
   }
 
-  /// Starts the work on a request to `path`, which may have a query.
-  func start(
-    _ path: String?, of channel: any Channel, _ body: @escaping @Sendable () async -> Void
-  ) -> Task<Void, Never> {
-    if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, *),
-      let path = path?.prefix(while: { $0 != "?" }), prompt.contains(path),
-      let executor = executors[ObjectIdentifier(channel.eventLoop)] as? LoopExecutor
-    {
-      return Task(executorPreference: executor) { await body() }
-    }
-    return Task { await body() }
+  /// Returns the executor of a request to `path`, which may have a query; `nil` for the shared threads.
+  @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+  func executor(for path: String?, on loop: any EventLoop) -> (any TaskExecutor)? {
+    guard let path = path?.prefix(while: { $0 != "?" }), prompt.contains(path) else { return nil }
+    return executors[ObjectIdentifier(loop)] as? LoopExecutor
   }
 }
 #endif

@@ -93,6 +93,26 @@ struct MailWriter: Sendable {
         "A passkey was removed from your account",
         changed("A passkey\(called(device)) was removed from", "see what is left", time)
       )
+    case .totpAdded:
+      (
+        "An authenticator app was added to your account",
+        changed("An authenticator app was added to", "remove it, or ask the people who run it to", time)
+      )
+    case .totpRemoved:
+      (
+        "The authenticator app was removed from your account",
+        changed("The authenticator app was removed from", "set one up again", time)
+      )
+    case .identityLinked:
+      (
+        "A sign-in elsewhere was linked to your account",
+        changed("A sign-in elsewhere\(called(device)) was linked to", "remove it", time)
+      )
+    case .identityUnlinked:
+      (
+        "A sign-in elsewhere was removed from your account",
+        changed("A sign-in elsewhere\(called(device)) was removed from", "see what is left", time)
+      )
     case .recoveryCodesMade:
       (
         "Your account has new recovery codes",

@@ -10,7 +10,7 @@ final class Outbox: Sendable {
   private let clock: ServerClock
   /// The greatest delay before a mail is looked at.
   private let jitter: Duration
-  private let hasMailer: Bool
+  let hasMailer: Bool
   /// Wakes the ``MailCarrier``.
   let bell = JobBell()
 

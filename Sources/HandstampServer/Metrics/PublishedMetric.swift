@@ -24,82 +24,71 @@ struct PublishedMetric: Sendable {
   }
 
   /// All of them. A test compares them with the snapshot's properties.
-  static let all = [
-    PublishedMetric("sign_ups_total", "Accounts created by sign-up.") { $0.signUps },
-    PublishedMetric("sign_ins_total", "Sessions begun by a password or another identity provider.") { $0.signIns },
-    PublishedMetric("guests_total", "Guest accounts created.") { $0.guests },
-    PublishedMetric("upgrades_total", "Guest accounts upgraded to full ones.") { $0.upgrades },
-    PublishedMetric("password_changes_total", "Passwords changed or reset.") { $0.passwordChanges },
-    PublishedMetric("accounts_deleted_total", "Accounts deleted.") { $0.accountsDeleted },
-    PublishedMetric("mails_sent_total", "Mails handed over for delivery.") { $0.mailsSent },
-    PublishedMetric("mails_failed_total", "Attempts to hand a mail over that failed.") { $0.mailsFailed },
-    PublishedMetric("mails_abandoned_total", "Mails that were given up.") { $0.mailsAbandoned },
-    PublishedMetric("logouts_sent_total", "Clients told that a session has ended.") { $0.logoutsSent },
-    PublishedMetric("logouts_failed_total", "Attempts to tell a client of an ended session that failed.") {
-      $0.logoutsFailed
-    },
-    PublishedMetric("logouts_abandoned_total", "Ended sessions that a client could not be told of.") {
-      $0.logoutsAbandoned
-    },
-    PublishedMetric("pruned_total", "Rows deleted after their retention.") { $0.pruned },
-    PublishedMetric("refused_sign_ins_total", "Sign-ins with a wrong address or password.") { $0.refusedSignIns },
-    PublishedMetric("guesses_stopped_total", "Passwords not checked, because too many were wrong.") {
-      $0.guessesStopped
-    },
-    PublishedMetric("rate_limited_total", "Requests refused because of a limit.") { $0.rateLimited },
-    PublishedMetric("password_hashes_total", "Runs of Argon2.") { $0.passwordHashes },
-    PublishedMetric("password_queue", "Requests that hash a password, or wait for it.") { $0.passwordQueue },
-    PublishedMetric("rotations_total", "Refreshes that rotated the token.") { $0.rotations },
-    PublishedMetric("kept_tokens_total", "Refreshes of clients with a secret or a proof, whose refresh token stayed.") {
-      $0.kept
-    },
-    PublishedMetric("repeats_total", "Retried refreshes that got the same successor.") { $0.repeats },
-    PublishedMetric("superseded_total", "Refreshes with a token and key that were answered long ago.") {
-      $0.superseded
-    },
-    PublishedMetric("thefts_total", "Sessions ended because a refresh token was used twice.") { $0.thefts },
-    PublishedMetric("fast_forwards_total", "Refreshes with a token ahead of a store that had lost commits.") {
-      $0.fastForwards
-    },
-    PublishedMetric("garbage_total", "Refresh tokens that this server did not issue, or that were damaged.") {
-      $0.garbage
-    },
-    PublishedMetric("revocations_total", "Sessions ended by request.") { $0.revocations },
-    PublishedMetric("refused_tokens_total", "Requests refused because of their access token.") { $0.refusedTokens },
-    PublishedMetric("open_streams", "Open event streams.") { $0.openStreams },
-    PublishedMetric("replaced_streams_total", "Event streams that ended for a newer one of their session.") {
-      $0.replacedStreams
-    },
-    PublishedMetric("refused_streams_total", "Event streams refused because too many were open.") { $0.refusedStreams },
-    PublishedMetric("events_sent_total", "Events written to streams.") { $0.eventsSent },
-    PublishedMetric("open_feeds", "Open revocation feeds of verifiers.") { $0.openFeeds },
-    PublishedMetric("refused_feeds_total", "Revocation feeds refused because too many were open.") { $0.refusedFeeds },
-    PublishedMetric("revocations_sent_total", "Ended sessions written to revocation feeds.") { $0.revocationsSent },
-    PublishedMetric("connections_total", "Connections accepted.") { $0.connections },
-    PublishedMetric("open_connections", "Open connections.") { $0.openConnections },
-    PublishedMetric("closed_idle_connections_total", "Idle connections closed for new ones.") {
-      $0.closedIdleConnections
-    },
-    PublishedMetric("refused_connections_total", "Connections closed at once, because too many were open.") {
-      $0.refusedConnections
-    },
-    PublishedMetric("accept_failures_total", "Failures to accept a connection.") { $0.acceptFailures },
-    PublishedMetric("idle_frames_total", "Connections closed because much came that was part of no request.") {
-      $0.idleFrames
-    },
-    PublishedMetric("slow_requests_total", "Requests that took too long to arrive.") { $0.slowRequests },
-    PublishedMetric("slow_readers_total", "Connections closed because the client accepted no answer.") {
-      $0.slowReaders
-    },
-    PublishedMetric("certificates_loaded_total", "Certificates loaded while the server ran.") { $0.certificatesLoaded },
-    PublishedMetric("certificates_refused_total", "New certificates that could not be used.") {
-      $0.certificatesRefused
-    },
-    PublishedMetric("store_failures_total", "Failed operations of the store.") { $0.storeFailures },
-    PublishedMetric("store_accounts", "Accounts in the store, counted every minute.") { $0.storedAccounts },
-    PublishedMetric("store_sessions", "Sessions in the store that have not ended, counted every minute.") {
-      $0.storedSessions
-    },
+  static let all: [PublishedMetric] = [
+    .init("sign_ups_total", "Accounts created by sign-up.", \.signUps),
+    .init("sign_ins_total", "Sessions begun by a password or another identity provider.", \.signIns),
+    .init("guests_total", "Guest accounts created.", \.guests),
+    .init("upgrades_total", "Guest accounts upgraded to full ones.", \.upgrades),
+    .init("password_changes_total", "Passwords changed or reset.", \.passwordChanges),
+    .init("accounts_deleted_total", "Accounts deleted.", \.accountsDeleted),
+    .init("mails_sent_total", "Mails handed over for delivery.", \.mailsSent),
+    .init("mails_failed_total", "Attempts to hand a mail over that failed.", \.mailsFailed),
+    .init("mails_abandoned_total", "Mails that were given up.", \.mailsAbandoned),
+    .init("logouts_sent_total", "Clients told that a session has ended.", \.logoutsSent),
+    .init("logouts_failed_total", "Attempts to tell a client of an ended session that failed.", \.logoutsFailed),
+    .init("logouts_abandoned_total", "Ended sessions that a client could not be told of.", \.logoutsAbandoned),
+    .init("upstream_ends_total", "Events of providers that ended sessions.", \.upstreamEnds),
+    .init(
+      "upstream_unknown_total", "Events of providers about users or sessions without a session here.", \.upstreamUnknown
+    ),
+    .init("upstream_repeats_total", "Events of providers that had been applied before.", \.upstreamRepeats),
+    .init("upstream_refusals_total", "Events that were not a provider's, or not for this server.", \.upstreamRefusals),
+    .init("webhooks_sent_total", "Events that receivers of webhooks have taken.", \.webhooksSent),
+    .init("webhooks_failed_total", "Attempts to tell a receiver of an event that failed.", \.webhooksFailed),
+    .init("webhooks_abandoned_total", "Events that a receiver has not taken for a day.", \.webhooksAbandoned),
+    .init("webhook_backlog", "Events that receivers are still to be told of.", \.webhookBacklog),
+    .init("former_sessions_total", "Sessions taken over from the former system.", \.formerSessions),
+    .init("former_refusals_total", "Tokens of the former system that were refused.", \.formerRefusals),
+    .init(
+      "former_losses_total", "Sessions of the former system lost with an answer of its token endpoint.", \.formerLosses),
+    .init("former_ends_total", "Sessions ended at the former system.", \.formerEnds),
+    .init(
+      "former_ends_abandoned_total", "Sessions that could not be ended at the former system.", \.formerEndsAbandoned),
+    .init("pruned_total", "Rows deleted after their retention.", \.pruned),
+    .init("refused_sign_ins_total", "Sign-ins with a wrong address or password.", \.refusedSignIns),
+    .init("guesses_stopped_total", "Passwords not checked, because too many were wrong.", \.guessesStopped),
+    .init("rate_limited_total", "Requests refused because of a limit.", \.rateLimited),
+    .init("password_hashes_total", "Runs of Argon2.", \.passwordHashes),
+    .init("password_queue", "Requests that hash a password, or wait for it.", \.passwordQueue),
+    .init("rotations_total", "Refreshes that rotated the token.", \.rotations),
+    .init("kept_tokens_total", "Refreshes of clients with a secret or a proof, whose refresh token stayed.", \.kept),
+    .init("repeats_total", "Retried refreshes that got the same successor.", \.repeats),
+    .init("superseded_total", "Refreshes with a token and key that were answered long ago.", \.superseded),
+    .init("thefts_total", "Sessions ended because a refresh token was used twice.", \.thefts),
+    .init("fast_forwards_total", "Refreshes with a token ahead of a store that had lost commits.", \.fastForwards),
+    .init("garbage_total", "Refresh tokens that this server did not issue, or that were damaged.", \.garbage),
+    .init("revocations_total", "Sessions ended by request.", \.revocations),
+    .init("refused_tokens_total", "Requests refused because of their access token.", \.refusedTokens),
+    .init("open_streams", "Open event streams.", \.openStreams),
+    .init("replaced_streams_total", "Event streams that ended for a newer one of their session.", \.replacedStreams),
+    .init("refused_streams_total", "Event streams refused because too many were open.", \.refusedStreams),
+    .init("events_sent_total", "Events written to streams.", \.eventsSent),
+    .init("open_feeds", "Open revocation feeds of verifiers.", \.openFeeds),
+    .init("refused_feeds_total", "Revocation feeds refused because too many were open.", \.refusedFeeds),
+    .init("revocations_sent_total", "Ended sessions written to revocation feeds.", \.revocationsSent),
+    .init("connections_total", "Connections accepted.", \.connections),
+    .init("open_connections", "Open connections.", \.openConnections),
+    .init("closed_idle_connections_total", "Idle connections closed for new ones.", \.closedIdleConnections),
+    .init("refused_connections_total", "Connections closed at once, because too many were open.", \.refusedConnections),
+    .init("accept_failures_total", "Failures to accept a connection.", \.acceptFailures),
+    .init("idle_frames_total", "Connections closed because much came that was part of no request.", \.idleFrames),
+    .init("slow_requests_total", "Requests that took too long to arrive.", \.slowRequests),
+    .init("slow_readers_total", "Connections closed because the client accepted no answer.", \.slowReaders),
+    .init("certificates_loaded_total", "Certificates loaded while the server ran.", \.certificatesLoaded),
+    .init("certificates_refused_total", "New certificates that could not be used.", \.certificatesRefused),
+    .init("store_failures_total", "Failed operations of the store.", \.storeFailures),
+    .init("store_accounts", "Accounts in the store, counted every minute.", \.storedAccounts),
+    .init("store_sessions", "Sessions in the store that have not ended, counted every minute.", \.storedSessions),
   ]
 }
 #endif

@@ -29,6 +29,32 @@ public final class ServerMetrics: Sendable {
     public var logoutsFailed = 0
     /// Ended sessions that a client could not be told of.
     public var logoutsAbandoned = 0
+    /// Events of providers that ended sessions.
+    public var upstreamEnds = 0
+    /// Events of providers about users or sessions without a session here.
+    public var upstreamUnknown = 0
+    /// Events of providers that had been applied before.
+    public var upstreamRepeats = 0
+    /// Events that were not a provider's, or not for this server.
+    public var upstreamRefusals = 0
+    /// Events that receivers of webhooks have taken.
+    public var webhooksSent = 0
+    /// Attempts to tell a receiver of an event that failed.
+    public var webhooksFailed = 0
+    /// Events that a receiver has not taken for a day.
+    public var webhooksAbandoned = 0
+    /// Events that receivers are still to be told of.
+    public var webhookBacklog = 0
+    /// Sessions taken over from the former system.
+    public var formerSessions = 0
+    /// Tokens of the former system that were refused.
+    public var formerRefusals = 0
+    /// Sessions of the former system that could not be kept, because an answer of its token endpoint was lost.
+    public var formerLosses = 0
+    /// Sessions ended at the former system after they were taken over.
+    public var formerEnds = 0
+    /// Sessions that could not be ended there.
+    public var formerEndsAbandoned = 0
     /// Rows deleted after their retention.
     public var pruned = 0
     /// Sign-ins with a wrong address or password.

@@ -23,12 +23,21 @@ struct AuthorizationRequest: Sendable {
   let leftOut: [String]
 
   /// Reads the request in an address.
-  init(query: String, clients: ClientDirectory) throws(ValidationError) {
+  @concurrent init(query: String, clients: ClientDirectory) async throws(ValidationError) {
     let fields = try AuthorizationRequest.fields(query)
     guard let id = fields["client_id"], let client = clients[id] else {
       throw .page("This app is not registered with this server.")
     }
-    try self.init(fields, of: client)
+    try self.init(fields, of: try await AuthorizationRequest.described(client, clients))
+  }
+
+  /// Returns a client as its own document describes it.
+  @concurrent static func described(
+    _ client: ConfiguredClient, _ clients: ClientDirectory
+  ) async throws(ValidationError) -> ConfiguredClient {
+    do throws(ClientDocumentError) { return try await clients.described(client) } catch {
+      throw .page("This app's description cannot be used: \(error).")
+    }
   }
 
   /// Reads a request that `client` has sent beforehand.
@@ -57,7 +66,7 @@ struct AuthorizationRequest: Sendable {
       throw refuse("request_uri_not_supported", "only references from the pushed request endpoint are supported")
     }
     guard fields["registration"] == nil else {
-      throw refuse("registration_not_supported", "clients are registered by the operator")
+      throw refuse("registration_not_supported", "clients are not registered by a request")
     }
     guard let type = fields["response_type"] else { throw refuse("invalid_request", "response_type is missing") }
     guard type == "code" else { throw refuse("unsupported_response_type", "only response_type=code is supported") }
@@ -93,6 +102,7 @@ struct AuthorizationRequest: Sendable {
       client: client.id, clientName: client.name, redirectURI: redirect, challenge: fields["code_challenge"],
       scope: granted.scope, audience: resource, thumbprint: fields["dpop_jkt"], nonce: fields["nonce"])
     if resource == nil { grant.audiences = client.audiences }
+    grant.context = signIn.context
     self.grant = grant
   }
 
@@ -102,7 +112,7 @@ struct AuthorizationRequest: Sendable {
   static let parameters: Set<String> = [
     "client_id", "redirect_uri", "state", "request", "request_uri", "registration", "response_type", "response_mode",
     "code_challenge", "code_challenge_method", "scope", "resource", "nonce", "dpop_jkt", "login_hint", "id_token_hint",
-    "prompt", "max_age",
+    "prompt", "max_age", "acr_values",
   ]
 
   /// Returns what a request lacks that keeps its code from being used by others; `nil` if it lacks nothing.

@@ -4,24 +4,7 @@ import HandstampCore
 import HandstampRegistry
 import HTTPTypes
 import Hummingbird
-
-/// The client that sends a request to an OAuth endpoint.
-enum ClientCaller: Sendable {
-  /// The server's own app, which does not need to identify itself.
-  case own
-  case client(ConfiguredClient)
-
-  var client: ConfiguredClient? { if case .client(let client) = self { client } else { nil } }
-
-  /// The client's data that the registry needs to refresh its session.
-  ///
-  /// - Parameter life: how long access tokens are valid. The overlap is at most half of that: a client refreshes once per access
-  ///   token, so a longer overlap would reach back to the refresh before.
-  func terms(accessTokenLife life: Duration) -> RefreshTerms {
-    RefreshTerms(
-      isConstrained: client?.secretHash != nil, overlap: min(client?.refreshOverlap ?? RefreshTerms.overlap, life / 2))
-  }
-}
+import Logging
 
 /// Reads the form of a request to an OAuth endpoint and authenticates its client (RFC 6749 section 2.3).
 struct ClientAuthentication: Sendable {
@@ -29,18 +12,53 @@ struct ClientAuthentication: Sendable {
   let limits: RequestLimits
   /// Maximum size of a body, in bytes.
   let bodyLimit: Int
+  /// Remembers used assertions, for all servers on the store.
+  let registry: Registry
+  let clock: ServerClock
+  let issuer: String
 
+  /// Returns the form, and its client; `nil` is the server's own app, which does not need to identify itself.
+  ///
   /// - Throws: ``ProblemError`` or an ``OAuthError`` for a body that is not a form, ``OAuthError/invalidClient`` for a client that
-  ///   is not known or sends a wrong secret.
+  ///   is not known or sends a wrong secret or assertion, ``RegistryError`` if it cannot be known whether an assertion was used.
   func call(
     _ request: Request, _ context: some SessionRequestContext
-  ) async throws -> (form: FormFields, caller: ClientCaller) {
+  ) async throws -> (form: FormFields, client: ConfiguredClient?) {
     let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: bodyLimit)
     let form = try FormFields(body.readableBytesView)
-    do throws(OAuthError) { return (form, try caller(of: request, form)) } catch {
+    do {
+      return (form, try await assertingClient(of: request, form) ?? client(of: request, form))
+    } catch {
+      guard error is OAuthError || error is AssertionDefect else { throw error }
       try limits.take(.clientFailures, from: limits.client(of: request, context))
-      throw error
+      guard let defect = error as? AssertionDefect else { throw error }
+      context.logger.notice("Client assertion refused", metadata: ["handstamp.cause": "\(defect.rawValue)"])
+      throw OAuthError.invalidClient.describing("the client assertion is not valid")
     }
+  }
+
+  /// Returns the client that authenticates itself with an assertion (RFC 7521 section 4.2); `nil` for a request without one. Each
+  /// assertion counts once.
+  private func assertingClient(of request: Request, _ form: FormFields) async throws -> ConfiguredClient? {
+    let (type, text) = (form["client_assertion_type"], form["client_assertion"])
+    guard type != nil || text != nil else { return nil }
+    guard type == ClientAssertion.type, let text else {
+      throw OAuthError.invalidRequest("client_assertion or its type is missing, or the type is unknown")
+    }
+    guard request.headers[.authorization] == nil, form["client_secret"] == nil else {
+      throw OAuthError.invalidRequest("use only one client authentication method")
+    }
+    guard let assertion = ClientAssertion(text) else { throw AssertionDefect.malformed }
+    guard form["client_id"].map({ $0 == assertion.subject }) ?? true, let client = clients.configured(assertion.subject)
+    else { throw AssertionDefect.issuer }
+    let now = clock.now
+    // The issuer alone is best; older libraries name the endpoint (RFC 7523 section 3).
+    let used = try assertion.verify(by: client, for: [issuer, issuer + "/oauth/token"], at: now)
+    do throws(RegistryError) { try await registry.use(used) } catch {
+      guard case .nonceUsed = error else { throw error }
+      throw AssertionDefect.replayed
+    }
+    return client
   }
 
   /// Returns the confidential client whose credentials are in the `Authorization` field, for requests without a form.
@@ -56,9 +74,9 @@ struct ClientAuthentication: Sendable {
     throw ProblemError.invalidClient
   }
 
-  /// Returns the client that sends `form`: a confidential client sends its secret, by one method; a public client sends only
-  /// its ID.
-  private func caller(of request: Request, _ form: FormFields) throws(OAuthError) -> ClientCaller {
+  /// Returns the client that sends `form` without an assertion: a confidential client sends its secret, by one method; a public client
+  /// sends only its ID.
+  private func client(of request: Request, _ form: FormFields) throws(OAuthError) -> ConfiguredClient? {
     if let field = request.headers[.authorization], field.lowercased().hasPrefix("basic ") {
       guard let (id, secret) = ClientAuthentication.basic(field), form["client_id"].map({ $0 == id }) ?? true else {
         throw .invalidClient
@@ -68,21 +86,21 @@ struct ClientAuthentication: Sendable {
         throw .invalidRequest("use only one client authentication method")
       }
       // Some libraries can identify a public client only this way.
-      if secret == nil, id == clients.ownID { return .own }
-      guard let client = clients[id], secret.map(client.has) ?? (client.secretHash == nil) else { throw .invalidClient }
-      return .client(client)
+      if secret == nil, id == clients.ownID { return nil }
+      guard let client = clients[id], secret.map(client.has) ?? !client.isConfidential else { throw .invalidClient }
+      return client
     }
     guard let id = form["client_id"], id != clients.ownID else {
       guard form["client_secret"] == nil else { throw .invalidClient }
-      return .own
+      return nil
     }
     guard let client = clients[id] else { throw .invalidClient }
-    if client.secretHash != nil {
+    if client.isConfidential {
       guard let secret = form["client_secret"], client.has(Secret(secret)) else { throw .invalidClient }
     } else if form["client_secret"] != nil {
       throw .invalidClient
     }
-    return .client(client)
+    return client
   }
 
   /// Parses basic credentials, whose parts are form-encoded (RFC 6749 section 2.3.1). An empty secret is `nil`.

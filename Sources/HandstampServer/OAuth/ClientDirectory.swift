@@ -1,15 +1,21 @@
 #if Server
+import HandstampCore
 /// The OAuth clients that the server knows: the configured ones, and its own app.
 struct ClientDirectory: Sendable {
   /// The `client_id` of the server's own app.
   let ownID: String
   private let clients: [String: ConfiguredClient]
+  /// The documents of clients that no operator has configured; `nil` if there are only configured ones.
+  private let documents: ClientDocuments?
+  /// The rights of such a client.
+  private let stranger: ConfiguredClient?
 
   /// - Parameter algorithms: what the server has keys for.
   /// - Throws: ``ConfiguredClient/Defect/twice(_:)`` if two clients have the same ID, ``ConfiguredClient/Defect/noSigningKey(_:)`` if one asks for tokens
   ///   that the server cannot sign.
   init(
-    _ configured: [ConfiguredClient], ownID: String, algorithms: [SigningKeys.Algorithm]
+    _ configured: [ConfiguredClient], ownID: String, algorithms: [SigningKeys.Algorithm],
+    documents: ClientDocumentSettings? = nil, now: @escaping @Sendable () -> UnixTime = { .current }
   ) throws(ServerConfigurationError) {
     var clients: [String: ConfiguredClient] = [:]
     for client in configured {
@@ -22,13 +28,43 @@ struct ClientDirectory: Sendable {
     }
     self.ownID = ownID
     self.clients = clients
+    self.documents = documents.map { ClientDocuments($0, now: now) }
+    if let documents {
+      // The address is replaced by those of the document.
+      stranger = try ConfiguredClient(
+        id: "https:", redirectURIs: ["https://localhost"], scopes: documents.scopes, audiences: documents.audiences)
+    } else {
+      stranger = nil
+    }
   }
 
-  /// Returns the configured client with that ID; `nil` for the server's own app.
-  subscript(id: String) -> ConfiguredClient? { clients[id] }
+  /// Returns the client with that ID; `nil` for the server's own app. A client that no operator has configured has no redirect URI
+  /// yet, and its host for a name, see ``described(_:)``.
+  subscript(id: String) -> ConfiguredClient? {
+    if let known = clients[id] { return known }
+    guard var client = stranger, let url = ClientURL(id) else { return nil }
+    client.id = id
+    client.name = url.host
+    client.redirectURIs = []
+    return client
+  }
 
-  /// Returns the algorithm that signs the access tokens of a client; `nil` is the server's own app.
-  func signing(for id: String?) -> SigningKeys.Algorithm { id.flatMap { clients[$0] }?.accessTokenSigning ?? .es256 }
+  /// Returns the client with that ID, if the operator has configured it.
+  func configured(_ id: String) -> ConfiguredClient? { clients[id] }
+
+  /// Whether clients may be described by documents of their own.
+  var hasDocuments: Bool { documents != nil }
+
+  /// Returns the client with the redirect URIs and the name of its document, unless the operator has configured it.
+  func described(_ client: ConfiguredClient) async throws(ClientDocumentError) -> ConfiguredClient {
+    guard clients[client.id] == nil, let documents, let url = ClientURL(client.id) else { return client }
+    let document = try await documents.document(at: url)
+    var client = client
+    client.redirectURIs = document.redirectURIs
+    // The client may call itself anything; the host is certain.
+    if let name = document.name { client.name = "\(name) (\(url.host))" }
+    return client
+  }
 
   /// The clients that are told of ended sessions.
   var relyingParties: [ConfiguredClient] {

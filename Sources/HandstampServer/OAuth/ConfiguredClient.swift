@@ -3,10 +3,11 @@ import Crypto
 import Foundation
 public import HandstampCore
 public import HandstampRegistry
+import HandstampJOSE
 import HandstampSupport
 
-/// An OAuth client (RFC 6749 section 2) that users can allow to access their accounts, as configured by the operator. There
-/// is no dynamic client registration.
+/// An OAuth client (RFC 6749 section 2) that users can allow to access their accounts, as configured by the operator,
+/// or as a document of its own describes it. There is no dynamic client registration.
 public struct ConfiguredClient: Sendable, Hashable {
   /// A flow by which a client gets tokens. The password and implicit grants are not supported (RFC 9700 section 2).
   public enum Flow: String, Sendable, Hashable, CaseIterable, Codable {
@@ -14,6 +15,17 @@ public struct ConfiguredClient: Sendable, Hashable {
     case code = "authorization_code"
     /// Device authorization grant: a code entered on another device (RFC 8628).
     case device = "device_code"
+    /// Client credentials: tokens for the client itself, without a user (RFC 6749 section 4.4).
+    case credentials = "client_credentials"
+    /// Tokens for the client itself, in exchange for an ID token of one of its ``ConfiguredClient/trusts`` (RFC 7523 section 2.1).
+    case assertion = "jwt_bearer"
+    /// Refresh tokens of the former system, see ``FormerSystem``. Its users are not asked again: only for clients that had their consent
+    /// there.
+    case former = "former_session"
+
+    /// Whether its tokens are the client's own. A client has no other flows beside it: a token's subject must never be taken for an
+    /// account (RFC 9068 section 5).
+    var isForMachines: Bool { self == .credentials || self == .assertion }
   }
 
   /// Protection against the use of an intercepted code, besides the client's secret (RFC 9700 section 2.1.1).
@@ -27,14 +39,18 @@ public struct ConfiguredClient: Sendable, Hashable {
   }
 
   /// The `client_id`: printable ASCII.
-  public let id: String
+  public internal(set) var id: String
   /// The display name, shown when users are asked for access.
-  public let name: String
-  /// The SHA-256 of the client secret. `nil` for a public client, such as an app or a command.
+  public internal(set) var name: String
+  /// The SHA-256 of the client secret. `nil` for a client that has keys instead, and for a public one, such as an app or a command.
   public let secretHash: [UInt8]?
+  /// The public keys by which it authenticates itself with assertions (`private_key_jwt`, RFC 7523 section 2.2).
+  let keys: [JWK]
+  /// The issuers whose ID tokens it may exchange for its own tokens.
+  public let trusts: [TrustedIssuer]
   /// The allowed redirect URIs, compared byte by byte. `http` on a loopback address, such as 127.0.0.1 or [::1], without a port
   /// matches any port (RFC 8252 section 7.3).
-  public let redirectURIs: [String]
+  public internal(set) var redirectURIs: [String]
   public let flows: Set<Flow>
   /// The scopes that it may request. With `openid` it gets ID tokens, with `offline_access` its sessions outlast the browser's.
   public let scopes: [String]
@@ -65,7 +81,11 @@ public struct ConfiguredClient: Sendable, Hashable {
   public let backChannelLogoutURI: String?
   /// Where browsers may be sent after it has signed its user out (OpenID Connect RP-Initiated Logout 1.0), compared byte by byte.
   public let postLogoutRedirectURIs: [String]
+  /// How strong the sign-ins of its users have to be. People without a second factor are led to set one up. `nil` for any.
+  public let requiredContext: AuthenticationContext?
 
+  /// - Parameters:
+  ///   - jwks: its public keys as a JWK Set (RFC 7517), for P-256 or RSA; `nil` for none.
   /// - Throws: ``ServerConfigurationError/client(_:)`` if the configuration is invalid or unsafe.
   public init(
     id: String, name: String? = nil, secretHash: [UInt8]? = nil, redirectURIs: [String] = [],
@@ -73,25 +93,35 @@ public struct ConfiguredClient: Sendable, Hashable {
     introspects: Bool = false, accessTokenSigning: SigningKeys.Algorithm = .es256,
     idTokenSigning: SigningKeys.Algorithm = .es256, backChannelLogoutURI: String? = nil,
     postLogoutRedirectURIs: [String] = [], refreshOverlap: Duration = RefreshTerms.overlap,
-    codeProtection: CodeProtection = .pkce, hasClaimsInIDTokens: Bool? = nil, webOrigins: [String] = []
+    codeProtection: CodeProtection = .pkce, hasClaimsInIDTokens: Bool? = nil, webOrigins: [String] = [],
+    jwks: String? = nil, trusts: [TrustedIssuer] = [], requiredContext: AuthenticationContext? = nil
   ) throws(ServerConfigurationError) {
     guard !id.isEmpty, id.utf8.count <= 200, id.utf8.allSatisfy({ (33...126).contains($0) }) else {
       throw .client(.badID)
     }
     guard secretHash.map({ $0.count == 32 }) ?? true else { throw .client(.badSecret(id)) }
+    let keys = jwks.map { JWKSet(Array($0.utf8))?.keys ?? [] } ?? []
+    guard jwks == nil || !keys.isEmpty else { throw .client(.badKeys(id)) }
+    let isConfidential = secretHash != nil || !keys.isEmpty
+    guard !flows.contains(.credentials) || isConfidential else { throw .client(.noCredentials(id)) }
+    guard flows.contains(.assertion) == !trusts.isEmpty else { throw .client(.noTrust(id)) }
+    if let trust = trusts.first(where: { !$0.isUsable }) { throw .client(.badTrust(id, trust.issuer)) }
+    guard flows.allSatisfy(\.isForMachines) || !flows.contains(where: \.isForMachines) else {
+      throw .client(.machineWithUsers(id))
+    }
     for uri in redirectURIs + postLogoutRedirectURIs {
       guard ConfiguredClient.isSafe(uri) else { throw .client(.badRedirect(id, uri)) }
     }
     guard !flows.contains(.code) || !redirectURIs.isEmpty else { throw .client(.noRedirect(id)) }
     guard refreshOverlap >= .zero, refreshOverlap <= .seconds(86_400) else { throw .client(.badOverlap(id)) }
-    guard !introspects || secretHash != nil else { throw .client(.noSecret(id)) }
+    guard !introspects || isConfidential else { throw .client(.noSecret(id)) }
     for scope in scopes {
       // RFC 6749 section 3.3.
       let isToken = !scope.isEmpty && scope.utf8.allSatisfy { (33...126).contains($0) && $0 != 34 && $0 != 92 }
       guard isToken else { throw .client(.badScope(id, scope)) }
     }
     // The code of a public client can be redeemed with the code alone.
-    guard codeProtection == .pkce || secretHash != nil else { throw .client(.noPKCE(id)) }
+    guard codeProtection == .pkce || isConfidential else { throw .client(.noPKCE(id)) }
     guard codeProtection != .nonce || scopes.contains("openid") else { throw .client(.noNonce(id)) }
     if let text = webOrigins.first(where: { !WebOrigins.isGood($0) }) { throw .client(.badOrigin(id, text)) }
     if let uri = backChannelLogoutURI {
@@ -103,6 +133,8 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.id = id
     self.name = name ?? id
     self.secretHash = secretHash
+    self.keys = keys
+    self.trusts = trusts
     self.redirectURIs = redirectURIs
     self.flows = flows
     self.scopes = scopes
@@ -115,8 +147,18 @@ public struct ConfiguredClient: Sendable, Hashable {
     self.postLogoutRedirectURIs = postLogoutRedirectURIs
     self.refreshOverlap = refreshOverlap
     self.codeProtection = codeProtection
-    self.hasClaimsInIDTokens = hasClaimsInIDTokens ?? (secretHash != nil)
+    self.hasClaimsInIDTokens = hasClaimsInIDTokens ?? isConfidential
     self.webOrigins = webOrigins
+    self.requiredContext = requiredContext
+  }
+
+  /// Whether it can authenticate itself, by a secret or by a key.
+  public var isConfidential: Bool { secretHash != nil || !keys.isEmpty }
+
+  /// Returns the `jwks` of a client from a file: a JWK Set as it is, or a public key in PEM. `nil` for any other text.
+  package static func keySet(_ text: String) -> String? {
+    if let set = JWKSet(Array(text.utf8)) { return set.keys.isEmpty ? nil : text }
+    return JWSPublicKey(pem: text).map { String(decoding: JWKSet([JWK($0)]).json, as: UTF8.self) }
   }
 
   /// Returns whether `secret` is this client's secret.
@@ -158,7 +200,7 @@ public struct ConfiguredClient: Sendable, Hashable {
   /// Whether a redirect there reaches this client and no other program, so that what the user allowed before need not be asked again
   /// (RFC 8252 section 8.6): the client has a secret, or the address is a web server's.
   func isCertain(at redirect: String) -> Bool {
-    secretHash != nil || (Origin(redirect).map { $0.scheme == "https" } ?? false)
+    isConfidential || (Origin(redirect).map { $0.scheme == "https" } ?? false)
   }
 
   /// Returns the `http` URI of a loopback address without its port; `nil` for any other, and for one without a port.
@@ -173,7 +215,7 @@ public struct ConfiguredClient: Sendable, Hashable {
 
   /// Returns whether `uri` is an absolute URI without a fragment (RFC 6749 section 3.1.2): `https`, `http` to this machine
   /// only, or an app's custom scheme with a dot (RFC 8252 section 7.1).
-  private static func isSafe(_ uri: String) -> Bool {
+  static func isSafe(_ uri: String) -> Bool {
     guard uri.utf8.allSatisfy({ (33...126).contains($0) }), !uri.contains("#"), let parts = URLComponents(string: uri),
       let scheme = parts.scheme?.lowercased(), parts.user == nil, parts.password == nil
     else { return false }
@@ -201,6 +243,16 @@ extension ConfiguredClient {
     case badSecret(String)
     /// The redirect URI is not safe.
     case badRedirect(String, String)
+    /// The keys are not a JWK Set with a key for P-256 or RSA.
+    case badKeys(String)
+    /// Client credentials require a secret or keys.
+    case noCredentials(String)
+    /// The flow of assertions and the trusted issuers require each other.
+    case noTrust(String)
+    /// The trusted issuer is no `https` URL, or has no audience, or no claims.
+    case badTrust(String, String)
+    /// A client with tokens of its own has users as well.
+    case machineWithUsers(String)
     /// The code flow requires a redirect URI.
     case noRedirect(String)
     /// A client that introspects all tokens requires a secret.
@@ -216,7 +268,7 @@ extension ConfiguredClient {
     case noNonce(String)
     /// The origin of its pages is not an `https` origin as browsers write it.
     case badOrigin(String, String)
-    /// A client is to be told of ended sessions, and the server has no transport to do it.
+    /// A client is to be told of ended sessions, or trusts an issuer, and the server has no transport to do it.
     case noTransport(String)
     /// The client asks for tokens with RS256, and the server has no RSA key. See ``SigningKeys/withRSAKey()``.
     case noSigningKey(String)
@@ -231,15 +283,22 @@ extension ConfiguredClient.Defect: CustomStringConvertible {
     case .badID: "a client ID is empty, or not printable ASCII"
     case .badSecret(let id): "client \(id): secretSHA256 is not a SHA-256 in hexadecimal"
     case .badRedirect(let id, let uri): "client \(id): redirect URI not allowed: \(uri)"
+    case .badKeys(let id): "client \(id): jwks is not a JWK Set with a public key for P-256 or RSA"
+    case .noCredentials(let id): "client \(id): client_credentials needs a secretSHA256 or a jwks"
+    case .noTrust(let id): "client \(id): jwt_bearer and trusts need each other"
+    case .badTrust(let id, let issuer):
+      "client \(id): a trusted issuer needs an https URL, an audience and at least one claim: \(issuer)"
+    case .machineWithUsers(let id):
+      "client \(id): client_credentials and jwt_bearer need a client of their own, without other flows"
     case .noRedirect(let id): "client \(id): the authorization code flow needs a redirect URI"
-    case .noSecret(let id): "client \(id): introspects needs a secretSHA256"
+    case .noSecret(let id): "client \(id): introspects needs a secretSHA256 or a jwks"
     case .badScope(let id, let scope): "client \(id): invalid scope \"\(scope)\""
     case .badOverlap(let id): "client \(id): refreshOverlap is not a number of seconds from 0 to 86400"
     case .noOpenID(let id): "client \(id): backChannelLogoutURI needs the scope openid"
     case .noPKCE(let id): "client \(id): without a secretSHA256, codeProtection has to be pkce"
     case .noNonce(let id): "client \(id): codeProtection nonce needs the scope openid"
     case .badOrigin(let id, let text): "client \(id): not the https origin of a web application: \(text)"
-    case .noTransport(let id): "client \(id): backChannelLogoutURI needs a transport"
+    case .noTransport(let id): "client \(id): backChannelLogoutURI and trusts need a transport"
     case .noSigningKey(let id): "client \(id): RS256 needs an RSA key, and the signing key file has none"
     case .twice(let id): "duplicate client \(id)"
     }

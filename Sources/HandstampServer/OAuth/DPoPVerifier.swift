@@ -23,8 +23,6 @@ final class DPoPVerifier: Sendable {
     fileprivate let id: String
   }
 
-  /// The algorithm of all proofs.
-  static let algorithm = "ES256"
   /// Maximum difference between a proof's time and the server's.
   static let tolerance = Duration.seconds(300)
   /// How long a proof can be valid at most: made for a time in the future, and until it is as far in the past.

@@ -17,12 +17,14 @@ struct DeviceAuthorizationController: Sendable {
   }
 
   @concurrent func authorize(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request, context)
-    guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
+    let (form, client) = try await authentication.call(request, context)
+    guard let client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
     guard let scope = client.granted(form["scope"])?.scope else { throw OAuthError("invalid_scope") }
     let resource = try form.resource()
     guard resource.map({ client.audiences.contains($0) }) ?? true else { throw OAuthError("invalid_target") }
-    let grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: resource)
+    var grant = DeviceGrant(client: client.id, clientName: client.name, scope: scope, audience: resource)
+    let needs = try PromptRequirements(form)
+    (grant.context, grant.maxAge) = (needs.context, needs.maxAge)
     try limits.take(.devices, from: limits.client(of: request, context), about: client.id)
     let codes = try await registry.beginDevice(grant, now: clock.now)
     var json = JSONText()

@@ -20,8 +20,8 @@ struct IntrospectionController: Sendable {
 
   /// For a token that is not valid, or not visible to the client, the response only says that it is not active.
   @concurrent func introspect(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request, context)
-    guard let client = caller.client, client.secretHash != nil else {
+    let (form, client) = try await authentication.call(request, context)
+    guard let client, client.isConfidential else {
       throw OAuthError.invalidClient
     }
     try limits.take(.introspections, from: limits.client(of: request, context), about: client.id)
@@ -36,8 +36,9 @@ struct IntrospectionController: Sendable {
     about token: String, for client: ConfiguredClient, _ logger: Logger
   ) async throws -> JSONText? {
     let now = reader.clock.now
-    guard let token = reader.read(token, at: now), let row = try await reader.registry.session(token.session, now: now)
-    else { return nil }
+    guard let token = reader.read(token, at: now) else { return nil }
+    if case .access(let claims) = token, claims.isMachine { return try await machineFacts(about: claims, for: client) }
+    guard let row = try await reader.registry.session(token.session, now: now) else { return nil }
     switch token {
     case .access(let claims):
       guard row.account == claims.account, client.mayIntrospect(claims) else { return nil }
@@ -46,13 +47,25 @@ struct IntrospectionController: Sendable {
       // Scopes that the user has allowed the token's client, and the operator this one.
       let scopes = claims.scope?.split(separator: " ").map(String.init) ?? client.scopes
       let visible = scopes.filter { client.scopes.contains($0) }
-      let account = AccountClaims.are(allowedBy: visible) ? try await reader.registry.account(row.account) : nil
-      return facts(about: claims, account.map { AccountClaims($0, allowedBy: visible) })
+      return facts(
+        about: claims, try await AccountClaims.read(row.account, allowedBy: visible, from: reader.registry))
     // Only its own client may introspect a refresh token.
     case .refresh(let claims):
       return row.client?.id == client.id && claims.counter == row.counter ? facts(about: row, for: client) : nil
     case .revocation: return nil
     }
+  }
+
+  /// A client's own token ends when the administrator ends those of the client, and when the client is removed.
+  private func machineFacts(
+    about claims: AccessTokens.Claims, for client: ConfiguredClient
+  ) async throws -> JSONText? {
+    guard client.mayIntrospect(claims),
+      authentication.clients.configured(claims.client)?.flows.contains(where: \.isForMachines) == true,
+      let machine = try await reader.registry.machine(claims.client, now: reader.clock.now),
+      machine.session == claims.session
+    else { return nil }
+    return facts(about: claims, nil)
   }
 
   private func facts(about claims: AccessTokens.Claims, _ account: AccountClaims?) -> JSONText {
@@ -64,6 +77,8 @@ struct IntrospectionController: Sendable {
     json.add("exp", claims.expiresAt.seconds)
     json.add("iat", claims.issuedAt.seconds)
     if let proven = claims.authenticatedAt { json.add("auth_time", proven.seconds) }
+    if !claims.methods.isEmpty { json.add("amr", claims.methods) }
+    json.add("acr", ifPresent: claims.context)
     json.add("sub", claims.account.rawValue)
     json.add("aud", claims.audience)
     json.add("iss", issuer)

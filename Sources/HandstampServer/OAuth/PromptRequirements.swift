@@ -3,8 +3,8 @@ import HandstampCore
 import HandstampRegistry
 import HandstampSupport
 
-/// The sign-in that an app asks for: the parameters `prompt` and `max_age` of an authorization request (OpenID Connect Core 1.0
-/// section 3.1.2.1).
+/// The sign-in that an app asks for: the parameters `prompt`, `max_age` and `acr_values` of an authorization request (OpenID Connect
+/// Core 1.0 section 3.1.2.1, RFC 9470 section 4).
 struct PromptRequirements: Sendable, Hashable {
   enum Prompt: String, Sendable, CaseIterable {
     /// No page may be shown.
@@ -19,7 +19,13 @@ struct PromptRequirements: Sendable, Hashable {
 
   private let prompts: Set<Prompt>
   /// Maximum time since the user has signed in.
-  private let maxAge: Duration?
+  let maxAge: Duration?
+  /// How strong a proof has to be, at least. Values that this server does not know ask for nothing: they are voluntary.
+  let context: AuthenticationContext?
+
+  init(maxAge: Duration?, context: AuthenticationContext?) {
+    (prompts, self.maxAge, self.context) = ([], maxAge, context)
+  }
 
   init(_ fields: FormFields) throws(OAuthError) {
     var prompts: Set<Prompt> = []
@@ -39,11 +45,15 @@ struct PromptRequirements: Sendable, Hashable {
       }
       return .seconds(seconds)
     }
+    context = AuthenticationContext.weakest(in: fields["acr_values"])
     self.prompts = prompts
   }
 
   /// Whether the app wants an answer without a page (`prompt=none`).
   var isSilent: Bool { prompts.contains(.none) }
+
+  /// Whether the user has to sign in again, at once or after some time.
+  var wantsSignIn: Bool { prompts.contains(.login) || maxAge != nil }
 
   /// Whether the user has to see a page, whatever was allowed before.
   var wantsPage: Bool { prompts.contains(.consent) || prompts.contains(.selectAccount) }

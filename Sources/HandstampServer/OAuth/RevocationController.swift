@@ -19,11 +19,16 @@ struct RevocationController: Sendable {
   }
 
   @concurrent func revoke(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request, context)
+    let (form, client) = try await authentication.call(request, context)
     guard let presented = form["token"] else { throw OAuthError.invalidRequest("token is missing") }
     let now = reader.clock.now
     let token = reader.read(presented, at: now)
-    try await require(caller, toOwn: token, now: now)
+    if case .access(let claims) = token, claims.isMachine {
+      guard claims.client == client?.id else { throw RevocationController.foreign }
+      // Jobs that run at the same time share the session (RFC 7009 section 2.2.1).
+      throw OAuthError("unsupported_token_type", description: "a client's own token ends by itself")
+    }
+    try await require(client, toOwn: token, now: now)
     if case .access(let claims) = token {
       do throws(RegistryError) {
         recorder.recordEnd(
@@ -38,13 +43,15 @@ struct RevocationController: Sendable {
     return .oauth(JSONText())
   }
 
-  /// Verifies that the token of a live session was issued to the caller (RFC 7009 section 2.1).
-  private func require(_ caller: ClientCaller, toOwn token: TokenReader.Token?, now: UnixTime) async throws {
+  private static let foreign = OAuthError("invalid_grant", description: "the token belongs to another client")
+
+  /// Verifies that the token of a live session was issued to the client (RFC 7009 section 2.1).
+  private func require(_ client: ConfiguredClient?, toOwn token: TokenReader.Token?, now: UnixTime) async throws {
     guard let token, let row = try await reader.registry.session(token.session, now: now),
-      row.client?.id != caller.client?.id
+      row.client?.id != client?.id
     else { return }
-    guard caller.client == nil else {
-      throw OAuthError("invalid_grant", description: "the token belongs to another client")
+    guard client == nil else {
+      throw RevocationController.foreign
     }
     throw OAuthError.invalidClient.describing(
       "the token belongs to a client: send its client_id, and its secret if it has one")

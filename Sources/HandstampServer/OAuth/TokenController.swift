@@ -1,10 +1,12 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 import Logging
 
-/// `/oauth/token`: exchanges a refresh token or a code for an access token and a new refresh token.
+/// `/oauth/token`: exchanges a refresh token or a code for an access token and a new refresh token, and gives clients tokens of their
+/// own.
 struct TokenController: Sendable {
   let registry: Registry
   let authentication: ClientAuthentication
@@ -12,9 +14,12 @@ struct TokenController: Sendable {
   let deviceCodes: DeviceCodeRateLimiter
   let limits: RequestLimits
   let responses: TokenResponses
+  let machines: MachineTokens
   let recorder: SessionEventRecorder
   let clock: ServerClock
   let metrics: ServerMetrics
+  /// `nil` if no sessions of a former system are taken over.
+  let former: FormerSessions?
   /// The audience of tokens for the server's own API.
   let issuer: String
 
@@ -23,14 +28,21 @@ struct TokenController: Sendable {
   }
 
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request, context)
+    let (form, client) = try await authentication.call(request, context)
     let proof = try proofs.check(request, token: nil, at: clock.read())
-    let registry = registry.acting(as: .server(from: limits.client(of: request, context).text))
+    let address = limits.client(of: request, context)
+    let registry = registry.acting(as: .server(from: address.text))
     switch form["grant_type"] {
-    case "refresh_token": return try await refresh(form, caller, proof: proof, registry, context.logger)
-    case "authorization_code": return try await redeemCode(form, caller, proof: proof, registry, context.logger)
+    case "refresh_token": return try await refresh(form, client, proof: proof, registry, context.logger)
+    case "authorization_code": return try await redeemCode(form, client, proof: proof, registry, context.logger)
     case "urn:ietf:params:oauth:grant-type:device_code":
-      return try await redeemDevice(form, caller, proof: proof, registry, context.logger)
+      return try await redeemDevice(form, client, proof: proof, registry, context.logger)
+    case "client_credentials":
+      return .oauth(try await machines.credentials(form, client, proof: proof, from: address, context.logger))
+    case MachineTokens.assertionGrant:
+      return .oauth(try await machines.assertion(form, client, proof: proof, from: address, context.logger))
+    case FormerSessions.grantType where former != nil:
+      return try await takeOver(form, client, proof: proof, from: address, context.logger)
     case nil: throw OAuthError.invalidRequest("grant_type is missing")
     case .some: throw OAuthError("unsupported_grant_type")
     }
@@ -38,7 +50,7 @@ struct TokenController: Sendable {
 
   /// Rotates a refresh token (RFC 6749 section 6).
   private func refresh(
-    _ form: FormFields, _ caller: ClientCaller, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
+    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
   ) async throws -> Response {
     guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
     let claims: RefreshClaims
@@ -49,21 +61,24 @@ struct TokenController: Sendable {
     }
     // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
     try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
-    let scopes = try TokenScopeRequest(form, of: caller.client, at: issuer, scope: form["scope"])
+    let scopes = try TokenScopeRequest(form, of: client, at: issuer, scope: form["scope"])
+    // A client refreshes once per access token, so a longer overlap would reach back to the refresh before.
+    let terms = RefreshTerms(
+      isConstrained: client?.isConfidential == true,
+      overlap: min(client?.refreshOverlap ?? RefreshTerms.overlap, responses.accessTokens.life / 2))
     let now = clock.now
     let outcome = try await registry.refresh(
-      claims, key: form["rotation_key"].map { Secret($0) }, client: caller.client?.id,
-      proof: proof?.thumbprint, terms: caller.terms(accessTokenLife: responses.tokens.life), now: now,
-      narrow: scopes.narrowed)
+      claims, key: form["rotation_key"].map { Secret($0) }, client: client?.id, proof: proof?.thumbprint,
+      terms: terms, now: now, narrow: scopes.narrowed)
     switch outcome {
     case .issued(let issue):
-      count(issue, logger)
-      recorder.recordDisplacement(issue.displaced, logger: logger)
+      recorder.recordRefresh(issue, logger: logger)
       // A key that the session is not bound to proves nothing, and takes no room.
       if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw TokenError.proofInvalid }
-      let account = responses.needsAccount(issue.grant) ? try await registry.account(issue.row.account) : nil
+      let known = try await responses.claims(of: issue.row.account, for: issue.grant, from: registry)
       return .oauth(
-        try responses.refreshed(issue.row, registry.mint.refreshToken(issue.token), of: account, for: issue.grant))
+        try responses.tokens(
+          of: issue.row, for: issue.grant, refresh: registry.mint.refreshToken(issue.token), about: known))
     case .superseded:
       metrics.update { $0.superseded += 1 }
       logger.notice("Refresh superseded", metadata: ["handstamp.session": "\(claims.session.id)"])
@@ -93,27 +108,11 @@ struct TokenController: Sendable {
     return OAuthError("invalid_grant")
   }
 
-  private func count(_ issue: RefreshOutcome.Issue, _ logger: Logger) {
-    switch issue.course {
-    case .rotated: metrics.update { $0.rotations += 1 }
-    case .kept: metrics.update { $0.kept += 1 }
-    case .repeated: metrics.update { $0.repeats += 1 }
-    case .fastForwarded(let lost):
-      metrics.update {
-        $0.rotations += 1
-        $0.fastForwards += 1
-      }
-      logger.warning(
-        "Store had lost rotations of a session",
-        metadata: ["handstamp.session": "\(issue.row.id)", "handstamp.lost": "\(lost)"])
-    }
-  }
-
   /// Redeems an authorization code (RFC 6749 section 4.1.3).
   private func redeemCode(
-    _ form: FormFields, _ caller: ClientCaller, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
+    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
   ) async throws -> Response {
-    guard let client = caller.client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
+    guard let client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
     guard let code = form["code"], let redirect = form["redirect_uri"] else {
       throw OAuthError.invalidRequest("code or redirect_uri is missing")
     }
@@ -126,7 +125,26 @@ struct TokenController: Sendable {
       key: try rotationKey(form))
     let scopes = try TokenScopeRequest(form, of: client, at: issuer)
     let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now, narrow: scopes.narrowed)
-    return try response(to: outcome, of: client, proof, logger)
+    return try await response(to: outcome, of: client, proof, logger)
+  }
+
+  /// Exchanges a refresh token of the former system for a session here (RFC 8693 section 2.1).
+  private func takeOver(
+    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, from address: ClientAddress,
+    _ logger: Logger
+  ) async throws -> Response {
+    guard let former else { throw OAuthError("unsupported_grant_type") }
+    var origin = try form.formerOrigin(client, isKeyed: try rotationKey(form) != nil, at: issuer)
+    origin.thumbprint = proof?.thumbprint
+    let (token, started) = (try form.formerToken(), origin)
+    // A client that hangs up does not make the former system's answer go astray.
+    let new = try await Task {
+      try await former.takeOver(token, started, by: AccountService.Caller(client: address, logger: logger))
+    }.value
+    if let proof { proofs.use(proof, at: clock.now) }
+    var json = try responses.signedIn(new)
+    json.add("issued_token_type", FormerSessions.accessTokenType)
+    return .oauth(json)
   }
 
   /// The key with which a request that redeems a code can be repeated; `nil` if there is none.
@@ -138,9 +156,9 @@ struct TokenController: Sendable {
 
   /// Answers a polling device (RFC 8628 section 3.4).
   private func redeemDevice(
-    _ form: FormFields, _ caller: ClientCaller, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
+    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
   ) async throws -> Response {
-    guard let client = caller.client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
+    guard let client, client.flows.contains(.device) else { throw OAuthError("unauthorized_client") }
     guard let code = form["device_code"] else { throw OAuthError.invalidRequest("device_code is missing") }
     // Do not remember codes that cannot be genuine: any client may send them, as long as a body may be.
     guard let presented = OneTimeToken(presented: Secret(code)) else { throw OAuthError("invalid_grant") }
@@ -153,7 +171,7 @@ struct TokenController: Sendable {
     let outcome = try await registry.redeemDevice(
       presented.secret, client: client.id, thumbprint: proof?.thumbprint, key: key, now: now,
       narrow: scopes.narrowed)
-    return try response(to: outcome, of: client, proof, isPaced: isPaced, logger)
+    return try await response(to: outcome, of: client, proof, isPaced: isPaced, logger)
   }
 
   /// Returns the response to a client that has presented a code.
@@ -162,13 +180,14 @@ struct TokenController: Sendable {
   private func response(
     to outcome: CodeOutcome, of client: ConfiguredClient, _ proof: DPoPVerifier.Proof?, isPaced: Bool = true,
     _ logger: Logger
-  ) throws -> Response {
+  ) async throws -> Response {
     switch outcome {
     case .signedIn(let new, let nonce):
       // If two requests had one proof, either session is bound to its key.
       if let proof { proofs.use(proof, at: clock.now) }
       if !new.isRepeated { recorder.recordSignIn(new, logger: logger) }
-      return .oauth(try responses.signedIn(new, nonce: nonce))
+      let claims = try await responses.claims(of: new.account.id, for: new.grant, from: registry)
+      return .oauth(try responses.signedIn(new, about: claims, nonce: nonce))
     case .pending: throw OAuthError(isPaced ? "authorization_pending" : "slow_down")
     case .denied: throw OAuthError("access_denied")
     case .expired: throw OAuthError("expired_token")

@@ -1,24 +1,40 @@
 #if Server
+import HandstampCore
 import HandstampRegistry
 import HandstampSupport
 
-/// The claims of OpenID Connect Core 1.0 section 5.1 that this server has, by the scopes that allow them (section 5.4).
+/// The claims of OpenID Connect Core 1.0 section 5.1 that this server has, and `groups`, by the scopes that allow them (section
+/// 5.4).
 struct AccountClaims: Sendable {
-  static let names = ["name", "preferred_username", "email", "email_verified"]
+  static let names = ["name", "preferred_username", "email", "email_verified", "groups"]
+  private static let scopes: Set = ["profile", "email", "groups"]
 
   private let account: AccountRecord
   private let hasProfile: Bool
   private let hasEmail: Bool
+  private let groups: [String]
 
+  /// Reads what an account's claims are made of.
+  ///
   /// - Parameter scopes: those of the token; `nil` is the server's own app, which may read everything.
-  init(_ account: AccountRecord, allowedBy scopes: [String]?) {
+  init(
+    _ account: AccountRecord, allowedBy scopes: [String]?, from registry: Registry
+  ) async throws(RegistryError) {
     self.account = account
     hasProfile = scopes?.contains("profile") ?? true
     hasEmail = scopes?.contains("email") ?? true
+    groups = scopes?.contains("groups") ?? true ? try await registry.groups(of: account.id) : []
   }
 
-  /// Whether any of these scopes allows a claim.
-  static func are(allowedBy scopes: [String]) -> Bool { scopes.contains("profile") || scopes.contains("email") }
+  /// Reads the claims of an account; `nil` if none of the scopes allows any.
+  static func read(
+    _ id: AccountID, allowedBy scopes: [String], from registry: Registry
+  ) async throws(RegistryError) -> AccountClaims? {
+    guard scopes.contains(where: AccountClaims.scopes.contains), let account = try await registry.account(id) else {
+      return nil
+    }
+    return try await AccountClaims(account, allowedBy: scopes, from: registry)
+  }
 
   /// `nil` without a name, or where none is allowed: a claim without a value is left out (section 5.3.2).
   var username: String? { hasProfile && !account.username.isEmpty ? account.username : nil }
@@ -31,6 +47,7 @@ struct AccountClaims: Sendable {
       json.add("email", email.typed)
       json.add("email_verified", account.emailConfirmedAt != nil)
     }
+    if !groups.isEmpty { json.add("groups", groups) }
   }
 }
 #endif

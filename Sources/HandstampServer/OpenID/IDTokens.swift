@@ -39,6 +39,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
     claims.add("iat", now.seconds)
     claims.add("exp", now.advanced(by: IDTokens.life).seconds)
     claims.add("auth_time", row.authenticatedAt.seconds)
+    claims.add(row.methods)
     claims.add("nonce", ifPresent: nonce)
     claims.add("sid", row.id.rawValue)
     // The left half of the hash that the signature uses: SHA-256 with ES256 and RS256 (section 3.1.3.6).
@@ -84,12 +85,19 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
 
   /// The client that a token names which no key of this server has signed, or no longer. Proves nothing.
   static func claimedClient(_ token: String) -> String? {
-    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 3, let payload = Base64URL.decode(Array(parts[1].utf8)) else { return nil }
-    return JSONValue(payload)?["aud"]?.string
+    JSONValue(claimsOf: token)?["aud"]?.string
   }
 
   var description: String { "ID tokens of \(issuer)" }
   var customMirror: Mirror { Mirror(self, children: ["issuer": issuer]) }
+}
+
+extension JSONValue {
+  /// The claims of a signed JWT, whose signature is not verified; `nil` for another text.
+  init?(claimsOf token: String) {
+    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let claims = Base64URL.decode(parts[1]).flatMap({ JSONValue($0) }) else { return nil }
+    self = claims
+  }
 }
 #endif

@@ -45,7 +45,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
   private func deliver(_ claimed: ClaimedJob<LogoutJob>) async {
     do throws(RegistryError) {
       guard let client = clients[claimed.job.client], let uri = client.backChannelLogoutURI, let transport else {
-        return try await registry.finish(claimed, now: clock.now)
+        return try await registry.finish(claimed)
       }
       // One client that is slow or down must not keep the others waiting.
       let place: LogoutQueue.Place
@@ -57,7 +57,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
       place.leave(hasFailed: failure != nil)
       guard let failure else {
         metrics.update { $0.logoutsSent += 1 }
-        return try await registry.finish(claimed, now: clock.now)
+        return try await registry.finish(claimed)
       }
       try await retry(claimed, after: failure)
     } catch {

@@ -19,10 +19,10 @@ struct PushedRequestController: Sendable {
   }
 
   @concurrent func push(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let (form, caller) = try await authentication.call(request, context)
-    guard let client = caller.client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
+    let (form, client) = try await authentication.call(request, context)
+    guard let client, client.flows.contains(.code) else { throw OAuthError("unauthorized_client") }
     // A confidential client is a web application, whose one address serves all its users.
-    let address = client.secretHash == nil ? limits.client(of: request, context) : nil
+    let address = !client.isConfidential ? limits.client(of: request, context) : nil
     try limits.take(.devices, from: address, about: client.id)
     let parameters = form.encoded(leaving: ["client_secret", "client_assertion", "client_assertion_type"])
     guard parameters.utf8.count <= PushedRequestController.longest else {
@@ -30,7 +30,8 @@ struct PushedRequestController: Sendable {
     }
     // Refused now rather than in the browser (section 2.1).
     do throws(AuthorizationRequest.ValidationError) {
-      _ = try AuthorizationRequest(parameters, of: client)
+      _ = try AuthorizationRequest(
+        parameters, of: try await AuthorizationRequest.described(client, authentication.clients))
     } catch {
       switch error {
       case .page(let words): throw OAuthError.invalidRequest(words)

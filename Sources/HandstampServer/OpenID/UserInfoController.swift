@@ -27,7 +27,7 @@ struct UserInfoController: Sendable {
     let account = try await registry.account(of: context.session)
     var json = JSONText()
     json.add("sub", account.id.rawValue)
-    AccountClaims(account, allowedBy: context.session.scopes).add(to: &json)
+    try await AccountClaims(account, allowedBy: context.session.scopes, from: registry).add(to: &json)
     var response = Response.json(json)
     response.headers[.cacheControl] = "no-store"
     return response

@@ -21,10 +21,7 @@ struct AccountPages: Sendable {
 
     var account: AccountRecord { user.account }
     var caller: AccountService.Caller { AccountService.Caller(client: client, logger: logger) }
-    var owner: AccountService.Owner {
-      AccountService.Owner(
-        account: user.account, session: user.row.id, provenAt: user.authenticatedAt, caller: caller)
-    }
+    var owner: AccountService.Owner { AccountService.Owner(user, caller) }
   }
 
   /// Runs `body` for a signed-in person. Others are sent to the page for signing in, and come back.
@@ -50,14 +47,31 @@ struct AccountPages: Sendable {
     }
   }
 
+  /// Returns the signed-in person of a script's request; `nil` if the browser is not signed in.
+  func owner(
+    of visit: BrowserRequest, _ request: Request, _ context: some SessionRequestContext
+  ) -> AccountService.Owner? {
+    visit.web.map { AccountService.Owner($0, service.caller(request, context)) }
+  }
+
   private func confirmation(by user: BrowserSession) async throws -> WebSessions.Purpose {
     let hasPasskey = web.passkeys != nil ? try await !web.registry.passkeys(of: user.account.id).isEmpty : false
-    return WebSessions.Purpose(cancel: web.pages.base + "/account", hasPasskey: hasPasskey)
+    return WebSessions.Purpose(
+      cancel: web.pages.base + "/account", hasPasskey: hasPasskey,
+      identities: try await web.registry.identities(of: user.account))
   }
 
   func show(_ page: Page, _ call: Call) -> Response { web.show(page, call.visit) }
 
   /// Redirects to a page of the account, so that reloading it sends no form again.
   func go(to path: String) -> Response { .seeOther(web.issuer + path) }
+}
+
+extension AccountService.Owner {
+  fileprivate init(_ user: BrowserSession, _ caller: AccountService.Caller) {
+    self.init(
+      account: user.account, session: user.row.id, provenAt: user.authenticatedAt,
+      methods: user.methods, caller: caller)
+  }
 }
 #endif

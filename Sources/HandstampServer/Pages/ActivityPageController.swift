@@ -83,7 +83,7 @@ struct ActivityPageController: Sendable {
     case (.sessionRevoked, .signedOut?): (icon, key) = ("sign-out", "signed_out")
     case (.sessionRevoked, .revoked?): (icon, key) = ("sign-out", "ended")
     case (.sessionRevoked, _), (.sessionEstablished, _), (.credentialChange, _), (.accountDisabled, _),
-      (.accountPurged, _):
+      (.accountEnabled, _), (.accountPurged, _):
       return nil
     }
     let device = try await device(of: event.session)
@@ -109,12 +109,20 @@ struct ActivityPageController: Sendable {
     case .emailChanged: (icon, key, isWarning) = ("mail", "email_changed", false)
     case .passkeyAdded: (icon, key, isWarning) = ("passkey", "passkey_added", false)
     case .passkeyRemoved: (icon, key, isWarning) = ("passkey", "passkey_removed", false)
+    case .totpAdded: (icon, key, isWarning) = ("key", "totp_added", false)
+    case .totpRemoved: (icon, key, isWarning) = ("key", "totp_removed", false)
+    case .identityLinked: (icon, key, isWarning) = ("person", "identity_linked", false)
+    case .identityUnlinked: (icon, key, isWarning) = ("person", "identity_unlinked", false)
     case .recoveryCodesMade: (icon, key, isWarning) = ("key", "codes_made", false)
     case .recoveryCodeUsed: (icon, key, isWarning) = ("key", "code_used", false)
+    case .sessionEndedAtProvider: (icon, key, isWarning) = ("sign-out", "ended_at_provider", false)
     case .consentWithdrawn: (icon, key, isWarning) = ("app", "app_removed", false)
     // Others' work with the account's data, and ends of sessions, which the events tell.
-    case .accountDisabled, .accountEnabled, .accountDeleted, .accountExported, .reauthenticated, .resetCodeIssued,
-      .sessionEnded, .sessionsEnded, .refreshRepeated, .keyAdded, .keyUsed, .keyRetired, .backedUp, .restored, nil:
+    case .accountDisabled, .accountEnabled, .accountDeleted, .accountExported, .importBegan, .accountsImported,
+      .groupsChanged, .reauthenticated, .resetCodeIssued, .sessionEnded, .sessionsEnded, .refreshRepeated,
+      .machineToken, .machineTokensEnded, .webhookAdded, .webhookRemoved, .webhookRestarted, .webhookSecretMade,
+      .keyAdded, .keyUsed,
+      .keyRetired, .backedUp, .restored, nil:
       return nil
     }
     var device = details["device"] ?? ""

@@ -37,7 +37,7 @@ struct AppsPageController: Sendable {
     return pages.show(page, call)
   }
 
-  private func name(of consent: Consent) -> String { clients[consent.client]?.name ?? consent.name }
+  private func name(of consent: Consent) -> String { clients.configured(consent.client)?.name ?? consent.name }
 
   @concurrent private func remove(_ call: AccountPages.Call) async throws -> Response {
     guard call.visit.action == "remove", let id = call.visit.form?["app"] else { return web.unknownAction(call.visit) }

@@ -26,6 +26,7 @@ struct AuthorizePageController: Sendable {
     var visit: BrowserRequest
     /// The session in which the user may answer it; `nil` if the user has to sign in.
     var user: BrowserSession?
+    var standing = WebSessions.Standing.good
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
@@ -35,9 +36,7 @@ struct AuthorizePageController: Sendable {
       return response(to: fault, visit)
     }
     let prompt = ask.request.signIn
-    guard let user = ask.user else {
-      return prompt.isSilent ? refuseSilently(ask) : web.signInPage(visit, .init(asked: ask.request))
-    }
+    guard let user = ask.user else { return prompt.isSilent ? refuseSilently(ask) : signInPage(ask) }
     if !prompt.wantsPage, let consent = try await remembered(ask.request, by: user) {
       return try await allow(ask, by: user, remembered: consent, context.logger)
     }
@@ -62,13 +61,13 @@ struct AuthorizePageController: Sendable {
     // The same page again: its address holds the app's request.
     let (here, query) = (web.issuer + "/oauth/authorize?", request.uri.query ?? "")
     switch visit.action {
-    case "sign-in", "passkey":
+    case _ where visit.signsIn:
       return try await web.signIn(by: visit, .init(asked: ask.request), request, context) { session in
         here + fresh.proven(query, by: session)
       }
     case "sign-out": return try await web.signOut(by: visit, backTo: here + query, context.logger)
     case "allow":
-      guard let user = ask.user else { return web.signInPage(visit, .init(asked: ask.request)) }
+      guard let user = ask.user else { return signInPage(ask) }
       return try await allow(ask, by: user, context.logger)
     case "deny": return refuse(ask, "access_denied", "the user did not allow it")
     default: return web.unknownAction(visit)
@@ -82,28 +81,31 @@ struct AuthorizePageController: Sendable {
     let query = request.uri.query ?? ""
     let (asked, pushed) = try await authorization(query)
     var user = visit.web
+    var standing = WebSessions.Standing.good
     if let session = user {
-      let isForThis = fresh.isProven(query, by: session)
-      if !asked.signIn.isMet(by: session, isForThis: isForThis, at: web.clock.now) { user = nil }
+      standing = try await web.standing(
+        of: session, for: asked.client, asked.signIn, isForThis: fresh.isProven(query, by: session))
+      if case .good = standing {} else { user = nil }
     }
     // A hint that cannot be read is no hint (OpenID Connect Core 1.0 section 3.1.2.1).
     if let hint = asked.idTokenHint.flatMap(idTokens.hint), let account = user?.account.id, hint.account != account {
       user = nil
     }
-    return Ask(request: asked, pushed: pushed, visit: visit, user: user)
+    return Ask(request: asked, pushed: pushed, visit: visit, user: user, standing: standing)
   }
 
   private func authorization(_ query: String) async throws -> (AuthorizationRequest, PushedRequest?) {
     guard let fields = try? FormFields(Array(query.utf8)),
       let reference = fields["request_uri"].flatMap(PushedReference.secret)
-    else { return (try AuthorizationRequest(query: query, clients: clients), nil) }
+    else { return (try await AuthorizationRequest(query: query, clients: clients), nil) }
     guard let pushed = try await web.registry.pushedRequest(reference, now: web.clock.now),
       pushed.client == fields["client_id"], let client = clients[pushed.client]
     else {
       throw AuthorizationRequest.ValidationError.page(
         "The app's request has expired. Go back to the app, and try again.")
     }
-    return (try AuthorizationRequest(pushed.parameters, of: client), pushed)
+    let described = try await AuthorizationRequest.described(client, clients)
+    return (try AuthorizationRequest(pushed.parameters, of: described), pushed)
   }
 
   /// Returns the consent by which the user has allowed the client all of this before, if the response surely reaches it.
@@ -137,9 +139,22 @@ struct AuthorizePageController: Sendable {
     }
   }
 
+  /// The page for a user who has to sign in before, or to set up a second factor; or the answer that the account cannot prove what the
+  /// client asks for (OpenID Connect Core Unmet Authentication Requirements 1.0).
+  private func signInPage(_ ask: Ask) -> Response {
+    switch ask.standing {
+    case .good: return web.signInPage(ask.visit, .init(asked: ask.request))
+    case .signIn(let notice): return web.signInPage(ask.visit, .init(asked: ask.request), notice: notice)
+    case .setUp: return web.setUpPage(ask.visit)
+    case .unmet:
+      return refuse(ask, "unmet_authentication_requirements", "the account has nothing to prove acr_values with")
+    }
+  }
+
   /// The response to `prompt=none` if there is something to ask.
   private func refuseSilently(_ ask: Ask) -> Response {
-    ask.user == nil
+    if case .unmet = ask.standing { return signInPage(ask) }
+    return ask.user == nil
       ? refuse(ask, "login_required", "the user must sign in")
       : refuse(ask, "consent_required", "the user must be asked for consent")
   }

@@ -38,7 +38,7 @@ struct BrowserRequest: Sendable {
   var action: String? { form?["action"] ?? form?["main"] }
 
   /// Whether the form signs in.
-  var signsIn: Bool { action == "sign-in" || action == "passkey" }
+  var signsIn: Bool { ["sign-in", "passkey", "provider", "second-factor"].contains(action) }
 
   /// The CSRF token of this browser's forms. It depends on both cookies: other sites can neither read them nor set cookies with
   /// these names for this host.

@@ -9,6 +9,7 @@ import Logging
 struct DevicePageController: Sendable {
   let web: WebSessions
   let deviceCodes: DeviceCodeRateLimiter
+  let clients: ClientDirectory
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/device", use: show)
@@ -20,21 +21,28 @@ struct DevicePageController: Sendable {
     guard let user = visit.web else { return web.signInPage(visit) }
     guard let typed = visit.query?["user_code"] else { return codePage(user.account, visit) }
     // The address that the device shows has the code: one step less.
-    return try await look(at: typed, user, visit, context.logger)
+    return try await look(at: typed, user, visit, request.uri.query, context.logger)
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request, context.logger)
     let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
-    if visit.signsIn { return try await web.signIn(by: visit, .init(), request, context) { _ in here } }
+    if visit.signsIn {
+      return try await web.signIn(by: visit, .init(), request, context) { session in
+        request.uri.query.map { web.issuer + "/device?" + fresh.proven($0, by: session) } ?? here
+      }
+    }
     if visit.action == "sign-out" { return try await web.signOut(by: visit, backTo: here, context.logger) }
     guard let user = visit.web else { return web.signInPage(visit) }
     let typed = visit.form?["user_code"] ?? ""
     switch visit.action {
-    case "look": return try await look(at: typed, user, visit, context.logger)
+    case "look": return try await look(at: typed, user, visit, request.uri.query, context.logger)
     case "allow", "deny":
-      guard let (code, _) = try await grant(typed, user, context.logger) else {
+      guard let (code, grant) = try await grant(typed, user, context.logger) else {
         return codePage(user.account, visit, typed: typed, isWrong: true)
+      }
+      if visit.action == "allow", let detour = try await detour(code, grant, user, visit, request.uri.query) {
+        return detour
       }
       let allows = visit.action == "allow"
       guard try await web.registry.answerDevice(showing: code, by: user, allows: allows, now: web.clock.now) else {
@@ -68,12 +76,34 @@ struct DevicePageController: Sendable {
     return (code, grant)
   }
 
+  private var fresh: FreshSignIn { FreshSignIn(mint: web.registry.mint) }
+
+  /// Returns the page for a user whose sign-in is not what the device's client asks for, or the operator requires; `nil` if it is.
+  private func detour(
+    _ code: UserCode, _ grant: DeviceGrant, _ user: BrowserSession, _ visit: BrowserRequest, _ query: String?
+  ) async throws -> Response? {
+    let needs = PromptRequirements(maxAge: grant.maxAge, context: grant.context)
+    let isForThis = query.map { fresh.isProven($0, by: user) } ?? false
+    switch try await web.standing(of: user, for: clients[grant.client], needs, isForThis: isForThis) {
+    case .good: return nil
+    // The device only waits; its user can help.
+    case .unmet, .setUp: return web.setUpPage(visit)
+    case .signIn(let notice):
+      // The code goes into the address, where it is still known after the sign-in.
+      guard visit.query?["user_code"] != nil else {
+        return .seeOther(web.issuer + "/device?user_code=" + code.text)
+      }
+      return web.signInPage(visit, notice: notice)
+    }
+  }
+
   private func look(
-    at typed: String, _ user: BrowserSession, _ visit: BrowserRequest, _ logger: Logger
+    at typed: String, _ user: BrowserSession, _ visit: BrowserRequest, _ query: String?, _ logger: Logger
   ) async throws -> Response {
     guard let (code, grant) = try await grant(typed, user, logger) else {
       return codePage(user.account, visit, typed: typed, isWrong: true)
     }
+    if let detour = try await detour(code, grant, user, visit, query) { return detour }
     let app: PageContext = ["name": .text(grant.clientName)]
     var page = Page(name: "device_allow", title: PageText("device_allow.title", ["app": .object(app)]))
     page.context = [

@@ -29,11 +29,15 @@ struct PageWriter: Sendable {
   let siteName: String
   /// The path of the issuer, which precedes every route.
   let base: String
+  /// The paths of providers' images, by the providers' IDs.
+  let logos: [String: String]
   private let site: PageContext
   private let style: String
   private let script: String
 
-  init(_ settings: PageSettings, issuer: String, mountPath: String) throws(ServerConfigurationError) {
+  init(
+    _ settings: PageSettings, issuer: String, mountPath: String, providers: [UpstreamProvider] = []
+  ) throws(ServerConfigurationError) {
     do throws(PageError) { library = try PageLibrary(folder: settings.folder) } catch { throw .pages("\(error)") }
     self.issuer = issuer
     base = mountPath
@@ -54,6 +58,12 @@ struct PageWriter: Sendable {
       "\(base)/assets/\(assets.add(icon.bytes, type: icon.type, stem: "icon", suffix: "img"))")
     site["icon"] = path
     if settings.logo != nil { site["logo"] = path }
+    var logos: [String: String] = [:]
+    for provider in providers {
+      guard let logo = provider.logo else { continue }
+      logos[provider.id] = "\(base)/assets/\(assets.add(logo.bytes, type: logo.type, stem: "logo", suffix: "img"))"
+    }
+    self.logos = logos
     if !settings.links.isEmpty {
       site["links"] = .list(settings.links.map { .object(["text": .text($0.text), "href": .text($0.address)]) })
     }

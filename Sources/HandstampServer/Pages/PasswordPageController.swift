@@ -102,14 +102,18 @@ struct PasswordPageController: Sendable {
   /// Names what a reset removes, for the person who knows whether a stranger has made it.
   private func addWaysIn(to page: inout Page, of account: AccountRecord, _ visit: BrowserRequest) async throws {
     let dates = web.dates(visit)
-    let passkeys = try await web.registry.passkeys(of: account.id)
-    let codes = try await web.registry.recoveryCodesLeft(of: account.id)
-    guard !passkeys.isEmpty || codes > 0 else { return }
+    let keeps = try await service.keepsFactors(account)
+    let passkeys = keeps ? [] : try await web.registry.passkeys(of: account.id)
+    let codes = keeps ? 0 : try await web.registry.recoveryCodesLeft(of: account.id)
+    let identities = try await web.registry.identities(of: account)
+    guard !passkeys.isEmpty || !identities.isEmpty || codes > 0 else { return }
     page.context["ways_in"] = .flag
     page.context["keeps"] = .flag(if: visit.form?["keep_passkeys"] != nil)
     page.context["codes_left"] = .text(ifPresent: codes > 0 ? String(codes) : nil)
     page.context["passkeys"] = .list(
-      passkeys.map { .object(["name": .text($0.name), "created": dates.relative($0.createdAt)]) })
+      (passkeys.map { ($0.name, $0.createdAt) } + identities.map { ($0.shownName, $0.createdAt) }).map {
+        .object(["name": .text($0), "created": dates.relative($1)])
+      })
   }
 }
 #endif

@@ -26,6 +26,7 @@ extension PageWriter {
     case "openid": "person"
     case "profile": "person"
     case "email": "mail"
+    case "groups": "person"
     case "offline_access": "clock"
     default: "key"
     }

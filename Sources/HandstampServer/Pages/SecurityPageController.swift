@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampPages
 import HandstampRegistry
+import HandstampSupport
 import Hummingbird
 
 /// `/account/security`: how a person signs in.
@@ -26,15 +27,30 @@ struct SecurityPageController: Sendable {
       "password_changed": account.credentialsChangedAt.map { web.dates(call.visit).relative($0) },
       "password_least": pages.service.policy.shownLeast,
     ]
-    if web.passkeys != nil { try await addPasskeys(to: &page, call, codes) }
+    try await addIdentities(to: &page, call)
+    if let passkeys = web.passkeys { try await add(try await passkeys.list(of: account), to: &page, call, codes) }
+    if web.passkeys != nil, account.email != nil {
+      let totp = try await web.registry.totp(of: account.id)
+      let dates = web.dates(call.visit)
+      page.context["totp_on"] = .flag(if: totp != nil || account.passwordHash != nil)
+      page.context["totp"] = totp.map { totp in
+        .object(["created": dates.relative(totp.createdAt), "used": totp.lastUsedAt.map { dates.relative($0) }])
+      }
+    }
     return pages.show(page, call)
   }
 
-  private func addPasskeys(to page: inout Page, _ call: AccountPages.Call, _ codes: [RecoveryCode]) async throws {
+  private func add(
+    _ list: PasskeyService.List, to page: inout Page, _ call: AccountPages.Call, _ codes: [RecoveryCode]
+  ) async throws {
     let dates = web.dates(call.visit)
-    let passkeys = try await web.registry.passkeys(of: call.account.id)
+    let passkeys = list.passkeys
     let left = try await web.registry.recoveryCodesLeft(of: call.account.id)
-    page.context["passkeys_on"] = .flag
+    // The script tells the browser's password manager which passkeys are left.
+    page.context["passkeys_on"] = .object([
+      "domain": .text(list.domain), "user": .text(list.user), "user_name": .text(list.userName),
+      "display_name": .text(list.displayName),
+    ])
     page.context["passkeys"] = .list(
       passkeys.map { passkey in
         .object([
@@ -42,11 +58,32 @@ struct SecurityPageController: Sendable {
           "used": passkey.lastUsedAt.map { dates.relative($0) },
         ])
       })
-    page.context["passkeys_locked"] = .flag(if: !pages.service.isProven(call.user.authenticatedAt))
+    page.context["passkeys_locked"] = .flag(if: try await !pages.service.isStronglyProven(call.owner))
     page.context["can_remove_password"] = .flag(if: call.account.passwordHash != nil && !passkeys.isEmpty)
     page.context["recovery_on"] = .flag
     page.context["codes_left"] = .text(ifPresent: left > 0 ? String(left) : nil)
     if !codes.isEmpty { page.context["codes"] = .object(["rows": .list(codes.map { .text($0.text) })]) }
+  }
+
+  private func addIdentities(to page: inout Page, _ call: AccountPages.Call) async throws {
+    let (linked, dates) = (try await web.registry.identities(of: call.account), web.dates(call.visit))
+    guard !linked.isEmpty || !pages.service.providers.isEmpty else { return }
+    let names = Dictionary(
+      pages.service.providers.map { ($0.provider.id, $0.provider.name) }, uniquingKeysWith: { first, _ in first })
+    page.context["identities_on"] = .flag
+    page.context["identities"] = .list(
+      linked.map { link in
+        .object([
+          "id": .text(link.id), "name": .text(names[link.provider] ?? Origin(link.identity.issuer)?.host ?? ""),
+          "label": .text(ifPresent: link.label), "created": dates.relative(link.createdAt),
+          "used": link.lastUsedAt.map { dates.relative($0) },
+        ])
+      })
+    page.context["buttons"] = web.buttons()
+    // Set by the way back from the provider.
+    if page.notice == nil, let id = call.visit.query?["linked"], linked.contains(where: { $0.provider == id }) {
+      page.notice = .good("notice.identity_linked")
+    }
   }
 
   @concurrent private func change(_ call: AccountPages.Call) async throws -> Response {
@@ -55,13 +92,72 @@ struct SecurityPageController: Sendable {
     case "change-password" where hasPassword, "set-password" where !hasPassword:
       return try await setPassword(call, isFirst: !hasPassword)
     case "unlock":
-      try pages.service.requireProof(call.owner)
+      try await pages.service.requireStrongProof(call.owner)
       return pages.go(to: "/account/security")
+    case "link":
+      try await pages.service.requireStrongProof(call.owner)
+      return try await web.leave(call.visit, .link, next: "/account/security", isFresh: true, call.caller)
+    case "unlink":
+      switch try await pages.service.unlink(call.visit.form?["identity"] ?? "", of: call.owner) {
+      case .done: return try await changed(call, notice: .good("notice.identity_unlinked"))
+      case .isLast: return try await show(call, notice: .warning("notice.identity_last"))
+      // Removed in another window: the list shows what is left.
+      case .taken, .tooMany, .unknown: return try await show(call)
+      }
     case "add-passkey", "remove-passkey", "remove-password", "make-codes":
       guard web.passkeys != nil else { return web.unknownAction(call.visit) }
       return try await changePasskeys(call)
+    case "add-totp", "confirm-totp", "remove-totp": return try await changeTOTP(call)
     default: return web.unknownAction(call.visit)
     }
+  }
+
+  private func changeTOTP(_ call: AccountPages.Call) async throws -> Response {
+    let (service, form) = (pages.service, call.visit.form)
+    switch call.visit.action {
+    case "add-totp": return try showTOTP(try await service.newTOTP(of: call.owner), call)
+    case "confirm-totp":
+      try await service.requireStrongProof(call.owner)
+      guard let setup = try service.totpSetup(form?["setup"] ?? "", of: call.owner) else {
+        return try await show(call, notice: .warning("notice.totp_expired"))
+      }
+      do {
+        guard try await service.addTOTP(setup, code: form?["code"] ?? "", of: call.owner) else {
+          return try showTOTP(setup, call, error: "field_error.code_wrong")
+        }
+      } catch {
+        return try showTOTP(setup, call, notice: try web.refusal(of: error, call.visit, call.logger).notice)
+      }
+      // A lost device must not be the end of the account.
+      var call = call
+      if let account = try await web.registry.account(call.account.id) { call.user.account = account }
+      let left = try await web.registry.recoveryCodesLeft(of: call.account.id)
+      let codes = left > 0 ? [] : try await service.makeRecoveryCodes(of: call.owner, in: call.user, isFirst: true)
+      return try await show(call, notice: .good("notice.totp_added"), codes: codes)
+    default:
+      let isRemoved = try await service.removeTOTP(of: call.owner)
+      return try await changed(call, notice: isRemoved ? .good("notice.totp_removed") : nil)
+    }
+  }
+
+  /// Shows the secret of an authenticator app that is being set up.
+  private func showTOTP(
+    _ setup: TOTPSetup, _ call: AccountPages.Call, error: PageText? = nil, notice: PageNotice? = nil
+  ) throws -> Response {
+    var page = Page(name: "account_totp", title: "account_totp.title", notice: notice, section: .security)
+    let uri = setup.secret.uri(issuer: web.pages.siteName, name: call.account.email?.typed ?? "").withExposed { $0 }
+    page.context = [
+      "uri": .text(uri), "setup": .text(setup.sealed),
+      // In groups, for people who type it.
+      "secret": .text(
+        setup.secret.text.withExposed { text in
+          stride(from: 0, to: text.count, by: 4).map { String(text.dropFirst($0).prefix(4)) }.joined(separator: " ")
+        }),
+      // An address too long for a code is left to be typed.
+      "qr": QRCode(Array(uri.utf8)).map { .text($0.svg) },
+    ]
+    if let error { page.errors["code"] = error }
+    return pages.show(page, call)
   }
 
   private func setPassword(_ call: AccountPages.Call, isFirst: Bool) async throws -> Response {
@@ -94,13 +190,13 @@ struct SecurityPageController: Sendable {
     case "add-passkey":
       do {
         try await service.addPasskey(
-          form?["passkey"] ?? "", boundTo: call.visit.token, orNamed: call.visit.name, of: call.owner, in: call.user)
+          form?["passkey"] ?? "", boundTo: call.visit.token, orNamed: call.visit.name, of: call.owner)
       } catch {
         return try await show(call, notice: try web.refusal(of: error, call.visit, call.logger).notice)
       }
       return try await changed(call, notice: .good("notice.passkey_added"))
     case "remove-passkey":
-      switch try await service.removePasskey(form?["passkey_id"] ?? "", of: call.owner, in: call.user) {
+      switch try await service.removePasskey(form?["passkey_id"] ?? "", of: call.owner) {
       case .removed: return try await changed(call, notice: .good("notice.passkey_removed"))
       case .isLast: return try await show(call, notice: .warning("notice.passkey_last"))
       // Removed in another window: the list shows what is left.
@@ -114,7 +210,7 @@ struct SecurityPageController: Sendable {
   }
 
   /// Shows the page after the account has changed.
-  private func changed(_ call: AccountPages.Call, notice: PageNotice) async throws -> Response {
+  private func changed(_ call: AccountPages.Call, notice: PageNotice?) async throws -> Response {
     var call = call
     if let account = try await web.registry.account(call.account.id) { call.user.account = account }
     return try await show(call, notice: notice)
@@ -123,9 +219,8 @@ struct SecurityPageController: Sendable {
   /// `PublicKeyCredentialCreationOptionsJSON`, for the script.
   @concurrent private func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.scriptVisit(request, context.logger)
-    guard let passkeys = web.passkeys else { throw ProblemError.noPasskeys }
-    guard let user = visit.web else { return Response(status: .unauthorized) }
-    return .options(try await passkeys.creationOptions(for: user.account, boundTo: visit.token))
+    guard let owner = pages.owner(of: visit, request, context) else { return Response(status: .unauthorized) }
+    return .json(try await pages.service.passkeyOptions(boundTo: visit.token, of: owner))
   }
 }
 #endif

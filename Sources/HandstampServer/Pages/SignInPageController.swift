@@ -30,7 +30,7 @@ struct SignInPageController: Sendable {
       where [ProblemError.formExpired.code, ProblemError.cookieMissing.code].contains(problem.code)
     {
       // The form of a second tab, after signing in in the first, which takes the cookie of forms away.
-      let visit = try await web.visit(request, form: nil, context.logger)
+      let visit = try await web.visit(request, isForm: false, context.logger)
       guard visit.web != nil else { throw problem }
       return .seeOther(web.issuer + NextPage(visit.query?["next"]).path)
     }
@@ -43,7 +43,7 @@ struct SignInPageController: Sendable {
   @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.scriptVisit(request, context.logger)
     guard let passkeys = web.passkeys else { throw ProblemError.noPasskeys }
-    return .options(try passkeys.requestOptions(boundTo: visit.token))
+    return .json(try passkeys.requestOptions(boundTo: visit.token))
   }
 
   @concurrent func signOut(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {

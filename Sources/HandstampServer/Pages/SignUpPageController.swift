@@ -26,6 +26,10 @@ struct SignUpPageController: Sendable {
 
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request, context.logger)
+    if visit.action == "provider" {
+      let next = NextPage(visit.query?["next"]).path
+      return try await web.signInElsewhere(by: visit, .init(next: next), service.caller(request, context))
+    }
     guard visit.action == "sign-up" else { return web.unknownAction(visit) }
     var errors: [String: PageText] = [:]
     let name = visit.form?["name"] ?? ""
@@ -45,7 +49,9 @@ struct SignUpPageController: Sendable {
       let new = NewAccount(email: address, username: name, password: password, session: web.start(visit))
       switch try await service.signUp(new, by: service.caller(request, context)) {
       case .confirmationSent: return sent(to: address, visit)
-      case .began(let new): return web.began(new, visit, to: web.issuer + NextPage(visit.query?["next"]).path)
+      case .began(let new):
+        return web.redirect(
+          to: web.issuer + NextPage(visit.query?["next"]).path, with: web.registry.browserSession(of: new), visit)
       }
     } catch {
       let refusal = try web.refusal(of: error, visit, context.logger)
@@ -68,7 +74,7 @@ struct SignUpPageController: Sendable {
     page.context = [
       "name": .text(ifPresent: visit.form?["name"].map { String($0.prefix(AccountRecord.maxUsername)) }),
       "email": .text(ifPresent: visit.form?["email"].map { String($0.prefix(EmailAddress.maxLength)) }),
-      "password_now": .flag(if: !isConfirmed), "password_least": service.policy.shownLeast,
+      "buttons": web.buttons(), "password_now": .flag(if: !isConfirmed), "password_least": service.policy.shownLeast,
       "next": NextPage(visit.query?["next"]).asked.map { .text("?next=" + PercentEncoding.encode($0)) },
     ]
     return web.show(page, visit)
@@ -107,7 +113,7 @@ struct SignUpPageController: Sendable {
     }
     do {
       let new = try await service.confirm(Secret(text), password: password, web.start(visit), by: caller)
-      return web.began(new, visit, to: web.issuer + "/account")
+      return web.redirect(to: web.issuer + "/account", with: web.registry.browserSession(of: new), visit)
     } catch RegistryError.oneTimeTokenInvalid {
       return confirmPage(visit, text, nil, isExpired: true)
     } catch {

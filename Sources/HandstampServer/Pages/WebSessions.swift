@@ -30,20 +30,22 @@ struct WebSessions: Sendable {
   var issuer: String { pages.issuer }
   var formLimit: Int { min(bodyLimit, 16_384) }
 
-  /// Reads a browser's request. A session ID that this server did not issue is ignored and never adopted.
-  ///
-  /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in.
-  func visit(_ request: Request, _ logger: Logger) async throws -> BrowserRequest {
-    try await visit(request, form: request.method == .post ? form(of: request) : nil, logger)
-  }
-
   func form(of request: Request) async throws -> FormFields {
     try FormFields(
       try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: formLimit).readableBytesView)
   }
 
-  /// - Parameter form: the submitted form; `nil` unless the request is a POST.
-  func visit(_ request: Request, form: FormFields?, _ logger: Logger) async throws -> BrowserRequest {
+  /// Reads a browser's request. A session ID that this server did not issue is ignored and never adopted.
+  ///
+  /// - Parameters:
+  ///   - form: the submitted form, if the caller has read it.
+  ///   - isForm: whether a POST submits a form; `false` for those of scripts.
+  /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in.
+  func visit(
+    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ logger: Logger
+  ) async throws -> BrowserRequest {
+    var form = read
+    if form == nil, isForm, request.method == .post { form = try await self.form(of: request) }
     let session = request.cookie(ResponseCookie.session).map { Secret($0) }
     let known = request.cookie(ResponseCookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var web: BrowserSession?
@@ -99,7 +101,7 @@ struct WebSessions: Sendable {
   ///
   /// - Throws: ``ProblemError`` for one from another site, or from a browser that the page was not shown in.
   func scriptVisit(_ request: Request, _ logger: Logger) async throws -> BrowserRequest {
-    let visit = try await visit(request, form: nil, logger)
+    let visit = try await visit(request, isForm: false, logger)
     guard isFromHere(request), !visit.isFormCookieNew, let token = request.headers[.csrfToken],
       Secret(token) == Secret(visit.token)
     else { throw ProblemError.formExpired }
@@ -132,25 +134,33 @@ struct WebSessions: Sendable {
     var next: String?
     /// Whether the user who is asked to prove it again has a passkey.
     var hasPasskey = false
+    /// The identities of that user at other providers.
+    var identities: [LinkedIdentity] = []
   }
 
   func signInPage(
     _ visit: BrowserRequest, _ purpose: Purpose = Purpose(), email: String? = nil, error: PageText? = nil,
-    notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
+    notice: PageNotice? = nil, unknownPasskey: String? = nil, status: HTTPResponse.Status = .ok
   ) -> Response {
     let confirms = purpose.cancel != nil && visit.account != nil
     var page = Page(
       name: "sign_in", title: confirms ? "sign_in.title_confirm" : "sign_in.title", status: status, notice: notice)
     let known =
       confirms ? visit.account?.email?.typed : email ?? purpose.asked?.loginHint ?? visit.account?.email?.typed
+    let hasPasskeys = passkeys != nil && (!confirms || purpose.hasPasskey)
+    let hasPassword = !confirms || visit.account?.passwordHash != nil
     page.context = [
       "focus_email": .flag(if: !confirms && known == nil),
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
+      "who": .text(known ?? visit.account?.shownName ?? ""),
       "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
       "confirm": .flag(if: confirms), "cancel": .text(ifPresent: purpose.cancel),
       "can_sign_up": .flag(if: !confirms && service.signUp != .closed && hasPasswordPages),
-      "passkeys": .flag(if: passkeys != nil && (!confirms || purpose.hasPasskey)),
-      "passkey_only": .flag(if: confirms && visit.account?.passwordHash == nil),
+      "passkeys": .flag(if: hasPasskeys), "passkey_only": .flag(if: !hasPassword),
+      "buttons": buttons(for: confirms ? purpose.identities : nil, alone: !hasPassword && !hasPasskeys),
+      "unknown_passkey": unknownPasskey.flatMap { id in
+        passkeys.map { .object(["id": .text(id), "domain": .text($0.domain)]) }
+      },
       "recovery": .flag(if: passkeys != nil && !confirms),
       "can_reset": .flag(if: hasPasswordPages),
       "next": purpose.next.map { .text("?next=" + PercentEncoding.encode($0)) },
@@ -159,13 +169,16 @@ struct WebSessions: Sendable {
     return show(page, visit)
   }
 
-  /// Signs in with the form of ``signInPage(_:_:email:error:notice:status:)`` and redirects to `target`.
+  /// Signs in with the form of ``signInPage(_:_:email:error:notice:unknownPasskey:status:)`` and redirects to `target`.
   func signIn(
     by visit: BrowserRequest, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
     backTo target: (BrowserSession) -> String
   ) async throws -> Response {
-    if visit.action == "passkey" {
-      return try await signInWithPasskey(by: visit, purpose, request, context, backTo: target)
+    switch visit.action {
+    case "passkey": return try await signInWithPasskey(by: visit, purpose, request, context, backTo: target)
+    case "provider": return try await signInElsewhere(by: visit, purpose, service.caller(request, context))
+    case "second-factor": return try await secondFactor(by: visit, purpose, request, context, backTo: target)
+    default: break
     }
     let confirms = purpose.cancel != nil && visit.account != nil
     let typed = confirms ? visit.account?.email?.typed ?? "" : visit.form?["email"] ?? ""
@@ -184,7 +197,12 @@ struct WebSessions: Sendable {
       guard problem.status != .unauthorized else { return signInPage(visit, purpose, email: typed, error: wrong) }
       return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
     }
-    return try await signedIn(to: account, visit, service.caller(request, context), backTo: target)
+    do {
+      let new = try await session(of: account, code: nil, visit, service.caller(request, context))
+      return redirect(to: target(new.session), with: new, visit)
+    } catch let problem as ProblemError where problem.code == ProblemError.secondFactorRequired.code {
+      return secondFactorPage(of: account, visit, purpose)
+    }
   }
 
   private func signInWithPasskey(
@@ -195,23 +213,18 @@ struct WebSessions: Sendable {
     let caller = service.caller(request, context)
     do {
       let account = purpose.cancel == nil ? nil : visit.account?.id
-      return try await service.verify(passkey: answer, boundTo: visit.token, as: account, caller) {
-        try await signedIn(by: $0, visit, caller, backTo: target)
+      let new = try await service.verify(passkey: answer, boundTo: visit.token, as: account, caller) {
+        try await session(of: $0.account, by: $0, visit, caller)
       }
+      return redirect(to: target(new.session), with: new, visit)
     } catch let refusal as PasskeyService.VerificationError {
-      return signInPage(visit, purpose, notice: .warning(refusal.text), status: .unauthorized)
+      return signInPage(
+        visit, purpose, notice: .warning(refusal.text),
+        // The script tells the browser's password manager that it was removed.
+        unknownPasskey: refusal == .unknown ? PasskeyService.credential(in: answer) : nil, status: .unauthorized)
     } catch let problem as ProblemError {
       return signInPage(visit, purpose, notice: notice(of: problem, visit), status: problem.status)
     }
-  }
-
-  /// Signs the browser in by a passkey or a recovery code, and redirects to `target`.
-  func signedIn(
-    by use: CredentialUse, _ visit: BrowserRequest, _ caller: AccountService.Caller,
-    backTo target: (BrowserSession) -> String
-  ) async throws -> Response {
-    let new = try await session(of: use.account, by: use, visit, caller)
-    return began(new, visit, to: target(new.session))
   }
 
   /// The notice on a page when something cannot be done now.
@@ -254,26 +267,13 @@ struct WebSessions: Sendable {
     }
   }
 
-  /// Signs the browser in and redirects to `target`.
-  func signedIn(
-    to account: AccountRecord, _ visit: BrowserRequest, _ caller: AccountService.Caller,
-    backTo target: (BrowserSession) -> String
-  ) async throws -> Response {
-    let new = try await session(of: account, visit, caller)
-    return began(new, visit, to: target(new.session))
-  }
-
   /// The session that a sign-up begins in the browser.
   func start(_ visit: BrowserRequest) -> AccountService.SessionStart {
     AccountService.SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
   }
 
-  /// Gives the browser the cookies of a session that has begun, and redirects to `target`.
-  func began(_ new: NewSession, _ visit: BrowserRequest, to target: String) -> Response {
-    began(registry.browserSession(of: new), visit, to: target)
-  }
-
-  func began(_ new: NewBrowserSession, _ visit: BrowserRequest, to target: String) -> Response {
+  /// Redirects to `target`, and gives the browser the cookies of a session that has begun.
+  func redirect(to target: String, with new: NewBrowserSession, _ visit: BrowserRequest) -> Response {
     .seeOther(target, cookies(of: new, visit) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
   }
 
@@ -299,13 +299,8 @@ struct WebSessions: Sendable {
       return try await registry.reauthenticated(former, by: use, now: now)
     }
     // It goes on until the browser presents the new cookie.
-    let former = visit.web?.row.id
-    let new =
-      if let use {
-        try await registry.beginBrowserSession(by: use, on: visit.browser, leaving: former, now: now)
-      } else {
-        try await registry.beginBrowserSession(of: account, on: visit.browser, leaving: former, now: now)
-      }
+    let new = try await registry.beginBrowserSession(
+      of: account, by: use, on: visit.browser, leaving: visit.web?.row.id, now: now)
     recorder.recordSignIn(new, logger: caller.logger)
     return new
   }

@@ -26,15 +26,20 @@ struct PasskeyChallenges: Sendable {
     return PasskeyChallenge(bytes + mac(bytes, ceremony, browser))
   }
 
-  /// Returns when a challenge expires; `nil` if it has expired, or was not made for this ceremony and browser.
-  func expiry(
-    of challenge: PasskeyChallenge, for ceremony: Ceremony, boundTo browser: String, at now: UnixTime
-  ) -> UnixTime? {
-    let body = Array(challenge.bytes.dropLast(PasskeyChallenges.macSize))
-    guard constantTimeEqual(Array(challenge.bytes.suffix(PasskeyChallenges.macSize)), mac(body, ceremony, browser))
-    else { return nil }
-    let expiry = body.prefix(PasskeyChallenges.timeSize).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-    return expiry > now.milliseconds ? UnixTime(milliseconds: expiry) : nil
+  /// Returns the challenge that a browser claims to answer, and when it expires.
+  ///
+  /// - Throws: ``PasskeyError/wrongChallenge`` if it has expired, or was not made for this ceremony and browser.
+  func genuine(
+    _ claimed: PasskeyChallenge?, for ceremony: Ceremony, boundTo browser: String, at now: UnixTime
+  ) throws(PasskeyError) -> (PasskeyChallenge, UnixTime) {
+    guard let claimed else { throw .wrongChallenge }
+    let body = Array(claimed.bytes.dropLast(PasskeyChallenges.macSize))
+    let expiry = UnixTime(
+      milliseconds: body.prefix(PasskeyChallenges.timeSize).reduce(Int64(0)) { $0 << 8 | Int64($1) })
+    guard constantTimeEqual(Array(claimed.bytes.suffix(PasskeyChallenges.macSize)), mac(body, ceremony, browser)),
+      expiry > now
+    else { throw .wrongChallenge }
+    return (claimed, expiry)
   }
 
   private func mac(_ bytes: [UInt8], _ ceremony: Ceremony, _ browser: String) -> [UInt8] {

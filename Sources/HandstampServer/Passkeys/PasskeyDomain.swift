@@ -16,9 +16,12 @@ public enum PasskeyDomain: Sendable, Hashable {
 extension PasskeyDomain {
   /// Returns the relying party of the server with that issuer; `nil` if there are no passkeys.
   ///
-  /// - Parameter others: further origins; those below the domain may use its passkeys.
-  func party(of issuer: String, and others: Set<String>, name: String) throws(ServerConfigurationError) -> RelyingParty?
-  {
+  /// - Parameters:
+  ///   - others: further origins; those below the domain may use its passkeys.
+  ///   - apps: the apps on Android that may use them.
+  func party(
+    of issuer: String, and others: Set<String>, apps: [AndroidApp], name: String
+  ) throws(ServerConfigurationError) -> RelyingParty? {
     let origin = Origin(issuer)
     let id: String
     switch self {
@@ -34,7 +37,9 @@ extension PasskeyDomain {
       // What Apple's systems say for apps.
       if origin.scheme == "https" { origins.insert("https://" + id) }
     }
-    do throws(RelyingParty.ConfigurationError) { return try RelyingParty(id: id, name: name, origins: origins) } catch {
+    do throws(RelyingParty.ConfigurationError) {
+      return try RelyingParty(id: id, name: name, origins: origins, apps: Set(apps.map(\.origin)))
+    } catch {
       guard case .domain = self else { return nil }
       throw .passkeyDomain(id, issuer: issuer)
     }

@@ -2,6 +2,7 @@
 import Crypto
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import HandstampWebAuthn
 import Logging
 
@@ -22,104 +23,114 @@ struct PasskeyService: Sendable {
   }
 
   /// How often a use is tried when the same passkey is used elsewhere at the same time.
-  private static let attempts = 4
+  static let attempts = 4
 
   let party: RelyingParty
   let registry: Registry
   let clock: ServerClock
+  var domain: String { party.id }
   private var challenges: PasskeyChallenges { PasskeyChallenges(mint: registry.mint) }
 
   // MARK: Creation
 
+  /// The passkeys of an account, with what credential managers know it by: enough to tell them which passkeys the server accepts
+  /// (WebAuthn Level 3 section 5.1.10, _Signal_).
+  struct List: Sendable {
+    let domain: String
+    /// The user handle, in base64url.
+    let user: String
+    let userName: String
+    let displayName: String
+    let passkeys: [PasskeyRecord]
+  }
+
+  func list(of account: AccountRecord) async throws -> List {
+    let user = try PasskeyService.user(of: account)
+    return List(
+      domain: domain, user: user.handle.text, userName: user.name, displayName: user.displayName,
+      passkeys: try await registry.passkeys(of: account.id))
+  }
+
   /// Returns `PublicKeyCredentialCreationOptionsJSON` for an account.
-  func creationOptions(for account: AccountRecord, boundTo browser: String) async throws -> [UInt8] {
-    let handle = try PasskeyService.handle(of: account.id)
-    guard let challenge = challenges.new(for: .creation, boundTo: browser, at: clock.now) else {
+  func creationOptions(for account: AccountRecord, boundTo place: String) async throws -> JSONText {
+    guard let challenge = challenges.new(for: .creation, boundTo: place, at: clock.now) else {
       throw VerificationError.invalid
     }
     let former = try await registry.passkeys(of: account.id).compactMap { try? $0.passkey }
-    let user = PasskeyUser(
-      handle: handle, name: account.email?.typed ?? account.shownName, displayName: account.shownName)
-    return party.registrationOptions(for: user, challenge: challenge, excluding: former)
+    return party.registrationOptions(
+      for: try PasskeyService.user(of: account), challenge: challenge, excluding: former)
   }
 
   /// Adds the passkey of an authenticator's answer to a user's account.
   ///
   /// - Parameters:
   ///   - answer: `RegistrationResponseJSON`.
-  ///   - browser: what the options were bound to.
+  ///   - place: what the options were bound to.
+  ///   - session: the session that the user adds it in.
   ///   - fallback: its name if the model of the authenticator is not known.
   /// - Throws: ``VerificationError``, ``RegistryError/accountChanged``.
   func add(
-    _ answer: String, boundTo browser: String, by user: BrowserSession, orNamed fallback: String, _ logger: Logger
-  ) async throws -> PasskeyRecord {
+    _ answer: String, boundTo place: String, to account: AccountRecord, in session: SessionID,
+    orNamed fallback: String, _ logger: Logger
+  ) async throws {
     let now = clock.now
     let passkey: Passkey
     let (challenge, expiry): (PasskeyChallenge, UnixTime)
     do throws(PasskeyError) {
       let response = try RegistrationResponse(Array(answer.utf8))
-      (challenge, expiry) = try genuine(response.claimedChallenge, .creation, browser, now)
+      (challenge, expiry) = try challenges.genuine(response.claimedChallenge, for: .creation, boundTo: place, at: now)
       passkey = try party.verifyRegistration(
-        response, challenge: challenge, user: try PasskeyService.handle(of: user.account.id))
+        response, challenge: challenge, user: try PasskeyService.handle(of: account.id))
     } catch { throw refusal(error, logger) }
     let name = AuthenticatorModel.name(of: passkey.aaguid) ?? fallback
-    let record = PasskeyRecord(passkey, of: user.account.id, name: name, at: now)
-    guard try await registry.passkeys(of: user.account.id).count < PasskeyRecord.most else {
+    let record = PasskeyRecord(passkey, of: account.id, name: name, at: now)
+    guard try await registry.passkeys(of: account.id).count < PasskeyRecord.most else {
       throw VerificationError.tooMany
     }
-    guard try await registry.addPasskey(record, by: user, challenge: challenge.bytes, until: expiry, now: now) else {
-      throw VerificationError.expired
-    }
-    return record
+    guard
+      try await registry.addPasskey(
+        record, to: account, in: session, challenge: challenge.bytes, until: expiry, now: now)
+    else { throw VerificationError.expired }
   }
 
   // MARK: Sign-in
 
   /// Returns `PublicKeyCredentialRequestOptionsJSON`. They name no passkeys, so they tell nothing about accounts.
-  func requestOptions(boundTo browser: String) throws(VerificationError) -> [UInt8] {
+  func requestOptions(boundTo browser: String) throws(VerificationError) -> JSONText {
     guard let challenge = challenges.new(for: .request, boundTo: browser, at: clock.now) else { throw .invalid }
     return party.assertionOptions(challenge: challenge)
   }
 
-  /// Verifies an authenticator's answer, and lets `work` record its use in the write that it makes; again if the passkey was used
-  /// elsewhere at the same time.
+  /// Verifies an authenticator's answer, and returns the use to be recorded.
   ///
   /// - Parameters:
   ///   - answer: a reading of `AuthenticationResponseJSON`.
   ///   - account: the account whose owner proves it again; `nil` to find the account.
-  ///   - mayRepeat: whether an answer that was used before is verified as well. `work` must then refuse to use it again.
-  /// - Throws: ``VerificationError``, and what `work` throws.
-  func signIn<Result>(
-    _ answer: [UInt8], boundTo browser: String, as account: AccountID? = nil, mayRepeat: Bool = false,
-    _ logger: Logger, _ work: (CredentialUse) async throws -> Result
-  ) async throws -> Result {
-    for _ in 0..<PasskeyService.attempts {
-      let use = try await use(answer, boundTo: browser, as: account, mayRepeat: mayRepeat, logger)
-      do { return try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
-    }
-    throw VerificationError.expired
-  }
-
-  private func use(
-    _ answer: [UInt8], boundTo browser: String, as account: AccountID?, mayRepeat: Bool, _ logger: Logger
+  ///   - mayRepeat: whether an answer that was used before is verified as well. The caller must then refuse to use it again.
+  /// - Throws: ``VerificationError``, ``ProblemError/accountDisabled``.
+  func use(
+    of answer: String, boundTo browser: String, as account: AccountID?, mayRepeat: Bool, _ logger: Logger
   ) async throws -> CredentialUse {
     let now = clock.now
     let response: AssertionResponse
     let (challenge, expiry): (PasskeyChallenge, UnixTime)
     do throws(PasskeyError) {
-      response = try AssertionResponse(answer)
-      (challenge, expiry) = try genuine(response.claimedChallenge, .request, browser, now)
+      response = try AssertionResponse(Array(answer.utf8))
+      (challenge, expiry) = try challenges.genuine(response.claimedChallenge, for: .request, boundTo: browser, at: now)
     } catch { throw refusal(error, logger) }
     let isUsed = try await registry.hasUsed(challenge: challenge.bytes)
     guard !isUsed || mayRepeat else { throw VerificationError.expired }
     guard var record = try await registry.passkey(response.credentialID.text) else { throw VerificationError.unknown }
     // The counter of this answer is stored already.
     if isUsed { record.signCount = 0 }
+    // Exports of other systems may leave it out, and the signature covers it.
+    if record.userHandle != nil, record.lastUsedAt == nil { record.isBackupEligible = response.isBackupEligible }
     let outcome: AssertionOutcome
     do throws(PasskeyError) {
       guard let passkey = try? record.passkey else { throw .wrongPasskey }
       let user = try account.map { account throws(PasskeyError) in
-        AssertionUser.known(try PasskeyService.handle(of: account), allowed: [])
+        let isOwn = record.account == account
+        return AssertionUser.known(isOwn ? passkey.userHandle : try PasskeyService.handle(of: account), allowed: [])
       }
       outcome = try party.verifyAssertion(response, challenge: challenge, passkey: passkey, user: user ?? .unknown)
     } catch { throw refusal(error, logger) }
@@ -140,16 +151,12 @@ struct PasskeyService: Sendable {
     return use
   }
 
-  // MARK: Verification
-
-  private func genuine(
-    _ claimed: PasskeyChallenge?, _ ceremony: PasskeyChallenges.Ceremony, _ browser: String, _ now: UnixTime
-  ) throws(PasskeyError) -> (PasskeyChallenge, UnixTime) {
-    guard let claimed, let expiry = challenges.expiry(of: claimed, for: ceremony, boundTo: browser, at: now) else {
-      throw .wrongChallenge
-    }
-    return (claimed, expiry)
+  /// The ID of the passkey that an authenticator's answer is by, whether or not it is valid.
+  static func credential(in answer: String) -> String? {
+    (try? AssertionResponse(Array(answer.utf8)))?.credentialID.text
   }
+
+  // MARK: Verification
 
   private func refusal(_ error: PasskeyError, _ logger: Logger) -> VerificationError {
     switch error {
@@ -165,8 +172,15 @@ struct PasskeyService: Sendable {
     }
   }
 
+  /// The account as authenticators show it.
+  private static func user(of account: AccountRecord) throws -> PasskeyUser {
+    PasskeyUser(
+      handle: try handle(of: account.id), name: account.email?.typed ?? account.shownName,
+      displayName: account.shownName)
+  }
+
   /// The name of an account to authenticators, which does not change.
-  fileprivate static func handle(of account: AccountID) throws(PasskeyError) -> UserHandle {
+  static func handle(of account: AccountID) throws(PasskeyError) -> UserHandle {
     let hash = SHA256.hash(data: Array("handstamp passkeys \(account)".utf8))
     guard let handle = UserHandle(Array(hash)) else { throw .wrongUser }
     return handle
@@ -188,7 +202,8 @@ extension PasskeyRecord {
     get throws {
       guard let id = CredentialID(text: id) else { throw PasskeyService.VerificationError.unknown }
       return Passkey(
-        id: id, publicKey: try COSEKey(publicKey), userHandle: try PasskeyService.handle(of: account),
+        id: id, publicKey: try COSEKey(publicKey),
+        userHandle: try userHandle.flatMap { UserHandle(foreign: $0) } ?? PasskeyService.handle(of: account),
         signCount: signCount,
         isBackupEligible: isBackupEligible, isBackedUp: isBackedUp, transports: transports)
     }

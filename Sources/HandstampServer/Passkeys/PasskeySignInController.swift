@@ -21,7 +21,7 @@ struct PasskeySignInController: Sendable {
   /// `POST /v1/sign-in/passkey/options`: what the app passes to the system, as `PublicKeyCredentialRequestOptionsJSON`.
   @concurrent func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard let passkeys = service.passkeys else { throw ProblemError.noPasskeys }
-    return .options(try passkeys.requestOptions(boundTo: PasskeySignInController.app))
+    return .json(try passkeys.requestOptions(boundTo: PasskeySignInController.app))
   }
 
   /// `POST /v1/sign-in/passkey`: signs in with the system's answer.

@@ -24,7 +24,7 @@ struct RecoverPageController: Sendable {
     let visit = try await web.visit(request, context.logger)
     guard visit.action == "recover" else { return web.unknownAction(visit) }
     let (typed, code) = (visit.form?["email"] ?? "", visit.form?["recovery_code"] ?? "")
-    do throws(ProblemError) { try web.limits.takeOwn(.codes, from: web.limits.client(of: request, context)) } catch {
+    do throws(ProblemError) { try web.limits.take(.codes, from: web.limits.client(of: request, context), .own) } catch {
       return page(visit, notice: web.notice(of: error, visit), status: error.status)
     }
     for _ in 0..<2 {
@@ -35,9 +35,9 @@ struct RecoverPageController: Sendable {
           of: code, account: account, on: visit.browser.name, web.service.caller(request, context))
       else { break }
       do {
-        return try await web.signedIn(by: use, visit, web.service.caller(request, context)) { _ in
-          web.issuer + (NextPage(visit.query?["next"]).asked ?? "/account/security")
-        }
+        let new = try await web.session(of: use.account, by: use, visit, web.service.caller(request, context))
+        let next = NextPage(visit.query?["next"]).asked ?? "/account/security"
+        return web.redirect(to: web.issuer + next, with: new, visit)
       } catch RegistryError.oneTimeTokenInvalid { continue }
     }
     return page(visit, error: "field_error.recovery_code", status: .unauthorized)

@@ -26,7 +26,7 @@ public struct Argon2Parameters: Sendable, Hashable {
   /// The parameters of an encoded hash; `nil` if it is not one of Argon2id.
   init?(encoded: String) {
     let parts = encoded.split(separator: "$")
-    guard parts.count == 5, parts[0] == "argon2id" else { return nil }
+    guard parts.count == 5, parts[0] == "argon2id", parts[1] == "v=19" else { return nil }
     var values: [Substring: UInt32] = [:]
     for pair in parts[2].split(separator: ",") {
       let sides = pair.split(separator: "=")
@@ -76,12 +76,15 @@ public enum PasswordHashError: Error, Sendable, Hashable {
   case busy
   /// Hashing failed with this code of the library, such as for lack of memory.
   case failed(code: Int32)
+  /// The stored hash cannot be verified here.
+  case refused(PasswordHashRefusal)
 }
 
 extension PasswordHashError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .busy: "too many passwords are being hashed"
+    case .refused(let reason): "\(reason)"
     case .failed(let code): "Argon2: \(String(cString: argon2_error_message(code)))"
     }
   }

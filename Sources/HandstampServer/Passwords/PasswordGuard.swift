@@ -39,14 +39,16 @@ final class PasswordGuard: Sendable {
   ///
   /// - Parameters:
   ///   - account: the account with the address of the attempt; `nil` if there is none.
+  ///   - isCode: whether it is a one-time password that is checked, after the right password. Those count apart.
   ///   - check: returns whether the password is right.
   /// - Throws: ``ProblemError`` `rate_limited`, with the same text whether or not there is an account.
   func check(
-    _ attempt: PasswordAttempt, for account: AccountID?, at now: UnixTime,
+    _ attempt: PasswordAttempt, for account: AccountID?, isCode: Bool = false, at now: UnixTime,
     _ check: (_ isKnownDevice: Bool) async throws -> Bool
   ) async throws -> Bool {
-    let (subject, isKnown) = try await subject(of: attempt, account, at: now)
-    try limits.takeOwn(.passwords, from: attempt.client, about: attempt.email.normalized)
+    var (subject, isKnown) = try await subject(of: attempt, account, at: now)
+    if isCode, let account { subject = Registry.GuessSubject(codesOf: account, on: isKnown ? attempt.device : nil) }
+    try limits.take(.passwords, from: attempt.client, about: attempt.email.normalized, .own)
     let others = pending.withLock { pending in
       defer { pending[subject, default: 0] += 1 }
       return pending[subject, default: 0]
@@ -63,11 +65,12 @@ final class PasswordGuard: Sendable {
       attempt.logger.notice("Password not checked: too many were wrong", metadata: metadata(of: attempt))
       throw ProblemError.rateLimited("guesses", RateLimit(burst: GuessCount.free, every: GuessCount.pause), wait: wait)
     }
-    if !isKnown { try limits.takeShared(.passwords) }
+    if !isKnown { try limits.take(.passwords, from: nil, .shared) }
     guard try await check(isKnown) else {
       let count = try await registry.acting(as: .server(from: attempt.client.text))
         .countGuess(
-          of: subject, account: account, as: count.count == 0 && isRecorded(at: now) ? attempt.email : nil, now: now)
+          of: subject, account: account, as: count.count == 0 && !isCode && isRecorded(at: now) ? attempt.email : nil,
+          now: now)
       metrics.update { $0.refusedSignIns += 1 }
       var metadata = metadata(of: attempt)
       metadata["handstamp.guesses"] = "\(count.count)"

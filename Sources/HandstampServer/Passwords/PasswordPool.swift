@@ -84,9 +84,11 @@ public final class PasswordPool: Sendable {
     try await admit().verify(password, against: encoded)
   }
 
-  /// Returns whether a stored hash has weaker parameters than new ones get.
-  func isWeaker(_ encoded: Secret) -> Bool {
-    guard let stored = encoded.withExposed({ Argon2Parameters(encoded: $0) }) else { return false }
+  /// Returns whether a stored hash that `password` has matched is weaker than new ones: of other parameters, or of another system.
+  func isWeaker(_ encoded: Secret, of password: Secret) -> Bool {
+    guard let stored = encoded.withExposed({ Argon2Parameters(encoded: $0) }) else {
+      return PasswordHashes.isReplaceable(encoded, by: password)
+    }
     return stored.memory < parameters.memory || stored.passes < parameters.passes
   }
 
@@ -120,12 +122,14 @@ public final class PasswordPool: Sendable {
           if canonical != password { _ = try pool.parameters.hash(password) }
           return false
         }
-        return try encoded.withExposed { text throws(PasswordHashError) in
-          if try Argon2Parameters.verify(canonical, against: text) { return true }
-          // Older hashes are of the password as it was typed.
-          guard canonical != password else { return false }
-          return try Argon2Parameters.verify(password, against: text)
+        if try PasswordHashes.verify(canonical, against: encoded, own: pool.parameters) { return true }
+        // Older hashes, and those of other systems, are of the password as it was typed.
+        if canonical != password, try PasswordHashes.verify(password, against: encoded, own: pool.parameters) {
+          return true
         }
+        // No less work than for an unknown account.
+        if encoded.withExposed({ Argon2Parameters(encoded: $0) }) == nil { _ = try pool.parameters.hash(canonical) }
+        return false
       }
     }
   }

@@ -1,5 +1,6 @@
 #if Server
 public import HandstampCore
+public import HandstampRegistry
 
 /// The session that a request belongs to, according to its access token and the registry.
 public struct AuthenticatedSession: Sendable, Hashable {
@@ -14,10 +15,12 @@ public struct AuthenticatedSession: Sendable, Hashable {
   let thumbprint: String?
   /// When the user proved to be the account's owner, as the access token says, in whole seconds; `nil` if it does not say.
   public let authenticatedAt: UnixTime?
+  /// How, as the access token says; empty if it does not say.
+  public let methods: AuthenticationMethods
 
   init(
     account: AccountID, id: SessionID, scopes: [String]? = nil, tokenExpiresAt: UnixTime, thumbprint: String? = nil,
-    authenticatedAt: UnixTime? = nil
+    authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = []
   ) {
     self.account = account
     self.id = id
@@ -25,6 +28,7 @@ public struct AuthenticatedSession: Sendable, Hashable {
     self.tokenExpiresAt = tokenExpiresAt
     self.thumbprint = thumbprint
     self.authenticatedAt = authenticatedAt
+    self.methods = methods
   }
 }
 #endif

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -28,16 +29,27 @@ struct Authenticator: Sendable {
     if request.headers[.authorization] == nil, request.cookie(ResponseCookie.session) != nil {
       return try await cookieSession(of: request, logger)
     }
+    do {
+      return try await tokenSession(of: request, allowing: allowed, logger: logger)
+    } catch var problem as ProblemError {
+      // One of them is enough.
+      problem.challenge?.scopes = allowed.first.map { [$0] } ?? []
+      throw problem
+    }
+  }
+
+  private func tokenSession(
+    of request: Request, allowing allowed: [String], logger: Logger
+  ) async throws -> AuthenticatedSession {
     let (claims, scheme) = try await use(request, logger) { tokens.verify($0, at: $1) }
     let scopes = clients.isFirstParty(claims.client) ? nil : claims.scope?.split(separator: " ").map(String.init) ?? []
     if let scopes {
-      guard allowed.contains(where: scopes.contains) else {
-        throw ProblemError.insufficientScope(scheme, allowed.first)
-      }
+      guard allowed.contains(where: scopes.contains) else { throw ProblemError.insufficientScope(scheme) }
     }
     return AuthenticatedSession(
       account: claims.account, id: claims.session, scopes: scopes, tokenExpiresAt: claims.expiresAt,
-      thumbprint: claims.thumbprint, authenticatedAt: claims.authenticatedAt)
+      thumbprint: claims.thumbprint, authenticatedAt: claims.authenticatedAt,
+      methods: AuthenticationMethods(claims.methods.compactMap { AuthenticationMethod(rawValue: $0) }))
   }
 
   /// Records that the client of an access token has stored it, whatever its scopes and its audience: the session is used. Changes
@@ -60,6 +72,8 @@ struct Authenticator: Sendable {
     case .failure: throw refused(scheme, "token_invalid", "The access token is not valid")
     }
     try checkProof(of: request, token, claims, scheme, at: time)
+    // It has no account, and whatever is behind this is about one.
+    guard !claims.isMachine else { throw ProblemError.noAccount(scheme) }
     try await requireLive(claims, scheme, at: time.now, logger: logger)
     return (claims, scheme)
   }
@@ -70,7 +84,7 @@ struct Authenticator: Sendable {
     await touch(user.row, at: now, logger)
     return AuthenticatedSession(
       account: user.account.id, id: user.row.id, tokenExpiresAt: now.advanced(by: tokens.life),
-      authenticatedAt: user.authenticatedAt)
+      authenticatedAt: user.authenticatedAt, methods: user.methods)
   }
 
   /// Updates when a session was last seen. If this fails, a later request does it.

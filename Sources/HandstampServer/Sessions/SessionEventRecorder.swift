@@ -49,14 +49,27 @@ struct SessionEventRecorder: Sendable {
   /// Call it after every end. Returns how many sessions ended.
   @discardableResult
   func recordEnd(_ outcome: EndOutcome, logger: Logger) -> Int {
-    recordExpiry(outcome)
     metrics.update { $0.revocations += outcome.ended.count }
-    for row in outcome.ended {
-      logger.info(
-        "Session ended",
-        metadata: ["handstamp.session": "\(row.id)", "handstamp.reason": "\(row.end?.reason.rawValue ?? "")"])
-    }
+    recordDisplacement(outcome, logger: logger)
     return outcome.ended.count
+  }
+
+  /// Call it after every refresh that got a token.
+  func recordRefresh(_ issue: RefreshOutcome.Issue, logger: Logger) {
+    switch issue.course {
+    case .rotated: metrics.update { $0.rotations += 1 }
+    case .kept: metrics.update { $0.kept += 1 }
+    case .repeated: metrics.update { $0.repeats += 1 }
+    case .fastForwarded(let lost):
+      metrics.update {
+        $0.rotations += 1
+        $0.fastForwards += 1
+      }
+      logger.warning(
+        "Store had lost rotations of a session",
+        metadata: ["handstamp.session": "\(issue.row.id)", "handstamp.lost": "\(lost)"])
+    }
+    if !issue.displaced.ended.isEmpty { recordDisplacement(issue.displaced, logger: logger) }
   }
 
   /// Call it with the sessions that the first use of another one has ended.

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import HTTPTypes
 import Hummingbird
 

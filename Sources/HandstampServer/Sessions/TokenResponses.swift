@@ -5,16 +5,20 @@ import HandstampSupport
 
 /// Writes the tokens of a session into responses.
 struct TokenResponses: Sendable {
-  let tokens: AccessTokens
+  let accessTokens: AccessTokens
   let idTokens: IDTokens
   let clients: ClientDirectory
   let clock: ServerClock
 
   /// Returns the response to a sign-in.
   ///
-  /// - Parameter nonce: that of the authorization request.
-  func signedIn(_ new: NewSession, nonce: String? = nil) throws(RegistryError) -> JSONText {
-    var json = try refreshed(new.row, new.refreshToken, of: new.account, for: new.grant, nonce: nonce)
+  /// - Parameters:
+  ///   - claims: what its ID token says of the account, see ``claims(of:for:from:)``.
+  ///   - nonce: that of the authorization request.
+  func signedIn(
+    _ new: NewSession, about claims: AccountClaims? = nil, nonce: String? = nil
+  ) throws(RegistryError) -> JSONText {
+    var json = try tokens(of: new.row, for: new.grant, refresh: new.refreshToken, about: claims, nonce: nonce)
     json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
     if let profile = profile(of: new) { json.add("profile", profile) }
     return json
@@ -30,60 +34,53 @@ struct TokenResponses: Sendable {
     return account.profile
   }
 
-  /// Returns the members that the responses to sign-in and refresh have in common (RFC 6749 section 5.1).
-  ///
-  /// - Parameters:
-  ///   - account: the session's, if its ID token says anything of it, see ``needsAccount(_:)``.
-  ///   - client: the grant of this token.
-  /// - Throws: ``RegistryError/unavailable(_:)`` if the token cannot be signed. The session or the rotation is stored; a
-  ///   retried refresh with the same token and key gets the same successor.
-  func refreshed(
-    _ row: SessionRow, _ refreshToken: RefreshToken, of account: AccountRecord?, for client: SessionClient?,
-    nonce: String? = nil
-  ) throws(RegistryError) -> JSONText {
-    var json = try accessToken(
-      of: row, for: client, authenticatedAt: row.authenticatedAt, hasIDToken: true, about: account, nonce: nonce)
-    json.add("refresh_token", refreshToken.secret.withExposed { $0 })
-    json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
-    json.add("session_id", row.id.rawValue)
-    // Tells an OAuth client that its key counts: it may repeat this request, and the next ones, with the same key.
-    if row.client != nil, row.isKeyed { json.add("handstamp_rotation_key", true) }
-    return json
-  }
-
-  /// Whether the ID token of a client's session says anything of the account.
-  func needsAccount(_ client: SessionClient?) -> Bool {
+  /// Returns what the ID token of a client's session says of the account; `nil` if nothing.
+  func claims(
+    of account: AccountID, for client: SessionClient?, from registry: Registry
+  ) async throws(RegistryError) -> AccountClaims? {
     guard let client, clients[client.id]?.hasClaimsInIDTokens == true, client.scopes.contains("openid") else {
-      return false
+      return nil
     }
-    return AccountClaims.are(allowedBy: client.scopes)
+    return try await AccountClaims.read(account, allowedBy: client.scopes, from: registry)
   }
 
   /// Returns the response to a reauthentication: another access token of the session, which alone has the new `auth_time`.
   /// Copies of the session's other tokens gain nothing, nor do those that are refreshed from them (RFC 9068 section 2.2.1).
-  func reauthenticated(_ row: SessionRow, at now: UnixTime) throws(RegistryError) -> JSONText {
-    try accessToken(of: row, for: row.client, authenticatedAt: now)
+  func reauthenticated(
+    _ row: SessionRow, by methods: AuthenticationMethods, at now: UnixTime
+  ) throws(RegistryError) -> JSONText {
+    try tokens(of: row, for: row.client, proof: (now, methods))
   }
 
   /// Returns an access token of a browser's session, as old as the proof that its cookie shows.
   func accessToken(of user: BrowserSession) throws(RegistryError) -> JSONText {
-    try accessToken(of: user.row, for: user.row.client, authenticatedAt: user.authenticatedAt)
+    try tokens(of: user.row, for: user.row.client, proof: (user.authenticatedAt, user.methods))
   }
 
-  private func accessToken(
-    of row: SessionRow, for client: SessionClient?, authenticatedAt: UnixTime, hasIDToken: Bool = false,
-    about account: AccountRecord? = nil, nonce: String? = nil
+  /// Returns a new access token of a session; with a refresh token, as after a sign-in or a refresh, also the members that these
+  /// have (RFC 6749 section 5.1).
+  ///
+  /// - Parameters:
+  ///   - client: the grant of this token.
+  ///   - proof: when and how the user proved to be the account's owner; `nil` if the row tells.
+  ///   - claims: what its ID token says of the account, see ``claims(of:for:from:)``.
+  /// - Throws: ``RegistryError/unavailable(_:)`` if the token cannot be signed. The session or the rotation is stored; a
+  ///   retried refresh with the same token and key gets the same successor.
+  func tokens(
+    of row: SessionRow, for client: SessionClient?, proof: (at: UnixTime, methods: AuthenticationMethods)? = nil,
+    refresh: RefreshToken? = nil, about claims: AccountClaims? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
-    let access: AccessTokens.Minted
+    let access: (text: String, life: Int64)
     var identity: String?
     let now = clock.read().issueTime
+    let party = client.flatMap { clients[$0.id] }
     do {
-      access = try tokens.mint(
+      access = try accessTokens.mint(
         account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
-        authenticatedAt: authenticatedAt, at: now, until: row.absoluteExpiry,
-        signedWith: clients.signing(for: client?.id))
-      if hasIDToken, let client, client.scopes.contains("openid"), let party = clients[client.id] {
-        let claims = needsAccount(client) ? account.map { AccountClaims($0, allowedBy: client.scopes) } : nil
+        authenticatedAt: proof?.at ?? row.authenticatedAt, methods: proof?.methods ?? row.methods,
+        at: now, until: row.absoluteExpiry,
+        signedWith: party?.accessTokenSigning ?? .es256)
+      if refresh != nil, let client, let party, client.scopes.contains("openid") {
         identity = try idTokens.identity(
           row, of: party, nonce: nonce, accessToken: access.text, about: claims, at: now)
       }
@@ -95,6 +92,12 @@ struct TokenResponses: Sendable {
     json.add("token_type", row.dpopThumbprint == nil ? "Bearer" : "DPoP")
     json.add("expires_in", access.life)
     json.add("id_token", ifPresent: identity)
+    guard let refresh else { return json }
+    json.add("refresh_token", refresh.secret.withExposed { $0 })
+    json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
+    json.add("session_id", row.id.rawValue)
+    // Tells an OAuth client that its key counts: it may repeat this request, and the next ones, with the same key.
+    if row.client != nil, row.isKeyed { json.add("handstamp_rotation_key", true) }
     return json
   }
 }

@@ -21,9 +21,16 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var thumbprint: String?
     /// When the user proved to be the account's owner, in whole seconds.
     var authenticatedAt: UnixTime?
+    /// How: `amr`.
+    var methods: [String] = []
+    /// `acr`.
+    var context: String?
     var id: String
     var issuedAt: UnixTime
     var expiresAt: UnixTime
+
+    /// Whether the client got it for itself: its subject is the client, and no account (RFC 9068 section 2.2).
+    var isMachine: Bool { account.rawValue == client }
   }
 
   private let signers: TokenSigners
@@ -42,20 +49,18 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     self.life = life
   }
 
-  /// A new token, and its lifetime in whole seconds.
-  struct Minted {
-    var text: String
-    var life: Int64
-  }
-
   /// Issues a token. Its `jti` is unique. It outlasts `limit`, the end of its session, by at most a second.
   ///
-  /// - Parameter authenticatedAt: when the user proved to be the account's owner: `auth_time` (RFC 9068 section 2.2.1).
+  /// - Parameters:
+  ///   - authenticatedAt: when the user proved to be the account's owner: `auth_time` (RFC 9068 section 2.2.1).
+  ///   - methods: how: `amr` and `acr`.
+  /// - Returns: the token, and its lifetime in whole seconds.
   func mint(
     account: AccountID, session: SessionID, client: SessionClient? = nil, thumbprint: String? = nil,
-    authenticatedAt: UnixTime? = nil, at now: UnixTime, until limit: UnixTime? = nil,
+    authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = [], at now: UnixTime,
+    until limit: UnixTime? = nil,
     signedWith algorithm: SigningKeys.Algorithm = .es256
-  ) throws -> Minted {
+  ) throws(JWSPrivateKey.SigningError) -> (text: String, life: Int64) {
     let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
     let life = min(life, left)
     var payload = JSONText(reserving: 320)
@@ -70,12 +75,13 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
       payload.add("cnf", confirmation)
     }
     if let authenticatedAt { payload.add("auth_time", authenticatedAt.seconds) }
+    payload.add(methods)
     payload.add("iat", now.seconds)
     // Rounded up, so that a token is valid for at least `expires_in`.
     payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
     payload.add("jti", Base64URL.encode(randomBytes(16)))
     payload.add("sid", session.rawValue)
-    return Minted(text: try signers.token(payload, signedWith: algorithm), life: life.components.seconds)
+    return (try signers.token(payload, signedWith: algorithm), life.components.seconds)
   }
 
   /// Verifies a token for this server's own API.
@@ -101,7 +107,8 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
       Claims(
         account: AccountID(claims.sub), session: SessionID(claims.sid), client: claims.client_id, scope: claims.scope,
         audience: claims.aud, thumbprint: claims.thumbprint,
-        authenticatedAt: claims.auth_time.map { UnixTime(seconds: $0) }, id: claims.jti,
+        authenticatedAt: claims.auth_time.map { UnixTime(seconds: $0) }, methods: claims.amr, context: claims.acr,
+        id: claims.jti,
         issuedAt: UnixTime(seconds: claims.iat), expiresAt: end))
   }
 
@@ -113,7 +120,8 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     var iss, sub, aud, sid, client_id, jti: String
     var exp, iat: Int64
     var nbf, auth_time: Int64?
-    var scope, thumbprint: String?
+    var scope, thumbprint, acr: String?
+    var amr: [String]
 
     init?(_ json: JSONValue) {
       guard let iss = json["iss"]?.string, let sub = json["sub"]?.string, let aud = json["aud"]?.string,
@@ -122,14 +130,24 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
       else { return nil }
       let (nbf, authTime, scope, cnf) = (json["nbf"], json["auth_time"], json["scope"], json["cnf"])
       guard nbf == nil || nbf?.integer != nil, authTime == nil || authTime?.integer != nil,
-        scope == nil || scope?.string != nil,
+        scope == nil || scope?.string != nil, json["acr"] == nil || json["acr"]?.string != nil,
         cnf == nil || cnf?["jkt"]?.string != nil
       else { return nil }
       (self.iss, self.sub, self.aud, self.sid, client_id, self.jti) = (iss, sub, aud, sid, client, jti)
       (self.exp, self.iat, self.nbf, auth_time) = (exp, iat, nbf?.integer, authTime?.integer)
       self.scope = scope?.string
+      acr = json["acr"]?.string
+      amr = json["amr"]?.array?.compactMap(\.string) ?? []
       thumbprint = cnf?["jkt"]?.string
     }
+  }
+}
+
+extension JSONText {
+  /// Adds how a user has proved to be an account's owner: `amr` (RFC 8176) and `acr`, as far as it is known.
+  mutating func add(_ methods: AuthenticationMethods) {
+    if !methods.all.isEmpty { add("amr", methods.all.map(\.rawValue)) }
+    add("acr", ifPresent: methods.contextReference)
   }
 }
 #endif

@@ -73,6 +73,11 @@ package struct JSONText: Sendable {
     bytes.append(UInt8(ascii: "]"))
   }
 
+  package mutating func add(_ name: StaticString, _ value: JSONValue) {
+    addName(name)
+    value.append(to: &bytes)
+  }
+
   /// The whole object.
   package var finished: [UInt8] { bytes + [UInt8(ascii: "}")] }
   /// The same as text.

@@ -1,4 +1,4 @@
-/// When processes began, as the system tells it.
+/// When processes began, and their names, as the system tells it.
 package enum ProcessTimes {
   #if canImport(Darwin)
   /// Returns when a process began, counted from the boot in a unit of the system's; `nil` if there is no such process, and where
@@ -24,7 +24,23 @@ package enum ProcessTimes {
     return 0
     #endif
   }
+
+  /// Returns the name of a process's program, at most 64 bytes; `nil` if there is no such process, or it cannot be seen.
+  package static func name(of process: Int32) -> String? {
+    #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
+    return nil
+    #else
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = Int(proc_name(process, &bytes, UInt32(bytes.count)))
+    return count > 0 ? String(utf8Bytes: Array(bytes.prefix(count))) : nil
+    #endif
+  }
   #else
+  package static func name(of process: Int32) -> String? {
+    guard let bytes = contents(of: "/proc/\(process)/comm") else { return nil }
+    return String(utf8Bytes: Array(bytes.prefix { $0 != 10 }.prefix(64)))
+  }
+
   package static func start(of process: Int32) -> UInt64? {
     guard let bytes = contents(of: "/proc/\(process)/stat"), let end = bytes.lastIndex(of: UInt8(ascii: ")")) else {
       return nil

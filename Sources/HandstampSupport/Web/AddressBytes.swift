@@ -9,6 +9,15 @@ package enum AddressBytes {
     return inet_pton(family, text, &bytes) == 1 ? bytes : nil
   }
 
+  /// Whether the first `length` bits of two addresses are equal; `false` for addresses of different lengths.
+  package static func agree(_ one: [UInt8], _ other: [UInt8], upTo length: Int) -> Bool {
+    guard one.count == other.count else { return false }
+    return zip(one, other).enumerated().allSatisfy { index, pair in
+      let mask = UInt8(truncatingIfNeeded: 0xFF00 >> min(8, max(0, length - index * 8)))
+      return pair.0 & mask == pair.1 & mask
+    }
+  }
+
   /// Returns the spelling of RFC 5952 of 16 bytes; `nil` for another number of bytes.
   package static func text(ofIPv6 bytes: [UInt8]) -> String? {
     var spelt = [CChar](repeating: 0, count: 64)

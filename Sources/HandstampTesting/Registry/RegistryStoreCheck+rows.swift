@@ -55,6 +55,7 @@ extension RegistryStoreCheck {
       next.idleLimit = row.idleLimit == nil ? .seconds(5) : nil
       next.dpopThumbprint = row.dpopThumbprint == nil ? "thumb" : nil
       next.pushToken = row.pushToken == nil ? Secret("push") : nil
+      next.methods = row.methods.all.isEmpty ? .passwordAndCode : []
       next.revision = 1
       _ = try await other.write([.replaceSession(next, expecting: 0)], events: [])
       let replaced = try await store.session(row.id)
@@ -65,6 +66,7 @@ extension RegistryStoreCheck {
     _ = try await store.write([.createSession(row)], events: [])
     let steps: [(inout SessionRow) -> Void] = [
       { $0.pushToken = Secret("push") }, { $0.counter += 1 }, { $0.pushToken = nil },
+      { ($0.methods, $0.authenticatedAt) = (.passwordAndCode, $0.authenticatedAt.advanced(by: .seconds(1))) },
       { $0.device = DeviceInfo(id: $0.device.id, name: "Zoë’s", platform: "ios") },
     ]
     for step in steps {

@@ -9,7 +9,8 @@ extension VaultCheck {
     let conditional: [VaultEdit] = [
       .prepare(session.id, holding: RefreshToken("t"), key: try key(1)),
       .advance(
-        session.id, sent: RefreshToken("t"), to: RefreshToken("u"), access: VaultSamples.access(), profile: nil),
+        session.id,
+        RefreshedTokens(sent: RefreshToken("t"), to: RefreshToken("u"), access: VaultSamples.access(), profile: nil)),
       .renew(session.id, holding: VaultSamples.access().credential, with: VaultSamples.access("new")),
       .end(session.id, holding: nil, reason: .revoked, at: VaultSamples.moment()),
       .touch(session.id, at: VaultSamples.moment()),
@@ -62,8 +63,10 @@ extension VaultCheck {
     let edits: [VaultEdit] = [
       .prepare(session.id, holding: stale, key: try key(1)),
       .prepare(stranger, holding: RefreshToken("s1-refresh-0"), key: try key(1)),
-      .advance(session.id, sent: stale, to: RefreshToken("n"), access: access, profile: nil),
-      .advance(stranger, sent: RefreshToken("s1-refresh-0"), to: RefreshToken("n"), access: access, profile: nil),
+      .advance(session.id, RefreshedTokens(sent: stale, to: RefreshToken("n"), access: access, profile: nil)),
+      .advance(
+        stranger,
+        RefreshedTokens(sent: RefreshToken("s1-refresh-0"), to: RefreshToken("n"), access: access, profile: nil)),
       .end(session.id, holding: stale, reason: .rejected, at: moment),
       .end(stranger, holding: nil, reason: .revoked, at: moment),
       .touch(stranger, at: moment),
@@ -83,7 +86,8 @@ extension VaultCheck {
     _ = try await done(vault, .begin(session), "a sign-in is stored")
     _ = try await done(vault, .prepare(session.id, holding: token, key: try key(1)), "a key is stored")
     let edit = VaultEdit.advance(
-      session.id, sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("new"), profile: nil)
+      session.id,
+      RefreshedTokens(sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("new"), profile: nil))
     let entry = try await done(vault, edit, "a successor is stored")
     var expected = session
     expected.refresh = RefreshToken("s1-refresh-1")

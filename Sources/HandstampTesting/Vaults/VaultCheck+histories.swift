@@ -48,8 +48,10 @@ extension VaultCheck {
     case 3, 4:
       let successor = RefreshToken("\(session.id)-refresh-\(random.next() % 8)")
       return .advance(
-        session.id, sent: token, to: successor, access: VaultSamples.access("\(random.next() % 8)"), profile: nil,
-        usedKey: draw([true, false]))
+        session.id,
+        RefreshedTokens(
+          sent: token, to: successor, access: VaultSamples.access("\(random.next() % 8)"), profile: nil,
+          usedKey: draw([true, false])))
     case 5:
       return .end(session.id, holding: draw([nil, token]), reason: .revoked, at: moment, steps: ["jar", "store"])
     case 6: return .signOut(.signedOut, at: moment, steps: draw([[], ["store"]]), isLate: draw([true, false]))

@@ -42,6 +42,13 @@ public enum VaultSamples {
     endless.access?.lifetime = nil
     endless.profile?.isAnonymous = true
     endless.issuer = "https://id.example.org/ü"
+    endless.idToken = StoredIDToken(
+      Secret(String(repeating: "x", count: 3000)), lifetime: Lifetime(start: endless.startedAt, duration: .seconds(600))
+    )
+    endless.targeted = [
+      TokenTarget(scopes: ["b", "a"], resource: "https://api.example.org"): access("api"),
+      TokenTarget(audience: "ü"): access(String(repeating: "y", count: 3000)),
+    ]
     var foreign = session("ünï-cødé 🔑 \u{0}\n")
     foreign.profile = Profile(id: AccountID(""), name: "A\u{308}da / ../../etc \u{202e}")
     foreign.refresh = RefreshToken(Secret(bytes: [0, 255, 128, 10, 0]))

@@ -3,11 +3,10 @@ import AsyncHTTPClient
 public import HandstampCore
 import HandstampSupport
 import NIOCore
-import NIOHTTPCompression
 import NIOHTTP1
-import NIOSSL
 
-/// A transport based on AsyncHTTPClient, without redirects, cookies, caching or proxies.
+/// A transport based on AsyncHTTPClient, without redirects, cookies and caching. Its ``NetworkSettings`` name proxies,
+/// authorities and a client certificate; by default they are those of the environment.
 ///
 /// No client is started before the first request. Cancelling a request also cancels it on the wire, which makes this
 /// the preferred transport on Linux. A failure to connect is reported immediately, so that the caller decides when to
@@ -17,21 +16,48 @@ public final class AsyncHTTPTransport: Transport {
   public static let shared = AsyncHTTPTransport()
 
   /// Keeps its connections open for later requests.
-  private let kept: Client
+  private let kept: HTTPClients
   /// Uses each connection for a single request.
-  private let single: Client
+  private let single: HTTPClients
   /// Has a connection for every stream: streams stay open, and would leave none for requests.
-  private let streams: Client
+  private let streams: HTTPClients
+  /// The Unix domain socket that all requests go to; `nil` for the host in their URL.
+  private let socket: String?
 
   /// - Parameters:
   ///   - connectTimeout: The time limit for connecting, 10 s by default. A request's own timeout applies as well.
-  ///   - certificateAuthorities: A file in PEM with the authorities to trust instead of the system's. `nil` uses that of the
-  ///     environment variable `SSL_CERT_FILE`, if it is set.
-  public init(connectTimeout: Duration = .seconds(10), certificateAuthorities: String? = nil) {
-    let file = certificateAuthorities ?? ProcessEnvironment["SSL_CERT_FILE"]
-    kept = Client(connectTimeout, file)
-    single = Client(connectTimeout, file)
-    streams = Client(connectTimeout, file, connectionsPerHost: .max)
+  ///   - network: Proxies, authorities and client certificate. `nil` reads the environment, once, as
+  ///     ``NetworkSettings/environment(proxies:)`` does; if that is not valid, each request throws ``TransportError/notConnected(_:)``.
+  public init(connectTimeout: Duration = .seconds(10), network: NetworkSettings? = nil) {
+    let network = NetworkSettings.given(network)
+    kept = HTTPClients(connectTimeout, network)
+    single = HTTPClients(connectTimeout, network)
+    streams = HTTPClients(connectTimeout, network, connectionsPerHost: .max)
+    socket = nil
+  }
+
+  /// Sends every request over the Unix domain socket at this path, in clear, whatever host its URL names.
+  package init(unixSocket path: String) {
+    let network = Result<NetworkSettings, NetworkSettingsError>.success(NetworkSettings())
+    kept = HTTPClients(.seconds(10), network)
+    single = HTTPClients(.seconds(10), network)
+    streams = HTTPClients(.seconds(10), network)
+    socket = path
+  }
+
+  /// Connects to `host` at that address alone, whatever its name resolves to, and without a proxy, which would resolve the name itself.
+  /// Certificates are checked against the name.
+  ///
+  /// - Parameter certificateAuthorities: A file in PEM with the authorities to trust; `nil` trusts the system's.
+  package init(
+    pinning host: String, to address: String, connectTimeout: Duration, certificateAuthorities: String?
+  ) {
+    let network = Result<NetworkSettings, NetworkSettingsError>.success(
+      NetworkSettings(certificateAuthorities: certificateAuthorities))
+    kept = HTTPClients(connectTimeout, network, addresses: [host: address])
+    single = HTTPClients(connectTimeout, network, addresses: [host: address])
+    streams = HTTPClients(connectTimeout, network, addresses: [host: address])
+    socket = nil
   }
 
   /// Closes all connections. Requests in flight and later requests fail.
@@ -48,6 +74,24 @@ public final class AsyncHTTPTransport: Transport {
     return TransportResponse(status: Int(response.status.code), headers: response.fields, body: body)
   }
 
+  @concurrent public func upload(
+    _ request: TransportRequest, fromFile path: String
+  ) async throws(TransportError) -> TransportResponse {
+    let client = request.mayReuseConnection ? kept : single
+    return try await withIdleLimit(request.timeout, throwing: TransportError.timedOut) {
+      [self] progress throws(TransportError) in
+      let parts = try FileParts(path, onPart: progress)
+      var outgoing = request
+      outgoing.body = []
+      // A file takes as long as it takes, as long as parts of it are asked for.
+      outgoing.timeout = .seconds(7 * 24 * 3600)
+      let response = try await head(of: outgoing, from: client, body: .stream(parts, length: .known(parts.size)))
+      let deadline = ContinuousClock.now + request.timeout
+      let body = try await response.collected(upTo: request.maximumResponseSize, by: deadline)
+      return TransportResponse(status: Int(response.status.code), headers: response.fields, body: body)
+    }
+  }
+
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     let response = try await head(of: request, from: streams)
     let chunks = Chunks(response.body, of: self)
@@ -57,82 +101,29 @@ public final class AsyncHTTPTransport: Transport {
   }
 
   private func head(
-    of request: TransportRequest, from client: Client
+    of request: TransportRequest, from clients: HTTPClients, body: HTTPClientRequest.Body? = nil
   ) async throws(TransportError) -> HTTPClientResponse {
     var outgoing = try HTTPClientRequest(request)
+    if let socket { try outgoing.lead(to: socket) }
+    if let body { outgoing.body = body }
     // Closes the connection after the response, so that the next request does not reuse it.
     if !request.mayReuseConnection { outgoing.headers.replaceOrAdd(name: "Connection", value: "close") }
-    let client = try client.started()
+    let (client, proxy) = try clients.client(for: request.url)
+    let isAsked = Locked(false)
+    // The body, and with it any token in a form, is not sent before it is asked for.
+    if proxy != nil, body == nil, !request.body.isEmpty {
+      let part = OnePart(ByteBuffer(bytes: request.body)) { isAsked.withLock { $0 = true } }
+      outgoing.body = .stream(part, length: .known(Int64(request.body.count)))
+    }
     do {
       return try await client.execute(outgoing, timeout: TimeAmount(request.timeout))
     } catch {
-      throw TransportError(error)
-    }
-  }
-}
-
-/// An `HTTPClient` that is started on first use.
-private final class Client: Sendable {
-  private enum State: Sendable {
-    case idle
-    case started(HTTPClient)
-    case shutDown
-  }
-  private let state = Locked(State.idle)
-  private let connectTimeout: Duration
-  private let certificateAuthorities: String?
-  /// How many connections to one host there may be; `nil` for AsyncHTTPClient's own limit.
-  private let connectionsPerHost: Int?
-
-  init(_ connectTimeout: Duration, _ certificateAuthorities: String?, connectionsPerHost: Int? = nil) {
-    self.connectTimeout = connectTimeout
-    self.certificateAuthorities = certificateAuthorities
-    self.connectionsPerHost = connectionsPerHost
-  }
-
-  deinit {
-    // The client must be shut down before it is deallocated.
-    if case .started(let client) = state.withLock({ $0 }) { client.shutdown { _ in } }
-  }
-
-  func shutdown() async {
-    let former = state.withLock { state in
-      defer { state = .shutDown }
-      return state
-    }
-    if case .started(let client) = former { try? await client.shutdown() }
-  }
-
-  func started() throws(TransportError) -> HTTPClient {
-    let client = state.withLock { state -> HTTPClient? in
-      switch state {
-      case .shutDown: return nil
-      case .started(let client): return client
-      case .idle:
-        let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
-        state = .started(client)
-        return client
+      let failure = TransportError(error, through: proxy)
+      if case .connectionLost = failure, outgoing.body != nil, body == nil, proxy != nil, !isAsked.withLock({ $0 }) {
+        throw NetworkFailure.proxyLost.error()
       }
+      throw failure
     }
-    guard let client else { throw .notConnected("the transport has been shut down") }
-    return client
-  }
-
-  private var configuration: HTTPClient.Configuration {
-    var configuration = HTTPClient.Configuration(
-      redirectConfiguration: .disallow, timeout: .init(connect: TimeAmount(connectTimeout)),
-      // Some servers compress without having been asked; what they sent must not be lost for that.
-      decompression: .enabled(limit: .size(64 << 20)))
-    configuration.connectionPool.retryConnectionEstablishment = false
-    if let certificateAuthorities {
-      var tls = TLSConfiguration.makeClientConfiguration()
-      tls.trustRoots = .file(certificateAuthorities)
-      configuration.tlsConfiguration = tls
-    }
-    if let connectionsPerHost {
-      configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connectionsPerHost
-    }
-    return configuration
   }
 }
 

@@ -24,6 +24,13 @@ extension HTTPClientRequest {
     headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
     if !request.body.isEmpty { body = .bytes(ByteBuffer(bytes: request.body)) }
   }
+
+  /// Sends the request over the Unix domain socket at `path`, with the host of its URL in the `Host` field.
+  mutating func lead(to path: String) throws(TransportError) {
+    guard let address = WebURL(url) else { throw .invalidRequest("not a valid URL") }
+    if headers["Host"].isEmpty { headers.add(name: "Host", value: address.origin.host) }
+    url = "http+unix://\(PercentEncoding.encode(path))\(address.path)" + (address.query.map { "?" + $0 } ?? "")
+  }
 }
 
 extension HTTPClientResponse {

@@ -8,8 +8,8 @@ import NIOWebSocket
 /// Turns a new connection into a WebSocket, or reports the failure.
 enum Upgrade {
   static func future(
-    on channel: any Channel, _ request: TransportRequest, _ address: WebSocketAddress, tls: NIOSSLContext?,
-    limits: WebSocketConnector, by deadline: NIODeadline
+    on channel: any Channel, _ request: TransportRequest, _ address: WebSocketAddress, _ proxy: ProxyServer?,
+    tls: NIOSSLContext?, limits: WebSocketConnector, by deadline: NIODeadline
   ) -> EventLoopFuture<EventLoopFuture<WebSocketConnection>> {
     channel.eventLoop.makeCompletedFuture {
       let result = channel.eventLoop.makePromise(of: WebSocketConnection.self)
@@ -21,12 +21,13 @@ enum Upgrade {
         channel.close(promise: nil)
       }
       result.futureResult.whenComplete { _ in limit.cancel() }
-      do {
-        try configure(channel, request, address, tls: tls, limits: limits, result)
-      } catch {
-        result.fail(error)
-        channel.close(promise: nil)
-      }
+      let path = proxy.map { Tunnel.open(on: channel, to: address, through: $0, by: deadline) }
+      let isReady = path ?? channel.eventLoop.makeSucceededVoidFuture()
+      isReady.flatMapThrowing { try configure(channel, request, address, tls: tls, limits: limits, result) }
+        .whenFailure { error in
+          result.fail(error)
+          channel.close(promise: nil)
+        }
       return result.futureResult
     }
   }

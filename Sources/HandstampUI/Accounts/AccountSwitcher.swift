@@ -25,18 +25,18 @@ public struct AccountSwitcher: View {
         switch model.state {
         case .loading: ProgressView()
         case .failed(let wording): FailureRow(wording)
-        case .empty: Text(verbatim: Word.noAccounts.text()).foregroundStyle(.secondary)
+        case .empty: Text(verbatim: Word.noAccounts.text).foregroundStyle(.secondary)
         case .accounts: ForEach(model.accounts, id: \.id) { account in row(account) }
         }
       }
-      Section { Button(Word.addAccount.text(), action: add) }
+      Section { Button(Word.addAccount.text, action: add) }
     }
-    .navigationTitle(Text(verbatim: Word.accounts.text()))
+    .navigationTitle(Text(verbatim: Word.accounts.text))
     .confirmationDialog(
-      Text(verbatim: Word.removeAccountQuestion.text()), isPresented: $isLeaving, titleVisibility: .visible,
+      Text(verbatim: Word.removeAccountQuestion.text), isPresented: $isLeaving, titleVisibility: .visible,
       presenting: leaving
     ) { account in
-      Button(Word.removeAccount.text(), role: .destructive) { Task { await model.remove(account) } }
+      Button(Word.removeAccount.text, role: .destructive) { Task { await model.remove(account) } }
     }
   }
 
@@ -56,10 +56,10 @@ public struct AccountSwitcher: View {
       }
       .buttonStyle(.borderless)
       .accessibilityElement(children: .combine)
-      .accessibilityValue(Text(verbatim: model.isActive(account) ? Word.activeAccount.text() : ""))
-      Button(Word.removeAccount.text(), role: .destructive) { (leaving, isLeaving) = (account, true) }
+      .accessibilityValue(Text(verbatim: model.isActive(account) ? Word.activeAccount.text : ""))
+      Button(Word.removeAccount.text, role: .destructive) { (leaving, isLeaving) = (account, true) }
         .buttonStyle(.borderless)
-        .accessibilityLabel(Text(verbatim: "\(Word.removeAccount.text()): \(account.name)"))
+        .accessibilityLabel(Text(verbatim: "\(Word.removeAccount.text): \(account.name)"))
     }
     .disabled(model.busy.contains(account.id))
   }
@@ -74,7 +74,7 @@ private final class PreviewAccounts: AccountsService {
   var isLoaded: Bool { true }
   var storageError: VaultError? { nil }
   func activate(_ id: AccountID) async throws(SessionError) { activeID = id }
-  func remove(_ id: AccountID) async throws(SessionError) { accounts.removeAll { $0.id == id } }
+  func removeAccount(_ id: AccountID) async throws(SessionError) { accounts.removeAll { $0.id == id } }
 }
 
 struct AccountSwitcher_Previews: PreviewProvider {

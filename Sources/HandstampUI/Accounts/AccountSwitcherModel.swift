@@ -12,13 +12,14 @@ public import Observation
   /// The error that keeps the list from being read or written, or `nil`.
   var storageError: VaultError? { get }
   func activate(_ id: AccountID) async throws(SessionError)
-  func remove(_ id: AccountID) async throws(SessionError)
+  /// Signs out of an account and removes all of its data from this device.
+  func removeAccount(_ id: AccountID) async throws(SessionError)
 }
 
 extension Accounts: AccountsService {
   public var isLoaded: Bool { snapshot.isLoaded }
   public var storageError: VaultError? { snapshot.storageError }
-  public func remove(_ id: AccountID) async throws(SessionError) { try await remove(id, .everything) }
+  public func removeAccount(_ id: AccountID) async throws(SessionError) { try await remove(id) }
 }
 
 /// The model of ``AccountSwitcher``: the accounts on this device, which one is in use, switching, and removing.
@@ -42,7 +43,7 @@ public final class AccountSwitcherModel {
 
   public var state: State {
     if !service.accounts.isEmpty { return .accounts }
-    if let error = service.storageError { return .failed(Wording(.storage(error)) ?? Wording(.errorStorage)) }
+    if let error = service.storageError { return .failed(Wording(error) ?? Wording(.errorStorage)) }
     return service.isLoaded ? .empty : .loading
   }
 
@@ -57,7 +58,9 @@ public final class AccountSwitcherModel {
 
   /// Signs out of an account and removes all of its data from this device.
   public func remove(_ account: ListedAccount) async {
-    await perform(on: account) { [service] () async throws(SessionError) in try await service.remove(account.id) }
+    await perform(on: account) { [service] () async throws(SessionError) in
+      try await service.removeAccount(account.id)
+    }
   }
 
   private func perform(on account: ListedAccount, _ body: () async throws(SessionError) -> Void) async {

@@ -1,7 +1,7 @@
 public import Handstamp
 import HandstampCore
 
-/// The service behind an ``AuthViewModel``: a `SessionManager`, or a stand-in for previews and tests.
+/// The service behind an ``AuthViewModel``: a `SessionManager`, an `Accounts`, or a stand-in for previews and tests.
 @MainActor public protocol AuthService: AnyObject {
   func signIn(email: String, password: String, remember: Bool) async throws(SessionError)
   func signUp(
@@ -14,7 +14,10 @@ import HandstampCore
     remember: Bool,
     asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError)
+  func addPasskey(
+    proof: AccessToken?, asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+  ) async throws(SessionError) -> PasskeyList
   func resetPassword(email: String) async throws(SessionError)
 }
 
-extension SessionManager: AuthService where Server: AccountBackend {}
+extension SessionManager: AuthService {}

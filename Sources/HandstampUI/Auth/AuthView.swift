@@ -13,15 +13,20 @@ public struct AuthView: View {
   private let allowsGuests: Bool
 
   /// - Parameters:
-  ///   - service: The app's `SessionManager`.
+  ///   - service: The app's `SessionManager`, or its `Accounts`: then each sign-in adds an account, or signs in to a listed one
+  ///     again, and makes it the active one.
   ///   - apple: Shows Apple's sheet, such as `AppleSheet()`; `nil` hides the button.
-  ///   - passkeys: Shows the sheet for passkeys, such as `PasskeySheet()`; `nil` hides the button.
+  ///   - passkeys: The device's passkeys, such as `PasskeySheet()`: a button, an offer above the keyboard, and a new passkey after
+  ///     a sign-in with a password, where the password manager makes one by itself. `nil` for none.
   ///   - allowsGuests: Whether to show a button for guests.
+  ///   - onSignIn: Called when a user has signed in, such as to close a sheet.
   public init(
     _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil,
-    allowsGuests: Bool = false
+    allowsGuests: Bool = false, onSignIn: (@MainActor () -> Void)? = nil
   ) {
-    self.init(AuthViewModel(service, apple: apple, passkeys: passkeys), allowsGuests: allowsGuests)
+    let model = AuthViewModel(service, apple: apple, passkeys: passkeys)
+    model.onSignIn = onSignIn
+    self.init(model, allowsGuests: allowsGuests)
   }
 
   /// Creates the view with the app's own model, such as one with the email address filled in.
@@ -37,7 +42,7 @@ public struct AuthView: View {
         Section {
           FailureRow(failure.wording)
           if let remedy = failure.remedy {
-            Button(remedy.word.text()) { model.recover() }
+            Button(remedy.word.text) { model.recover() }
           }
         }
       }
@@ -47,26 +52,27 @@ public struct AuthView: View {
       Section { actions }
       Section { links }
     }
+    .onAppear { model.offerPasskeys() }
     .onDisappear { model.cancel() }
   }
 
   @ViewBuilder private var fields: some View {
     if model.form == .confirm {
-      TextField(Word.code.text(), text: $model.code)
+      TextField(Word.code.text, text: $model.code)
         .autocorrectionDisabled()
     } else {
-      TextField(Word.email.text(), text: $model.email)
+      TextField(Word.email.text, text: $model.email)
         .autocorrectionDisabled()
         .addressKeyboard()
     }
     if model.form == .signUp {
-      TextField(Word.username.text(), text: $model.username)
+      TextField(Word.username.text, text: $model.username)
     }
     if model.form != .reset {
-      SecureField(Word.password.text(), text: $model.password)
+      SecureField(Word.password.text, text: $model.password)
         .passwordContent(isNew: model.form != .signIn)
         .onSubmit { model.submit() }
-      Toggle(Word.remember.text(), isOn: $model.remembers)
+      Toggle(Word.remember.text, isOn: $model.remembers)
     }
   }
 
@@ -102,17 +108,20 @@ public struct AuthView: View {
       .disabled(model.isWorking)
     }
     if model.isWorking {
-      Button(Word.cancel.text(), role: .cancel) { model.cancel() }
+      Button(Word.cancel.text, role: .cancel) {
+        model.cancel()
+        model.offerPasskeys()
+      }
     }
   }
 
   @ViewBuilder private var links: some View {
     switch model.form {
     case .signIn:
-      Button(Word.noAccount.text()) { model.form = .signUp }
-      Button(Word.forgotPassword.text()) { model.form = .reset }
+      Button(Word.noAccount.text) { model.form = .signUp }
+      Button(Word.forgotPassword.text) { model.form = .reset }
     case .signUp, .confirm, .reset:
-      Button(Word.haveAccount.text()) { model.form = .signIn }
+      Button(Word.haveAccount.text) { model.form = .signIn }
     }
   }
 
@@ -143,15 +152,15 @@ private struct WorkingLabel: View {
   var body: some View {
     HStack {
       if let systemImage {
-        Label(word.text(), systemImage: systemImage)
+        Label(word.text, systemImage: systemImage)
       } else {
-        Text(verbatim: word.text())
+        Text(verbatim: word.text)
       }
       if isWorking { ProgressView() }
     }
     .accessibilityElement(children: .combine)
-    .accessibilityLabel(Text(verbatim: word.text()))
-    .accessibilityValue(Text(verbatim: isWorking ? Word.working.text() : ""))
+    .accessibilityLabel(Text(verbatim: word.text))
+    .accessibilityValue(Text(verbatim: isWorking ? Word.working.text : ""))
   }
 }
 
@@ -176,34 +185,16 @@ extension View {
 }
 
 #if DEBUG
-/// A service for previews that accepts every sign-in.
-final class PreviewAuth: AuthService {
-  func signIn(email: String, password: String, remember: Bool) async throws(SessionError) {}
-  func signUp(
-    email: String, password: String, username: String, remember: Bool
-  ) async throws(SessionError) -> SignUpResult { .confirmationSent }
-  func confirmSignUp(_ code: String, password: String, remember: Bool) async throws(SessionError) {}
-  func signInAnonymously() async throws(SessionError) {}
-  func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {}
-  func signInWithPasskey(
-    remember: Bool,
-    asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) {}
-  func resetPassword(email: String) async throws(SessionError) {
-    throw .requestFailed(.network(.timedOut), retryAfter: .seconds(30))
-  }
-}
-
 struct AuthView_Previews: PreviewProvider {
   static var previews: some View {
-    AuthView(PreviewAuth(), allowsGuests: true).previewDisplayName("Sign in")
+    AuthView(SessionManager.preview(signedInAs: nil, content: ()), allowsGuests: true).previewDisplayName("Sign in")
     AuthView(form(.signUp)).previewDisplayName("Sign up")
     AuthView(form(.confirm)).previewDisplayName("Confirm")
     AuthView(form(.reset)).previewDisplayName("Reset")
   }
 
   private static func form(_ form: AuthViewModel.Form) -> AuthViewModel {
-    let model = AuthViewModel(PreviewAuth())
+    let model = AuthViewModel(SessionManager.preview(signedInAs: nil, content: ()))
     model.form = form
     model.email = "ada@example.org"
     return model

@@ -1,5 +1,6 @@
 public import Handstamp
 import HandstampCore
+import HandstampSupport
 public import Observation
 
 /// The model of ``AuthView``: sign-in, sign-up and its confirmation, password reset, guest access, Sign in with Apple and passkeys.
@@ -56,12 +57,15 @@ public final class AuthViewModel {
   /// The code of a mail, for ``Form/confirm``.
   public var code = ""
   /// If `false`, the session ends with the process.
-  public var remembers = true
+  public var remembers = true { didSet { if remembers != oldValue, offer != nil { renewOffer() } } }
 
   /// The operation in progress, or `nil`.
   public private(set) var running: Action?
   public private(set) var failure: Failure?
   public private(set) var notice: Notice?
+
+  /// Called when a user has signed in, such as to close a sheet.
+  @ObservationIgnored public var onSignIn: (@MainActor () -> Void)?
 
   /// Whether Sign in with Apple is available.
   public var offersApple: Bool { apple != nil }
@@ -73,12 +77,18 @@ public final class AuthViewModel {
   @ObservationIgnored private let apple: (any AppleCredentialSource)?
   @ObservationIgnored private let passkeys: (any PasskeySource)?
   @ObservationIgnored private var task: Task<Void, Never>?
+  /// The offer above the keyboard that the user has not taken.
+  @ObservationIgnored private var offer: Task<Void, Never>?
+  /// Whether the form is shown, so that passkeys are offered again after a failure.
+  @ObservationIgnored private var offers = false
+  /// The passkey that the device may add after a sign-in with a password. It outlives the form.
+  @ObservationIgnored package private(set) var upgrade: Task<Void, Never>?
   /// The operation that the state belongs to; results of earlier ones are discarded.
   @ObservationIgnored private var run: UInt64 = 0
 
   /// - Parameters:
   ///   - apple: Shows Apple's sheet; `nil` disables Sign in with Apple.
-  ///   - passkeys: Shows the sheet for passkeys; `nil` disables them.
+  ///   - passkeys: The device's passkeys; `nil` disables them.
   public init(
     _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil
   ) {
@@ -87,7 +97,10 @@ public final class AuthViewModel {
     self.passkeys = passkeys
   }
 
-  deinit { task?.cancel() }
+  deinit {
+    task?.cancel()
+    offer?.cancel()
+  }
 
   public var isWorking: Bool { running != nil }
 
@@ -108,10 +121,11 @@ public final class AuthViewModel {
     guard canSubmit else { return nil }
     let (service, email, password, name) = (service, trimmed(email), password, trimmed(username))
     let (form, code, remembers) = (form, trimmed(code), remembers)
-    return start(.submit) { () async throws(SessionError) in
+    return start(.submit) { [weak self] () async throws(SessionError) in
       switch form {
       case .signIn:
         try await service.signIn(email: email, password: password, remember: remembers)
+        self?.addPasskeyQuietly()
         return nil
       case .signUp:
         let result = try await service.signUp(email: email, password: password, username: name, remember: remembers)
@@ -148,10 +162,69 @@ public final class AuthViewModel {
   public func signInWithPasskey() -> Task<Void, Never>? {
     guard let passkeys else { return nil }
     return start(.passkey) { [service, remembers] () async throws(SessionError) in
-      try await service.signInWithPasskey(remember: remembers) { options throws(SessionError) in
-        try await passkeys.answer(to: options)
-      }
+      try await service.signIn(by: passkeys, for: .signIn, remember: remembers) { true }
       return nil
+    }
+  }
+
+  /// Offers passkeys above the keyboard, until ``cancel()`` or while no other way in is used. The view calls it when it appears.
+  ///
+  /// - Returns: the offer, which ends when the user has signed in, or the system offers none.
+  @discardableResult
+  public func offerPasskeys() -> Task<Void, Never>? {
+    offers = true
+    guard passkeys != nil, running == nil, offer == nil else { return nil }
+    return renewOffer()
+  }
+
+  @discardableResult
+  private func renewOffer() -> Task<Void, Never>? {
+    endOffer()
+    guard let passkeys else { return nil }
+    run += 1
+    let number = run
+    let new = Task { [weak self, service, remembers] in
+      let result: Result<Notice?, SessionError>
+      do throws(SessionError) {
+        try await service.signIn(by: passkeys, for: .offer, remember: remembers) { [weak self] in
+          await self?.take(number) ?? false
+        }
+        result = .success(nil)
+      } catch { result = .failure(error) }
+      self?.finishOffer(number, result)
+    }
+    offer = new
+    return new
+  }
+
+  private func endOffer() {
+    offer?.cancel()
+    offer = nil
+  }
+
+  /// The user has taken the offer: it is the operation in progress from here on.
+  private func take(_ number: UInt64) -> Bool {
+    guard number == run, let offer else { return false }
+    (task, running, failure, notice) = (offer, .passkey, nil, nil)
+    self.offer = nil
+    return true
+  }
+
+  private func finishOffer(_ number: UInt64, _ result: Result<Notice?, SessionError>) {
+    guard number == run else { return }
+    // An offer that was not taken ends without a word: the user has asked for nothing.
+    if running == .passkey { finish(.passkey, number, result) } else { offer = nil }
+  }
+
+  /// Lets the password manager that has just filled in the password add a passkey, without a sheet. Failing is no failure of the
+  /// sign-in.
+  private func addPasskeyQuietly() {
+    guard let passkeys else { return }
+    upgrade = Task { [service] in
+      let list = try? await service.addPasskey(proof: nil) { options throws(SessionError) in
+        try await passkeys.answer(to: options, for: .upgrade)
+      }
+      if let list { await passkeys.report(.accepted(list)) }
     }
   }
 
@@ -175,6 +248,8 @@ public final class AuthViewModel {
 
   /// Abandons the operation in progress. If it still yields a session, that session is ended at the server.
   public func cancel() {
+    offers = false
+    endOffer()
     task?.cancel()
     (task, running) = (nil, nil)
     run += 1
@@ -184,6 +259,8 @@ public final class AuthViewModel {
     _ action: Action, _ body: @escaping @MainActor () async throws(SessionError) -> Notice?
   ) -> Task<Void, Never>? {
     guard running == nil else { return nil }
+    // The system refuses a second request.
+    endOffer()
     run += 1
     let number = run
     (running, failure, notice) = (action, nil, nil)
@@ -207,10 +284,17 @@ public final class AuthViewModel {
     case .success(let new):
       notice = new
       (password, code) = ("", "")
+      if new == nil {
+        onSignIn?()
+      } else if offers {
+        // The form stays.
+        offerPasskeys()
+      }
     case .failure(let error):
       failure = Wording(error).map {
         Failure(error: error, action: action, wording: $0, remedy: remedy(for: error, action))
       }
+      if offers { offerPasskeys() }
     }
   }
 
@@ -239,5 +323,30 @@ public final class AuthViewModel {
   private func trimmed(_ text: String) -> String {
     let head = text.drop(while: \.isWhitespace)
     return String(head.reversed().drop(while: \.isWhitespace).reversed())
+  }
+}
+
+extension AuthService {
+  /// Signs in with a passkey. If no account has it, the device is told so.
+  ///
+  /// - Parameter take: whether the answer is still wanted.
+  fileprivate func signIn(
+    by passkeys: any PasskeySource, for request: PasskeyRequest, remember: Bool,
+    taking take: @escaping @Sendable () async -> Bool
+  ) async throws(SessionError) {
+    let unknown = Locked<PasskeySignal?>(nil)
+    do throws(SessionError) {
+      try await signInWithPasskey(remember: remember) { options throws(SessionError) in
+        let answer = try await passkeys.answer(to: options, for: request)
+        guard await take() else { throw .cancelled }
+        unknown.withLock { $0 = PasskeySignal(unknownIn: answer, to: options) }
+        return answer
+      }
+    } catch {
+      if case .refused(code: "passkey_unknown", _) = error, let signal = unknown.withLock({ $0 }) {
+        await passkeys.report(signal)
+      }
+      throw error
+    }
   }
 }

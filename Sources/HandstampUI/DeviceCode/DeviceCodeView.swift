@@ -21,7 +21,7 @@ public struct DeviceCodeView: View {
       case .asking: WaitingView(.loading)
       case .done: WaitingView(.loading)
       case .showing(let prompt): shown(prompt)
-      case .expired: obstacle(Word.codeExpired.text())
+      case .expired: obstacle(Word.codeExpired.text)
       case .failed(let wording): obstacle(wording.text)
       }
     }
@@ -29,19 +29,19 @@ public struct DeviceCodeView: View {
   }
 
   @ViewBuilder private func shown(_ prompt: DeviceCodePrompt) -> some View {
-    Text(verbatim: Word.enterCode.text()).font(.title2)
+    Text(verbatim: Word.enterCode.text).font(.title2)
     Text(verbatim: prompt.code)
       .font(.largeTitle)
       .monospaced()
       // Spelled out: a code is not a word.
       .accessibilityLabel(Text(verbatim: prompt.code.map(String.init).joined(separator: " ")))
-    Text(verbatim: Word.codeAt.text(prompt.address)).font(.footnote)
+    Text(verbatim: Wording(.codeAt, prompt.address).text).font(.footnote)
     QRCode(prompt.completeAddress ?? prompt.address)
   }
 
   @ViewBuilder private func obstacle(_ text: String) -> some View {
     Text(verbatim: text).multilineTextAlignment(.center)
-    Button(Word.tryAgain.text()) { attempt += 1 }
+    Button(Word.tryAgain.text) { attempt += 1 }
   }
 }
 
@@ -53,7 +53,7 @@ private struct QRCode: View {
   var body: some View {
     #if canImport(CoreImage) && !os(watchOS)
     if let image {
-      Image(image, scale: 1, label: Text(verbatim: Word.codeAt.text(text)))
+      Image(image, scale: 1, label: Text(verbatim: Wording(.codeAt, text).text))
         .interpolation(.none)
         .resizable()
         .frame(width: 240, height: 240)

@@ -16,8 +16,10 @@ public final class DevicesModel {
   public private(set) var isEndingOthers = false
 
   /// Whether the last attempt was refused because the sign-in was too long ago: ask for the password, then call
-  /// ``confirm(password:)``.
+  /// ``confirm(password:code:)``.
   public private(set) var needsPassword = false
+  /// Whether the account has an authenticator app: ask for its code as well.
+  public private(set) var needsCode = false
 
   /// The refused action, to be repeated.
   @ObservationIgnored private var refused: Refused?
@@ -88,11 +90,14 @@ public final class DevicesModel {
   }
 
   /// Proves with the password that the user is the account's owner, and repeats what was refused.
-  public func confirm(password: String) async {
+  ///
+  /// - Parameter code: the code of an authenticator app, see ``needsCode``.
+  public func confirm(password: String, code: String = "") async {
     guard let refused else { return }
     do throws(SessionError) {
-      try await service.reauthenticate(password: Secret(password))
+      try await service.reauthenticate(password: Secret(password), code: code.isEmpty ? nil : Secret(code))
     } catch {
+      if case .refused(code: "second_factor_required", _) = error { needsCode = true }
       failure = Wording(error) ?? failure
       return
     }

@@ -9,6 +9,7 @@ public struct DevicesView: View {
   @State private var model: DevicesModel
   @State private var asksForOthers = false
   @State private var password = ""
+  @State private var code = ""
 
   public init(_ service: any DevicesService) { _model = State(initialValue: DevicesModel(service)) }
 
@@ -17,7 +18,7 @@ public struct DevicesView: View {
       if let failure = model.failure {
         Section {
           FailureRow(failure)
-          Button(Word.tryAgain.text()) { Task { await model.load() } }
+          Button(Word.tryAgain.text) { Task { await model.load() } }
         }
       }
       Section {
@@ -27,31 +28,32 @@ public struct DevicesView: View {
       if model.isLoaded {
         Section {
           if model.others.isEmpty {
-            Text(verbatim: Word.noOtherDevices.text()).foregroundStyle(.secondary)
+            Text(verbatim: Word.noOtherDevices.text).foregroundStyle(.secondary)
           } else {
-            Button(Word.endOthers.text(), role: .destructive) { asksForOthers = true }
+            Button(Word.endOthers.text, role: .destructive) { asksForOthers = true }
               .disabled(!model.canEndOthers)
           }
         }
       }
     }
-    .navigationTitle(Text(verbatim: Word.devices.text()))
+    .navigationTitle(Text(verbatim: Word.devices.text))
     .task { await model.follow() }
     .refreshable { await model.load() }
     .confirmationDialog(
-      Text(verbatim: Word.endOthersQuestion.text()), isPresented: $asksForOthers, titleVisibility: .visible
+      Text(verbatim: Word.endOthersQuestion.text), isPresented: $asksForOthers, titleVisibility: .visible
     ) {
-      Button(Word.endOthers.text(), role: .destructive) { Task { await model.endOthers() } }
+      Button(Word.endOthers.text, role: .destructive) { Task { await model.endOthers() } }
     }
-    .alert(Text(verbatim: Word.passwordToEnd.text()), isPresented: asksForPassword) {
-      SecureField(Word.password.text(), text: $password)
-      Button(Word.endSession.text(), role: .destructive) {
-        let typed = password
-        password = ""
-        Task { await model.confirm(password: typed) }
+    .alert(Text(verbatim: Word.passwordToEnd.text), isPresented: asksForPassword) {
+      SecureField(Word.password.text, text: $password)
+      if model.needsCode { TextField(Word.code.text, text: $code) }
+      Button(Word.endSession.text, role: .destructive) {
+        let typed = (password: password, code: code)
+        (password, code) = ("", "")
+        Task { await model.confirm(password: typed.password, code: typed.code) }
       }
-      Button(Word.cancel.text(), role: .cancel) {
-        password = ""
+      Button(Word.cancel.text, role: .cancel) {
+        (password, code) = ("", "")
         model.dismissPassword()
       }
     }
@@ -67,11 +69,11 @@ public struct DevicesView: View {
       VStack(alignment: .leading) {
         Label(device.name, systemImage: symbol(device.platform))
         if device.isCurrent {
-          Text(verbatim: Word.thisDevice.text()).font(.footnote).foregroundStyle(.secondary)
+          Text(verbatim: Word.thisDevice.text).font(.footnote).foregroundStyle(.secondary)
         } else {
           HStack {
-            Text(verbatim: Word.lastSeen.text())
-            Text(Date(timeIntervalSince1970: Double(device.lastSeenAt.milliseconds) / 1000), style: .relative)
+            Text(verbatim: Word.lastSeen.text)
+            Text(device.lastSeenAt.date, style: .relative)
           }
           .font(.footnote)
           .foregroundStyle(.secondary)
@@ -80,10 +82,10 @@ public struct DevicesView: View {
       .accessibilityElement(children: .combine)
       Spacer()
       if !device.isCurrent {
-        Button(Word.endSession.text(), role: .destructive) { Task { await model.end(device) } }
+        Button(Word.endSession.text, role: .destructive) { Task { await model.end(device) } }
           .buttonStyle(.borderless)
           .disabled(!model.canEnd(device))
-          .accessibilityLabel(Text(verbatim: "\(Word.endSession.text()): \(device.name)"))
+          .accessibilityLabel(Text(verbatim: "\(Word.endSession.text): \(device.name)"))
       }
     }
   }

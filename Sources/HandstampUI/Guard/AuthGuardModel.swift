@@ -8,7 +8,9 @@ public enum AuthGuardState<Content: Sendable>: Sendable {
   case restoring
   /// No user is signed in, with a reason where one is worth showing.
   case signedOut(Wording?)
-  /// Unknown, because the device is locked or its storage fails. The user was not signed out.
+  /// Unknown, because the device is locked or its storage fails. The user was not signed out. With ``Recovery/signIn``
+  /// the session is damaged, and a sign-in takes its place; with ``Recovery/fixConfiguration`` it is of another
+  /// server, and ``AuthGuardModel/signOut()`` ends it.
   case locked(Wording, Recovery?)
   /// A user is signed in, and the app's content is loading.
   case loading(SignedIn)
@@ -20,8 +22,8 @@ public enum AuthGuardState<Content: Sendable>: Sendable {
 
 /// Decides what an app shows: its content, a sign-in, or an obstacle.
 @MainActor @Observable
-public final class AuthGuardModel<Server: Backend, Content: Sendable> {
-  @ObservationIgnored private let session: SessionManager<Server, Content>
+public final class AuthGuardModel<Content: Sendable> {
+  @ObservationIgnored private let session: SessionManager<Content>
   /// The last content loaded, and its account: content on display stays visible when the device goes offline.
   @ObservationIgnored private var last: (owner: Owner, content: Content)?
 
@@ -30,14 +32,14 @@ public final class AuthGuardModel<Server: Backend, Content: Sendable> {
     case account(AccountID)
     case session(SessionID)
 
-    init(_ facts: SignedIn) { self = facts.profile.map { .account($0.id) } ?? .session(facts.session) }
+    init(_ facts: SignedIn) { self = facts.profile.map { .account($0.id) } ?? .session(facts.id) }
   }
 
-  public init(_ session: SessionManager<Server, Content>) { self.session = session }
+  public init(_ session: SessionManager<Content>) { self.session = session }
 
   public var state: AuthGuardState<Content> { state(of: session.snapshot) }
 
-  func state(of snapshot: SessionManager<Server, Content>.Snapshot) -> AuthGuardState<Content> {
+  func state(of snapshot: SessionManager<Content>.Snapshot) -> AuthGuardState<Content> {
     switch snapshot.session {
     case .notInitiated, .loading: return .restoring
     case .failure(let error): return .locked(Wording(error) ?? Wording(.errorStorage), error.recovery)
@@ -61,7 +63,9 @@ public final class AuthGuardModel<Server: Backend, Content: Sendable> {
       // Content stays hidden until presence is confirmed.
       if case .presence = error { return .failed(facts, wording, error.recovery) }
       guard let last else { return .failed(facts, wording, error.recovery) }
-      if case .requestFailed = error { return .signedIn(last.content, notice: Wording(.offline)) }
+      if case .requestFailed = error, case .retry? = error.recovery {
+        return .signedIn(last.content, notice: Wording(.offline, recovery: error.recovery))
+      }
       return .signedIn(last.content, notice: wording)
     }
   }
@@ -75,6 +79,6 @@ public final class AuthGuardModel<Server: Backend, Content: Sendable> {
     }
   }
 
-  /// Signs out of a session whose content cannot be loaded.
+  /// Signs out of a session whose content cannot be loaded, or which is of another server.
   public func signOut() async { await session.signOut() }
 }

@@ -15,13 +15,13 @@ public import SwiftUI
 /// .environment(session)
 /// ```
 /// When the app becomes active, pending work is retried immediately.
-public struct AuthGuardView<Server: Backend, Content: Sendable, SignedIn: View, SignedOut: View>: View {
-  private let session: SessionManager<Server, Content>
+public struct AuthGuardView<Content: Sendable, SignedIn: View, SignedOut: View>: View {
+  private let session: SessionManager<Content>
   private let signedIn: (Content) -> SignedIn
   private let signedOut: () -> SignedOut
 
   public init(
-    _ session: SessionManager<Server, Content>, @ViewBuilder signedIn: @escaping (Content) -> SignedIn,
+    _ session: SessionManager<Content>, @ViewBuilder signedIn: @escaping (Content) -> SignedIn,
     @ViewBuilder signedOut: @escaping () -> SignedOut
   ) {
     self.session = session
@@ -36,15 +36,16 @@ public struct AuthGuardView<Server: Backend, Content: Sendable, SignedIn: View, 
   }
 }
 
-private struct AuthGuardBody<Server: Backend, Content: Sendable, SignedIn: View, SignedOut: View>: View {
-  @State private var model: AuthGuardModel<Server, Content>
+private struct AuthGuardBody<Content: Sendable, SignedIn: View, SignedOut: View>: View {
+  @State private var model: AuthGuardModel<Content>
+  @State private var isSigningIn = false
   @Environment(\.scenePhase) private var phase
-  private let session: SessionManager<Server, Content>
+  private let session: SessionManager<Content>
   private let signedIn: (Content) -> SignedIn
   private let signedOut: () -> SignedOut
 
   init(
-    session: SessionManager<Server, Content>, signedIn: @escaping (Content) -> SignedIn,
+    session: SessionManager<Content>, signedIn: @escaping (Content) -> SignedIn,
     signedOut: @escaping () -> SignedOut
   ) {
     _model = State(initialValue: AuthGuardModel(session))
@@ -59,12 +60,26 @@ private struct AuthGuardBody<Server: Backend, Content: Sendable, SignedIn: View,
       case .restoring: WaitingView(.restoring)
       case .loading: WaitingView(.loading)
       case .signedOut(let reason): Noticed(reason) { signedOut() }
-      case .signedIn(let content, let notice): Noticed(notice) { signedIn(content) }
-      case .locked(let wording, let recovery):
-        ObstacleView(wording, systemImage: "lock", button: Word(recovery)) { await model.retry() }
+      case .signedIn(_, let notice?) where isSigningIn && notice.recovery == .signIn: signIn(notice)
+      case .signedIn(let content, let notice):
+        Noticed(notice, button: .resolving(notice)) {
+          await resolve(notice?.recovery)
+        } content: {
+          signedIn(content)
+        }
+      // A sign-in takes the place of a session that cannot be read.
+      case .locked(let wording, .signIn): Noticed(wording) { signedOut() }
+      case .locked(let wording, .fixConfiguration):
+        ObstacleView(wording, systemImage: "lock", button: nil) {
+        } signOut: {
+          await model.signOut()
+        }
+      case .locked(let wording, _):
+        ObstacleView(wording, systemImage: "lock", button: wording.remedy) { await model.retry() }
+      case .failed(_, let wording, .signIn) where isSigningIn: signIn(wording)
       case .failed(_, let wording, let recovery):
-        ObstacleView(wording, systemImage: "exclamationmark.triangle", button: Word(recovery)) {
-          await model.retry()
+        ObstacleView(wording, systemImage: "exclamationmark.triangle", button: .resolving(wording)) {
+          await resolve(recovery)
         } signOut: {
           await model.signOut()
         }
@@ -72,13 +87,29 @@ private struct AuthGuardBody<Server: Backend, Content: Sendable, SignedIn: View,
     }
     .onChange(of: phase) { _, new in
       guard new == .active else { return }
-      Task { await session.controller.retryPendingWork() }
+      Task { await session.retryPendingWork() }
     }
+  }
+
+  /// A sign-in replaces a session that cannot be refreshed; a retry leads back.
+  private func signIn(_ wording: Wording) -> some View {
+    Noticed(wording) {
+      isSigningIn = false
+      await model.retry()
+    } content: {
+      signedOut()
+    }
+    .onDisappear { isSigningIn = false }
+  }
+
+  private func resolve(_ recovery: Recovery?) async {
+    if recovery == .signIn { isSigningIn = true } else { await model.retry() }
   }
 }
 
 extension Word {
-  fileprivate init(_ recovery: Recovery?) { self = recovery == .confirmPresence ? .unlock : .tryAgain }
+  /// Loading may succeed at any time, also where the user can do nothing for it.
+  fileprivate static func resolving(_ wording: Wording?) -> Word { wording?.remedy ?? .tryAgain }
 }
 
 #if DEBUG
@@ -91,7 +122,8 @@ struct AuthGuardView_Previews: PreviewProvider {
     }
     .previewDisplayName("Content not loaded")
     WaitingView(.restoring).previewDisplayName("Restoring")
-    Noticed(Wording(.reasonExpired)) { AuthView(PreviewAuth()) }.previewDisplayName("Signed out, expired")
+    Noticed(Wording(.reasonExpired)) { AuthView(SessionManager.preview(signedInAs: nil, content: ())) }
+      .previewDisplayName("Signed out, expired")
     Noticed(Wording(.offline)) { Text(verbatim: "Ada") }.previewDisplayName("Signed in, offline")
   }
 }

@@ -8,22 +8,22 @@ struct WaitingView: View {
   init(_ word: Word) { self.word = word }
 
   var body: some View {
-    ProgressView { Text(verbatim: word.text()) }
+    ProgressView { Text(verbatim: word.text) }
       .frame(maxWidth: .infinity, maxHeight: .infinity)
   }
 }
 
-/// An obstacle, with a button to resolve it.
+/// An obstacle, with a button to resolve it if there is a way.
 struct ObstacleView: View {
   private let wording: Wording
   private let systemImage: String
-  private let button: Word
+  private let button: Word?
   private let action: @MainActor () async -> Void
   private let signOut: (@MainActor () async -> Void)?
   @State private var isBusy = false
 
   init(
-    _ wording: Wording, systemImage: String, button: Word, action: @escaping @MainActor () async -> Void,
+    _ wording: Wording, systemImage: String, button: Word?, action: @escaping @MainActor () async -> Void,
     signOut: (@MainActor () async -> Void)? = nil
   ) {
     self.wording = wording
@@ -41,11 +41,13 @@ struct ObstacleView: View {
       Text(verbatim: wording.text)
         .multilineTextAlignment(.center)
         .fixedSize(horizontal: false, vertical: true)
-      Button(button.text()) { perform(action) }
-        .buttonStyle(.borderedProminent)
-        .disabled(isBusy)
+      if let button {
+        Button(button.text) { perform(action) }
+          .buttonStyle(.borderedProminent)
+          .disabled(isBusy)
+      }
       if let signOut {
-        Button(Word.signOut.text(), role: .destructive) { perform(signOut) }
+        Button(Word.signOut.text, role: .destructive) { perform(signOut) }
           .disabled(isBusy)
       }
     }
@@ -62,24 +64,34 @@ struct ObstacleView: View {
   }
 }
 
-/// A view with a notice above it, which VoiceOver reads first.
+/// A view with a notice above it, which VoiceOver reads first, and a button for the step that can help.
 struct Noticed<Content: View>: View {
   private let notice: Wording?
+  private let button: Word
+  private let action: (@MainActor () async -> Void)?
   private let content: Content
 
-  init(_ notice: Wording?, @ViewBuilder content: () -> Content) {
+  init(
+    _ notice: Wording?, button: Word = .tryAgain, action: (@MainActor () async -> Void)? = nil,
+    @ViewBuilder content: () -> Content
+  ) {
     self.notice = notice
+    self.button = button
+    self.action = action
     self.content = content()
   }
 
   var body: some View {
     VStack(spacing: 0) {
       if let notice {
-        Label(notice.text, systemImage: "info.circle")
-          .font(.footnote)
-          .padding(8)
-          .frame(maxWidth: .infinity)
-          .accessibilitySortPriority(1)
+        HStack {
+          Label(notice.text, systemImage: "info.circle")
+          if let action { Button(button.text) { Task { await action() } } }
+        }
+        .font(.footnote)
+        .padding(8)
+        .frame(maxWidth: .infinity)
+        .accessibilitySortPriority(1)
       }
       content
     }

@@ -14,13 +14,13 @@ public import OpenCombine
 /// One published value holds both the session and whether it is authenticated, so that they always agree. It is
 /// published in a main-actor turn of its own, never inside a call that changes the session, and hence never during a
 /// view update; changes made before that turn are combined.
-@MainActor public final class ObservableSession<Server: Backend, Content: Sendable>: ObservableObject {
+@MainActor public final class ObservableSession<Content: Sendable>: ObservableObject {
   /// The complete state at one instant.
-  @Published public private(set) var snapshot: SessionManager<Server, Content>.Snapshot
+  @Published public private(set) var snapshot: SessionManager<Content>.Snapshot
 
-  public let session: SessionManager<Server, Content>
+  public let session: SessionManager<Content>
 
-  public init(_ session: SessionManager<Server, Content>) {
+  public init(_ session: SessionManager<Content>) {
     self.session = session
     snapshot = session.snapshot
     watch()

@@ -10,9 +10,11 @@ enum AuthorizationSheet {
   ///
   /// - Parameters:
   ///   - feature: what is asked for, in errors.
+  ///   - isOffer: whether to show it above the keyboard, instead of a sheet, and wait until the user takes it.
   ///   - read: returns `nil` for a credential that was not asked for.
   @concurrent static func answer<Answer: Sendable>(
     over anchor: @escaping @MainActor @Sendable () -> ASPresentationAnchor, named feature: String,
+    isOffer: Bool = false,
     asking request: @escaping @MainActor @Sendable () -> ASAuthorizationRequest,
     reading read: @escaping @MainActor @Sendable (any ASAuthorizationCredential) -> Answer?
   ) async throws(SessionError) -> Answer {
@@ -25,7 +27,7 @@ enum AuthorizationSheet {
       continuation.yield(.failure(SessionError(appleAuthorization: code, feature)))
       continuation.finish()
     }
-    await question.ask()
+    await question.ask(isOffer: isOffer)
     // The stream ends without an answer when the task is cancelled.
     for await answer in answers { return try answer.get() }
     await question.takeBack()
@@ -56,7 +58,13 @@ enum AuthorizationSheet {
     #endif
   }
 
-  func ask() { controller.performRequests() }
+  func ask(isOffer: Bool) {
+    #if os(macOS) || os(tvOS) || targetEnvironment(macCatalyst)
+    controller.performRequests()
+    #else
+    if isOffer { controller.performAutoFillAssistedRequests() } else { controller.performRequests() }
+    #endif
+  }
 
   func takeBack() {
     // Before tvOS 18 the request cannot be cancelled: the sheet stays, and its answer is ignored.

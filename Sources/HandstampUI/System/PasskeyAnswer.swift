@@ -1,17 +1,8 @@
 import Foundation
-public import HandstampCore
+package import HandstampCore
 import HandstampSupport
 
-/// Asks the user of the device for a passkey.
-public protocol PasskeySource: Sendable {
-  /// Returns the device's answer. A cancelled task closes the sheet and throws ``SessionError/cancelled``.
-  ///
-  /// - Parameter options: `PublicKeyCredentialRequestOptionsJSON` (WebAuthn Level 3 section 5.1.10).
-  /// - Returns: `AuthenticationResponseJSON` (section 5.1.8.2).
-  @concurrent func answer(to options: [UInt8]) async throws(SessionError) -> [UInt8]
-}
-
-/// The server's options that a system's sheet needs.
+/// The server's options that a system's sheet for a sign-in needs.
 package struct PasskeyQuestion: Sendable, Hashable {
   package let domain: String
   package let challenge: [UInt8]
@@ -36,7 +27,77 @@ package struct PasskeyQuestion: Sendable, Hashable {
   }
 }
 
-/// The result of a system's sheet.
+/// The server's options that a system's sheet for a new passkey needs.
+package struct NewPasskeyQuestion: Sendable, Hashable {
+  package let domain: String
+  package let challenge: [UInt8]
+  /// The user handle.
+  package let user: [UInt8]
+  package let userName: String
+  /// The IDs of the account's passkeys: a device that has one of them makes no other.
+  package let excluded: [[UInt8]]
+
+  private struct Options: Decodable {
+    struct Party: Decodable { var id: String }
+    struct User: Decodable {
+      var id: String
+      var name: String
+    }
+    struct Descriptor: Decodable { var id: String }
+    var challenge: String
+    var rp: Party
+    var user: User
+    var excludeCredentials: [Descriptor]?
+  }
+
+  /// - Throws: ``SessionError/invalidResponse(_:)``.
+  package init(options: [UInt8]) throws(SessionError) {
+    guard let read = try? JSONDecoder().decode(Options.self, from: Data(options)),
+      let challenge = Base64URL.decode(read.challenge), let user = Base64URL.decode(read.user.id)
+    else { throw .invalidResponse("no options for a new passkey") }
+    domain = read.rp.id
+    self.challenge = challenge
+    self.user = user
+    userName = read.user.name
+    excluded = (read.excludeCredentials ?? []).compactMap { Base64URL.decode($0.id) }
+  }
+}
+
+extension PasskeySignal {
+  /// The signal after a sign-in that was refused because no account has the passkey.
+  package init?(unknownIn answer: [UInt8], to options: [UInt8]) {
+    struct Answer: Decodable { var id: String }
+    guard let question = try? PasskeyQuestion(options: options),
+      let answer = try? JSONDecoder().decode(Answer.self, from: Data(answer))
+    else { return nil }
+    self = .unknown(id: answer.id, domain: question.domain)
+  }
+}
+
+/// The result of a system's sheet for a new passkey.
+package struct NewPasskeyAnswer: Sendable, Hashable {
+  package var id: [UInt8]
+  package var clientData: [UInt8]
+  package var attestation: [UInt8]
+
+  package init(id: [UInt8], clientData: [UInt8], attestation: [UInt8]) {
+    self.id = id
+    self.clientData = clientData
+    self.attestation = attestation
+  }
+
+  /// `RegistrationResponseJSON`. Without transports, which the system does not name: clients then try all.
+  package var json: [UInt8] {
+    let id = Base64URL.encode(id)
+    let text = """
+      {"id":"\(id)","rawId":"\(id)","type":"public-key","clientExtensionResults":{},"response":{\
+      "clientDataJSON":"\(Base64URL.encode(clientData))","attestationObject":"\(Base64URL.encode(attestation))"}}
+      """
+    return Array(text.utf8)
+  }
+}
+
+/// The result of a system's sheet for a sign-in.
 package struct PasskeyAnswer: Sendable, Hashable {
   package var id: [UInt8]
   package var clientData: [UInt8]

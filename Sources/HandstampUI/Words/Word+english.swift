@@ -1,6 +1,6 @@
 extension Word {
-  /// The English text, used where the app has no translation.
-  public var english: String {
+  /// The English text, for languages without one.
+  package var english: String {
     switch self {
     case .signIn: "Sign In"
     case .signUp: "Create Account"
@@ -35,6 +35,8 @@ extension Word {
     case .endOthers: "Sign Out All Other Devices"
     case .endOthersQuestion: "Sign out all other devices?"
     case .passwordToEnd: "Enter your password to sign out other devices."
+    case .codeOfApp: "Enter the code of your authenticator app as well."
+    case .codeOfAppWrong: "This code is wrong, or was used before. Enter the next one."
     case .noOtherDevices: "You are signed in on this device only."
     case .lastSeen: "Last seen"
     case .accounts: "Accounts"
@@ -52,6 +54,7 @@ extension Word {
     case .reasonExpired: "Your session has expired. Please sign in again."
     case .reasonIdle: "You were signed out due to inactivity."
     case .reasonAccountClosed: "This account has been closed."
+    case .reasonProvider: "The provider that you signed in with ended this session. Please sign in again."
     case .reasonRejected: "Your session has ended. Please sign in again."
     case .errorWrongCredentials: "Incorrect email or password."
     case .errorEmailTaken: "There is already an account with this address."
@@ -75,6 +78,21 @@ extension Word {
     case .errorContent: "The content couldn't be loaded."
     case .errorBrowser: "The sign-in page couldn't be opened."
     case .errorRefused: "The server rejected the request: {0}"
+    case .errorOtherAccount: "This is another account. Add it to the accounts on this device instead."
+    case .errorBusy: "The server is busy. Try again later."
+    case .errorServerDown: "The server has a problem. Try again later."
+    case .errorNotAllowed: "You aren't allowed to do this."
+    case .errorNotFound: "This no longer exists."
+    case .errorConflict: "This has changed in the meantime. Reload it, then try again."
+    case .errorNotAccepted: "The server didn't accept the request."
+    case .errorApp: "This app made a mistake. Please contact support."
+    case .errorQueueFull: "Too many changes are waiting to be sent."
+    case .errorPermissions: "This app isn't allowed to open its own files. You are still signed in."
+    case .errorKey: "The key to your saved session is missing or doesn't match."
+    case .errorPassphraseWrong: "Incorrect passphrase."
+    case .errorPassphraseShort: "Please choose a passphrase with at least {0} characters."
+    case .errorPassphraseUnusable: "This passphrase can't be used. Please choose another one."
+    case .errorOther: "Something went wrong."
     }
   }
 }

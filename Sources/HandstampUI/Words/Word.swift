@@ -1,7 +1,10 @@
 import Foundation
 
-/// A text in the views. Apps translate it in a table named `Handstamp` in their main bundle (`Handstamp.strings`, or a
-/// string catalog of that name); missing entries appear in English.
+/// The key of a text in the views. The package has every text in English and German, and shows the one in the app's language.
+/// Apps change texts, or translate them into other languages, in a table named `Handstamp` in their main bundle
+/// (`Handstamp.strings`, or a string catalog of that name).
+///
+/// A text that says what an error or an end means is a ``Wording``: a key with its value.
 public enum Word: String, Sendable, CaseIterable {
   case signIn = "sign_in"
   case signUp = "sign_up"
@@ -37,6 +40,8 @@ public enum Word: String, Sendable, CaseIterable {
   case endOthers = "end_others"
   case endOthersQuestion = "end_others_question"
   case passwordToEnd = "password_to_end"
+  case codeOfApp = "code_of_app"
+  case codeOfAppWrong = "code_of_app_wrong"
   case noOtherDevices = "no_other_devices"
   case lastSeen = "last_seen"
 
@@ -57,6 +62,7 @@ public enum Word: String, Sendable, CaseIterable {
   case reasonExpired = "reason_expired"
   case reasonIdle = "reason_idle"
   case reasonAccountClosed = "reason_account_closed"
+  case reasonProvider = "reason_provider"
   case reasonRejected = "reason_rejected"
 
   case errorWrongCredentials = "error_wrong_credentials"
@@ -81,10 +87,35 @@ public enum Word: String, Sendable, CaseIterable {
   case errorContent = "error_content"
   case errorBrowser = "error_browser"
   case errorRefused = "error_refused"
+  case errorOtherAccount = "error_other_account"
+  case errorBusy = "error_busy"
+  case errorServerDown = "error_server_down"
+  case errorNotAllowed = "error_not_allowed"
+  case errorNotFound = "error_not_found"
+  case errorConflict = "error_conflict"
+  case errorNotAccepted = "error_not_accepted"
+  case errorApp = "error_app"
+  case errorQueueFull = "error_queue_full"
+  case errorPermissions = "error_permissions"
+  case errorKey = "error_key"
+  case errorPassphraseWrong = "error_passphrase_wrong"
+  case errorPassphraseShort = "error_passphrase_short"
+  case errorPassphraseUnusable = "error_passphrase_unusable"
+  case errorOther = "error_other"
 
-  /// Returns the text in the app's language, with `{0}` replaced by `value`.
-  public func text(_ value: String? = nil) -> String {
-    let text = Bundle.main.localizedString(forKey: rawValue, value: english, table: "Handstamp")
-    return value.map { text.replacingOccurrences(of: "{0}", with: $0) } ?? text
+  /// The text in the app's language. A text with `{0}` needs a value, see ``Wording``.
+  public var text: String {
+    let shipped = text(in: Bundle.main.preferredLocalizations.first ?? "en")
+    return Bundle.main.localizedString(forKey: rawValue, value: shipped, table: "Handstamp")
+  }
+
+  /// Returns the package's own text in a language; in English if it has none.
+  ///
+  /// - Parameter language: A tag such as `de` or `de-AT`.
+  public func text(in language: String) -> String {
+    switch language.prefix(while: { $0 != "-" && $0 != "_" }) {
+    case "de": german
+    default: english
+    }
   }
 }

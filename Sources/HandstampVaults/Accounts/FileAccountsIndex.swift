@@ -83,11 +83,12 @@ package struct FileAccountsIndex: AccountsIndex {
     try place.confirm(folder)
     guard try file.status().isRegular else { throw .unavailable("the list of accounts is not a regular file") }
     let bytes = try file.readAll(limit: FileAccountsIndex.sizeLimit)
-    guard bytes.count <= FileAccountsIndex.sizeLimit,
-      let version = try? JSONDecoder().decode(Version.self, from: Data(bytes))
-    else { throw .corrupt }
-    guard version.version == 1 else { throw .newerFormat("a newer version of the program wrote the list of accounts") }
-    guard let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)) else { throw .corrupt }
+    guard bytes.count <= FileAccountsIndex.sizeLimit else { throw .corrupt }
+    let content = try? JSONDecoder().decode(Content.self, from: Data(bytes))
+    guard let content, content.version == 1 else {
+      guard FileAccountsIndex.isNewer(bytes) else { throw .corrupt }
+      throw .newerFormat("a newer version of the program wrote the list of accounts")
+    }
     return AccountsList(
       accounts: content.accounts, active: content.active, leaving: content.leaving ?? [],
       signIn: content.sign_in?.signIn)
@@ -109,9 +110,12 @@ package struct FileAccountsIndex: AccountsIndex {
 
   /// Whether the list in `folder` was written by a newer version.
   package static func isNewer(in folder: String) -> Bool {
-    guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)", limit: sizeLimit),
-      let version = try? JSONDecoder().decode(Version.self, from: Data(bytes))
-    else { return false }
+    guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)", limit: sizeLimit) else { return false }
+    return isNewer(bytes)
+  }
+
+  private static func isNewer(_ bytes: [UInt8]) -> Bool {
+    guard let version = try? JSONDecoder().decode(Version.self, from: Data(bytes)) else { return false }
     return version.version != 1
   }
 

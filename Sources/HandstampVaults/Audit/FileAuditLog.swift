@@ -50,6 +50,7 @@ public final class FileAuditLog: AuditLog {
   private let home: AuditPlace
   private let writer: AuditWriter
   private let half: Int
+  private let omitted: Set<AuditEntry.Action>
   private let state = Locked(State())
 
   /// Creates the log of `vault`'s account. Nothing is read or created until first use.
@@ -83,7 +84,12 @@ public final class FileAuditLog: AuditLog {
     self.init(vault, in: place, program: program, limit: limit)
   }
 
-  package init(_ vault: any Vault, in place: AuditPlace, program: String? = nil, limit: Int = 1 << 20) {
+  /// - Parameter omitted: Actions that are not worth a line, such as that a program of many short runs read its session.
+  package init(
+    _ vault: any Vault, in place: AuditPlace, program: String? = nil, limit: Int = 1 << 20,
+    omitting omitted: Set<AuditEntry.Action> = []
+  ) {
+    self.omitted = omitted
     self.vault = vault
     home = place
     writer = AuditWriter(program: program ?? programName(), process: Int64(getpid()))
@@ -103,6 +109,7 @@ public final class FileAuditLog: AuditLog {
 
   /// Records an entry. It is on disk on return, or waits for the next attempt.
   @concurrent public func record(_ entry: AuditEntry) async {
+    guard !omitted.contains(entry.action) else { return }
     state.withLock {
       $0.pending.append(entry); $0.bound()
     }

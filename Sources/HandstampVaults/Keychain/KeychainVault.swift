@@ -27,10 +27,10 @@ import HandstampSupport
 /// durable once the keychain reports success.
 public struct KeychainVault: Vault {
   /// The absolute path of the folder for lock files and signals.
-  public let folder: String
-  public let account: AccountID
+  package let folder: String
+  package let account: AccountID
   /// The access group of the items; `nil` uses the program's default group.
-  public let accessGroup: String?
+  package let accessGroup: String?
   let service: String
   let inBackground: Bool
   let keychain: any Keychain

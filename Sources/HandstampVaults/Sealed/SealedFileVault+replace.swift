@@ -1,4 +1,4 @@
-import HandstampCore
+public import HandstampCore
 import HandstampSupport
 
 /// Writes, while holding the store lock.
@@ -13,9 +13,17 @@ extension SealedFileVault {
     var isBroken = false
   }
 
-  func replace(
-    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite, in folder: PosixFile
-  ) throws(VaultError) -> VaultReplacement {
+  /// Replaces the file, waiting at most ten seconds for other writers.
+  @concurrent public func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    guard let folder = try place.open(making: !entry.isEmpty) else { return .done }
+    // Before the lock, so that a slow key store does not hold up other writers.
+    try await key.find()
+    let lock = try await VaultFolder.lock(in: folder, within: patience, isFirst: hasLost.take())
+    defer { lock.unlock() }
+    reached(.locked)
+    if !entry.isEmpty { try await key.make(for: folder) }
     let found = try find(for: write, in: folder)
     guard found.revision == revision else {
       hasLost.withLock { $0 = true }

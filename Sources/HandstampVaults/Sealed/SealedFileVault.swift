@@ -28,9 +28,9 @@ import HandstampSupport
 /// `CACHEDIR.TAG`).
 public struct SealedFileVault: Vault {
   /// The absolute path of the folder.
-  public var folder: String { place.path }
+  package var folder: String { place.path }
   let place: VaultFolder
-  public let account: AccountID
+  package let account: AccountID
   let key: VaultKey
   let files: VaultFiles
   /// How long a write waits for other writers.
@@ -84,20 +84,6 @@ public struct SealedFileVault: Vault {
     } catch {
       return .trouble(error)
     }
-  }
-
-  /// Replaces the file, waiting at most ten seconds for other writers.
-  @concurrent public func replace(
-    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
-  ) async throws(VaultError) -> VaultReplacement {
-    guard let folder = try place.open(making: !entry.isEmpty) else { return .done }
-    // Before the lock, so that a slow key store does not hold up other writers.
-    try await key.find()
-    let lock = try await VaultFolder.lock(in: folder, within: patience, isFirst: hasLost.take())
-    defer { lock.unlock() }
-    reached(.locked)
-    if !entry.isEmpty { try await key.make(for: folder) }
-    return try replace(revision, with: entry, as: write, in: folder)
   }
 
   /// Takes one of the account's locks, which exclude other processes as well as other vaults of this process. Throws

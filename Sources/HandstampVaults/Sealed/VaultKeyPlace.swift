@@ -67,6 +67,18 @@ package struct VaultKeyPlace: Sendable {
     try folder.sync(attempt: "syncing the vault's folder")
   }
 
+  /// Makes the key file beside the vaults if there is no key yet. Returns whether it was made.
+  ///
+  /// - Throws: ``VaultError/wrongKey(_:)`` if the key is missing and a vault needs it, or stored elsewhere.
+  @concurrent package func makeFile() async throws(VaultError) -> Bool {
+    let folder = try VaultFolder(folder).openOrMake()
+    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
+    defer { lock.unlock() }
+    if try VaultKeyFile(beside: folder).load() != nil { return false }
+    _ = try VaultKey.fileInVaultFolder.settle(for: folder, isNeeded: VaultFiles.needKey(folder.names()))
+    return true
+  }
+
   static func note(in folder: PosixFile) throws(VaultError) -> String? {
     guard let file = try folder.open(noteName, flags: O_RDONLY) else { return nil }
     guard try file.status().isRegular else { throw .unavailable("there is something else in place of \(noteName)") }

@@ -23,6 +23,9 @@ public struct BasicIdentityContext: IdentityRequestContext {
 /// Admits only requests with a valid access token, and sets ``IdentityRequestContext/identity``. Others are answered 401, 403, or 503
 /// if it cannot be known, as problem+json (RFC 9457) with the challenges of RFC 6750 section 3 and RFC 9449 section 7.1.
 ///
+/// A route that finds out later which scopes it needs throws ``AccessError/insufficientScope(_:)`` with all of them: the response is
+/// then the same, and the client asks its user for more.
+///
 /// ```swift
 /// router.group("api").add(middleware: IdentityMiddleware(verifier, at: "https://api.example.org", requiring: ["read"]))
 /// ```
@@ -30,12 +33,17 @@ public struct IdentityMiddleware<Context: IdentityRequestContext>: RouterMiddlew
   private let verifier: TokenVerifier
   private let address: String
   private let scopes: [String]
+  private let rule: AuthenticationRule
 
   /// - Parameters:
   ///   - address: the public address of the server, without the path of a request and without a trailing slash. Proofs of
   ///     possession name it; the `Host` field, which a client can choose, is not consulted.
   ///   - scopes: the scopes that a token must have been granted, all of them.
-  public init(_ verifier: TokenVerifier, at address: String, requiring scopes: [String] = []) {
+  ///   - rule: how and when its user must have proved to be the account's owner.
+  public init(
+    _ verifier: TokenVerifier, at address: String, requiring scopes: [String] = [], _ rule: AuthenticationRule = .any
+  ) {
+    self.rule = rule
     self.verifier = verifier
     self.address = address
     self.scopes = scopes
@@ -46,13 +54,13 @@ public struct IdentityMiddleware<Context: IdentityRequestContext>: RouterMiddlew
   ) async throws -> Response {
     var context = context
     let access = AccessRequest(request, at: address)
-    do throws(AccessError) {
-      context.identity = try await verifier.authenticate(access, requiring: scopes)
-    } catch {
+    do {
+      context.identity = try await verifier.authenticate(access, requiring: scopes, rule)
+      return try await next(request, context)
+    } catch let error as AccessError {
       context.logger.debug("Request refused", metadata: ["handstamp.cause": "\(error)"])
-      return Response(error.response(to: access))
+      return Response(verifier.response(to: error, of: access, requiring: scopes))
     }
-    return try await next(request, context)
   }
 }
 
@@ -65,12 +73,49 @@ public struct ScopeMiddleware<Context: IdentityRequestContext>: RouterMiddleware
   public func handle(
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
-    guard let identity = context.identity else { return Response(AccessError.tokenMissing.response) }
-    guard identity.has(scopes: scopes) else {
-      let scheme: TokenScheme = identity.keyThumbprint == nil ? .bearer : .dpop
-      return Response(AccessError.insufficientScope(scopes).response(to: scheme))
-    }
+    guard let identity = context.identity else { return Response(AccessError.tokenMissing.response()) }
+    // For the middleware before, which knows the resource.
+    guard identity.has(scopes: scopes) else { throw AccessError.insufficientScope(scopes) }
     return try await next(request, context)
+  }
+}
+
+/// Admits only identities whose user has proved it as the rule says, behind an ``IdentityMiddleware``, which answers the others with
+/// the challenge of RFC 9470.
+public struct AuthenticationMiddleware<Context: IdentityRequestContext>: RouterMiddleware {
+  private let verifier: TokenVerifier
+  private let rule: AuthenticationRule
+
+  public init(_ verifier: TokenVerifier, _ rule: AuthenticationRule) {
+    self.verifier = verifier
+    self.rule = rule
+  }
+
+  public func handle(
+    _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    guard let identity = context.identity else { return Response(AccessError.tokenMissing.response()) }
+    try verifier.require(rule, of: identity)
+    return try await next(request, context)
+  }
+}
+
+/// Serves ``TokenVerifier/resourceMetadata`` to every caller, also to pages of other origins.
+///
+/// Add it to the router itself, before any ``IdentityMiddleware``: `router.add(middleware: ResourceMetadataMiddleware(verifier))`.
+public struct ResourceMetadataMiddleware<Context: RequestContext>: RouterMiddleware {
+  private let metadata: ResourceMetadata?
+
+  public init(_ verifier: TokenVerifier) { metadata = verifier.resourceMetadata }
+
+  public func handle(
+    _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+  ) async throws -> Response {
+    guard let metadata, request.uri.path == metadata.path, [.get, .head].contains(request.method) else {
+      return try await next(request, context)
+    }
+    let response = Response(metadata)
+    return request.method == .head ? response.createHeadResponse() : response
   }
 }
 
@@ -85,6 +130,15 @@ extension AccessRequest {
 }
 
 extension Response {
+  /// The response with the metadata of an API.
+  fileprivate init(_ metadata: ResourceMetadata) {
+    self.init(
+      status: .ok,
+      headers: [
+        .contentType: "application/json", .cacheControl: "public, max-age=300", .accessControlAllowOrigin: "*",
+      ], body: .init(byteBuffer: ByteBuffer(bytes: metadata.json)))
+  }
+
   /// The response to a request that a verifier has refused.
   public init(_ answer: RefusalResponse) {
     var headers = HTTPFields()

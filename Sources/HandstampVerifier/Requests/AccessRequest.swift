@@ -1,5 +1,6 @@
 #if Verifier
 import HandstampCore
+import HandstampSupport
 
 /// The parts of a request that a verifier needs, for any server.
 public struct AccessRequest: Sendable {
@@ -20,20 +21,19 @@ public struct AccessRequest: Sendable {
   }
 
   /// The scheme that a response is for; bearer if the request has none.
-  var scheme: TokenScheme { authorization.first.flatMap { AccessRequest.split($0) }?.scheme ?? .bearer }
+  var scheme: AccessScheme { authorization.first.flatMap { AccessRequest.split($0) }?.scheme ?? .bearer }
 
   /// The token. There must be exactly one field, with a scheme that is known.
-  func token() throws(AccessError) -> (TokenScheme, Substring) {
+  func token() throws(AccessError) -> (AccessScheme, Substring) {
     guard let field = authorization.first else { throw .tokenMissing }
     guard let (scheme, token) = AccessRequest.split(field) else { throw .tokenMissing }
     guard authorization.count == 1, let token else { throw .tokenInvalid(.badField) }
     return (scheme, token)
   }
 
-  private static func split(_ field: String) -> (scheme: TokenScheme, token: Substring?)? {
+  private static func split(_ field: String) -> (scheme: AccessScheme, token: Substring?)? {
     let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-    let name = parts[0].lowercased()
-    guard let scheme = TokenScheme.allCases.first(where: { $0.rawValue.lowercased() == name }) else { return nil }
+    guard let scheme = AccessScheme(parts[0]) else { return nil }
     return (scheme, parts.count == 2 ? parts[1] : nil)
   }
 }

@@ -1,15 +1,6 @@
 #if Verifier
 public import HandstampCore
-import HandstampJOSE
 import HandstampSupport
-
-/// The scheme of a request's `Authorization` field.
-public enum TokenScheme: String, Sendable, Hashable, CaseIterable {
-  /// RFC 6750 section 2.1.
-  case bearer = "Bearer"
-  /// With a proof of possession (RFC 9449 section 7.1).
-  case dpop = "DPoP"
-}
 
 /// The response to a refused request, for any server.
 public struct RefusalResponse: Sendable, Hashable {
@@ -25,8 +16,8 @@ extension AccessError {
   /// The HTTP status: 401, 403 or 503.
   public var status: Int {
     switch self {
-    case .tokenMissing, .tokenInvalid, .tokenExpired, .sessionEnded, .proofInvalid: 401
-    case .insufficientScope: 403
+    case .tokenMissing, .tokenInvalid, .tokenExpired, .sessionEnded, .proofInvalid, .insufficientAuthentication: 401
+    case .insufficientScope, .noAccount: 403
     case .unavailable: 503
     }
   }
@@ -39,22 +30,25 @@ extension AccessError {
     case .sessionEnded: "The session has ended"
     case .proofInvalid: "The proof of possession is not valid"
     case .insufficientScope: "The access token does not allow this"
+    case .insufficientAuthentication: "Confirm that it is you"
+    case .noAccount: "The access token belongs to no account"
     case .unavailable: "The server is temporarily unavailable"
     }
   }
 
-  /// The response, with the challenges of RFC 6750 section 3 and RFC 9449 section 7.1.
-  public var response: RefusalResponse { response(to: .bearer) }
-
-  /// The response to a request: the challenge for its scheme has the error.
-  public func response(to request: AccessRequest) -> RefusalResponse { response(to: request.scheme) }
-
-  /// The response to a request with a scheme, which alone has the error.
-  public func response(to scheme: TokenScheme) -> RefusalResponse {
+  /// - Parameters:
+  ///   - scheme: the scheme of the request, which alone has the error.
+  ///   - scopes: the scopes that the request needs.
+  ///   - metadata: the URL of the resource's metadata.
+  func response(
+    to scheme: AccessScheme = .bearer, requiring scopes: [String] = [], metadata: String? = nil
+  ) -> RefusalResponse {
     var headers = [
       HeaderField("Content-Type", "application/problem+json"), HeaderField("Cache-Control", "no-store"),
     ]
-    if let challenge = challenge(to: scheme) { headers.append(HeaderField("WWW-Authenticate", challenge)) }
+    if let challenge = challenge(to: scheme, requiring: scopes) {
+      headers.append(HeaderField("WWW-Authenticate", challenge.field(metadata: metadata)))
+    }
     if case .unavailable = self { headers.append(HeaderField("Retry-After", "1")) }
     var body = JSONText([("type", "urn:handstamp:problem:\(code)"), ("title", title)])
     body.add("status", Int64(status))
@@ -62,34 +56,22 @@ extension AccessError {
     return RefusalResponse(status: status, headers: headers, body: body.finished)
   }
 
-  private func challenge(to scheme: TokenScheme) -> String? {
+  private func challenge(to scheme: AccessScheme, requiring scopes: [String]) -> AccessChallenge? {
     switch self {
-    case .tokenMissing: return TokenScheme.allCases.map { AccessError.challenge($0, []) }.joined(separator: ", ")
-    case .unavailable: return nil
+    case .tokenMissing: AccessChallenge(scopes: scopes)
+    case .noAccount, .unavailable: nil
     case .tokenInvalid, .tokenExpired, .sessionEnded:
-      return AccessError.challenges(scheme, [("error", "invalid_token")])
-    case .proofInvalid: return AccessError.challenges(.dpop, [("error", "invalid_dpop_proof")])
-    case .insufficientScope(let scopes):
-      let scope = scopes.joined(separator: " ").filter(AccessError.isScopeCharacter)
-      return AccessError.challenges(scheme, [("error", "insufficient_scope"), ("scope", scope)])
+      AccessChallenge(to: scheme, error: "invalid_token", scopes: scopes)
+    case .proofInvalid: AccessChallenge(to: .dpop, error: "invalid_dpop_proof", scopes: scopes)
+    case .insufficientAuthentication(let rule):
+      AccessChallenge(
+        to: scheme, error: "insufficient_user_authentication", scopes: scopes, acrValues: rule.acr,
+        maxAge: rule.maxAge?.components.seconds)
+    case .insufficientScope(let needed):
+      // All at once: each round would ask the user again.
+      AccessChallenge(
+        to: scheme, error: "insufficient_scope", scopes: scopes + needed.filter { !scopes.contains($0) })
     }
-  }
-
-  private static func challenges(_ scheme: TokenScheme, _ error: [(String, String)]) -> String {
-    ([challenge(scheme, error)] + TokenScheme.allCases.filter { $0 != scheme }.map { challenge($0, []) })
-      .joined(separator: ", ")
-  }
-
-  private static func challenge(_ scheme: TokenScheme, _ parameters: [(String, String)]) -> String {
-    let all = scheme == .dpop ? parameters + [("algs", JWSAlgorithm.es256.rawValue)] : parameters
-    guard !all.isEmpty else { return scheme.rawValue }
-    return scheme.rawValue + " " + all.map { "\($0)=\"\($1)\"" }.joined(separator: ", ")
-  }
-
-  /// The characters of scopes (RFC 6749 section 3.3), which a quoted string may have as they are.
-  private static func isScopeCharacter(_ character: Character) -> Bool {
-    guard let value = character.asciiValue else { return false }
-    return (32...126).contains(value) && value != 34 && value != 92
   }
 }
 #endif

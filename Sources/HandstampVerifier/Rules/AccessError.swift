@@ -1,7 +1,7 @@
 #if Verifier
 public import HandstampCore
 
-/// The reason for which a request is refused. `response(to:)` is the response to send.
+/// The reason for which a request is refused. ``TokenVerifier/response(to:of:requiring:)`` is the response to send.
 public enum AccessError: Error, Sendable, Hashable {
   /// There is no access token.
   case tokenMissing
@@ -15,6 +15,10 @@ public enum AccessError: Error, Sendable, Hashable {
   case proofInvalid(ProofDefect)
   /// The token is genuine, but was not granted these scopes.
   case insufficientScope([String])
+  /// The token is genuine, but its user has to prove again, or better, to be the account's owner (RFC 9470).
+  case insufficientAuthentication(AuthenticationRule)
+  /// The token is a client's own, without a user, and the API is for users: see ``VerifierConfiguration/admitsMachines``.
+  case noAccount
   /// It cannot be known at the moment whether the token is valid. The same request may succeed later.
   case unavailable(UnknownState)
 }
@@ -76,10 +80,12 @@ extension AccessError: CustomStringConvertible {
   /// The code and the cause, without any part of the token.
   public var description: String {
     switch self {
-    case .tokenMissing, .tokenExpired, .sessionEnded: code
+    case .tokenMissing, .tokenExpired, .sessionEnded, .noAccount: code
     case .tokenInvalid(let fault): "\(code) (\(fault.rawValue))"
     case .proofInvalid(let fault): "\(code) (\(fault.rawValue))"
     case .insufficientScope(let scopes): "\(code) (\(scopes.joined(separator: " ")))"
+    case .insufficientAuthentication(let rule):
+      "\(code) (\(rule.acr.joined(separator: " ")), \(rule.maxAge.map { "\($0.components.seconds) s" } ?? "any age"))"
     case .unavailable(.keys): "\(code) (keys)"
     case .unavailable(.revocations(nil)): "\(code) (revocations, never received)"
     case .unavailable(.revocations(let since?)): "\(code) (revocations, not received since \(since))"
@@ -96,6 +102,8 @@ extension AccessError: CustomStringConvertible {
     case .sessionEnded: "session_ended"
     case .proofInvalid: "proof_invalid"
     case .insufficientScope: "insufficient_scope"
+    case .insufficientAuthentication: "insufficient_user_authentication"
+    case .noAccount: "no_account"
     case .unavailable: "unavailable"
     }
   }
@@ -103,9 +111,9 @@ extension AccessError: CustomStringConvertible {
   /// The step that helps the client.
   public var recovery: Recovery? {
     switch self {
-    case .tokenMissing, .sessionEnded: .signIn
+    case .tokenMissing, .sessionEnded, .insufficientAuthentication: .signIn
     case .tokenInvalid, .tokenExpired, .proofInvalid: .retry(after: nil)
-    case .insufficientScope: nil
+    case .insufficientScope, .noAccount: nil
     case .unavailable: .retry(after: .seconds(1))
     }
   }

@@ -5,7 +5,7 @@ public import HandstampCore
 public struct TokenIdentity: Sendable, Hashable {
   /// `iss`: the server that issued the token.
   public let issuer: String
-  /// `sub`: the account.
+  /// `sub`: the account; in a client's own token the client, see ``isMachine``.
   public let subject: String
   /// `client_id`: the client that the token was issued to.
   public let clientID: String
@@ -25,12 +25,20 @@ public struct TokenIdentity: Sendable, Hashable {
   public let expiresAt: UnixTime
   /// `auth_time`: when the user last proved to be the account's owner; `nil` if the issuer does not say.
   public let authenticatedAt: UnixTime?
+  /// `acr`: how strong that proof was; `nil` if the issuer does not say. See ``AuthenticationRule``.
+  public let acr: String?
+  /// `amr`: how it was made, in words of RFC 8176; empty if the issuer does not say.
+  public let methods: [String]
   /// The thumbprint (RFC 7638) of the key that the token is bound to (RFC 9449 section 6); `nil` for a bearer token.
   public let keyThumbprint: String?
   /// How it is known that the session has not ended.
   public internal(set) var assurance: SessionAssurance = .expiryOnly
   /// All claims, as a JSON object in UTF-8, to decode claims of your own from.
   public let claims: [UInt8]
+
+  /// Whether the client got the token for itself, by client credentials for example: the subject is the client, and no user has signed
+  /// in (RFC 9068 section 2.2). Only with ``VerifierConfiguration/admitsMachines``.
+  public var isMachine: Bool { subject == clientID }
 
   /// Returns whether the token was granted all of these scopes.
   public func has(scopes required: some Sequence<String>) -> Bool {

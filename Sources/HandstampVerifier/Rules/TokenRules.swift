@@ -41,6 +41,8 @@ struct TokenRules: Sendable {
     let session = try TokenRules.optional(json["sid"]) { $0.string }
     let scope = try TokenRules.optional(json["scope"]) { $0.string }
     let proven = try TokenRules.optional(json["auth_time"], TokenRules.time)
+    let acr = try TokenRules.optional(json["acr"]) { $0.string }
+    let methods = try TokenRules.optional(json["amr"]) { $0.array?.compactMap(\.string) } ?? []
     let earliest = try TokenRules.optional(json["nbf"], TokenRules.time)
     let thumbprint = try TokenRules.thumbprint(json["cnf"])
     guard now < end.advanced(by: leeway) else { throw .tokenExpired(at: end) }
@@ -49,7 +51,8 @@ struct TokenRules: Sendable {
       issuer: issuer, subject: subject, clientID: client, audiences: audiences,
       scopes: scope?.split(separator: " ").map(String.init) ?? [],
       hasAllScopes: scope == nil && firstPartyClients.contains(client), sessionID: session, tokenID: id,
-      issuedAt: start, expiresAt: end, authenticatedAt: proven, keyThumbprint: thumbprint, claims: payload)
+      issuedAt: start, expiresAt: end, authenticatedAt: proven, acr: acr, methods: methods,
+      keyThumbprint: thumbprint, claims: payload)
   }
 
   /// A string, or a list of strings (RFC 7519 section 4.1.3).

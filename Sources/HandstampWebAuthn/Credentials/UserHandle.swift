@@ -15,6 +15,12 @@ package struct UserHandle: Sendable, Hashable {
     self.bytes = bytes
   }
 
+  /// Reads a handle that another system has made: 1 to 64 bytes.
+  package init?(foreign bytes: [UInt8]) {
+    guard (1...64).contains(bytes.count) else { return nil }
+    self.bytes = bytes
+  }
+
   /// The handle in base64url.
   package var text: String { Base64URL.encode(bytes) }
 }

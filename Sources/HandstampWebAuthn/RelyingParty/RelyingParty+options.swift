@@ -1,5 +1,5 @@
 #if JOSE
-import HandstampSupport
+package import HandstampSupport
 
 extension RelyingParty {
   /// The time that users have for a ceremony: the recommendation where user verification is required (WebAuthn Level 2 section
@@ -18,33 +18,28 @@ extension RelyingParty {
   package func registrationOptions(
     for user: PasskeyUser, challenge: PasskeyChallenge, excluding excluded: [Passkey] = [],
     timeout: Duration = RelyingParty.usualTimeout
-  ) -> [UInt8] {
-    let object = OptionsText.object([
-      ("rp", .object([("id", .text(id)), ("name", .text(name))])),
-      (
-        "user",
-        .object([
-          ("id", .text(user.handle.text)), ("name", .text(user.name)), ("displayName", .text(user.displayName)),
-        ])
-      ),
-      ("challenge", .text(challenge.text)),
-      (
-        "pubKeyCredParams",
-        .array(COSEAlgorithm.allCases.map { .object([("type", .text("public-key")), ("alg", .integer($0.rawValue))]) })
-      ),
-      ("timeout", .integer(RelyingParty.milliseconds(timeout))),
-      ("excludeCredentials", .array(excluded.map { OptionsText(descriptor: $0) })),
-      (
-        "authenticatorSelection",
-        .object([
-          // The second is for clients of Level 1 (section 5.4.4).
-          ("residentKey", .text("required")), ("requireResidentKey", .bool(true)),
-          ("userVerification", .text("required")),
-        ])
-      ),
-      ("attestation", .text("none")),
-    ])
-    return object.json
+  ) -> JSONText {
+    // The second is for clients of Level 1 (section 5.4.4).
+    var selection = JSONText([("residentKey", "required")])
+    selection.add("requireResidentKey", true)
+    selection.add("userVerification", "required")
+    var options = JSONText()
+    options.add("rp", JSONText([("id", id), ("name", name)]))
+    options.add(
+      "user", JSONText([("id", user.handle.text), ("name", user.name), ("displayName", user.displayName)]))
+    options.add("challenge", challenge.text)
+    options.add(
+      "pubKeyCredParams",
+      COSEAlgorithm.allCases.map { algorithm in
+        var parameters = JSONText([("type", "public-key")])
+        parameters.add("alg", algorithm.rawValue)
+        return parameters
+      })
+    options.add("timeout", RelyingParty.milliseconds(timeout))
+    options.add("excludeCredentials", excluded.map(\.descriptor))
+    options.add("authenticatorSelection", selection)
+    options.add("attestation", "none")
+    return options
   }
 
   /// Returns the options of an assertion as `PublicKeyCredentialRequestOptionsJSON` (WebAuthn Level 3 section 5.1.10), for
@@ -54,20 +49,29 @@ extension RelyingParty {
   ///   it has for this server, and tells which user has signed in.
   package func assertionOptions(
     challenge: PasskeyChallenge, allowing allowed: [Passkey] = [], timeout: Duration = RelyingParty.usualTimeout
-  ) -> [UInt8] {
-    let object = OptionsText.object([
-      ("challenge", .text(challenge.text)),
-      ("timeout", .integer(RelyingParty.milliseconds(timeout))),
-      ("rpId", .text(id)),
-      ("allowCredentials", .array(allowed.map { OptionsText(descriptor: $0) })),
-      ("userVerification", .text("required")),
-    ])
-    return object.json
+  ) -> JSONText {
+    var options = JSONText()
+    options.add("challenge", challenge.text)
+    options.add("timeout", RelyingParty.milliseconds(timeout))
+    options.add("rpId", id)
+    options.add("allowCredentials", allowed.map(\.descriptor))
+    options.add("userVerification", "required")
+    return options
   }
 
   private static func milliseconds(_ duration: Duration) -> Int64 {
     let (seconds, attoseconds) = min(max(duration, .zero), longestTimeout).components
     return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+  }
+}
+
+extension Passkey {
+  /// `PublicKeyCredentialDescriptorJSON` (WebAuthn Level 3 section 5.8.3).
+  fileprivate var descriptor: JSONText {
+    var json = JSONText([("type", "public-key"), ("id", id.text)])
+    // Without transports clients try all; an empty list could mean none.
+    if !transports.isEmpty { json.add("transports", transports) }
+    return json
   }
 }
 #endif

@@ -23,10 +23,14 @@ package struct RelyingParty: Sendable, Hashable {
   package let id: String
   /// The name for people. Browsers hardly show it.
   package let name: String
-  /// The origins whose pages may run ceremonies. Compared as texts, since that is how browsers write them.
+  /// The origins whose pages may run ceremonies, and those of apps. Compared as texts, since that is how browsers write them.
   package let origins: Set<String>
 
-  package init(id: String, name: String, origins: Set<String>) throws(ConfigurationError) {
+  /// - Parameter apps: the origins of apps on systems that name an app otherwise than by the domain, such as
+  ///   `android:apk-key-hash:…`.
+  package init(
+    id: String, name: String, origins: Set<String>, apps: Set<String> = []
+  ) throws(ConfigurationError) {
     guard RelyingParty.isDomain(id) else { throw .invalidID(id) }
     guard !origins.isEmpty else { throw .noOrigin }
     for text in origins.sorted() {
@@ -36,7 +40,7 @@ package struct RelyingParty: Sendable, Hashable {
     }
     self.id = id
     self.name = name
-    self.origins = origins
+    self.origins = origins.union(apps)
   }
 
   private static func isDomain(_ text: String) -> Bool {

@@ -28,6 +28,9 @@ package struct AssertionResponse: Sendable, Hashable {
     }
   }
 
+  /// Whether the authenticator says that the passkey may be copied. It is signed, and nothing is verified yet.
+  package var isBackupEligible: Bool { authenticatorData.flags.contains(.backupEligible) }
+
   /// The passkey that the client claims to have used, to look it up. Nothing is verified yet.
   package var credentialID: CredentialID { credential.id }
 

@@ -1,14 +1,27 @@
 // Stands in for Apple's AuthenticationServices; see Security.swift.
 public import Foundation
-public import UIKit
 
-/// `UIWindow`, and `NSWindow` on macOS
+#if canImport(UIKit)
+public import UIKit
 public typealias ASPresentationAnchor = UIWindow
+#else
+public import AppKit
+public typealias ASPresentationAnchor = NSWindow
+#endif
 
 /// iOS 12, macOS 10.15, tvOS 16, watchOS 6.2
 open class ASWebAuthenticationSession: NSObject {
   public typealias CompletionHandler = (URL?, (any Error)?) -> Void
   public init(url: URL, callbackURLScheme: String?, completionHandler: @escaping CompletionHandler) { super.init() }
+  @available(iOS 17.4, macOS 14.4, watchOS 10.4, visionOS 1.1, *)
+  @available(tvOS, unavailable)
+  public final class Callback: NSObject {
+    public class func customScheme(_ customScheme: String) -> Callback { Callback() }
+    public class func https(host: String, path: String) -> Callback { Callback() }
+  }
+  @available(iOS 17.4, macOS 14.4, watchOS 10.4, visionOS 1.1, *)
+  @available(tvOS, unavailable)
+  public init(url: URL, callback: Callback, completionHandler: @escaping CompletionHandler) { super.init() }
   /// iOS 13, macOS 10.15, watchOS 6.2
   @available(tvOS, unavailable)
   public var prefersEphemeralWebBrowserSession: Bool {
@@ -70,6 +83,55 @@ open class ASAuthorizationPlatformPublicKeyCredentialProvider: NSObject {
   ) -> ASAuthorizationPlatformPublicKeyCredentialAssertionRequest {
     ASAuthorizationPlatformPublicKeyCredentialAssertionRequest()
   }
+  public func createCredentialRegistrationRequest(
+    challenge: Data, name: String, userID: Data
+  ) -> ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest {
+    ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest()
+  }
+  /// iOS 18, macOS 15, visionOS 2; not on tvOS
+  @available(iOS 18, macOS 15, visionOS 2, *)
+  @available(tvOS, unavailable)
+  public func createCredentialRegistrationRequest(
+    challenge: Data, name: String, userID: Data,
+    requestStyle: ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest.RequestStyle
+  ) -> ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest {
+    ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest()
+  }
+}
+
+@available(watchOS, unavailable)
+open class ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest: ASAuthorizationRequest {
+  /// iOS 18, macOS 15, visionOS 2; not on tvOS
+  @available(iOS 18, macOS 15, visionOS 2, *)
+  @available(tvOS, unavailable)
+  public enum RequestStyle: Int, Sendable { case standard, conditional }
+  public var userVerificationPreference = ASAuthorizationPublicKeyCredentialUserVerificationPreference.required
+  /// iOS 17.4, macOS 13.5; not on tvOS
+  @available(iOS 17.4, macOS 13.5, *)
+  @available(tvOS, unavailable)
+  public var excludedCredentials: [ASAuthorizationPlatformPublicKeyCredentialDescriptor]? {
+    get { nil }
+    set {}
+  }
+}
+
+@available(watchOS, unavailable)
+open class ASAuthorizationPlatformPublicKeyCredentialRegistration: NSObject, ASAuthorizationCredential {
+  public var rawAttestationObject: Data? { nil }
+  public var rawClientDataJSON: Data { Data() }
+  public var credentialID: Data { Data() }
+}
+
+/// iOS 26.2, macOS 26.2, visionOS 26.2; not on tvOS and watchOS. Before, from iOS 26 on, it is ASCredentialUpdater.
+@available(iOS 26.2, macOS 26.2, visionOS 26.2, *)
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
+public final class ASCredentialDataManager: Sendable {
+  public init() {}
+  public func reportUnknownPublicKeyCredential(relyingPartyIdentifier: String, credentialID: Data) async throws {}
+  public func reportAllAcceptedPublicKeyCredentials(
+    relyingPartyIdentifier: String, userHandle: Data, acceptedCredentialIDs: [Data]
+  ) async throws {}
 }
 
 public struct ASAuthorizationPublicKeyCredentialUserVerificationPreference: RawRepresentable, Sendable, Hashable {
@@ -105,6 +167,12 @@ open class ASAuthorizationController: NSObject {
   /// iOS 13, macOS 10.15, tvOS 13; not on watchOS
   public weak var presentationContextProvider: (any ASAuthorizationControllerPresentationContextProviding)?
   public func performRequests() {}
+  /// iOS 16, visionOS 1
+  @available(macOS, unavailable)
+  @available(macCatalyst, unavailable)
+  @available(tvOS, unavailable)
+  @available(watchOS, unavailable)
+  public func performAutoFillAssistedRequests() {}
   /// iOS 16, macOS 13, tvOS 18; not on watchOS
   @available(iOS 16, macOS 13, tvOS 18, *)
   @available(watchOS, unavailable)

@@ -47,7 +47,7 @@ public let F_FULLFSYNC: Int32 = 51
 
 @discardableResult
 public func memset_s(_ start: UnsafeMutableRawPointer!, _ size: Int, _ byte: Int32, _ count: Int) -> Int32 { 0 }
-/// macOS 10.4
+@available(macOS 10.4, *)
 @discardableResult
 public func sysctlbyname(
   _ name: UnsafePointer<CChar>!, _ old: UnsafeMutableRawPointer!, _ oldSize: UnsafeMutablePointer<Int>!,
@@ -74,6 +74,16 @@ public struct proc_bsdinfo {
 }
 public let PROC_PIDTBSDINFO: Int32 = 3
 public let SZOMB: Int32 = 5
+public func proc_name(_ pid: Int32, _ buffer: UnsafeMutableRawPointer?, _ size: UInt32) -> Int32 { 0 }
 public func proc_pidinfo(
   _ pid: Int32, _ flavor: Int32, _ arg: UInt64, _ buffer: UnsafeMutableRawPointer?, _ buffersize: Int32
 ) -> Int32 { 0 }
+
+// sys/un.h and sys/ucred.h
+public let SOL_LOCAL: Int32 = 0
+public let LOCAL_PEERCRED: Int32 = 1
+public struct xucred: Sendable {
+  public var cr_version: UInt32 = 0
+  public var cr_uid: UInt32 = 0
+  public init() {}
+}

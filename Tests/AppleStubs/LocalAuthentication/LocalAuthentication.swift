@@ -2,9 +2,9 @@
 public import Foundation
 
 public enum LAPolicy: Int, Sendable {
-  /// not on watchOS
+  @available(watchOS, unavailable)
   case deviceOwnerAuthenticationWithBiometrics = 1
-  /// iOS 9, macOS 10.11
+  @available(iOS 9, macOS 10.11, *)
   case deviceOwnerAuthentication = 2
 }
 
@@ -12,14 +12,14 @@ open class LAContext: NSObject {
   public override init() { super.init() }
   /// As Swift sees `evaluatePolicy:localizedReason:reply:`
   open func evaluatePolicy(_ policy: LAPolicy, localizedReason: String) async throws -> Bool { false }
-  /// iOS 9, macOS 10.11
+  @available(iOS 9, macOS 10.11, *)
   open func invalidate() {}
-  /// iOS 11, macOS 10.13; not on watchOS
+  @available(iOS 11, macOS 10.13, *)
   @available(watchOS, unavailable)
   open var localizedReason: String {
     get { "" }
     set {}
   }
-  /// iOS 11, macOS 10.13, watchOS 9
+  @available(iOS 11, macOS 10.13, watchOS 9, *)
   open var interactionNotAllowed = false
 }

@@ -12,14 +12,19 @@ public typealias CFDictionary = [String: Any]
 public typealias CFTypeRef = AnyObject
 
 public let errSecSuccess: OSStatus = 0
-/// iOS 4, macOS 10.3
+@available(iOS 4, macOS 10.3, *)
 public let errSecItemNotFound: OSStatus = -25300
 
-/// iOS 2, macOS 10.6, tvOS 9, watchOS 2; so are all calls below.
+@available(iOS 2, macOS 10.6, tvOS 9, watchOS 2, *)
 public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus { 0 }
+@available(iOS 2, macOS 10.6, tvOS 9, watchOS 2, *)
 public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus { 0 }
+@available(iOS 2, macOS 10.6, tvOS 9, watchOS 2, *)
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus { 0 }
+@available(iOS 2, macOS 10.6, tvOS 9, watchOS 2, *)
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus { 0 }
+@available(macOS 10.2, *)
+public func SecKeychainSetUserInteractionAllowed(_ state: Bool) -> OSStatus { 0 }
 
 public let kSecClass: CFString = "class"
 public let kSecClassGenericPassword: CFString = "genp"
@@ -33,9 +38,10 @@ public let kSecReturnAttributes: CFString = "r_Attributes"
 public let kSecMatchLimit: CFString = "m_Limit"
 public let kSecMatchLimitOne: CFString = "m_LimitOne"
 public let kSecMatchLimitAll: CFString = "m_LimitAll"
-/// iOS 13, macOS 10.15, tvOS 13, watchOS 6
+@available(iOS 13, macOS 10.15, tvOS 13, watchOS 6, *)
 public let kSecUseDataProtectionKeychain: CFString = "nleg"
-/// iOS 9, macOS 10.11, watchOS 2; tvOS 9. The value is an `LAContext`.
+/// The value is an `LAContext`.
+@available(iOS 9, macOS 10.11, tvOS 9, watchOS 2, *)
 public let kSecUseAuthenticationContext: CFString = "u_AuthCtx"
 
 public let kSecAttrAccessible: CFString = "pdmn"
@@ -43,23 +49,23 @@ public let kSecAttrAccessibleAfterFirstUnlock: CFString = "ck"
 public let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString = "cku"
 public let kSecAttrAccessibleWhenUnlocked: CFString = "ak"
 public let kSecAttrAccessibleWhenUnlockedThisDeviceOnly: CFString = "aku"
-/// iOS 8, macOS 10.10
+@available(iOS 8, macOS 10.10, *)
 public let kSecAttrAccessibleWhenPasscodeSetThisDeviceOnly: CFString = "akpu"
 
-/// iOS 8, macOS 10.10
+@available(iOS 8, macOS 10.10, *)
 public let kSecAttrAccessControl: CFString = "accc"
 public final class SecAccessControl {}
 public final class CFAllocator {}
 public final class CFError: Error {}
 
-/// iOS 8, macOS 10.10
+@available(iOS 8, macOS 10.10, *)
 public struct SecAccessControlCreateFlags: OptionSet, Sendable {
   public var rawValue: UInt
   public init(rawValue: UInt) { self.rawValue = rawValue }
   public static let userPresence = SecAccessControlCreateFlags(rawValue: 1 << 0)
-  /// iOS 11.3, macOS 10.13.4
+  @available(iOS 11.3, macOS 10.13.4, *)
   public static let biometryAny = SecAccessControlCreateFlags(rawValue: 1 << 1)
-  /// iOS 11.3, macOS 10.13.4
+  @available(iOS 11.3, macOS 10.13.4, *)
   public static let biometryCurrentSet = SecAccessControlCreateFlags(rawValue: 1 << 3)
   public static let devicePasscode = SecAccessControlCreateFlags(rawValue: 1 << 4)
 }

@@ -31,19 +31,19 @@ public struct WindowGroup<Content: View>: Scene {
   public var body: Never { fatalError() }
 }
 
-/// iOS 16, macOS 13, tvOS 16, watchOS 9
+@available(iOS 16, macOS 13, tvOS 16, watchOS 9, *)
 public struct BackgroundTask<Request, Response>: Sendable {
   public static func appRefresh(_ identifier: String) -> BackgroundTask<String?, Void>
   where Request == String?, Response == Void { BackgroundTask<String?, Void>() }
 }
 
 extension Scene {
-  /// iOS 16, macOS 13, tvOS 16, watchOS 9
+  @available(iOS 16, macOS 13, tvOS 16, watchOS 9, *)
   public func backgroundTask<D, R>(
     _ task: BackgroundTask<D, R>, action: @escaping @Sendable (D) async -> R
   ) -> some Scene { OpaqueScene() }
 
-  /// iOS 16, macOS 13, tvOS 16, watchOS 9
+  @available(iOS 16, macOS 13, tvOS 16, watchOS 9, *)
   public func backgroundTask<R>(
     _ task: BackgroundTask<String?, R>, action: @escaping @Sendable () async -> R
   ) -> some Scene { OpaqueScene() }

@@ -38,7 +38,7 @@ public struct List<Selection, Content: View>: View {
 }
 
 public struct Section<Parent: View, Content: View, Footer: View>: View {
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public init(@ViewBuilder content: () -> Content) where Parent == EmptyView, Footer == EmptyView {}
   public var body: Never { fatalError() }
 }
@@ -60,7 +60,7 @@ public struct TabView<SelectionValue: Hashable, Content: View>: View {
   public var body: Never { fatalError() }
 }
 
-/// iOS 16, macOS 13, tvOS 16, watchOS 9
+@available(iOS 16, macOS 13, tvOS 16, watchOS 9, *)
 public struct NavigationStack<Data, Root: View>: View {
   public init(@ViewBuilder root: () -> Root) where Data == Never {}
   public var body: Never { fatalError() }

@@ -4,7 +4,7 @@ public import Foundation
 public struct Text: View {
   public init(verbatim content: String) {}
   public init<S: StringProtocol>(_ content: S) {}
-  /// iOS 14, macOS 11, tvOS 14, watchOS 7
+  @available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
   public init(_ date: Date, style: DateStyle) {}
   public struct DateStyle: Sendable {
     public static let relative = DateStyle()
@@ -13,7 +13,7 @@ public struct Text: View {
 }
 
 public struct Image: View {
-  /// macOS 11
+  @available(macOS 11, *)
   public init(systemName: String) {}
   public init(_ image: CGImage, scale: CGFloat, label: Text) {}
   public enum Interpolation: Sendable { case none, low }
@@ -22,20 +22,20 @@ public struct Image: View {
   public var body: Never { fatalError() }
 }
 
-/// iOS 14, macOS 11, tvOS 14, watchOS 7
+@available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
 public struct Label<Title: View, Icon: View>: View {
   public init<S: StringProtocol>(_ title: S, systemImage name: String) where Title == Text, Icon == Image {}
   public var body: Never { fatalError() }
 }
 
-/// iOS 14, macOS 11, tvOS 14, watchOS 7
+@available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
 public struct ProgressView<Label: View>: View {
   public init() where Label == EmptyView {}
   public init(@ViewBuilder label: () -> Label) {}
   public var body: Never { fatalError() }
 }
 
-/// iOS 15, macOS 12, tvOS 15, watchOS 8
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
 public struct ButtonRole: Sendable, Equatable {
   public static let destructive = ButtonRole()
   public static let cancel = ButtonRole()
@@ -45,7 +45,7 @@ public struct Button<Label: View>: View {
   @preconcurrency public init(action: @escaping @MainActor () -> Void, @ViewBuilder label: () -> Label) {}
   @preconcurrency public init<S: StringProtocol>(_ title: S, action: @escaping @MainActor () -> Void)
   where Label == Text {}
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   @preconcurrency public init<S: StringProtocol>(_ title: S, role: ButtonRole?, action: @escaping @MainActor () -> Void)
   where Label == Text {}
   public var body: Never { fatalError() }

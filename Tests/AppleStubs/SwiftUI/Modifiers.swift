@@ -5,12 +5,14 @@ public import Observation
 public import UIKit
 
 extension View {
-  /// iOS 13, tvOS 13; there is none on macOS and watchOS
+  @available(iOS 13, tvOS 13, *)
   @available(watchOS, unavailable)
   public func keyboardType(_ type: UIKeyboardType) -> some View { Opaque() }
-  /// iOS 13, tvOS 13; on macOS and watchOS with types of their own
+  /// On macOS and watchOS with types of their own
+  @available(iOS 13, tvOS 13, *)
   public func textContentType(_ type: UITextContentType?) -> some View { Opaque() }
-  /// iOS 15, tvOS 15, watchOS 8; there is none on macOS
+  @available(iOS 15, tvOS 15, watchOS 8, *)
+  @available(macOS, unavailable)
   public func textInputAutocapitalization(_ style: TextInputAutocapitalization?) -> some View { Opaque() }
 }
 #endif
@@ -22,7 +24,7 @@ public struct TextInputAutocapitalization: Sendable {
 public struct Font: Sendable {
   public static let largeTitle = Font()
   public static let footnote = Font()
-  /// iOS 14, macOS 11, tvOS 14, watchOS 7
+  @available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
   public static let title2 = Font()
 }
 
@@ -37,21 +39,22 @@ public struct Edge: Sendable {
   }
 }
 
-/// iOS 13; as used here iOS 15
+@available(iOS 13, macOS 10.15, tvOS 13, watchOS 6, *)
 public protocol ShapeStyle: Sendable {}
 public struct Color: ShapeStyle { public init() {} }
 public struct HierarchicalShapeStyle: ShapeStyle { public init() {} }
 extension ShapeStyle where Self == Color {
   public static var red: Color { Color() }
+  public static var white: Color { Color() }
 }
 extension ShapeStyle where Self == HierarchicalShapeStyle {
   public static var secondary: HierarchicalShapeStyle { HierarchicalShapeStyle() }
 }
 
 public protocol PrimitiveButtonStyle {}
-/// iOS 15, macOS 12, tvOS 15, watchOS 8
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
 public struct BorderedProminentButtonStyle: PrimitiveButtonStyle {}
-/// iOS 13, macOS 10.15, tvOS 17, watchOS 8
+@available(iOS 13, macOS 10.15, tvOS 17, watchOS 8, *)
 public struct BorderlessButtonStyle: PrimitiveButtonStyle {}
 extension PrimitiveButtonStyle where Self == BorderedProminentButtonStyle {
   public static var borderedProminent: BorderedProminentButtonStyle { BorderedProminentButtonStyle() }
@@ -78,9 +81,9 @@ extension View {
   public func frame(
     width: CGFloat? = nil, height: CGFloat? = nil, alignment: Alignment = .center
   ) -> some View { Opaque() }
-  /// iOS 16, macOS 13, tvOS 16, watchOS 9
+  @available(iOS 16, macOS 13, tvOS 16, watchOS 9, *)
   public func monospaced(_ isActive: Bool = true) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func task<T: Equatable>(
     id value: T, priority: TaskPriority = .userInitiated,
     @_inheritActorContext _ action: sending @escaping @isolated(any) () async -> Void
@@ -88,46 +91,46 @@ extension View {
   public func disabled(_ disabled: Bool) -> some View { Opaque() }
   public func onDisappear(perform action: (() -> Void)? = nil) -> some View { Opaque() }
   public func onAppear(perform action: (() -> Void)? = nil) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func foregroundStyle<S: ShapeStyle>(_ style: S) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func buttonStyle<S: PrimitiveButtonStyle>(_ style: S) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func onSubmit(_ action: @escaping () -> Void) -> some View { Opaque() }
-  /// iOS 16, macOS 13, tvOS 16, watchOS 9
+  @available(iOS 16, macOS 13, tvOS 16, watchOS 9, *)
   public func autocorrectionDisabled(_ disable: Bool = true) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func task(
     priority: TaskPriority = .userInitiated,
     @_inheritActorContext _ action: sending @escaping @isolated(any) () async -> Void
   ) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func refreshable(action: @escaping @Sendable () async -> Void) -> some View { Opaque() }
-  /// iOS 17, macOS 14, tvOS 17, watchOS 10
+  @available(iOS 17, macOS 14, tvOS 17, watchOS 10, *)
   public func onChange<V: Equatable>(
     of value: V, initial: Bool = false, _ action: @escaping (_ old: V, _ new: V) -> Void
   ) -> some View { Opaque() }
-  /// iOS 14, macOS 11, tvOS 14, watchOS 7
+  @available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
   public func navigationTitle(_ title: Text) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func alert<A: View>(
     _ title: Text, isPresented: Binding<Bool>, @ViewBuilder actions: () -> A
   ) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func confirmationDialog<A: View>(
     _ title: Text, isPresented: Binding<Bool>, titleVisibility: Visibility = .automatic,
     @ViewBuilder actions: () -> A
   ) -> some View { Opaque() }
-  /// iOS 15, macOS 12, tvOS 15, watchOS 8
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
   public func confirmationDialog<A: View, T>(
     _ title: Text, isPresented: Binding<Bool>, titleVisibility: Visibility = .automatic, presenting data: T?,
     @ViewBuilder actions: (T) -> A
   ) -> some View { Opaque() }
   public func previewDisplayName(_ value: String?) -> some View { Opaque() }
-  /// iOS 17, macOS 14, tvOS 17, watchOS 10
+  @available(iOS 17, macOS 14, tvOS 17, watchOS 10, *)
   public func environment<T: AnyObject & Observable>(_ object: T?) -> some View { Opaque() }
 
-  /// iOS 14, macOS 11, tvOS 14, watchOS 7; so are the other accessibility modifiers
+  @available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
   public func accessibilityLabel(_ label: Text) -> some View { Opaque() }
   public func accessibilityValue(_ value: Text) -> some View { Opaque() }
   public func accessibilityHidden(_ hidden: Bool) -> some View { Opaque() }

@@ -34,7 +34,7 @@ final class Box<Value> {
   }
 }
 
-/// iOS 17, macOS 14, tvOS 17, watchOS 10
+@available(iOS 17, macOS 14, tvOS 17, watchOS 10, *)
 @propertyWrapper @dynamicMemberLookup public struct Bindable<Value> {
   public var wrappedValue: Value
   public init(wrappedValue: Value) where Value: Observable & AnyObject { self.wrappedValue = wrappedValue }
@@ -47,19 +47,19 @@ final class Box<Value> {
 }
 
 public struct EnvironmentValues {
-  /// iOS 14, macOS 11, tvOS 14, watchOS 7
+  @available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
   public var scenePhase: ScenePhase { .active }
 }
 
 @propertyWrapper public struct Environment<Value> {
   private let read: () -> Value
   public init(_ path: KeyPath<EnvironmentValues, Value>) { read = { EnvironmentValues()[keyPath: path] } }
-  /// iOS 17, macOS 14, tvOS 17, watchOS 10
+  @available(iOS 17, macOS 14, tvOS 17, watchOS 10, *)
   public init(_ type: Value.Type) where Value: AnyObject & Observable { read = { fatalError() } }
   public var wrappedValue: Value { read() }
 }
 
-/// iOS 14, macOS 11, tvOS 14, watchOS 7
+@available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
 public enum ScenePhase: Comparable, Sendable { case background, inactive, active }
 
 @propertyWrapper public struct ObservedObject<ObjectType: ObservableObject> {

@@ -1,6 +1,7 @@
 // Stands in for Apple's os where there is none, so that what uses it can be type-checked; nothing of it is ever run.
 
-/// macOS 13, iOS 16, tvOS 16, watchOS 9. `Mutex` needs macOS 15, iOS 18.
+@available(macOS 13, iOS 16, tvOS 16, watchOS 9, *)
+// Unchecked, as Apple's: its content is accessed under the lock.
 public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
   public init(initialState: State) where State: Sendable {}
   public func withLockUnchecked<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
@@ -8,7 +9,7 @@ public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
   }
 }
 
-/// macOS 11, iOS 14, tvOS 14, watchOS 7.
+@available(macOS 11, iOS 14, tvOS 14, watchOS 7, *)
 public struct Logger: Sendable {
   public init(subsystem: String, category: String) {}
   public func log(level: OSLogType, _ message: OSLogMessage) {}

@@ -34,24 +34,25 @@ struct GateFixture: Sendable {
       let hash = Hexadecimal.text(SHA256.hash(data: Data(secret.utf8)))
       try #"[{"id":"api","flows":[],"introspects":true,"secretSHA256":"\#(hash)"}]"#
         .write(toFile: folder + "/clients.json", atomically: true, encoding: .utf8)
-      let port = try freePort()
+      let port = try FreePort.find()
       let serving = try Child(
         [
           "serve", "--data", folder + "/data", "--port", "\(port)", "--rate-limits", "none", "--clients",
           folder + "/clients.json", "--until-stdin-ends",
         ], log: folder + "/serve.log")
       defer { serving.send(SIGKILL) }
-      let server = try await within(.seconds(60), "the server's start") { try await serving.line() }
+      let server = try await within(.seconds(240), "the server's start") { try await serving.line() }
 
       let socket = folder + "/gate.sock"
-      let (nginxPort, caddyPort) = (try freePort(), try freePort())
+      let (nginxPort, caddyPort) = (try FreePort.find(), try FreePort.find())
       let first = try gate(folder, server, policy, ["--listen", socket, "--headers", "original"], for: nginxPort)
       defer { first.send(SIGKILL) }
-      #expect(try await within(.seconds(60), "the first gate") { try await first.line() } == socket)
+      #expect(try await within(.seconds(240), "the first gate") { try await first.line() } == socket)
       let second = try gate(
-        folder, server, policy, ["--listen", "127.0.0.1:\(try freePort())", "--headers", "forwarded"], for: caddyPort)
+        folder, server, policy, ["--listen", "127.0.0.1:\(try FreePort.find())", "--headers", "forwarded"],
+        for: caddyPort)
       defer { second.send(SIGKILL) }
-      let gate = try await within(.seconds(60), "the second gate") { try await second.line() }
+      let gate = try await within(.seconds(240), "the second gate") { try await second.line() }
       #expect(await ProcessFixture.eventually { (try? await GateFixture.status(of: gate + "/health")) == 200 })
 
       try await Service.run { service in
@@ -66,7 +67,7 @@ struct GateFixture: Sendable {
         for proxy in [fixture.nginx, fixture.caddy] {
           #expect(await ProcessFixture.eventually { (try? await GateFixture.status(of: proxy + "/open")) == 200 })
         }
-        try await within(.seconds(120), "the test") { try await body(fixture) }
+        try await within(.seconds(1200), "the test") { try await body(fixture) }
       }
     }
   }
@@ -81,17 +82,12 @@ struct GateFixture: Sendable {
     try Child(
       [
         "gate", "--issuer", server, "--client-id", "api", "--when-lost", policy, "--first-party-clients", "handstamp",
-        "--public-url", "http://127.0.0.1:\(port)", "--log-level", "debug",
+        "--public-url", "http://127.0.0.1:\(port)", "--audience", "\(server),http://127.0.0.1:\(port)",
+        "--resource-scopes", "read", "--log-level", "debug",
       ] + more, variables: ["HANDSTAMP_GATE_CLIENT_SECRET": secret], log: "\(folder)/gate-\(port).log")
   }
 
-  private static func freePort() throws -> Int {
-    struct NoPort: Error {}
-    guard let socket = ListeningSocket() else { throw NoPort() }
-    return socket.port
-  }
-
-  private static func program(_ name: String, _ arguments: [String], _ folder: String) throws -> Process {
+  static func program(_ name: String, _ arguments: [String], _ folder: String) throws -> Process {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [name] + arguments
@@ -119,6 +115,8 @@ struct GateFixture: Sendable {
       auth_request_set $session $upstream_http_handstamp_session;
       auth_request_set $client $upstream_http_handstamp_client;
       auth_request_set $scope $upstream_http_handstamp_scope;
+      auth_request_set $challenge $upstream_http_www_authenticate;
+      error_page 403 @forbidden;
       proxy_set_header Handstamp-Subject $subject;
       proxy_set_header Handstamp-Session $session;
       proxy_set_header Handstamp-Client $client;
@@ -137,6 +135,7 @@ struct GateFixture: Sendable {
         server {
           listen 127.0.0.1:\(port);
           location /open { return 200; }
+          location = /.well-known/oauth-protected-resource { proxy_pass http://unix:\(socket); }
           location / {
             auth_request /_gate;
             \(identity)
@@ -146,6 +145,10 @@ struct GateFixture: Sendable {
             auth_request /_gate_write;
             \(identity)
             proxy_pass http://127.0.0.1:\(service);
+          }
+          location @forbidden {
+            add_header WWW-Authenticate $challenge always;
+            return 403;
           }
           location = /_gate { proxy_pass http://unix:\(socket):/verify; \(check) }
           location = /_gate_write { proxy_pass http://unix:\(socket):/verify?scope=write; \(check) }
@@ -177,6 +180,9 @@ struct GateFixture: Sendable {
       http://127.0.0.1:\(port) {
         handle /open { 
           respond 200
+        }
+        handle /.well-known/oauth-protected-resource {
+          reverse_proxy \(gate.dropFirst("http://".count))
         }
         handle /write* {
           \(check("/verify?scope=write"))
@@ -215,29 +221,5 @@ private struct Service: HTTPResponder {
     .joined()
     return Response(status: .ok, body: .init(byteBuffer: ByteBuffer(string: text)))
   }
-}
-
-/// A socket on a free port of this machine, until it is released.
-private final class ListeningSocket {
-  private let descriptor: Int32
-  let port: Int
-
-  init?() {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let (descriptor, size) = (descriptor, length)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, size) == 0 && getsockname(descriptor, $0, &length) == 0
-      }
-    }
-    port = Int(UInt16(bigEndian: address.sin_port))
-    guard descriptor >= 0, isBound else { return nil }
-  }
-
-  deinit { close(descriptor) }
 }
 #endif

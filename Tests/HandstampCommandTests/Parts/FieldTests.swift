@@ -9,7 +9,7 @@ import Testing
 @testable import HandstampTour
 
 /// Environments and terminals as they are.
-@Suite(.timeLimit(.minutes(5))) struct `An environment from the field` {
+@Suite(.timeLimit(.minutes(10))) struct `An environment from the field` {
   @Test(
     arguments: [
       ("firefox %s", ["firefox", "URL"]), ("none:firefox", ["firefox", "URL"]),

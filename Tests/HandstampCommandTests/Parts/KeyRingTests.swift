@@ -122,7 +122,7 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
   }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct `IDs on the command line` {
+@Suite(.timeLimit(.minutes(10))) struct `IDs on the command line` {
   @Test func `may begin with a dash`() {
     let id = "-AECAwQFBgcICQoLDA0ODw"
     #expect(

@@ -109,27 +109,27 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `An account's name on the command line` {
-  private let server = try? ServerAddress(parsing: "https://id.example.org")
+  private let server = "https://id.example.org"
 
-  private func account(_ id: String, _ name: String, tag: String? = nil) throws -> Account {
-    Account(
-      id: Account.id(of: AccountID(id), at: try #require(server)), server: try #require(server), name: name, tag: tag,
+  private func account(_ id: String, _ name: String, tag: String? = nil) -> ListedAccount {
+    ListedAccount(
+      id: ListedAccount.id(of: AccountID(id), at: server), name: name, tag: tag, server: server,
       addedAt: UnixTime(milliseconds: 0))
   }
 
-  private func book(_ accounts: [Account], active: Int? = nil) async throws -> AccountBook {
+  private func book(_ accounts: [ListedAccount], active: Int? = nil) async throws -> AccountBook {
     let folder = NSTemporaryDirectory() + "handstamp-test-\(UInt64.random(in: 0 ... .max))"
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let home = Home(path: folder)
-    for account in accounts { _ = try await home.index.edit(.add(account.listed)).get() }
+    for account in accounts { _ = try await home.index.edit(.add(account)).get() }
     if let active { _ = try await home.index.edit(.activate(accounts[active].id)).get() }
     return try await AccountBook(of: home)
   }
 
   @Test func `is a tag first, then an ID, then a name, then the start of an address`() async throws {
     let all = [
-      try account("1", "ada@example.org", tag: "work"), try account("work", "bob@example.org"),
-      try account("3", "1"), try account("4", "work@example.org"),
+      account("1", "ada@example.org", tag: "work"), account("work", "bob@example.org"),
+      account("3", "1"), account("4", "work@example.org"),
     ]
     let book = try await book(all)
     #expect(try book.account("work").id == all[0].id)
@@ -142,11 +142,20 @@ import Testing
     #expect(throws: CommandError.self) { try book.account("Work@") }
   }
 
+  @Test func `never means an account without a valid server`() async throws {
+    var lost = account("2", "bob@example.org")
+    lost.server = "nowhere"
+    let book = try await book([account("1", "ada@example.org"), lost], active: 1)
+    #expect(book.accounts.map(\.name) == ["ada@example.org"] && book.active == nil)
+    #expect(throws: CommandError.self) { try book.account("bob") }
+    #expect(throws: CommandError.self) { try book.account(nil) }
+  }
+
   @Test func `defaults to the active account`() async throws {
-    let all = [try account("1", "ada@example.org"), try account("2", "bob@example.org")]
+    let all = [account("1", "ada@example.org"), account("2", "bob@example.org")]
     #expect(try await book(all, active: 1).account(nil).id == all[1].id)
     let none = try await book([])
-    #expect(throws: CommandError.nobody) { try none.account(nil) }
+    #expect(throws: CommandError.notSignedIn) { try none.account(nil) }
   }
 }
 #endif

@@ -64,6 +64,41 @@ extension Processes {
       }
     }
 
+    @Test func `are described as JSON by signup and login, as by status`() async throws {
+      try await ProcessFixture.run { stage in
+        let created = try await stage.run(
+          ["signup", ada, "--server", stage.address.text, "--json"], on: stage.first, input: stage.password + "\n")
+        let status = try await stage.run(["status", "--json"], on: stage.first)
+        #expect(try Set(object(created.out).keys) == Set(object(status.out).keys))
+        #expect(created.words.contains("signed in as"), "messages stay on stderr")
+        #expect((try object(created.out)["account"] as? [String: String])?["id"]?.isEmpty == false)
+        let known = try await stage.run(["login", ada, "--tag", "work", "--json"], on: stage.first)
+        #expect(try object(known.out)["tag"] as? String == "work", "already signed in")
+        let again = try await stage.run(
+          ["login", ada, "--force", "--json"], on: stage.first, input: stage.password + "\n")
+        let entry = try object(again.out)
+        #expect(entry["state"] as? String == "signed_in" && entry["name"] as? String == ada)
+        let refused = try await stage.run(
+          ["login", ada, "--force", "--json"], on: stage.first, input: "wrong password\n", expecting: .failure)
+        try expectRefusal(refused, .failure, code: "wrong_credentials", naming: "wrong", hint: "try again")
+      }
+    }
+
+    @Test func `of which another has a revocation pending get it delivered by any command`() async throws {
+      try await ProcessFixture.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try #require(try await stage.session(of: stage.first).access?.token)
+        try await stage.signUp(stage.first, email: bob)
+        try await stage.server.stop()
+        try await stage.run(["logout", "--account", "ada"], on: stage.first)
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        let next = try await stage.run(["token"], on: stage.first)
+        #expect(next.words.contains("revoked an earlier session at \(stage.address.text)"))
+        #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
+        #expect(try await stage.run(["token"], on: stage.first).words.isEmpty, "nothing is left to deliver")
+      }
+    }
+
     @Test func `that are missing or ambiguous are refused with the choices`() async throws {
       try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
@@ -213,14 +248,14 @@ extension Processes {
         // Meanwhile it waits for the server, after changing the vault and before changing the list.
         stage.server.send(SIGSTOP)
         let erasing = try Child(["logout", "--erase"], variables: ["HANDSTAMP_HOME": stage.first.path], input: "")
-        try await within(.seconds(60), "the sign-out") {
+        try await within(.seconds(240), "the sign-out") {
           while try await stage.entry(of: stage.first).session != nil {}
         }
         try await stop(erasing, in: stage.first)
         stage.server.send(SIGCONT)
         try await stage.login(stage.first, deviceName: "laptop")
         erasing.send(SIGCONT)
-        let outcome = try await within(.seconds(60), "logout") { try await erasing.outcome() }
+        let outcome = try await within(.seconds(240), "logout") { try await erasing.outcome() }
         #expect(outcome.status == 0 && outcome.words.contains("was signed in to again meanwhile"), "\(outcome.words)")
         #expect(try await stage.person(stage.first) == stage.email)
       }
@@ -229,7 +264,7 @@ extension Processes {
     /// Stops a process where it holds no lock that others need.
     private func stop(_ child: Child, in home: Home) async throws {
       let names = try FileManager.default.contentsOfDirectory(atPath: home.vaultFolder)
-      try await within(.seconds(60), "a moment without a lock") {
+      try await within(.seconds(240), "a moment without a lock") {
         while true {
           child.send(SIGSTOP)
           try await Step.until("the stop") { LockHolder.isStopped(child.id) }

@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampServer
 import Testing
 
 @testable import HandstampCommand
@@ -196,6 +197,21 @@ extension Processes {
         let left = try await ProcessFixture.handstamp(
           ["admin", "clients", "check", "--clients", file], home: stage.folder)
         #expect(left.out == "ok, 1 client(s)\n", "\(left.words)")
+      }
+    }
+
+    @Test func `adds an API that introspects, without the scopes of users, and refuses one without a secret`()
+      async throws
+    {
+      try await ProcessFixture.run { stage in
+        let file = stage.folder + "/clients.json"
+        try await stage.run(["admin", "clients", "add", "api", "--clients", file, "--introspects"], on: stage.first)
+        let client = try #require(try ClientFile.clients(at: file).first)
+        #expect(client.introspects && client.isConfidential)
+        #expect(client.scopes.isEmpty && client.flows.isEmpty)
+        let open = try await ProcessFixture.handstamp(
+          ["admin", "clients", "add", "open", "--clients", file, "--introspects", "--is-public"], home: stage.folder)
+        try expectRefusal(open, .usage, naming: "introspects needs a secretSHA256", hint: "[{")
       }
     }
 

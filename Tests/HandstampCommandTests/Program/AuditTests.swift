@@ -19,6 +19,7 @@ extension Processes {
         #expect(records.map { $0["action"] as? String } == ["sign_in", "refresh", "end"])
         #expect(records.allSatisfy { $0["program"] as? String == "handstamp" && $0["intact"] as? Bool == true })
         let last = try await stage.run(["audit", "show", "--last", "1"], on: stage.first).out
+        #expect(try await stage.run(["audit", "--last", "1"], on: stage.first).out == last, "show is what audit does")
         #expect(last.contains("end") && last.split(separator: "\n").count == 1)
         #expect(try await stage.run(["audit", "verify"], on: stage.first).out == "intact, 3 record(s)\n")
 

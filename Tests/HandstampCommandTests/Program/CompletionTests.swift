@@ -104,8 +104,9 @@ extension Processes {
         try await stage.signUp(stage.first)
         stage.proxy.saysTokensLast(0)
         try await stage.run(["refresh"], on: stage.first)
+        // The third attempt is the last one.
         stage.proxy.answersRefreshes(
-          with: TransportResponse(status: 503, headers: [HeaderField("Retry-After", "5")]))
+          with: TransportResponse(status: 503, headers: [HeaderField("Retry-After", "5")]), times: 2)
         let terminal = try PseudoTerminal()
         let child = try Child(
           ["token"], variables: ["HANDSTAMP_HOME": stage.first.path, "TERM": "xterm"], input: "",
@@ -114,7 +115,6 @@ extension Processes {
         try await Step.until("words") {
           shown.add(terminal.shown).contains("the last refresh got no answer; the next attempt is in ")
         }
-        stage.proxy.answersRefreshes(with: nil)
         let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
         #expect(outcome.status == 0)
         #expect(shown.add(terminal.shown).hasSuffix("\r\u{1B}[K"))

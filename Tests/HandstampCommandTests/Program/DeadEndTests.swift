@@ -60,7 +60,7 @@ extension Processes {
     @Test(arguments: places.indices)
     func `is fixed by the command in the hint`(number: Int) async throws {
       let place = Self.places[number]
-      try await ProcessFixture.run(limit: .seconds(170)) { stage in
+      try await ProcessFixture.run { stage in
         let other = "bob@example.org"
         try await stage.signUp(stage.first, email: other)
         try await stage.signUp(stage.first)
@@ -78,7 +78,7 @@ extension Processes {
       let place: Place
       let state: Wrong
       let other: String
-      let first: Account
+      let first: ListedAccount
       /// The access tokens of both accounts.
       let tokens: [String]
       /// Their IDs at the server, because names may be lost.
@@ -93,14 +93,14 @@ extension Processes {
         folder = "\(stage.folder)/\(number)-\(state)"
         here = "\(folder)/here"
         let book = try await AccountBook(of: stage.first)
-        first = try #require(book.activeAccount)
+        first = try #require(book.active)
         var tokens: [String] = []
         for account in [first, try book.account(other)] {
           guard case .value(let entry) = await stage.first.vault(of: account.id).read() else { continue }
           tokens.append(entry.session?.access?.credential.secret.withExposed { $0 } ?? "")
         }
         self.tokens = tokens
-        ids = try [first, book.account(other)].map(\.idAtServer)
+        ids = try [first, book.account(other)].map(\.idAtServer.rawValue)
         try #require(tokens.count == 2)
         try FileManager.default.createDirectory(atPath: here, withIntermediateDirectories: true)
       }
@@ -299,7 +299,7 @@ extension Processes {
       private func handstamp(_ arguments: [String], _ home: String) async throws -> Child.Outcome {
         let child = try Child(
           arguments, in: here, variables: ["HANDSTAMP_HOME": home], input: stage.password + "\n")
-        return try await within(.seconds(30), "\(name): \(arguments)") { try await child.outcome() }
+        return try await within(.seconds(240), "\(name): \(arguments)") { try await child.outcome() }
       }
 
       /// Runs a hint's command in a shell, as a user would.
@@ -320,7 +320,7 @@ extension Processes {
         try Child.withoutBlockedSignals { try process.run() }
         try? input.fileHandleForWriting.write(contentsOf: Data((stage.password + "\n").utf8))
         try? input.fileHandleForWriting.close()
-        let status = try await within(.seconds(30), "\(name): \(command)") { try await ended.value() }
+        let status = try await within(.seconds(240), "\(name): \(command)") { try await ended.value() }
         return Child.Outcome(status: status, out: "", words: "")
       }
 

@@ -48,7 +48,10 @@ extension Processes {
         let before = try files()
         let answer = try await doctor(stage)
         #expect(answer.problems == 0)
-        for check in ["version", "home", "vault_folder", "key_file", "accounts", "vault", "server", "clock"] {
+        for check in [
+          "version", "home", "vault_folder", "key_file", "accounts", "vault", "server", "clock", "apple_apps",
+          "android_apps",
+        ] {
           #expect(answer.first(check, "ok") != nil, "\(check)")
         }
         let shown = try await stage.run(["doctor"], on: stage.first)

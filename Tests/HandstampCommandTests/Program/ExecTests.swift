@@ -78,6 +78,13 @@ extension Processes {
         try expectRefusal(
           try await stage.run(["exec", "--env", "1X", "--", "true"], on: stage.first, expecting: .usage), .usage,
           naming: "variable", hint: "letters")
+        try expectRefusal(
+          try await stage.run(["exec", "--env", "X=id", "--", "true"], on: stage.first, expecting: .usage), .usage,
+          naming: "kind of token", hint: "--env X=id-token")
+        // Handstamp's own protocol has none.
+        try expectRefusal(
+          try await stage.run(["exec", "--env", "X=id-token", "--", "true"], on: stage.first, expecting: .failure),
+          .failure, naming: "no ID token", hint: "handstamp login --issuer")
       }
     }
   }

@@ -29,7 +29,7 @@ extension Processes {
     ) async throws -> Child.Outcome {
       let child = try Child(
         arguments, in: folder, variables: variables.merging(["HANDSTAMP_HOME": stage.first.path]) { $1 }, input: "")
-      return try await within(.seconds(60), arguments.joined(separator: " ")) { try await child.outcome() }
+      return try await within(.seconds(240), arguments.joined(separator: " ")) { try await child.outcome() }
     }
 
     private func handstamp(_ arguments: String..., in folder: String, of stage: TourFixture) async throws

@@ -121,7 +121,7 @@ extension Processes {
           let child = try Child(
             ["token"], variables: ["HANDSTAMP_HOME": stage.first.path], terminal: terminal.screen)
           try await terminal.type(keys)
-          let outcome = try await within(.seconds(20), "the end") { try await child.outcome() }
+          let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
           #expect(outcome.status == status.rawValue, "\(outcome.words)")
           #expect(outcome.out == out)
           #expect(outcome.words.hasPrefix("vault passphrase: \n"))

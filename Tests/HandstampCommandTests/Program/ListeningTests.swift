@@ -114,10 +114,10 @@ extension Processes {
       try await ProcessFixture.inFolder { folder in
         let child = try Child(
           ["serve", "--data", folder + "/data", "--host", "0.0.0.0", "--port", "0", "--until-stdin-ends"] + arguments)
-        let line = try await within(.seconds(20), "the start") { try await child.line() }
+        let line = try await within(.seconds(240), "the start") { try await child.line() }
         #expect(line.hasPrefix("http://0.0.0.0:"))
         child.send(SIGTERM)
-        #expect(try await within(.seconds(20), "the end") { try await child.outcome() }.status == 0)
+        #expect(try await within(.seconds(240), "the end") { try await child.outcome() }.status == 0)
       }
     }
 
@@ -140,7 +140,7 @@ extension Processes {
           process.waitUntilExit()
         }
         var status = 0
-        let end = ContinuousClock.now + .seconds(20)
+        let end = ContinuousClock.now + .seconds(240)
         while status != 200, process.isRunning, ContinuousClock.now < end {
           status = (try? await ProcessFixture.status(of: "http://127.0.0.1:\(port)/health")) ?? 0
         }

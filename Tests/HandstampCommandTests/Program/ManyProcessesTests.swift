@@ -33,7 +33,7 @@ extension Processes {
         stage.proxy.nextSignIn(.waits(isHere: isHere, goOn: goOn))
         let first = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
-        try await within(.seconds(20), "the server's response") { try await isHere.value() }
+        try await within(.seconds(240), "the server's response") { try await isHere.value() }
         let second = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
         let isOver = Locked(false)
@@ -69,12 +69,12 @@ extension Processes {
         stage.proxy.nextSignIn(.waits(isHere: isHere, goOn: goOn))
         let killed = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
-        try await within(.seconds(20), "the server's response") { try await isHere.value() }
+        try await within(.seconds(240), "the server's response") { try await isHere.value() }
         let waiting = try Child(
           signIn, variables: ["HANDSTAMP_HOME": stage.first.path], input: stage.password + "\n")
         killed.send(SIGKILL)
         #expect(try await killed.outcome().status == 128 + SIGKILL)
-        #expect(try await within(.seconds(60), "a sign-in") { try await waiting.outcome() }.status == 0)
+        #expect(try await within(.seconds(240), "a sign-in") { try await waiting.outcome() }.status == 0)
         #expect(
           try await stage.status(of: "/v1/me", with: AccessToken(stage.storedToken(of: stage.first))).status == 200)
       }

@@ -35,7 +35,7 @@ extension Processes {
         try write("sign-up: open", #"{"a":1}"#)
         let child = try Child(["serve", "--config", file, "--until-stdin-ends"], log: lines)
         defer { child.send(SIGKILL) }
-        let address = try await within(.seconds(60), "the start") { try await child.line() }
+        let address = try await within(.seconds(240), "the start") { try await child.line() }
         let signUp =
           #"{"email":"a@example.org","password":"correct horse battery","username":"A","device":{"id":"d-1","name":"a","platform":"b"}}"#
         func status() async throws -> Int {
@@ -72,7 +72,7 @@ extension Processes {
         #expect(try await text(at: address + "/v1/app-config") == #"{"a":4}"#)
         #expect(try await status() == 409)
         child.send(SIGTERM)
-        #expect(try await within(.seconds(60), "the end") { try await child.outcome() }.status == 0)
+        #expect(try await within(.seconds(240), "the end") { try await child.outcome() }.status == 0)
       }
     }
 
@@ -86,7 +86,7 @@ extension Processes {
         try write("none")
         let child = try Child(["serve", "--config", file, "--until-stdin-ends"], log: lines)
         defer { child.send(SIGKILL) }
-        let address = try await within(.seconds(60), "the start") { try await child.line() }
+        let address = try await within(.seconds(240), "the start") { try await child.line() }
         func statuses(_ count: Int) async throws -> [Int] {
           var statuses: [Int] = []
           for number in 0..<count {
@@ -154,15 +154,15 @@ extension Processes {
         let child = try Child(
           [
             "serve", "--data", folder + "/data", "--port", "0", "--issuer", "http://127.0.0.1",
-            "--reauthenticate-after", "1s",
+            "--reauthenticate-after", "5s",
             "--until-stdin-ends",
           ], log: folder + "/log")
         defer { child.send(SIGKILL) }
-        let address = try await within(.seconds(60), "the start") { try await child.line() }
+        let address = try await within(.seconds(240), "the start") { try await child.line() }
         let made = try await ProcessFixture.handstamp(
           ["signup", "ada@example.org", "--server", address], home: folder + "/home", input: "correct horse battery\n")
         #expect(made.status == 0, "\(made.words)")
-        // At the latest a second after the sign-in.
+        // At the latest five seconds after the sign-in.
         var outcome = try await ProcessFixture.handstamp(
           ["revoke", "--others"], home: folder + "/home", input: "not this one\n")
         let refused = await ProcessFixture.eventually {
@@ -176,8 +176,14 @@ extension Processes {
         #expect(refused)
         #expect(outcome.words.contains("confirm that it is you"))
         #expect(outcome.status != 0 && outcome.words.contains("password is wrong"), "\(outcome.words)")
-        let done = try await ProcessFixture.handstamp(
-          ["revoke", "--others"], home: folder + "/home", input: "correct horse battery\n")
+        var done = outcome
+        // Confirmed again if a busy machine takes longer than the confirmation lasts.
+        _ = await ProcessFixture.eventually {
+          done =
+            (try? await ProcessFixture.handstamp(
+              ["revoke", "--others"], home: folder + "/home", input: "correct horse battery\n")) ?? done
+          return done.status == 0
+        }
         #expect(done.status == 0, "\(done.words)")
         #expect(done.words.contains("ended 0 other session(s)"))
       }
@@ -214,7 +220,7 @@ extension Processes {
         let child = try Child(
           ["serve", "--data", folder + "/data", "--port", "0", "--until-stdin-ends"], log: folder + "/log")
         defer { child.send(SIGKILL) }
-        let address = try await within(.seconds(60), "the start") { try await child.line() }
+        let address = try await within(.seconds(240), "the start") { try await child.line() }
         let taken = try #require(address.components(separatedBy: "://").last)
         let port = try #require(taken.components(separatedBy: ":").last)
         let page = try await ProcessFixture.handstamp(

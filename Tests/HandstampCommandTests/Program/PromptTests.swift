@@ -68,7 +68,7 @@ extension Processes {
         try await Step.until("the mail") { mail() != nil }
         let code = try #require(mail()?.split(whereSeparator: \.isNewline).first { $0.hasPrefix("hsl1.") })
         try terminal.typeVisibly(code + "\r")
-        let outcome = try await within(.seconds(60), "the end") { try await child.outcome() }
+        let outcome = try await within(.seconds(240), "the end") { try await child.outcome() }
         #expect(outcome.status == 0, "\(outcome.words)")
         #expect(outcome.words.contains("check your mail at ada@example.org\ncode in the mail: "))
         #expect(outcome.words.contains("signed in as ada at \(running.url)"))

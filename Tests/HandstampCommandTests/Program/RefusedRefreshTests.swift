@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampTesting
 import HandstampVaults
 import Testing
 
@@ -113,6 +114,24 @@ extension Processes {
         let token = try await stage.run(["token", "--json"], on: stage.first, expecting: .network)
         try expectRefusal(token, .network, code: "connection_lost", hint: "check your connection")
         #expect(try object(try await stage.run(["status", "--json"], on: stage.first).out)["refreshFailure"] == nil)
+      }
+    }
+
+    @Test func `is not one of another API's token`() async throws {
+      try await ProcessFixture.run { stage in
+        try await stage.signUp(stage.first)
+        let account = try #require(try await AccountBook(of: stage.first).active)
+        let session = try await stage.session(of: stage.first).id
+        let refusing = ScriptedBackend { _, _, _ in
+          .noDecision(.configuration(.init(status: 400, error: "invalid_target")))
+        }
+        let watch = DeliveryWatch(refusing, of: account, in: stage.first, nil)
+        let key = try #require(RotationKey(bytes: [UInt8](repeating: 7, count: 16)))
+        _ = await watch.refresh(
+          RefreshRequest(token: RefreshToken("r"), key: key, target: TokenTarget(resource: "https://api.example.org")))
+        #expect(stage.first.refusedRefresh(of: account.id, session: session) == nil)
+        _ = await watch.refresh(RefreshRequest(token: RefreshToken("r"), key: key))
+        #expect(stage.first.refusedRefresh(of: account.id, session: session)?.error == "invalid_target")
       }
     }
 

@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampVaults
 import Testing
 
 @testable import HandstampCommand
@@ -9,16 +10,27 @@ import Testing
 
 extension Processes {
   @Suite struct `handstamp token` {
+    /// Lets the access token in the vault be older, as if that much time had passed.
+    private func age(_ stage: TourFixture, by time: Duration) async throws {
+      let vault = stage.first.vault(of: try await stage.account(of: stage.first).id)
+      let entry = try await stage.entry(of: stage.first)
+      var session = try #require(entry.session)
+      var lifetime = try #require(session.access?.lifetime)
+      lifetime.start = lifetime.start.advanced(by: .zero - time)
+      session.access?.lifetime = lifetime
+      guard case .done = await vault.edit(.putBack(session, revision: entry.revision)) else {
+        throw TourFailure("the vault was not written")
+      }
+    }
+
     @Test func `returns a token with the minimum lifetime, and keeps one that has it`() async throws {
-      try await ProcessFixture.run(accessTokenLife: "10s") { stage in
+      try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
-        let lifetime = try #require(try await stage.session(of: stage.first).access?.lifetime)
         let old = try await stage.storedToken(of: stage.first)
         #expect(try await stage.run(["token"], on: stage.first).out == old + "\n")
-        try await Step.until("less than eight seconds left") {
-          lifetime.remaining(at: SystemClock().now()) < .seconds(8)
-        }
-        let new = try await stage.run(["token", "--min-validity", "8s", "--json"], on: stage.first).out
+        try await age(stage, by: .seconds(300))
+        #expect(try await stage.run(["token", "--min-validity", "1m"], on: stage.first).out == old + "\n")
+        let new = try await stage.run(["token", "--min-validity", "6m", "--json"], on: stage.first).out
         let json = try object(new)
         #expect(json["token"] as? String != old && json["source"] as? String == "session")
         #expect(json["expiresAt"] is String && json["expiresAtEpoch"] is Int)
@@ -26,6 +38,30 @@ extension Processes {
         // A minimum beyond the lifetime is capped, so that clients do not refresh in a loop.
         try await stage.run(["token", "--min-validity", "30d"], on: stage.first)
         #expect(stage.proxy.refreshes.count == 1)
+      }
+    }
+
+    @Test func `prints the header fields of a request, and no token for another API without OAuth`() async throws {
+      try await ProcessFixture.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try await stage.storedToken(of: stage.first)
+        let headers = try await stage.run(["token", "--as-headers"], on: stage.first)
+        #expect(try object(headers.out) as? [String: String] == ["Authorization": "Bearer " + token])
+        try expectRefusal(
+          try await stage.run(["token", "--as-headers", "--json"], on: stage.first, expecting: .usage), .usage,
+          code: "usage", naming: "JSON", hint: "omit --json")
+        for options in [["--resource", "https://api.example.org"], ["--scope", "mail"], ["--audience", "billing"]] {
+          try expectRefusal(
+            try await stage.run(["token"] + options, on: stage.first, expecting: .failure), .failure,
+            naming: "one access token", hint: "handstamp login --issuer")
+        }
+        try expectRefusal(
+          try await stage.run(["token", "--scope", " "], on: stage.first, expecting: .usage), .usage,
+          naming: "need a value", hint: "omit")
+        try expectRefusal(
+          try await stage.run(["token", "--id-token", "--scope", "a"], on: stage.first, expecting: .usage), .usage,
+          naming: "its client alone", hint: "omit --id-token")
+        #expect(stage.proxy.refreshes.isEmpty)
       }
     }
 
@@ -39,9 +75,22 @@ extension Processes {
         try await stage.login(stage.second, deviceName: "other")
         try await stage.run(["revoke", "--others"], on: stage.second)
         try await stage.run(["status", "--check"], on: stage.first)
-        try await stage.run(["status", "--verify", "--check"], on: stage.first, expecting: .signInNeeded)
+        let over = try await stage.run(["status", "--verify", "--json"], on: stage.first, expecting: .signInNeeded)
+        #expect(try object(over.out)["verified"] as? Bool == false, "the exit code says so without --check")
         let after = try object(try await stage.run(["status", "--json"], on: stage.first).out)
         #expect(after["state"] as? String == "signed_out" && after["reason"] as? String == "revoked")
+      }
+    }
+
+    @Test func `needs a session, and so does the verification`() async throws {
+      try await ProcessFixture.run { stage in
+        try await stage.run(["status"], on: stage.first)
+        try await stage.run(["status", "--verify"], on: stage.first, expecting: .signInNeeded)
+        try await stage.signUp(stage.first)
+        try await stage.run(["status", "--verify"], on: stage.first)
+        let refused = try await ProcessFixture.handstamp(
+          ["status", "--verify"], home: stage.first.path, variables: ["HANDSTAMP_TOKEN": "other"])
+        #expect(refused.status == ExitReason.signInNeeded.rawValue, "\(refused.words)")
       }
     }
 

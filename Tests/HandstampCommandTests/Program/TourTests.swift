@@ -18,7 +18,7 @@ extension Processes {
 
     @Test func `passes ten steps, and cleans up`() async throws {
       try await tour { child in
-        let outcome = try await within(.seconds(240), "the tour") { try await child.outcome() }
+        let outcome = try await within(.seconds(1200), "the tour") { try await child.outcome() }
         #expect(outcome.status == 0, "\(outcome.out)")
         #expect(outcome.out.contains("all steps passed"))
         for step in Step.all { #expect(outcome.out.contains(step.title)) }
@@ -31,7 +31,7 @@ extension Processes {
         let line = try await child.line()
         let server = try #require(line.split(separator: " ").lazy.compactMap { Int32($0.prefix { $0.isNumber }) }.first)
         kill(server, SIGKILL)
-        let outcome = try await within(.seconds(240), "the tour") { try await child.outcome() }
+        let outcome = try await within(.seconds(1200), "the tour") { try await child.outcome() }
         #expect(outcome.status == 1)
         #expect(outcome.out.contains("FAILED") && outcome.out.contains("not reached"))
       }
@@ -42,7 +42,7 @@ extension Processes {
         let line = try await child.line()
         let server = try #require(line.split(separator: " ").lazy.compactMap { Int32($0.prefix { $0.isNumber }) }.first)
         child.send(SIGINT)
-        let outcome = try await within(.seconds(240), "the tour") { try await child.outcome() }
+        let outcome = try await within(.seconds(1200), "the tour") { try await child.outcome() }
         #expect(outcome.status == 2)
         try await Step.until("the server's end") { kill(server, 0) != 0 }
       }

@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
+import Logging
 import Testing
 
 @testable import HandstampCommand
@@ -63,6 +64,18 @@ import Testing
     #expect(settings.configuration.trustedProxies.ranges == [try #require(AddressRange("10.0.0.0/8"))])
   }
 
+  @Test func `admit clients with documents only if they say what those may request`() async throws {
+    #expect(try await settings().configuration.clientDocuments == nil)
+    let given = try await settings([
+      "client-documents": "profile, read", "client-document-audiences": "https://api.example.org/mcp",
+    ]).configuration.clientDocuments
+    #expect(given?.scopes == ["profile", "read"])
+    #expect(given?.audiences == ["https://api.example.org/mcp"])
+    for flags in [["client-document-audiences": "https://api.example.org"], ["client-documents": "a\"b"]] {
+      await #expect(throws: CommandError.self) { try await settings(flags) }
+    }
+  }
+
   @Test(arguments: [
     ("a.json", #"{"port": [81]}"#, "port must be a number"), ("a.json", #"{"clients": 1}"#, "clients must be a string"),
     ("a.yaml", "port: {a: 1}\n", "a.yaml"), ("a.yaml", "- port\n", "not a mapping in YAML"),
@@ -96,6 +109,8 @@ import Testing
       ["idle-limit": "3651d"], ["retention": "0s"], ["minimum-password": "7"], ["minimum-password": "65"],
       ["breached-passwords": "/no/such/folder"], ["metrics-address": "9464"], ["metrics-address": "::1:9464"],
       ["metrics-address": "127.0.0.1:70000"], ["keys-file": "/no/such/file"], ["allow-cleartext": "maybe"],
+      ["apple-apps": "org.example.forum"], ["apple-apps": "ABCDE12345.org.example.forum,"],
+      ["android-apps": "org.example.forum"],
     ] as [[String: String]])
   func `that would weaken or stop the server unnoticed are refused`(flags: [String: String]) async throws {
     let refusal = await #expect(throws: CommandError.self) { try await settings(flags) }
@@ -120,6 +135,22 @@ import Testing
     let settings = try await settings([setting: text])
     #expect(settings.warnings.contains { $0.contains(word) }, "\(settings.warnings)")
     #expect(try await !self.settings([:]).warnings.contains { $0.contains(word) })
+  }
+
+  @Test func `with another issuer than the folder was last served with are pointed out once`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      let (old, new) = ("https://old.example.org", "https://new.example.org")
+      let former = try await settings(["data": folder, "issuer": old])
+      #expect(former.formerIssuer == nil)
+      let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+      former.noteIssuer(logger)
+      #expect(!former.warnings.contains { $0.contains(old) })
+      let settings = try await settings(["data": folder, "issuer": new])
+      #expect(settings.warnings.contains { $0.contains(old) }, "\(settings.warnings)")
+      settings.noteIssuer(logger)
+      #expect(!settings.warnings.contains { $0.contains(old) })
+      #expect(settings.formerIssuer == new)
+    }
   }
 
   @Test func `with a secret in a file that every user can read are pointed out`() async throws {

@@ -75,7 +75,7 @@ final class Keyring: @unchecked Sendable {
       gdbus call --session --dest org.freedesktop.DBus --object-path / \\
         --method org.freedesktop.DBus.NameHasOwner org.freedesktop.secrets 2>/dev/null | grep -q true
     }
-    ready() { gdbus wait --session --timeout 20 org.freedesktop.secrets </dev/null >/dev/null 2>&1; }
+    ready() { gdbus wait --session --timeout 240 org.freedesktop.secrets </dev/null >/dev/null 2>&1; }
     # It is unlocked a moment after its name is on the bus.
     unlocked() {
       gdbus call --session --dest org.freedesktop.secrets --object-path /org/freedesktop/secrets/aliases/default \\
@@ -86,7 +86,7 @@ final class Keyring: @unchecked Sendable {
       case $word in
       open)
         printf 'the keyring password' | gnome-keyring-daemon --foreground --unlock --components=secrets >/dev/null 2>&1 &
-        KEYRING=$!; end=$(($(date +%s) + 20))
+        KEYRING=$!; end=$(($(date +%s) + 240))
         ready && until unlocked || [ "$(date +%s)" -ge $end ]; do :; done; unlocked && echo done ;;
       cold)
         gnome-keyring-daemon --foreground --start --components=secrets </dev/null >/dev/null 2>&1 &

@@ -2,20 +2,23 @@
 import Foundation
 import HandstampSupport
 
-/// A port of loopback that no program listens on for now.
+/// A port of loopback that no program listens on for now. It is below those that the system hands out, so that no socket of another
+/// test gets it before it is used.
 enum FreePort {
-  static func find() throws -> UInt16 {
-    let connection = socket(AF_INET, PlainClient.stream, 0)
-    defer { close(connection) }
-    var address = PlainClient.loopback(0)
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(connection, $0, size) == 0 && getsockname(connection, $0, &size) == 0
+  static func find() throws -> Int {
+    for _ in 0..<1000 {
+      let port = UInt16.random(in: 10_000..<32_768)
+      let connection = socket(AF_INET, PlainClient.stream, 0)
+      defer { close(connection) }
+      var address = PlainClient.loopback(port)
+      let isBound = withUnsafePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          bind(connection, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+        }
       }
+      if isBound { return Int(port) }
     }
-    guard isBound else { throw PlainClient.Failed(errno: errno) }
-    return UInt16(bigEndian: address.sin_port)
+    throw PlainClient.Failed(errno: EADDRINUSE)
   }
 }
 
@@ -57,7 +60,7 @@ struct PlainClient {
     while !isDone, failures.count < 10 {
       let connection = socket(AF_INET, PlainClient.stream, 0)
       defer { close(connection) }
-      var limit = timeval(tv_sec: 30, tv_usec: 0)
+      var limit = timeval(tv_sec: 240, tv_usec: 0)
       setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
       var address = PlainClient.loopback(port)
       let isConnected = withUnsafePointer(to: &address) {

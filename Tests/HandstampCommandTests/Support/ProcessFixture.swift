@@ -8,12 +8,12 @@ import Testing
 @testable import HandstampTour
 
 /// All tests that start processes, run one at a time so that each has the machine to itself.
-@Suite(.serialized, .timeLimit(.minutes(3))) enum Processes {}
+@Suite(.serialized, .timeLimit(.minutes(30))) enum Processes {}
 
 /// A real server in its own process, behind a network that tests can hold up, and folders for devices.
 enum ProcessFixture {
   static func run(
-    accessTokenLife: String = "10m", limit: Duration = .seconds(120),
+    accessTokenLife: String = "10m", limit: Duration = .seconds(1200),
     _ body: @escaping @Sendable (TourFixture) async throws -> Void
   ) async throws {
     try await ProcessFixture.inFolder { folder in
@@ -40,9 +40,9 @@ enum ProcessFixture {
     try await body(folder)
   }
 
-  /// Waits until a condition of another process holds, for at most 20 s.
+  /// Waits until a condition of another process holds, for at most four minutes.
   static func eventually(_ condition: () async -> Bool) async -> Bool {
-    let end = ContinuousClock.now + .seconds(20)
+    let end = ContinuousClock.now + .seconds(240)
     while ContinuousClock.now < end {
       if await condition() { return true }
     }
@@ -59,7 +59,7 @@ enum ProcessFixture {
     _ arguments: [String], home: String, input: String = "", variables: [String: String] = [:]
   ) async throws -> Child.Outcome {
     let child = try Child(arguments, variables: variables.merging(["HANDSTAMP_HOME": home]) { $1 }, input: input)
-    return try await within(.seconds(60), arguments.joined(separator: " ")) { try await child.outcome() }
+    return try await within(.seconds(240), arguments.joined(separator: " ")) { try await child.outcome() }
   }
 }
 

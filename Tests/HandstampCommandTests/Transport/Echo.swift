@@ -10,6 +10,21 @@ import NIOCore
 @testable import HandstampCommand
 @testable import HandstampTour
 
+extension HTTPResponder where Context == WireContext {
+  /// Serves on a free local port while `body` runs, which gets the address.
+  func serving(_ body: (String) async throws -> Void) async throws {
+    let address = OneShot<String>()
+    let application = Application(
+      responder: self, server: .sturdyHTTP1(),
+      configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+      onServerRunning: { channel in address.set("http://127.0.0.1:\(channel.localAddress?.port ?? 0)") },
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let serving = Task { try await application.run() }
+    defer { serving.cancel() }
+    try await body(try await address.value())
+  }
+}
+
 /// A small server that behaves in ways a transport must handle.
 struct Echo: HTTPResponder {
   typealias Context = WireContext
@@ -29,15 +44,7 @@ struct Echo: HTTPResponder {
 
   static func run(_ body: (String, Seen) async throws -> Void) async throws {
     let seen = Seen()
-    let address = OneShot<String>()
-    let application = Application(
-      responder: Echo(seen: seen), server: .sturdyHTTP1(),
-      configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
-      onServerRunning: { channel in address.set("http://127.0.0.1:\(channel.localAddress?.port ?? 0)") },
-      logger: Logger(label: "echo") { _ in SwiftLogNoOpLogHandler() })
-    let serving = Task { try await application.run() }
-    defer { serving.cancel() }
-    try await body(try await address.value(), seen)
+    try await Echo(seen: seen).serving { try await body($0, seen) }
   }
 
   @concurrent func respond(to request: Request, context: WireContext) async throws -> Response {

@@ -9,9 +9,9 @@ import HandstampOAuth
   }
 
   let auth0: OAuthBackend
-  let session: SessionManager<OAuthBackend, Void>
+  let session: SessionManager<Void>
 
-  /// - Parameter vault: `.keychain("org.example.forum")` on Apple platforms, `.platform("org.example.forum")` on Linux.
+  /// - Parameter vault: `.standard("org.example.forum")`: the keychain on Apple platforms, an encrypted file on Linux.
   init(
     vault: any Vault, transport: any Transport = URLSessionTransport(), policy: SessionPolicy = .aheadOfExpiry
   ) {
@@ -23,8 +23,7 @@ import HandstampOAuth
     auth0 = OAuthBackend(client, transport: transport)
     session = SessionManager(
       backend: auth0, vault: vault, baseURL: URL(string: "https://api.example.org")!, transport: transport,
-      policy: policy
-    ) { _ in }
+      policy: policy)
   }
 
   func signIn(through browser: some RedirectReceiver) async throws {

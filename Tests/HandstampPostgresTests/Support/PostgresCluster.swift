@@ -51,7 +51,7 @@ final class PostgresCluster: Sendable {
     self.process.withLock { $0 = process }
     try PostgresCluster.run(
       "sh", "-c",
-      "for i in $(seq 600); do '\(PostgresCluster.programs)/pg_isready' -q -h '\(folder)' -p \(port) && exit; sleep 0.05; done; cat '\(folder)/log'; exit 1"
+      "for i in $(seq 4800); do '\(PostgresCluster.programs)/pg_isready' -q -h '\(folder)' -p \(port) && exit; sleep 0.05; done; cat '\(folder)/log'; exit 1"
     )
   }
 

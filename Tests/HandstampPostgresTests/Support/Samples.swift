@@ -31,9 +31,9 @@ private struct Numbers: RandomNumberGenerator {
   }
 }
 
-/// Repeats `body` until it returns a value, for at most a minute.
+/// Repeats `body` until it returns a value, for at most four minutes.
 func eventually<Value>(_ body: () async throws -> Value?) async throws -> Value? {
-  let end = ContinuousClock.now + .seconds(60)
+  let end = ContinuousClock.now + .seconds(240)
   while ContinuousClock.now < end {
     if let value = try await body() { return value }
     await Task.yield()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(5))) struct `A refused sign-in` {
+@Suite(.timeLimit(.minutes(10))) struct `A refused sign-in` {
   private func refusals(_ test: TestServer) async throws -> [AuditedAction] {
     try await test.server.registry.auditedActions(limit: 1000).map(\.audited)
       .filter { $0.action == AuditedAction.Kind.signInRefused.rawValue }

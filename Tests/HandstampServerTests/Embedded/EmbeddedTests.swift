@@ -13,7 +13,8 @@ import Testing
       let refused = try await app.client.get("/notes")
       #expect(refused.status == 401)
       #expect(refused.isProblem && refused.code == "token_missing")
-      #expect(refused.headers["www-authenticate"] == #"Bearer, DPoP algs="ES256""#)
+      let place = #"resource_metadata="https://app.example.org/.well-known/oauth-protected-resource/auth""#
+      #expect(refused.headers["www-authenticate"] == #"Bearer \#(place), DPoP \#(place), algs="ES256""#)
 
       let session = try await app.signUp()
       let admitted = try await app.client.get("/notes", token: session.access)
@@ -41,6 +42,9 @@ import Testing
       #expect(metadata.status == 200)
       let issuer = "https://app.example.org"
       #expect(metadata.json["issuer"] == issuer + "/auth")
+      let resource = try await app.client.get("/.well-known/oauth-protected-resource/auth")
+      #expect(resource.json["resource"] == issuer + "/auth")
+      #expect(resource.json["authorization_servers"] == [issuer + "/auth"])
       for (name, method) in [
         ("token_endpoint", "POST"), ("revocation_endpoint", "POST"), ("introspection_endpoint", "POST"),
         ("device_authorization_endpoint", "POST"), ("authorization_endpoint", "GET"), ("userinfo_endpoint", "GET"),

@@ -40,7 +40,7 @@ private enum Frame {
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `HTTP 2` {
+@Suite(.timeLimit(.minutes(10))) struct `HTTP 2` {
   private func serve(
     middlewares: [RequestGate] = [], _ configure: @escaping (inout ServerConfiguration) -> Void = { _ in },
     body: (TestServer, String) async throws -> Void
@@ -186,7 +186,7 @@ private enum Frame {
   @Test func `announces the end of the server, and finishes what is in flight`() async throws {
     let gate = RequestGate()
     // Longer than a busy machine takes for the test.
-    try await serve(middlewares: [gate], { $0.shutdownLimit = .seconds(120) }) { (test, folder) async throws -> Void in
+    try await serve(middlewares: [gate], { $0.shutdownLimit = .seconds(600) }) { (test, folder) async throws -> Void in
       async let answer = curl([test.running.url + "/health"], folder)
       #expect(await eventually { gate.waiting == 1 })
       async let idle = exchange([], test) { _ in false }

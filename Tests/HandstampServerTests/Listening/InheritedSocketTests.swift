@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(5))) struct `A socket that outlives the server` {
+@Suite(.timeLimit(.minutes(10))) struct `A socket that outlives the server` {
   private static let request = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
 
   /// Sends requests until `total` were counted, each connection as long as the server keeps it. Returns what went wrong.
@@ -36,8 +36,8 @@ import Testing
     let socket = try ListeningSocket()
     try await TestServer.run {
       // Longer than a loaded machine keeps a client from sending its next request.
-      $0.listener.idleGrace = .seconds(20)
-      $0.shutdownLimit = .seconds(120)
+      $0.listener.idleGrace = .seconds(240)
+      $0.shutdownLimit = .seconds(600)
     } body: { test in
       let (sent, finished, total) = (Locked(0), Locked(0), 3000)
       let failures = try await withThrowingTaskGroup(of: [String].self) { group in
@@ -69,8 +69,8 @@ import Testing
   @Test func `serves one request of each connection that it has accepted, and then says that it ends`() async throws {
     let socket = try ListeningSocket()
     try await TestServer.run {
-      $0.listener.idleGrace = .seconds(20)
-      $0.shutdownLimit = .seconds(120)
+      $0.listener.idleGrace = .seconds(240)
+      $0.shutdownLimit = .seconds(600)
     } body: { test in
       let running = try await test.server.start(on: .descriptor(socket.copy()))
       let new = try RawSocket("http://127.0.0.1:\(socket.port)")
@@ -107,7 +107,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `The service manager` {
+@Suite(.timeLimit(.minutes(10))) struct `The service manager` {
   @Test(arguments: [true, false]) func `is told when the server is ready, and when it stops`(isAbstract: Bool)
     async throws
   {

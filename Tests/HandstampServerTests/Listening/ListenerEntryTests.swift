@@ -8,7 +8,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(5))) struct `A listener by itself` {
+@Suite(.timeLimit(.minutes(10))) struct `A listener by itself` {
   /// Runs `body` against a listener without a session server.
   private func run<Value>(
     _ configure: (inout ListenerOptions) -> Void = { _ in },

@@ -6,13 +6,13 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(5))) struct `The listener` {
+@Suite(.timeLimit(.minutes(10))) struct `The listener` {
   private static let request = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
 
   @Test func `lets requests in flight finish when it stops, and then ends their connections`() async throws {
     let gate = RequestGate()
     try await TestServer.run(middlewares: [gate]) {
-      $0.shutdownLimit = .seconds(120)
+      $0.shutdownLimit = .seconds(600)
     } body: { test in
       let idle = try RawSocket(test.client.base)
       let busy = try RawSocket(test.client.base)

@@ -3,7 +3,7 @@ import Foundation
 import HandstampServer
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct `A slow client` {
+@Suite(.timeLimit(.minutes(10))) struct `A slow client` {
   private static let head = "GET /health HTTP/1.1\r\nHost: a\r\n"
   private static let post = "POST /v1/sign-in HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
 
@@ -19,7 +19,8 @@ import Testing
       #expect(answer.lowercased().contains("connection: close\r\n"))
       #expect(answer.contains(#""code":"request_timeout""#))
       #expect(end == .closed)
-      #expect(test.metrics.slowRequests == 1)
+      // Another request may be as slow, on a busy machine.
+      #expect(test.metrics.slowRequests >= 1)
       #expect(test.logs.text.contains("Slow request ended"))
     }
   }
@@ -88,7 +89,8 @@ import Testing
 
   @Test func `that sends nothing is disconnected without an answer`() async throws {
     try await TestServer.run {
-      $0.idleConnectionLimit = .milliseconds(100)
+      // A request that follows at once is not late, even on a busy machine.
+      $0.idleConnectionLimit = .seconds(2)
     } body: { test in
       let silent = try RawSocket(test.client.base)
       #expect(await silent.receive() == ("", .closed))
@@ -102,7 +104,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `A large request` {
+@Suite(.timeLimit(.minutes(10))) struct `A large request` {
   @Test(arguments: ["a long path", "a long field", "many long fields", "many fields"])
   func `is answered 431 if its head is too large`(kind: String) async throws {
     let long = String(repeating: "x", count: 17_000)

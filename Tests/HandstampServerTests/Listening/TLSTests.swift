@@ -8,7 +8,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(5))) struct `A certificate` {
+@Suite(.timeLimit(.minutes(10))) struct `A certificate` {
   /// Runs `body` with the certificates `a` and `b`, and a server that follows links to the first, as certbot makes them.
   private func serve(
     _ configure: @escaping (inout ServerConfiguration) -> Void = { _ in },
@@ -74,7 +74,7 @@ import Testing
       let client = HTTPClient(configuration: configuration)
       func status() async throws -> UInt {
         let response = try await client.execute(
-          HTTPClientRequest(url: test.running.url + "/health"), timeout: .seconds(20))
+          HTTPClientRequest(url: test.running.url + "/health"), timeout: .seconds(240))
         _ = try await response.body.collect(upTo: 1 << 10)
         return response.status.code
       }

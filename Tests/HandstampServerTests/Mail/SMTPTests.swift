@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampServer
 
 /// Against aiosmtpd.
-@Suite(.timeLimit(.minutes(5))) struct `Mail by SMTP` {
+@Suite(.timeLimit(.minutes(10))) struct `Mail by SMTP` {
   private static let text = "Zoë\n.\n..\nhsl1.code"
 
   private func mail(to: String = "ada@example.org") throws -> Mail {
@@ -18,7 +18,7 @@ import Testing
 
   private func mailer(
     _ server: MailServer, _ scheme: String = "smtp", user: String? = nil, password: String? = nil,
-    trusting folder: String? = nil, limit: Duration = .seconds(20)
+    trusting folder: String? = nil, limit: Duration = .seconds(240)
   ) throws -> SMTPMailer {
     try SMTPMailer(
       url: "\(scheme)://127.0.0.1:\(server.port)", user: user, password: password.map { Secret($0) },
@@ -153,7 +153,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `A password reset by SMTP` {
+@Suite(.timeLimit(.minutes(10))) struct `A password reset by SMTP` {
   @Test func `arrives after the mail server refused it for now`() async throws {
     try await MailServer.run(#"{"rcpt":["450 4.2.0 greylisted"]}"#) { smtp in
       let mailer = try SMTPMailer(url: "smtp://127.0.0.1:\(smtp.port)", allowsCleartext: true)

@@ -23,7 +23,10 @@ import Testing
       #expect(less.json["scope"] == "read")
       let refused = try await test.client.get("/v1/me", token: less.json["access_token"])
       #expect(refused.status == 403)
-      #expect(refused.headers["www-authenticate"]?.contains("insufficient_scope") == true)
+      let place = #"scope="profile", "# + TestServer.resourceMetadata
+      #expect(
+        refused.headers["www-authenticate"]
+          == #"Bearer error="insufficient_scope", \#(place), DPoP \#(place), algs="ES256""#)
       // The session itself keeps its scope.
       let all = try await app.refresh(less.json["refresh_token"] ?? "", at: test)
       #expect(all.json["scope"] == "profile read")
@@ -287,6 +290,26 @@ import Testing
         let path = String(address.dropFirst("https://id.example.org".count))
         #expect(try await test.client.get(path).status != 404, "\(name)")
       }
+    }
+  }
+
+  @Test func `of its own API names the issuer, to every client`() async throws {
+    try await TestServer.run { test in
+      let answer = try await test.client.get("/.well-known/oauth-protected-resource")
+      #expect(answer.status == 200)
+      #expect(answer.headers["content-type"] == "application/json")
+      #expect(answer.headers["access-control-allow-origin"] == "*")
+      #expect(answer.json["resource"] == "https://id.example.org")
+      #expect(answer.json["authorization_servers"] == ["https://id.example.org"])
+      #expect(answer.json["bearer_methods_supported"] == ["header"])
+    }
+  }
+
+  @Test func `of its own API is not served where tokens would cross the network in clear`() async throws {
+    try await TestServer.run({ $0.issuer = "http://id.example.org" }) { test in
+      #expect(try await test.client.get("/.well-known/oauth-protected-resource").status == 404)
+      let refused = try await test.client.get("/v1/sessions")
+      #expect(refused.headers["www-authenticate"] == #"Bearer, DPoP algs="ES256""#)
     }
   }
 

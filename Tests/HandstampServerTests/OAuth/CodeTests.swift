@@ -185,9 +185,11 @@ import Testing
   }
 
   @Test(arguments: [
-    "password", "implicit", "client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer", "AUTHORIZATION_CODE",
+    ("password", "unsupported_grant_type"), ("implicit", "unsupported_grant_type"),
+    ("AUTHORIZATION_CODE", "unsupported_grant_type"), ("client_credentials", "unauthorized_client"),
+    ("urn:ietf:params:oauth:grant-type:jwt-bearer", "unauthorized_client"),
   ])
-  func `is not accepted as another grant`(_ grant: String) async throws {
+  func `is not accepted as another grant`(_ grant: String, _ error: String) async throws {
     try await TestServer.runOAuth { test in
       let answer = try await test.oauth(
         "/oauth/token",
@@ -196,7 +198,7 @@ import Testing
           ("password", TestServer.password),
         ])
       #expect(answer.status == 400)
-      #expect(answer.json["error"] == "unsupported_grant_type")
+      #expect(answer.json["error"] == error)
     }
   }
 

@@ -136,22 +136,24 @@ import Testing
         }
       }
       let nonce = test.server.proofs.nonce(at: now)
-      let other = #", DPoP algs="ES256""#
-      #expect(try await challenge(nil) == "Bearer" + other)
-      #expect(try await challenge("Basic YTpi") == "Bearer" + other)
-      #expect(try await challenge("Bearer x") == #"Bearer error="invalid_token""# + other)
+      let place = #"scope="profile", "# + TestServer.resourceMetadata
+      let other = #"\#(place), DPoP \#(place), algs="ES256""#
+      #expect(try await challenge(nil) == "Bearer " + other)
+      #expect(try await challenge("Basic YTpi") == "Bearer " + other)
+      #expect(try await challenge("Bearer x") == #"Bearer error="invalid_token", "# + other)
       // A bound token is no bearer token.
-      #expect(try await challenge("Bearer \(session.access)") == #"Bearer error="invalid_token""# + other)
-      let bad = #"DPoP error="invalid_token", algs="ES256", Bearer"#
+      #expect(try await challenge("Bearer \(session.access)") == #"Bearer error="invalid_token", "# + other)
+      let bad = #"DPoP error="invalid_token", \#(place), algs="ES256", Bearer \#(place)"#
       #expect(try await challenge("DPoP x", proof(nonce: nonce, token: "x")) == bad)
       #expect(try await challenge("dpop", nil) == bad)
       let wanted = try await challenge("DPoP \(session.access)", proof(nonce: nil, token: session.access))
-      #expect(wanted == #"DPoP error="use_dpop_nonce", algs="ES256", Bearer"#)
+      let proven = "\(TestServer.resourceMetadata), algs=\"ES256\", Bearer \(TestServer.resourceMetadata)"
+      #expect(wanted == #"DPoP error="use_dpop_nonce", "# + proven)
       let bare = try await challenge("DPoP \(session.access)")
-      #expect(bare == #"DPoP error="invalid_dpop_proof", algs="ES256", Bearer"#)
+      #expect(bare == #"DPoP error="invalid_dpop_proof", "# + proven)
       let scope = try await challenge(
         "DPoP \(session.access)", proof("/v1/sessions", nonce: nonce, token: session.access), at: "/v1/sessions")
-      #expect(scope == #"DPoP error="insufficient_scope", algs="ES256", Bearer"#)
+      #expect(scope == #"DPoP error="insufficient_scope", "# + proven)
     }
   }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampServer
 
 /// A client's permissions are those of its configuration as it is now, within what its session was granted.
-@Suite(.timeLimit(.minutes(1))) struct `The rights of an OAuth client` {
+@Suite(.timeLimit(.minutes(10))) struct `The rights of an OAuth client` {
   private let granted = SessionClient(id: "app", scope: "profile email", audience: nil)
 
   private func wish(_ form: String = "", scope: String? = nil, scopes: [String], audiences: [String] = [])

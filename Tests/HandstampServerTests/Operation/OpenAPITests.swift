@@ -8,11 +8,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `The OpenAPI document` {
   /// Each documented route exists, and each route is documented.
-  @Test(arguments: [false, true]) func `has the server's routes`(hasAdministrators: Bool) async throws {
+  @Test(arguments: [false, true]) func `has the server's routes`(isFull: Bool) async throws {
     let token = Secret(String(repeating: "x", count: 32))
-    let administrators = hasAdministrators ? [try Administrator(name: "ada", token: token)] : []
+    let administrators = isFull ? [try Administrator(name: "ada", token: token)] : []
+    let (apple, android) = (try #require(AppleApp("ABCDE12345.org.example.forum")), try TestApps.android())
     try await TestServer.run {
       $0.administrators = administrators
+      $0.appleApps = isFull ? [apple] : []
+      $0.androidApps = isFull ? [android] : []
     } body: { test async throws in
       let routes = Set(test.server.routes.all.flatMap { route in route.methods.map { "\($0) \(route.path)" } })
       let answer = try await test.client.get("/openapi.json")

@@ -40,7 +40,7 @@ private struct WebApp {
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `A browser application` {
+@Suite(.timeLimit(.minutes(10))) struct `A browser application` {
   private func run(_ body: (TestServer, inout WebApp) async throws -> Void) async throws {
     try await TestServer.run({ $0.webOrigins = [WebApp.origin] }) { test in
       var app = WebApp(test)

@@ -6,7 +6,7 @@ import Testing
 @testable import HandstampPages
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(5))) struct `The library of pages` {
+@Suite(.timeLimit(.minutes(10))) struct `The library of pages` {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     .appendingPathComponent("Sources/HandstampPages/Templates")
@@ -113,7 +113,7 @@ import Testing
   }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct `An accent color` {
+@Suite(.timeLimit(.minutes(10))) struct `An accent color` {
   @Test(arguments: ["#3451d1", "#000000", "#ffffff", "#ffe000", "#00ff00", "#777777", "#ff0000", "#E8A33D"])
   func `can be read in both modes, whatever it is`(text: String) throws {
     let style = try #require(AccentColor(text)).style

@@ -9,7 +9,7 @@ import Testing
 @testable import HandstampServer
 
 @Suite(.timeLimit(.minutes(10))) struct `HTTP at a stopping server` {
-  @Test(.timeLimit(.minutes(1))) func `closes a connection that was accepted but not handled`() async throws {
+  @Test(.timeLimit(.minutes(10))) func `closes a connection that was accepted but not handled`() async throws {
     let http = SturdyHTTP1(inner: HTTP1Channel(responder: { _, _, _ in }))
     let channel = NIOAsyncTestingChannel()
     try await channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 80))

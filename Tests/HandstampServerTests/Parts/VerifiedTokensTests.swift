@@ -3,7 +3,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(5))) struct `Tokens that were verified` {
+@Suite(.timeLimit(.minutes(10))) struct `Tokens that were verified` {
   @Test func `are not verified again`() {
     let tokens = VerifiedTokens<Int>(size: 4)
     var verified = 0

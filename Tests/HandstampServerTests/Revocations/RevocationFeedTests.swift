@@ -6,7 +6,7 @@ import Testing
 
 @testable import HandstampServer
 
-@Suite(.timeLimit(.minutes(5))) struct `The revocation feed` {
+@Suite(.timeLimit(.minutes(10))) struct `The revocation feed` {
   private static func run(
     _ configure: (inout ServerConfiguration) -> Void = { _ in }, store: FaultyStore = FaultyStore(),
     clock: TestClock = TestClock(), body: (TestServer) async throws -> Void

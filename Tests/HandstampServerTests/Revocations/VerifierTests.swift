@@ -3,14 +3,13 @@ import Crypto
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
-import HandstampTransports
 import Testing
 
 @testable import HandstampServer
 @testable import HandstampVerifier
 
 /// A verifier and a server, over a socket.
-@Suite(.timeLimit(.minutes(5))) struct `A verifier of the server's tokens` {
+@Suite(.timeLimit(.minutes(10))) struct `A verifier of the server's tokens` {
   private static func run(
     whenLost policy: LostFeedPolicy = .refuse, body: (TestServer, TokenVerifier) async throws -> Void
   ) async throws {
@@ -25,7 +24,7 @@ import Testing
           clientID: "api", clientSecret: Secret(TestServer.secret), url: test.client.base + "/v1/revocations",
           whenLost: policy, silence: .seconds(240), introspectionURL: test.client.base + "/oauth/introspect"))
       configuration.clock = VerifierClock(now: { test.clock.now }, uptime: VerifierClock.system.uptime)
-      let transport = AsyncHTTPTransport()
+      let transport = PatientTransport()
       let verifier = try TokenVerifier(configuration, transport: transport)
       let running = Task { await verifier.run() }
       #expect(await eventually { verifier.feedStatus?.isLive == true })
@@ -139,7 +138,7 @@ import Testing
 /// Sends requests for the issuer's public address to where it is now.
 private struct MovingServer: Transport {
   private let base = Locked("")
-  private let transport = AsyncHTTPTransport()
+  private let transport = PatientTransport()
 
   func move(to base: String) { self.base.withLock { $0 = base } }
 

@@ -10,12 +10,12 @@ enum Authlib {
     try await ask(#"{"do":"verify","token":"\#(token)","keys":\#(keys)}"#)
   }
 
-  /// Asks one question of `jose.py`, a JSON object.
-  static func ask(_ question: String) async throws -> WireClient.JSON {
+  /// Asks one question of a script, a JSON object.
+  static func ask(_ question: String, of script: String = "jose.py") async throws -> WireClient.JSON {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    process.arguments = ["-I", folder.appendingPathComponent("Independent/jose.py").path]
+    process.arguments = ["-I", folder.appendingPathComponent("Independent/\(script)").path]
     let (input, output) = (Pipe(), Pipe())
     process.standardInput = input
     process.standardOutput = output

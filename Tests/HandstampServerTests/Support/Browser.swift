@@ -177,6 +177,9 @@ struct OAuthApp {
 
 extension TestServer {
   static let secret = "a secret: of/an API"
+  /// The parameter of all challenges.
+  static let resourceMetadata =
+    #"resource_metadata="https://id.example.org/.well-known/oauth-protected-resource""#
 
   /// Clients of every type.
   static func clients() throws -> [ConfiguredClient] {

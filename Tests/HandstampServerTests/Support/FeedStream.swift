@@ -15,7 +15,7 @@ final class FeedStream {
     var request = HTTPClientRequest(url: test.client.base + "/v1/revocations")
     for (name, value) in TestServer.basic(client, TestServer.secret) { request.headers.add(name: name, value: value) }
     if let last { request.headers.add(name: "Last-Event-ID", value: last) }
-    let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+    let response = try await HTTPClient.shared.execute(request, timeout: .seconds(240))
     guard response.status == .ok, response.headers.first(name: "Content-Type") == "text/event-stream" else {
       throw WireStream.Refused(status: Int(response.status.code))
     }

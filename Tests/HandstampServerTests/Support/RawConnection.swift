@@ -34,7 +34,7 @@ enum RawConnection {
     let connection = socket(AF_INET, stream, 0)
     guard connection >= 0 else { throw Failed(errno: errno) }
     defer { close(connection) }
-    var limit = timeval(tv_sec: 10, tv_usec: 0)
+    var limit = timeval(tv_sec: 240, tv_usec: 0)
     setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     let connected = try SocketAddress(ipAddress: "127.0.0.1", port: Int(port)).withSockAddr {
       connect(connection, $0, socklen_t($1))

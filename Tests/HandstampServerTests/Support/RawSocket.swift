@@ -90,14 +90,14 @@ final class RawSocket: Sendable {
     }
   }
 
-  /// Returns what arrives until the text contains `mark`, the peer closes, or 20 s have passed.
+  /// Returns what arrives until the text contains `mark`, the peer closes, or four minutes have passed.
   func receive(until mark: String? = nil) async -> (text: String, end: End) {
     await onQueue { [self] in
       var bytes: [UInt8] = []
       var buffer = [UInt8](repeating: 0, count: 65_536)
       while true {
         if let mark, String(decoding: bytes, as: UTF8.self).contains(mark) { break }
-        guard isReadable(within: .seconds(20)) else { break }
+        guard isReadable(within: .seconds(240)) else { break }
         let count = recv(descriptor, &buffer, buffer.count, 0)
         guard count > 0 else { return (String(decoding: bytes, as: UTF8.self), count == 0 ? .closed : .reset) }
         bytes += buffer.prefix(count)
@@ -131,9 +131,9 @@ final class RawSocket: Sendable {
   }
 }
 
-/// Waits until a condition holds, for at most 20 s.
+/// Waits until a condition holds, for at most four minutes.
 func eventually(_ condition: () async -> Bool) async -> Bool {
-  let end = ContinuousClock.now + .seconds(20)
+  let end = ContinuousClock.now + .seconds(240)
   while ContinuousClock.now < end {
     if await condition() { return true }
     await Task.yield()

@@ -4,7 +4,6 @@ import HandstampCore
 import HandstampRegistry
 import HandstampSupport
 import HTTPTypes
-import HandstampTransports
 import Hummingbird
 import Logging
 
@@ -116,7 +115,7 @@ extension TestServer {
       id: "phone", redirectURIs: ["org.example.phone:/cb", "http://127.0.0.1/cb"], scopes: ["openid", "profile"])
     let clients = parties + [phone] + more
     let keys = try SigningKeys().withRSAKey()
-    try await run(limits: limits, clock: clock, transport: AsyncHTTPTransport.shared, keys: keys) {
+    try await run(limits: limits, clock: clock, transport: PatientTransport(), keys: keys) {
       $0.clients = clients
     } body: { test in
       _ = try await test.signUp()

@@ -53,6 +53,8 @@ struct TestServer: Sendable {
     configuration.logger = logs.logger
     configuration.now = { clock.now }
     configuration.logsAudit = false
+    // Longer than tests read: a connection that should be closed still fails them, and a starved client keeps its own.
+    configuration.idleConnectionLimit = .seconds(600)
     configure(&configuration)
     var random = SystemRandomNumberGenerator()
     let mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &random))

@@ -10,7 +10,7 @@ enum Tool {
     var text: String { String(decoding: output, as: UTF8.self) }
   }
 
-  /// Runs a program to its end, at most a minute.
+  /// Runs a program to its end, at most four minutes.
   ///
   /// - Parameters:
   ///   - input: what it reads.
@@ -29,7 +29,7 @@ enum Tool {
     // Not a signal that Dispatch's threads block, and with them their children.
     let id = process.processIdentifier
     let watchdog = DispatchWorkItem { kill(id, SIGKILL) }
-    DispatchQueue.global().asyncAfter(deadline: .now() + 60, execute: watchdog)
+    DispatchQueue.global().asyncAfter(deadline: .now() + 240, execute: watchdog)
     let collected = Locked<[UInt8]>([])
     async let isRead: Void = read(standardOutput, into: collected)
     try? standardInput.fileHandleForWriting.write(contentsOf: Data(input))

@@ -95,7 +95,7 @@ final class WireStream {
     for (name, value) in headers { request.headers.add(name: name, value: value) }
     request.headers.add(name: "Accept", value: "text/event-stream")
     if let last { request.headers.add(name: "Last-Event-ID", value: last) }
-    let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+    let response = try await HTTPClient.shared.execute(request, timeout: .seconds(240))
     guard response.status == .ok, response.headers.first(name: "Content-Type") == "text/event-stream" else {
       throw Refused(status: Int(response.status.code))
     }

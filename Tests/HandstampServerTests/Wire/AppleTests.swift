@@ -3,7 +3,6 @@ import HandstampCore
 import HandstampRegistry
 import HTTPTypes
 import HandstampTesting
-import HandstampTransports
 import Testing
 
 @testable import HandstampServer
@@ -41,7 +40,7 @@ import Testing
     try await AppleStub.run(behind: gate) { apple, url in
       let signIn = AppleSignIn(
         clientIDs: ["org.example.web", AppleStub.clientID], issuer: AppleStub.issuer, keysURL: url,
-        transport: AsyncHTTPTransport())
+        transport: PatientTransport())
       try await TestServer.run(apple: signIn, { $0.signUp = signUp }) { test in
         try await body(World(test: test, apple: apple))
       }

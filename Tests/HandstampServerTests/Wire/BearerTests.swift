@@ -14,7 +14,7 @@ import Testing
       let answer = try await test.client.get("/v1/me", token: session.access)
       #expect(answer.status == 401)
       #expect(answer.code == "token_expired")
-      #expect(answer.headers["www-authenticate"] == #"Bearer error="invalid_token", DPoP algs="ES256""#)
+      #expect(answer.headers["www-authenticate"]?.hasPrefix(#"Bearer error="invalid_token", "#) == true)
       #expect(answer.isProblem)
     }
   }
@@ -76,7 +76,9 @@ import Testing
         let without = try await test.client.send(method, path)
         #expect(without.status == 401)
         #expect(without.code == "token_missing")
-        #expect(without.headers["www-authenticate"] == #"Bearer, DPoP algs="ES256""#)
+        let scope = path == "/v1/me" ? #"scope="profile", "# : ""
+        let place = scope + TestServer.resourceMetadata
+        #expect(without.headers["www-authenticate"] == #"Bearer \#(place), DPoP \#(place), algs="ES256""#)
         for header in [
           "Bearer", "Bearer ", "Bearer \(session.refresh)", "Bearer \(session.handle)", "Bearer a.b.c",
           "Bearer  \(session.access)", "Bearer \(session.access) x",

@@ -3,7 +3,6 @@ import Crypto
 import Foundation
 import HandstampCore
 import HandstampRegistry
-import HandstampTransports
 import Testing
 
 @testable import HandstampServer
@@ -97,7 +96,7 @@ import Testing
     }
     try await AppleStub.run { _, url in
       let apple = AppleSignIn(
-        clientIDs: [AppleStub.clientID], issuer: AppleStub.issuer, keysURL: url, transport: AsyncHTTPTransport())
+        clientIDs: [AppleStub.clientID], issuer: AppleStub.issuer, keysURL: url, transport: PatientTransport())
       try await TestServer.run(apple: apple) { test in
         let client = KeyHolder(test: test)
         let token = AppleStub.Token(until: test.clock.now.advanced(by: .seconds(300))).text

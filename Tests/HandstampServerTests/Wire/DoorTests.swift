@@ -18,6 +18,8 @@ import Testing
     case policy
     /// A disabled account lets no one in.
     case disabled
+    /// A password alone is not enough for an account with an authenticator app.
+    case factor
   }
 
   /// The routes that change something, and the rules that they are under.
@@ -27,20 +29,26 @@ import Testing
     "POST /sign-up": [.closed, .policy], "POST /sign-up/confirm": [.closed, .policy],
     // Apple's own tests close it: it takes a token of Apple's.
     "POST /v1/sign-in/apple": [],
-    "POST /v1/sign-in": [.disabled], "POST /v1/session": [.disabled], "POST /sign-in": [.disabled],
+    // The providers' own tests close it: it takes a token of a provider's.
+    "POST /v1/sign-in/provider": [],
+    "POST /v1/sign-in": [.disabled, .factor], "POST /v1/session": [.disabled, .factor],
+    "POST /sign-in": [.disabled, .factor],
+    // A provider's own tests close them: they take tokens that its keys have signed, and let no one in.
+    "POST /sign-in/with/{provider}/logout": [], "POST /sign-in/with/{provider}/events": [],
     "POST /v1/sign-in/passkey": [], "POST /v1/sign-in/passkey/options": [], "POST /passkey/options": [],
     "POST /recover": [.disabled],
-    "POST /v1/password": [.policy], "POST /v1/reauthenticate": [], "DELETE /v1/me": [],
+    "POST /v1/passkeys": [.proof], "POST /v1/passkeys/options": [.proof], "DELETE /v1/passkeys/{id}": [.proof],
+    "POST /v1/password": [.policy], "POST /v1/reauthenticate": [.factor], "DELETE /v1/me": [],
     "POST /v1/password-reset": [], "POST /v1/password-reset/confirm": [.policy, .disabled],
     "POST /forgot-password": [], "POST /reset-password": [.policy, .disabled],
     "DELETE /v1/sessions": [.proof], "DELETE /v1/sessions/{id}": [.proof], "PATCH /v1/sessions/{id}": [.proof],
     "POST /v1/sessions/end-others": [.proof], "POST /v1/sign-out": [], "PUT /v1/device/push-token": [],
     "POST /v1/session/confirm": [], "DELETE /v1/session": [], "POST /v1/session/token": [],
     "POST /account": [], "POST /account/email": [.proof], "POST /account/email/confirm": [],
-    "POST /account/security": [.proof, .policy], "POST /account/passkey/options": [],
+    "POST /account/security": [.proof, .policy, .factor], "POST /account/passkey/options": [.proof],
     "POST /account/devices": [.proof], "POST /account/devices/end": [.proof], "POST /account/apps": [.proof],
     "POST /account/data": [.proof], "POST /account/delete": [], "POST /sign-out": [],
-    "POST /device": [], "POST /oauth/authorize": [], "POST /oauth/logout": [], "POST /oauth/userinfo": [],
+    "POST /device": [.factor], "POST /oauth/authorize": [.factor], "POST /oauth/logout": [], "POST /oauth/userinfo": [],
     "POST /oauth/token": [.disabled], "POST /oauth/revoke": [], "POST /oauth/introspect": [],
     "POST /oauth/device_authorization": [], "POST /oauth/par": [],
   ]
@@ -133,6 +141,12 @@ import Testing
       for route in routes(.proof) {
         let parts = route.split(separator: " ").map(String.init)
         let path = parts[1].replacing("{id}", with: laptop.id)
+        guard path != "/account/passkey/options" else {
+          let token = try await browser.get("/account").csrf ?? ""
+          let answer = try await browser.send("POST", path, headers: ["X-CSRF-Token": token])
+          #expect(answer.status == 403, "\(route)")
+          continue
+        }
         guard !path.hasPrefix("/account") else {
           for (action, fields) in Self.forms[path] ?? [] {
             let page = try await browser.get("/account")
@@ -142,7 +156,7 @@ import Testing
           #expect(Self.forms[path] != nil, "\(route)")
           continue
         }
-        let body = parts[0] == "PATCH" ? #"{"name":"mine"}"# : nil
+        let body = parts[0] == "PATCH" ? #"{"name":"mine"}"# : path == "/v1/passkeys" ? #"{"passkey":"{}"}"# : nil
         let answer = try await test.client.send(
           parts[0], path, token: phone.access, headers: body == nil ? [:] : ["Content-Type": "application/json"],
           body: body.map { Array($0.utf8) })
@@ -159,6 +173,8 @@ import Testing
     "/account/security": [
       ("unlock", { _ in [] }), ("add-passkey", { _ in [("passkey", "{}")] }),
       ("remove-passkey", { _ in [("passkey_id", "x")] }), ("remove-password", { _ in [] }), ("make-codes", { _ in [] }),
+      ("add-totp", { _ in [] }), ("confirm-totp", { _ in [("code", "123456")] }), ("remove-totp", { _ in [] }),
+      ("link", { _ in [("provider", "work")] }), ("unlink", { _ in [("identity", "x")] }),
     ],
     "/account/devices": [("end", { [("session", $0)] })], "/account/devices/end": [("end-others", { _ in [] })],
     "/account/apps": [("remove", { _ in [("app", "app")] })], "/account/data": [("download", { _ in [] })],
@@ -219,6 +235,47 @@ import Testing
         #expect(try await registry.account(email: eve) == nil, "\(route)")
       }
       #expect(try await registry.account(record.id)?.passwordHash == record.passwordHash)
+    }
+  }
+
+  // MARK: Second factors
+
+  @Test func `that asks for a second factor asks at every door`() async throws {
+    let clients = try TestServer.clients()
+    try await TestServer.run(mailer: Post()) {
+      $0.clients = clients
+      $0.accessTokenLife = .seconds(86_400)
+    } body: { test in
+      let ada = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      _ = try await test.addApp(to: ada)
+      test.clock.advance(by: .seconds(3600))
+      let before = try await test.server.registry.sessions(of: AccountID(ada.account), now: test.clock.now).count
+      for route in routes(.factor) {
+        var (answer, sight): (WireClient.Answer?, Browser.BrowserResponse?)
+        switch route {
+        case "POST /v1/sign-in": answer = try await test.signIn(code: nil)
+        case "POST /v1/session":
+          answer = try await test.client.send(
+            "POST", "/v1/session", headers: ["Content-Type": "application/json", "Origin": "https://id.example.org"],
+            body: Array(#"{"email":"ada@example.org","password":"\#(TestServer.password)"}"#.utf8))
+        case "POST /v1/reauthenticate":
+          answer = try await test.client.post(
+            "/v1/reauthenticate", token: ada.access, json: #"{"password":"\#(TestServer.password)"}"#)
+        case "POST /account/security":
+          let asked = try await browser.fill("/account/security", "unlock")
+          sight = try await browser.press(
+            "sign-in", on: asked, at: "/account/security", [("password", TestServer.password)])
+        case "POST /oauth/authorize": sight = try await Browser(test.client.base).signIn(at: OAuthApp().page())
+        case "POST /device": sight = try await Browser(test.client.base).signIn(at: "/device")
+        default: sight = try await Browser(test.client.base).signIn(at: "/sign-in")
+        }
+        if let answer { #expect(answer.code == "second_factor_required", "\(route)") }
+        if let sight { #expect(sight.title == "Enter your code", "\(route)") }
+        #expect(answer != nil || sight != nil, "\(route)")
+      }
+      let after = try await test.server.registry.sessions(of: AccountID(ada.account), now: test.clock.now).count
+      #expect(after == before)
     }
   }
 

@@ -2,7 +2,7 @@
 import HandstampServer
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct `Event streams beyond the limit` {
+@Suite(.timeLimit(.minutes(10))) struct `Event streams beyond the limit` {
   @Test func `of a session end its oldest`() async throws {
     try await TestServer.run {
       $0.eventStreams.perSession = 2

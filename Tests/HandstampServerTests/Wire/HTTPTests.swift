@@ -44,7 +44,7 @@ import Testing
 
   /// Sent by a client that keeps its sending side open, and reads until the server closes.
   @Test(
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(10)),
     arguments: [
       "GET /health HTTP/1.0\r\n\r\n", "GET /health HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n",
       "GET /health HTTP/1.1\r\nHost: a\r\nConnection: foo, close\r\n\r\n",

@@ -1,7 +1,6 @@
 #if Programs
 import HandstampCore
 import HandstampRegistry
-import HandstampTransports
 import Testing
 
 @testable import HandstampServer
@@ -177,7 +176,7 @@ import Testing
   @Test func `accepts Apple's word for the same user, once`() async throws {
     try await AppleStub.run { apple, url in
       let signIn = AppleSignIn(
-        clientIDs: [AppleStub.clientID], issuer: AppleStub.issuer, keysURL: url, transport: AsyncHTTPTransport())
+        clientIDs: [AppleStub.clientID], issuer: AppleStub.issuer, keysURL: url, transport: PatientTransport())
       try await TestServer.run(apple: signIn, { $0.accessTokenLife = .seconds(86_400) }) { test async throws in
         func token(_ nonce: String, subject: String? = nil) -> String {
           AppleStub.Token(until: test.clock.now.advanced(by: .seconds(300))) {

@@ -149,7 +149,7 @@ import Testing
       let key = "AAAAAAAAAAAAAAAAAAAAAA"
       for (form, error) in [
         ("grant_type=password&username=a&password=b", "unsupported_grant_type"),
-        ("grant_type=client_credentials", "unsupported_grant_type"), ("", "invalid_request"),
+        ("grant_type=client_credentials", "unauthorized_client"), ("", "invalid_request"),
         ("refresh_token=\(token)&rotation_key=\(key)", "invalid_request"),
         ("grant_type=refresh_token", "invalid_request"),
         (

@@ -53,7 +53,7 @@ import Testing
       #expect(refused.isProblem)
       #expect(refused.code == "session_ended")
       #expect(refused.json["reason"] == "revoked")
-      #expect(refused.headers["www-authenticate"] == #"Bearer error="invalid_token", DPoP algs="ES256""#)
+      #expect(refused.headers["www-authenticate"]?.hasPrefix(#"Bearer error="invalid_token", "#) == true)
       let refresh = try await test.refresh(laptop.refresh, key: .fresh)
       #expect(refresh.status == 400)
       #expect(refresh.json["error"] == "invalid_grant")

@@ -188,7 +188,7 @@ import Testing
         id: "stranger-\(loot.passkeys.count)", account: user.account.id, publicKey: [1], signCount: 0,
         isBackupEligible: false, isBackedUp: false, transports: [], name: "stranger", createdAt: test.clock.now)
       let isAdded = try await registry.addPasskey(
-        passkey, by: user, challenge: [UInt8(loot.passkeys.count)],
+        passkey, to: user.account, in: user.row.id, challenge: [UInt8(loot.passkeys.count)],
         until: test.clock.now.advanced(by: .seconds(600)), now: test.clock.now)
       #expect(isAdded)
       loot.passkeys.append(passkey.id)

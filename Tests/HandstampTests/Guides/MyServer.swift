@@ -1,56 +1,80 @@
 import Foundation
 import Handstamp
 
-/// `POST /sign-in`, `/refresh` and `/sign-out` answer with JSON: 200 and tokens, or 401 and `{"code": "…"}`.
+/// `POST /sign-in` and `/refresh` answer 200 with tokens, `/sign-out` 204; refusals are 4xx with `{"code": "…"}`.
+/// Refresh tokens rotate.
 struct MyServer: Backend {
   let url: URL
   let transport: any Transport
 
-  /// No rotation keys; a 401 of this server with the code `session_ended` ends the session.
-  var abilities: BackendAbilities {
-    BackendAbilities(
-      sessionEndingOrigin: url.absoluteString, issuer: url.absoluteString, revokesRefreshTokens: true)
-  }
+  /// No rotation keys, and no `reuse:`: a replaced refresh token may be refused at once.
+  var abilities: BackendAbilities { BackendAbilities(issuer: url.absoluteString, revokesRefreshTokens: true) }
 
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take()  // one sign-in at a time, across all processes
-    let (json, failure) = await post("sign-in", ["email": email, "password": password.withExposed { $0 }])
-    if let tokens = tokens(json) { return tokens }
-    throw (json["code"] as? String).map { .refused(code: $0, detail: nil) } ?? .requestFailed(failure)
+    let answer = await post("sign-in", ["email": email, "password": password.withExposed { $0 }])
+    if let tokens = answer.tokens { return tokens }
+    if let code = answer.refusal { throw .refused(code: MyServer.known[code] ?? code, detail: nil) }
+    throw .requestFailed(answer.failure, retryAfter: answer.retryAfter)
   }
 
   @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
-    let (json, failure) = await post("refresh", ["refresh": request.token.secret.withExposed { $0 }])
-    if let tokens = tokens(json) { return .granted(tokens) }
-    return json["code"] as? String == "session_ended" ? .rejected(.rejected) : .noDecision(failure)
+    let answer = await post("refresh", ["refresh": request.token.secret.withExposed { $0 }])
+    if let tokens = answer.tokens { return .granted(tokens) }
+    return answer.saysTheEnd ? .rejected(.rejected) : .noDecision(answer.failure, retryAfter: answer.retryAfter)
   }
 
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {
-    let (json, failure) = await post("sign-out", ["refresh": handle.secret.withExposed { $0 }])
-    return json["ok"] as? Bool == true || json["code"] as? String == "session_ended" ? .ended : .noDecision(failure)
+    let answer = await post("sign-out", ["refresh": handle.secret.withExposed { $0 }])
+    return answer.status == 204 || answer.saysTheEnd ? .ended : .noDecision(answer.failure)
   }
 
-  /// - Returns: The response's JSON, and the failure for the case that it decides nothing.
-  private func post(_ path: String, _ fields: [String: String]) async -> ([String: Any], RequestError) {
+  /// The codes after which a refresh token is never accepted again.
+  private static let ends: Set = ["invalid_refresh_token", "session_expired"]
+  /// Codes for which `Wording` has a text, by this server's.
+  private static let known = ["bad_login": "wrong_credentials"]
+
+  private func post(_ path: String, _ fields: [String: String]) async -> Answer {
     // A refresh token must not be sent twice: over a connection of its own, and with a long wait.
     let request = TransportRequest(
       method: "POST", url: url.appending(path: path).absoluteString,
-      headers: [.init("Content-Type", "application/json")], body: Array((try? JSONEncoder().encode(fields)) ?? Data()),
+      headers: [HeaderField("Content-Type", "application/json")],
+      body: Array((try? JSONEncoder().encode(fields)) ?? Data()),
       timeout: .seconds(path == "refresh" ? 90 : 20), mayReuseConnection: path != "refresh")
     do throws(TransportError) {
-      let response = try await transport.send(request)
-      let json = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any] ?? [:]
-      return ([200, 401].contains(response.status) ? json : [:], .server(.init(status: response.status)))
-    } catch { return ([:], .network(error)) }
+      return Answer(try await transport.send(request))
+    } catch { return Answer(failure: .network(error)) }
   }
 
-  private func tokens(_ json: [String: Any]) -> TokenResponse? {
-    guard let access = json["access"] as? String else { return nil }
-    // A refresh may leave the refresh token as it is, and say nothing of it.
-    let refresh = (json["refresh"] as? String).map { RefreshToken($0) }
-    let lifetime = (json["expires_in"] as? Int).map { Duration.seconds($0) }
-    let profile = (json["user"] as? String).map { Profile(id: AccountID($0), name: $0) }
-    let tokens = TokenSet(access: AccessToken(access), expiresIn: lifetime, refresh: refresh)
-    return TokenResponse(tokens: tokens, profile: profile)
+  private struct Answer {
+    var status = 0
+    var json: [String: Any] = [:]
+    var failure: RequestError
+    var retryAfter: Duration?
+
+    init(failure: RequestError) { self.failure = failure }
+
+    init(_ response: TransportResponse) {
+      status = response.status
+      json = (try? JSONSerialization.jsonObject(with: Data(response.body))) as? [String: Any] ?? [:]
+      failure = .server(.init(status: status, error: json["code"] as? String))
+      retryAfter = response.header("Retry-After").flatMap { Int64($0) }.map { .seconds($0) }
+    }
+
+    /// The code, where the server decided: a 408, 425, 429 or 5xx decides nothing.
+    var refusal: String? {
+      (400..<500).contains(status) && ![408, 425, 429].contains(status) ? json["code"] as? String : nil
+    }
+    var saysTheEnd: Bool { refusal.map(MyServer.ends.contains) ?? false }
+
+    var tokens: TokenResponse? {
+      guard status == 200, let access = json["access"] as? String else { return nil }
+      // A refresh may leave the refresh token as it is, and say nothing of it.
+      let refresh = (json["refresh"] as? String).map { RefreshToken($0) }
+      let lifetime = (json["expires_in"] as? Int).map { Duration.seconds($0) }
+      let profile = (json["user"] as? String).map { Profile(id: AccountID($0), name: $0) }
+      let tokens = TokenSet(access: AccessToken(access), expiresIn: lifetime, refresh: refresh)
+      return TokenResponse(tokens: tokens, profile: profile)
+    }
   }
 }

@@ -88,8 +88,10 @@ struct SupabaseBackend: Backend {
       retryAfter = response.header("Retry-After").flatMap { Int64($0) }.map { .seconds($0) }
     }
 
-    /// The error code, where the server decided; a 429 or a 5xx decides nothing.
-    var refusal: String? { (400..<500).contains(status) && status != 429 ? body?.code : nil }
+    /// The code, where the server decided: a 408, 425, 429 or 5xx decides nothing.
+    var refusal: String? {
+      (400..<500).contains(status) && ![408, 425, 429].contains(status) ? body?.code : nil
+    }
   }
 
   private struct Body: Decodable {

@@ -13,7 +13,7 @@ import Testing
     BiometricSecret(EmulatedKeychain(device), service: "test", account: AccountID("ada"), access: .owner)
   }
 
-  private func session() -> SessionManager<ScriptedBackend, Int> {
+  private func session() -> SessionManager<Int> {
     SessionManager(
       backend: ScriptedBackend.rotating(), vault: vault, baseURL: base,
       transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: ManualClock()

@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing
@@ -205,7 +206,8 @@ import Testing
     let vault: any Vault = kind.1 == 0 ? MemoryVault() : home.vault()
     let session = VaultSamples.session()
     func noted(_ edit: VaultEdit, _ sequence: UInt64) async -> UInt64? {
-      switch await vault.edit(edit, noting: AuditHead(sequence: sequence, code: .none)) {
+      let log = HeadOnly(head: AuditHead(sequence: sequence, code: .none))
+      return switch await vault.edit(edit, noting: log) {
       case .done(let entry), .conflict(let entry): entry.auditHead?.sequence
       case .failed: nil
       }
@@ -222,6 +224,36 @@ import Testing
       return
     }
     #expect(entry.auditHead?.sequence == 10 && entry.session == nil)
+  }
+
+  @Test func `is told to the log by an edit, a conflict and a read`() async throws {
+    let vault = MemoryVault()
+    let log = HeadOnly(head: head)
+    #expect(await vault.read(noting: log) == .absent)
+    #expect(log.takeFound() == nil)
+    _ = await vault.edit(.begin(VaultSamples.session()), noting: log)
+    #expect(log.takeFound() == head)
+    _ = await vault.edit(.touch(SessionID("stranger"), at: VaultSamples.moment(2)), noting: log)
+    #expect(log.takeFound() == head)
+    _ = await vault.read(noting: log)
+    #expect(log.takeFound() == head)
+  }
+}
+
+/// A log that only has a head, and keeps the one that a vault told it last.
+private struct HeadOnly: AuditLog {
+  let head: AuditHead?
+  private let told = Locked<AuditHead?>(nil)
+
+  init(head: AuditHead?) { self.head = head }
+
+  @concurrent func record(_ entry: AuditEntry) async {}
+  func found(_ stored: AuditHead) { told.withLock { $0 = stored } }
+  func takeFound() -> AuditHead? {
+    told.withLock { told in
+      defer { told = nil }
+      return told
+    }
   }
 }
 
@@ -244,8 +276,8 @@ extension NewFolder {
 
   /// Stores the log's head in the vault, with some edit.
   func note(_ log: FileAuditLog) async throws {
-    guard let head = log.head else { return }
-    let outcome = await vault().edit(.begin(VaultSamples.session()), noting: head)
+    guard log.head != nil else { return }
+    let outcome = await vault().edit(.begin(VaultSamples.session()), noting: log)
     guard case .done = outcome else { throw VaultError.unavailable("\(outcome)") }
   }
 }

@@ -50,8 +50,9 @@ import Testing
       case "prepare": .prepare(phone.session.id, holding: token, key: key)
       case "advance":
         .advance(
-          phone.session.id, sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("n"),
-          profile: nil)
+          phone.session.id,
+          RefreshedTokens(sent: token, to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("n"), profile: nil)
+        )
       case "end": .end(phone.session.id, holding: token, reason: .rejected, at: VaultSamples.moment(5))
       default: .signOut(.signedOut, at: VaultSamples.moment(5))
       }

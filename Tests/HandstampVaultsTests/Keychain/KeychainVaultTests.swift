@@ -76,8 +76,10 @@ import Testing
     _ = try done(await vault.edit(.begin(phone.session)))
     _ = try done(await vault.edit(.prepare(phone.session.id, holding: RefreshToken("s1-refresh-0"), key: key)))
     let advance = VaultEdit.advance(
-      phone.session.id, sent: RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"),
-      access: VaultSamples.access("new"), profile: nil)
+      phone.session.id,
+      RefreshedTokens(
+        sent: RefreshToken("s1-refresh-0"), to: RefreshToken("s1-refresh-1"), access: VaultSamples.access("new"),
+        profile: nil))
     _ = try done(await vault.edit(advance))
     _ = try done(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(9))))
     let refreshKey = try #require(phone.refreshItems.first?.key)

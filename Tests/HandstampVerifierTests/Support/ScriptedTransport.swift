@@ -24,6 +24,7 @@ final class ScriptedTransport: Transport {
     }
   }
 
+  var newestFeed: Feed? { feeds.withLock { $0.last } }
   var requests: [TransportRequest] { all.withLock { $0 } }
   func answering(_ answer: @escaping Answer) { self.answer.withLock { $0 = answer } }
 

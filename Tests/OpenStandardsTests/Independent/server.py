@@ -23,6 +23,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oauth2.rfc8628 import DeviceAuthorizationEndpoint, DeviceCodeGrant
 from authlib.oidc.core import UserInfo
 from authlib.oidc.core.grants import OpenIDCode
+from authlib.oidc.core.grants.util import generate_id_token
 from flask import Flask, jsonify, redirect, request
 from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -35,6 +36,7 @@ options.add_argument("--broken", type=int, default=0, help="that many refreshes 
 options.add_argument("--agree", action="store_true", help="devices are allowed at once")
 options.add_argument("--bare-401", action="store_true", help="answer every revocation with it, and ignore the request")
 options.add_argument("--life", type=int, default=600)
+options.add_argument("--id-token-life", type=int, default=300)
 options.add_argument("--redirect", help="the only redirect URI, compared in full")
 options.add_argument("--catch-all", action="store_true", help="every unknown path returns an HTML page with 200")
 options.add_argument("--userinfo", action="store_true")
@@ -42,6 +44,7 @@ options.add_argument("--introspect", action="store_true", help="for public clien
 options.add_argument("--no-revocation", action="store_true")
 options.add_argument("--no-refresh-token", action="store_true")
 options.add_argument("--same-token", action="store_true", help="a refresh returns the same access token")
+options.add_argument("--refresh-id-token", action="store_true", help="a refresh returns an ID token, too")
 options.add_argument("--refuse-refresh", help="the error of every refresh")
 options.add_argument("--refuse-code", help="the error of every authorization, sent to the redirect URI")
 options.add_argument("--post", action="store_true", help="secrets are accepted only in the form")
@@ -49,6 +52,7 @@ options = options.parse_args()
 
 lock = threading.RLock()
 released = threading.Event()
+asked = {}
 tokens, codes, devices, nonces, presented, paths, authentication = [], {}, {}, set(), [], [], []
 METHODS = ["none", "client_secret_post" if options.post else "client_secret_basic"]
 counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0, "mostInTheAir": 0}
@@ -94,6 +98,7 @@ class Token(TokenMixin):
         self.access, self.refresh = token["access_token"], token.get("refresh_token")
         self.scope, self.client, self.user = token.get("scope", ""), client, user
         self.ends, self.revoked, self.used = time.time() + token["expires_in"], False, False
+        self.acr, self.max_age = asked.get("acr_values"), asked.get("max_age")
 
     def check_client(self, client): return self.client is client
     def get_scope(self): return self.scope
@@ -139,7 +144,7 @@ class IDTokens(OpenIDCode):
     def generate_user_info(self, user, scope): return UserInfo(sub=user.get_user_id(), name="Ada Lovelace")
 
     def get_jwt_config(self, grant):
-        return {"key": SIGNING, "alg": "HS256", "iss": issuer, "exp": 300}
+        return {"key": SIGNING, "alg": "HS256", "iss": issuer, "exp": options.id_token_life}
 
 
 class RefreshGrant(grants.RefreshTokenGrant):
@@ -284,6 +289,8 @@ def authorize():
     if options.refuse_code:
         return redirect(
             f"{request.args['redirect_uri']}?error={options.refuse_code}&state={request.args['state']}", 302)
+    asked.clear()
+    asked.update(request.args)
     return server.create_authorization_response(grant_user=person)
 
 
@@ -299,6 +306,9 @@ def token():
         if options.same_token and request.form["grant_type"] == "refresh_token":
             tokens[-1].access = tokens[-2].access
             return jsonify(dict(answer.json, access_token=tokens[-2].access))
+        if options.refresh_id_token and "refresh_token" in request.form and "access_token" in answer.json:
+            return jsonify(dict(answer.json, id_token=generate_id_token(
+                answer.json, UserInfo(sub=person.get_user_id()), SIGNING, issuer, ["app"], alg="HS256", exp=options.id_token_life)))
         with lock:
             if len(presented) > options.broken or request.form["grant_type"] != "refresh_token":
                 return answer
@@ -309,7 +319,10 @@ def token():
 
 
 @app.route("/device_authorization", methods=["POST"])
-def device_authorization(): return server.create_endpoint_response("device_authorization")
+def device_authorization():
+    asked.clear()
+    asked.update(request.form)
+    return server.create_endpoint_response("device_authorization")
 
 
 @app.route("/revoke", methods=["POST"])
@@ -333,6 +346,16 @@ def device():
 @app.route("/me")
 @protected()
 def me(): return jsonify(sub=current_token.user.get_user_id(), scope=current_token.scope)
+
+
+@app.route("/payment", methods=["POST"])
+def payment():
+    """Demands a stronger sign-in (RFC 9470)."""
+    token = next((t for t in tokens if request.headers.get("Authorization") == f"Bearer {t.access}"), None)
+    if token and (token.acr, token.max_age) == ("phr", "300"):
+        return jsonify(paid=request.json)
+    challenge = 'Bearer error="insufficient_user_authentication", acr_values="phr", max_age="300"'
+    return jsonify(code="insufficient_user_authentication"), 401, {"WWW-Authenticate": challenge}
 
 
 @app.route("/userinfo")

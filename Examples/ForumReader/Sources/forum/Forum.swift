@@ -32,7 +32,7 @@ struct Forum {
     let backend = CookieBackend(.forum(server), transport: transport, clock: clock)
     let open = OpenStore { try StorePlace(name, account: $0) }
     let controller = SessionController(
-      backend: backend, vault: .platform(name), policy: .onRejection, clock: clock,
+      backend: backend, vault: .sealedFile(name), policy: .onRejection, clock: clock,
       cleanups: [CleanupStep("database", .database) { ended in try open.remove(of: ended.account) }])
     let client = ForumClient(controller: controller, backend: backend, transport: transport)
     return Reader(client, open, console: Terminal())

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ForumReader
 
-@Suite(.timeLimit(.minutes(2))) struct `A reader at a terminal` {
+@Suite(.timeLimit(.minutes(10))) struct `A reader at a terminal` {
   private static let threads = Listing.threads(forum: "26", page: 1)
   /// The first page of Engines & Looms.
   private static let page = Sample.threads.replacingOccurrences(of: "data-current-page=2", with: "data-current-page=1")
@@ -112,7 +112,7 @@ import Testing
       scene.console.type("out")
       await scene.console.sees("signed out")
     } else if case .signedIn(let facts) = scene.client.controller.state {
-      await scene.client.controller.sessionDidEnd(facts.session, reason: .rejected)
+      await scene.client.controller.sessionDidEnd(facts.id, reason: .rejected)
       await scene.console.sees("you were signed out: the forum ended the session")
     }
     // A change in her store is not shown, either.

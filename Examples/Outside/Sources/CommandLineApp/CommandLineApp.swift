@@ -38,7 +38,7 @@ import HandstampTransports
   }
 
   /// On standard error, without buffering: standard output is for data.
-  static func say(_ words: String) { FileHandle.standardError.write(Data((words + "\n").utf8)) }
+  nonisolated static func say(_ words: String) { FileHandle.standardError.write(Data((words + "\n").utf8)) }
 }
 #else
 @main struct CommandLineApp { static func main() {} }

@@ -48,7 +48,7 @@ import HandstampTransports
   }
 
   /// Writes without buffering, even if the output is not a terminal.
-  private static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
+  private nonisolated static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }
 #else
 @main struct Transports { static func main() {} }

@@ -11,7 +11,8 @@ public struct ForumClient: Sendable {
   public init(controller: SessionController, backend: CookieBackend, transport: any Transport) {
     self.backend = backend
     api = APIClient(
-      baseURL: backend.site.baseURL, controller: controller, transport: transport, options: .init(retryPolicy: .once))
+      baseURL: backend.site.baseURL, controller: controller, transport: transport,
+      options: .init(retryPolicy: RetryPolicy(attempts: 1)))
   }
 
   /// Fetches a list and keeps it in `store`, and only there, even if another account signs in meanwhile.
@@ -61,7 +62,7 @@ public struct ForumClient: Sendable {
   private func tell(_ path: String, _ fields: [WebForm.Field]) async throws {
     let form = WebForm(fields, charset: .windows1252)
     try await explaining {
-      let response = try await api.respond(to: form.request(to: backend.site.baseURL.absoluteString + path))
+      let response = try await api.response(to: form.request(to: backend.site.baseURL.absoluteString + path))
       let page = try? HTMLPage(windows1252: response.body)
       if let refusal = page?.refusal { throw refusal }
       guard response.status < 400 else { throw ForumFailure.status(response.status) }
@@ -102,13 +103,13 @@ public struct ForumClient: Sendable {
   /// The session that requests a page. A session never resumes once it has ended.
   private var session: SessionID? {
     guard case .signedIn(let facts) = controller.state else { return nil }
-    return facts.session
+    return facts.id
   }
 
   private func page(_ path: String) async throws -> HTMLPage {
     var request = TransportRequest(method: "GET", url: backend.site.baseURL.absoluteString + path)
     for _ in 0..<5 {
-      let response = try await api.respond(to: request)
+      let response = try await api.response(to: request)
       if let next = request.following(response) {
         // A page from another site must not be taken for the forum's.
         guard let there = WebAddress(next.url), let home = WebAddress(backend.site.baseURL.absoluteString),
@@ -132,12 +133,12 @@ public struct ForumClient: Sendable {
     guard case .signedIn(let facts) = controller.state else { return }
     let index = try await page("index.php")
     guard try index.scrape(ForumIndex.self).user == nil, index.visitor == .guest,
-      case .signedIn(let now) = controller.state, now.session == facts.session
+      case .signedIn(let now) = controller.state, now.id == facts.id
     else { return }
-    await controller.sessionDidEnd(facts.session, reason: .rejected)
+    await controller.sessionDidEnd(facts.id, reason: .rejected)
     // Waits for the end to take effect: the caller must not continue as if signed in.
     for await state in controller.states {
-      guard case .signedIn(let now) = state, now.session == facts.session else { return }
+      guard case .signedIn(let now) = state, now.id == facts.id else { return }
     }
   }
 }

@@ -69,9 +69,9 @@ final class Sitting {
   }
 
   func run() async throws -> End {
-    let watching = Task { [events, states = client.controller.states, session = facts.session] in
+    let watching = Task { [events, states = client.controller.states, session = facts.id] in
       for await state in states {
-        guard case .signedIn(let now) = state, now.session == session else { break }
+        guard case .signedIn(let now) = state, now.id == session else { break }
       }
       events.yield(.over)
     }
@@ -96,7 +96,7 @@ final class Sitting {
   }
 
   private var isGoingOn: Bool {
-    if case .signedIn(let now) = client.controller.state { now.session == facts.session } else { false }
+    if case .signedIn(let now) = client.controller.state { now.id == facts.id } else { false }
   }
 
   private func handle(_ event: Event) async throws {

@@ -1,0 +1,69 @@
+#if Command
+import ArgumentParser
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSupport
+
+struct AdminExport: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "export", abstract: "write all accounts as JSON lines",
+    discussion: """
+      IDs, addresses, names, groups, passkeys, identities, and whether they are
+      disabled; handstamp admin import gives the same accounts back; deleted
+      accounts and guests are left out
+
+      only the file's owner can read it; it replaces an older one
+      """)
+
+  @Argument(help: "file to write, or - for stdout") var file: String
+  @Flag(help: "with the hashes of passwords, into a file only; keep it as secret as the passwords")
+  var withPasswordHashes = false
+  @OptionGroup var options: AdminOptions
+  @OptionGroup var output: OutputOptions
+
+  struct Answer: Document {
+    var accounts: Int
+    var guestsLeftOut: Int
+  }
+
+  func run() async throws {
+    guard file != "-" || (!withPasswordHashes && !output.json) else {
+      throw CommandError(
+        .usage, "stdout has the accounts alone, without hashes", hint: "name a file, which only its owner can read")
+    }
+    let target: NewFile?
+    do throws(SystemError) { target = try file == "-" ? nil : NewFile(file) } catch {
+      throw CommandError(.failure, plain("cannot write \(file): \(error)"), hint: "name another file")
+    }
+    let failure = Locked<SystemError?>(nil)
+    let count: (accounts: Int, guests: Int)
+    do throws(CommandError) {
+      count = try await options.administering { try await write($0, to: target, failure) }
+    } catch {
+      guard let failure = failure.withLock({ $0 }) else { throw error }
+      throw CommandError(
+        .failure, plain("cannot write \(file): \(failure)"), hint: "make room, and run the same command again")
+    }
+    if output.json {
+      return Answer(accounts: count.accounts, guestsLeftOut: count.guests).writeLine()
+    }
+    Terminal.say("\(count.accounts) account(s), \(count.guests) guest(s) left out")
+  }
+
+  private func write(
+    _ administration: Administration, to target: NewFile?, _ failure: Locked<SystemError?>
+  ) async throws -> (accounts: Int, guests: Int) {
+    try await administration.exportAccounts(withPasswordHashes: withPasswordHashes) { lines in
+      guard let target else {
+        Terminal.out(bytes: lines)
+        return
+      }
+      do throws(SystemError) { try target.append(lines) } catch {
+        failure.withLock { $0 = error }
+        throw error
+      }
+    }
+  }
+}
+#endif

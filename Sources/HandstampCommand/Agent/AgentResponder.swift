@@ -1,0 +1,120 @@
+#if Command
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampServer
+import HandstampSupport
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// Answers the peers of an agent's socket: `GET /token` with the document of `handstamp token --json`, and anything else with a problem.
+struct AgentResponder: Sendable {
+  let session: AgentSession
+  /// The users whose processes get tokens.
+  let users: Set<UInt32>
+  /// `nil` hands out without asking.
+  let consent: AgentConsent?
+  let socket: String
+  let log: AgentLog
+
+  @concurrent func respond(to request: Hummingbird.Request, on channel: any Channel) async -> Response {
+    let user = await PeerUser.id(of: channel)
+    do throws(CommandError) {
+      guard let user, users.contains(user) else {
+        throw CommandError(
+          .failure, "this socket does not serve user \(user.map { "\($0)" } ?? "unknown")",
+          hint: "start the agent with --allow-uid \(user.map { "\($0)" } ?? "UID")", code: "wrong_user")
+      }
+      let question = try AgentQuestion(request)
+      if let consent, await !consent.allows("hand out a token of \(session.words) on \(socket)?") {
+        throw CommandError(
+          .failure, "the user did not allow it", hint: "allow it when the agent asks", code: "access_denied")
+      }
+      let (token, end) = try await session.token(lasting: question.validity, replacing: question.refused)
+      let answer = await Token.Answer(
+        token: token.secret.withExposed { $0 }, source: "session", expiresAt: end?.description,
+        expiresAtEpoch: end?.seconds, server: session.server)
+      await note("gave user \(user) a token of \(session.words)" + AgentResponder.words(of: end))
+      return AgentResponder.json(.ok, answer)
+    } catch {
+      note("refused user \(user.map { "\($0)" } ?? "unknown"): \(error.message)")
+      return AgentResponder.response(to: error)
+    }
+  }
+
+  private static func words(of end: UnixTime?) -> String {
+    end.map { ", which expires in \(max(.zero, $0.since(SystemClock().now().wall)).words)" } ?? ""
+  }
+
+  private func note(_ words: String) { log.say("\(SystemClock().now().wall) \(socket): \(words)") }
+
+  static func response(to refusal: CommandError) -> Response {
+    let problem =
+      switch refusal.code {
+      case "wrong_user", "access_denied": AgentProblem(refusal, status: 403)
+      case "not_found": AgentProblem(refusal, status: 404)
+      case "method_not_allowed": AgentProblem(refusal, status: 405)
+      default: AgentProblem(refusal)
+      }
+    var response = json(.init(code: problem.status), problem)
+    response.headers[.contentType] = "application/problem+json"
+    // RFC 9110 sections 15.5.2 and 15.5.6 require these.
+    if problem.status == 401 { response.headers[.wwwAuthenticate] = "Handstamp" }
+    if problem.status == 405 { response.headers[.allow] = "GET" }
+    return response
+  }
+
+  private static func json(_ status: HTTPResponse.Status, _ document: some Encodable) -> Response {
+    guard let bytes = try? document.jsonBytes() else { return Response(status: .internalServerError) }
+    return Response(
+      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+      body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+}
+
+/// A request for a token: `/token?min_validity=60s&replacing=DIGEST`, both optional.
+struct AgentQuestion: Sendable, Hashable {
+  var validity = Duration.zero
+  /// ``AgentSession/digest(of:)`` of the token that an API rejected.
+  var refused: String?
+
+  init(validity: Duration = .zero, refused: String? = nil) { (self.validity, self.refused) = (validity, refused) }
+
+  init(_ request: Hummingbird.Request) throws(CommandError) {
+    guard request.uri.path == "/token" else {
+      throw AgentQuestion.refusal("there is no \(request.uri.path.prefix(60))", code: "not_found")
+    }
+    guard request.method == .get else {
+      throw AgentQuestion.refusal("\(request.method.rawValue.prefix(20)) is no method here", code: "method_not_allowed")
+    }
+    for (name, value) in request.uri.queryParameters {
+      switch name {
+      case "min_validity":
+        guard let span = Span(argument: String(value)) else {
+          throw AgentQuestion.refusal("min_validity is no duration such as 60s or 5m")
+        }
+        validity = span.duration
+      case "replacing":
+        guard value.utf8.count == 64, Hexadecimal.bytes(value.utf8) != nil else {
+          throw AgentQuestion.refusal("replacing is no SHA-256 in hexadecimal digits")
+        }
+        refused = value.lowercased()
+      default: throw AgentQuestion.refusal("there is no parameter \(name.prefix(60))")
+      }
+    }
+  }
+
+  /// The path and query.
+  var path: String {
+    let parts = [
+      validity > .zero ? "min_validity=\(validity.wholeMilliseconds)ms" : nil, refused.map { "replacing=\($0)" },
+    ].compactMap { $0 }
+    return "/token" + (parts.isEmpty ? "" : "?" + parts.joined(separator: "&"))
+  }
+
+  private static func refusal(_ words: String, code: String? = nil) -> CommandError {
+    CommandError(.usage, words.onOneLine, hint: "use GET /token?min_validity=60s&replacing=SHA256", code: code)
+  }
+}
+#endif

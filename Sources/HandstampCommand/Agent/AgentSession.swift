@@ -1,0 +1,85 @@
+#if Command
+import Crypto
+import Handstamp
+import HandstampCore
+import HandstampSupport
+
+/// The one session that an agent hands out tokens of. It is the session of all other processes of this machine: they share vault, lock
+/// and refresh.
+@MainActor final class AgentSession {
+  /// The other API or scopes of the tokens; `nil` for the session's own.
+  private let target: TokenTarget?
+  private let home: Home
+  private let name: String?
+  private let account: ListedAccount
+  private var client: AccountClient
+
+  init(_ client: AccountClient, target: TokenTarget?) {
+    (self.client, self.target) = (client, target)
+    (home, account, name) = (client.home, client.account, client.name)
+  }
+
+  /// The account and the API, for people.
+  var words: String {
+    let parts = [target?.resource ?? target?.audience, target.map { $0.scopes.joined(separator: " ") }]
+    let place = parts.compactMap { $0 }.filter { !$0.isEmpty }
+    return ([account.words] + place).joined(separator: ", ")
+  }
+
+  /// The origin that requests with these tokens go to, as far as the policy names one.
+  var server: String {
+    guard let resource = target?.resource, let origin = Origin(resource), origin.isTrustworthy else {
+      return client.server.text
+    }
+    return origin.text
+  }
+
+  /// Returns a valid token, and its expiry by this device's wall clock, if known.
+  ///
+  /// - Parameter refused: ``digest(of:)`` of a token that an API rejected; `nil` accepts any.
+  func token(
+    lasting validity: Duration, replacing refused: String?
+  ) async throws(CommandError) -> (token: AccessToken, end: UnixTime?) {
+    if try home.oauth(of: account.id) != client.access?.record { try reopen() }
+    do throws(CommandError) { return try await current(validity, refused) } catch {
+      // A sign-in by another process, of which the vault has not told yet.
+      guard error.exit == .signInNeeded, await client.storedSession() != nil else { throw error }
+      try reopen()
+      return try await current(validity, refused)
+    }
+  }
+
+  private func reopen() throws(CommandError) {
+    client = try AccountClient(home: home, account: account, named: name, isShortLived: false)
+  }
+
+  private func current(
+    _ validity: Duration, _ refused: String?
+  ) async throws(CommandError) -> (token: AccessToken, end: UnixTime?) {
+    let client = client
+    if let target {
+      let known = try await client.token(for: target, minimumValidity: validity)
+      guard AgentSession.digest(of: known.0) == refused else { return known }
+      // Such tokens have no refresh of their own: one that lasts longer is another one.
+      let next = try await client.token(for: target, minimumValidity: .seconds(365 * 86_400))
+      guard next.0 != known.0 else { throw CommandError(.tokenRejected, server: client.server) }
+      return next
+    }
+    var token = try await client.token(minimumValidity: validity)
+    if AgentSession.digest(of: token) == refused {
+      let known = token
+      do throws(SessionError) {
+        token = try await client.waiting { () async throws(SessionError) in
+          try await client.controller.token(replacing: known)
+        }
+      } catch { throw await client.refusal(error) }
+    }
+    return (token, await client.end(of: token))
+  }
+
+  /// The SHA-256 of a token in hexadecimal digits, which names it without being it.
+  nonisolated static func digest(of token: AccessToken) -> String {
+    token.secret.withExposedBytes { Hexadecimal.text(SHA256.hash(data: Array($0))) }
+  }
+}
+#endif

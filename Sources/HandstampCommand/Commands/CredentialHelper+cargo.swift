@@ -1,0 +1,125 @@
+#if Command
+import ArgumentParser
+import Foundation
+import HandstampCore
+
+/// `handstamp credential-helper cargo`: version 1 of cargo's credential provider protocol, one line of JSON for each message (The
+/// Cargo Book, Credential Provider Protocol). Cargo runs the program with `--cargo-plugin`, and the arguments of its configuration come
+/// with each request.
+extension CredentialHelper {
+  private struct Request: Decodable {
+    struct Registry: Decodable {
+      var url: String
+      enum CodingKeys: String, CodingKey { case url = "index-url" }
+    }
+    var v: Int
+    var kind: String
+    var registry: Registry
+    var args: [String]?
+  }
+
+  private enum Answer: Encodable {
+    struct Token: Encodable {
+      var kind = "get"
+      var token: String
+      var cache: String
+      /// In seconds since 1970.
+      var expiration: Int64?
+      var operation_independent = true
+    }
+    struct Refusal: Encodable {
+      var kind: String
+      var message: String?
+      var causes: [String]?
+      enum CodingKeys: String, CodingKey { case kind, message, causes = "caused-by" }
+    }
+    case Ok(Token)
+    case Err(Refusal)
+
+    private enum CodingKeys: String, CodingKey { case Ok, Err }
+
+    func encode(to encoder: any Encoder) throws {
+      var fields = encoder.container(keyedBy: CodingKeys.self)
+      switch self {
+      case .Ok(let token): try fields.encode(token, forKey: .Ok)
+      case .Err(let refusal): try fields.encode(refusal, forKey: .Err)
+      }
+    }
+
+    func write() {
+      guard let bytes = try? jsonBytes() else { return }
+      Terminal.out(String(decoding: bytes, as: UTF8.self))
+    }
+  }
+
+  func answerCargo(_ hosts: [NamedHost], in installation: Installation) async throws {
+    Terminal.out(#"{"v":[1]}"#)
+    var (lines, count) = (HelperInput.Lines(), 0)
+    while let line = try lines.next() {
+      guard let request = try? JSONDecoder().decode(Request.self, from: Data(line.utf8)) else {
+        throw CommandError(
+          .usage, "stdin is not a request of cargo",
+          hint: "name this command as credential-provider in .cargo/config.toml")
+      }
+      guard request.v == 1 else {
+        throw CommandError(
+          .usage, "unsupported version of cargo's protocol: \(request.v)",
+          hint: #"use cargo:token-from-stdout, with "handstamp", "token", as the credential-provider"#)
+      }
+      count += 1
+      do throws(CommandError) {
+        let (asked, more) = try await arguments(of: request)
+        try await asked.answer(request, hosts + more, in: installation)
+      } catch {
+        // Cargo shows it, unless the program fails as well.
+        Answer.Err(.init(kind: "other", message: error.message, causes: ["hint: " + error.hint])).write()
+      }
+    }
+    guard count > 0 else {
+      throw CommandError(
+        .usage, "no request on stdin", hint: "name this command as credential-provider in .cargo/config.toml")
+    }
+  }
+
+  /// The options in cargo's configuration, which it does not pass on the command line.
+  private func arguments(of request: Request) async throws(CommandError) -> (CredentialHelper, [NamedHost]) {
+    var words = request.args ?? []
+    guard !words.isEmpty else { return (self, []) }
+    if words.first == CredentialHelper.configuration.commandName { words.removeFirst() }
+    if !words.contains("cargo") { words.insert("cargo", at: 0) }
+    guard let asked = try? await CredentialHelper.asyncParse(words), asked.action == ["cargo"] else {
+      throw CommandError(
+        .usage, "cannot parse the arguments of the credential-provider",
+        hint: #"use: credential-provider = ["handstamp", "credential-helper", "cargo", "--host", "HOST"]"#)
+    }
+    return (asked, try asked.hosts.map { text throws(CommandError) in try NamedHost(text) })
+  }
+
+  private func answer(
+    _ request: Request, _ hosts: [NamedHost], in installation: Installation
+  ) async throws(CommandError) {
+    guard request.kind == "get" else {
+      return Answer.Err(.init(kind: "operation-not-supported")).write()
+    }
+    // "sparse+https://host/index/"; that of a git repository has no prefix.
+    let parts = request.registry.url.split(separator: "+", maxSplits: 1)
+    let index = ["sparse", "registry"].contains(parts.first) ? String(parts.last ?? "") : request.registry.url
+    func serves(_ own: ServerAddress?) -> Bool { TokenDestination(index)?.isAllowed(hosts, own: own) ?? false }
+    if HandedToken.isSet {
+      guard serves(nil) else { return Answer.Err(.init(kind: "url-not-supported")).write() }
+      guard let given = try await HandedToken.current(lasting: .seconds(60)) else { return }
+      return given.token.secret.withExposed { show($0, until: given.end) }
+    }
+    // Other registries belong to other providers; checking that must not require an account.
+    guard serves(try? await installation.book().account(account.named).serverAddress) else {
+      return Answer.Err(.init(kind: "url-not-supported")).write()
+    }
+    let (token, end) = try await token(of: installation.client(account), lasting: .seconds(60))
+    token.secret.withExposed { show($0, until: end) }
+  }
+
+  private func show(_ token: String, until end: UnixTime?) {
+    Answer.Ok(.init(token: token, cache: end == nil ? "never" : "expires", expiration: end?.seconds)).write()
+  }
+}
+#endif

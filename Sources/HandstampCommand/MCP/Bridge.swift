@@ -1,0 +1,205 @@
+#if Command
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampSupport
+
+/// A remote MCP server as a program: passes each message on stdin to the server with a valid token, and its answers
+/// to stdout. It decides nothing about the messages, and changes no byte of them (Model Context Protocol 2025-11-25
+/// and 2026-07-28, stdio and streamable HTTP).
+actor Bridge {
+  /// The largest message in either direction, in bytes.
+  static let longestMessage = 64 << 20
+  /// How long the requests in flight may take after the end of stdin: programs wait 2 s before they send a signal.
+  private static let farewell = Duration.seconds(1)
+
+  let server: RemoteServer
+  let access: any BridgeCredentials
+  let transport: any Transport
+  private let pipes: any BridgeEnds
+  var session = RemoteSession()
+
+  private struct InFlight {
+    var task: Task<Void, Never>
+    var number: UInt64
+    var standsAlone: Bool
+  }
+  private var requests: [RequestID: InFlight] = [:]
+  private var lastNumber: UInt64 = 0
+  /// The last message that awaits no answer: those after it are sent when the server has accepted it.
+  private var last: Task<Void, Never>?
+  /// Reads messages that belong to no request.
+  private var listening: Task<Void, Never>?
+  private var reopening: Task<Bool, Never>?
+  private var isBroken = false
+
+  init(_ server: RemoteServer, _ access: any BridgeCredentials, over transport: any Transport, _ pipes: any BridgeEnds)
+  {
+    (self.server, self.access, self.transport, self.pipes) = (server, access, transport, pipes)
+  }
+
+  /// Passes messages until stdin ends, or stdout has no reader.
+  func run() async {
+    var splitter = LineSplitter(limit: Bridge.longestMessage)
+    while !isBroken, let bytes = await pipes.read() {
+      for line in splitter.lines(in: bytes) { await take(line) }
+    }
+    if let line = splitter.finished() { await take(line) }
+    await end()
+  }
+
+  private func end() async {
+    let left = requests.values.map(\.task) + [last].compactMap { $0 }
+    // A request that waits for the user cannot be cancelled at once, and is not waited for.
+    let (limits, limit) = AsyncStream.makeStream(of: Void.self)
+    let waiting = [
+      Task {
+        for task in left { await task.value }
+        limit.finish()
+      },
+      Task {
+        try? await Task.sleep(for: Bridge.farewell)
+        limit.finish()
+      },
+    ]
+    for await _ in limits {}
+    // A program that only closed its end still reads.
+    for id in requests.keys {
+      let words = CommandError(
+        .cancelled, "stdin ended before \(server.host) answered",
+        hint: "the server may have carried out the request; find out before you repeat it")
+      await send(BridgeReply.refusal(words, of: id))
+    }
+    for task in left + waiting { task.cancel() }
+    listening?.cancel()
+    await leave()
+    await access.conclude()
+  }
+
+  // MARK: Messages of the client
+
+  private func take(_ line: LineSplitter.Line) async {
+    guard case .message(let bytes) = line else {
+      let words = "a message may have at most \(Bridge.longestMessage >> 20) MiB"
+      return await send(BridgeReply.response(to: nil, code: BridgeReply.invalidRequest, words))
+    }
+    guard let message = ClientMessage(bytes) else {
+      return await send(BridgeReply.response(to: nil, code: BridgeReply.parseError, "not a JSON-RPC message"))
+    }
+    if let id = message.single?.cancels, let request = requests[id] {
+      if request.standsAlone { return request.task.cancel() }
+      return follow(message) { request.task.cancel() }
+    }
+    session.note(message)
+    follow(message) {}
+  }
+
+  /// Sends a message after those before it that await no answer.
+  private func follow(_ message: ClientMessage, then end: @escaping @Sendable () -> Void) {
+    let before = last
+    lastNumber += 1
+    let number = lastNumber
+    let task = Task {
+      await before?.value
+      await self.perform(message)
+      end()
+      self.remove(message.awaited, number)
+    }
+    guard !message.awaited.isEmpty else {
+      last = task
+      return
+    }
+    let request = InFlight(
+      task: task, number: number, standsAlone: ClientMessage.standsAlone(message.single?.version))
+    for id in message.awaited { requests[id] = request }
+  }
+
+  private func remove(_ ids: [RequestID], _ number: UInt64) {
+    for id in ids where requests[id]?.number == number { requests[id] = nil }
+  }
+
+  private func perform(_ message: ClientMessage) async {
+    var open = Set(message.awaited)
+    do throws(CommandError) { try await exchange(message, &open) } catch {
+      // A request that was cancelled has no answer.
+      guard !Task.isCancelled else { return }
+      if message.awaited.isEmpty { Terminal.say("handstamp: \(error.message)") }
+      for id in message.awaited where open.contains(id) { await send(BridgeReply.refusal(error, of: id)) }
+    }
+  }
+
+  /// Writes a message to the client.
+  func send(_ message: [UInt8]) async {
+    if await !pipes.write(message) { isBroken = true }
+  }
+
+  // MARK: The session
+
+  /// Begins another session in place of one that the server does not know any longer, with the client's own messages.
+  /// Returns whether there is one. Requests that need it meanwhile wait for the same one.
+  ///
+  /// - Parameter generation: that of the session that was lost.
+  func reopen(_ generation: Int) async -> Bool {
+    if let reopening { return await reopening.value }
+    guard session.generation == generation else { return true }
+    guard session.canReopen else { return false }
+    session.forget()
+    let task = Task { await self.openAgain() }
+    reopening = task
+    let isOpen = await task.value
+    if reopening == task { reopening = nil }
+    return isOpen
+  }
+
+  private func openAgain() async -> Bool {
+    guard let opening = session.opening, let opened = session.opened else { return false }
+    Terminal.say("\(server.url) began a new session; subscriptions of the former one are gone")
+    do throws(CommandError) {
+      for message in [opening, opened] {
+        var open = Set(message.awaited)
+        try await exchange(message, &open, isAgain: true)
+        guard open.isEmpty else { return false }
+      }
+      return true
+    } catch { return false }
+  }
+
+  /// Reads the messages that belong to no request, if the server has such a stream.
+  func listen() {
+    listening?.cancel()
+    listening = Task { await self.readOwnStream() }
+  }
+
+  /// Ends the session at the server.
+  private func leave() async {
+    guard session.id != nil, let token = try? await access.token() else { return }
+    _ = try? await transport.send(
+      TransportRequest(method: "DELETE", url: server.url, headers: session.ownFields, timeout: Bridge.farewell)
+        .authorized(by: token))
+  }
+}
+
+/// The tokens of a bridge.
+protocol BridgeCredentials: Sendable {
+  /// Returns a valid token; `nil` while none is known to be needed.
+  func token() async throws(CommandError) -> AccessToken?
+  /// Returns another token than one that the server has refused, `nil` for a request without one.
+  func token(insteadOf refused: AccessToken?, _ challenge: ReceivedChallenge?) async throws(CommandError) -> AccessToken
+  /// Returns the refusal of a request that needs more scopes.
+  func stepUp(_ challenge: ReceivedChallenge) async -> CommandError
+  /// Does what is left to do before the program ends.
+  func conclude() async
+}
+
+extension BridgeAccess: BridgeCredentials {}
+
+/// Where the messages of the client come from, and those for it go.
+protocol BridgeEnds: Sendable {
+  /// Returns the next bytes; `nil` at the end.
+  func read() async -> [UInt8]?
+  /// Writes a message as one line. Returns whether it could be written.
+  func write(_ message: [UInt8]) async -> Bool
+}
+
+extension BridgePipes: BridgeEnds {}
+#endif

@@ -1,0 +1,54 @@
+#if Command
+import Crypto
+import Foundation
+import HandstampCore
+import HandstampSupport
+import HandstampVaults
+
+/// The account that a remote MCP server is used with. Nothing in it is secret.
+struct MCPConnection: Sendable, Hashable, Codable {
+  var url: String
+  /// The resource that tokens are for (RFC 8707).
+  var resource: String
+  var account: AccountID
+
+  /// The target of the server's tokens; `nil` if the account's own tokens are for this server alone.
+  func target(of record: OAuthRecord?) -> TokenTarget? {
+    record?.resources == [resource] ? nil : TokenTarget(resource: resource)
+  }
+}
+
+extension Home {
+  var mcpFolder: String { path + "/mcp" }
+
+  private func connectionPath(of server: RemoteServer, _ name: String?) -> String {
+    // No URL of a resource has such a sign.
+    let text = server.resource + (name.map { "#\($0)" } ?? "")
+    return "\(mcpFolder)/\(Hexadecimal.text(SHA256.hash(data: Array(text.utf8)))).json"
+  }
+
+  /// Returns the connection to a server; `nil` before the first sign-in. A file that cannot be read leads to another
+  /// sign-in.
+  ///
+  /// - Parameter name: the account that was named for it; `nil` if none was.
+  func connection(to server: RemoteServer, as name: String?) -> MCPConnection? {
+    guard case .content(let bytes) = PlainFile.read(connectionPath(of: server, name), limit: 64 << 10) else {
+      return nil
+    }
+    return try? JSONDecoder().decode(MCPConnection.self, from: Data(bytes))
+  }
+
+  func save(_ connection: MCPConnection, to server: RemoteServer, as name: String?) throws(CommandError) {
+    do {
+      try FileManager.default.createDirectory(
+        atPath: mcpFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      try AtomicFile.replace(connectionPath(of: server, name), with: connection.jsonBytes(isPretty: true))
+    } catch { throw unwritable() }
+  }
+
+  /// Takes the lock of a server's sign-ins: of several bridges, one opens a page, and the others wait for it.
+  func lockSignIn(at server: RemoteServer, within limit: Duration) async throws(VaultError) -> any VaultLock {
+    try await vault(of: AccountID("mcp#" + server.resource)).lock(.signIn, within: limit)
+  }
+}
+#endif

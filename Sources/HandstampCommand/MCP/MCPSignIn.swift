@@ -1,0 +1,247 @@
+#if Command
+import ArgumentParser
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampOAuth
+import HandstampVaults
+
+/// A sign-in for a remote MCP server: finds its authorization server, and signs in there as an account of the list,
+/// or takes one that is signed in.
+struct MCPSignIn: Sendable {
+  /// The client as given on the command line.
+  struct Client: Sendable {
+    /// Its ID, or the URL of the document that describes it; `nil` for that of the account.
+    var id: String?
+    var secret: Secret?
+    var redirect: String?
+    /// Empty for those that the server asks for.
+    var scopes: [String] = []
+  }
+
+  let home: Home
+  let server: RemoteServer
+  var client = Client()
+  /// The name of the account to use; `nil` for any at the authorization server.
+  var account: String?
+  /// `nil` for a browser if one is likely to be there.
+  var way: OAuthSignIn.Way?
+  var opensBrowser = true
+  var patience: Duration?
+  /// Whether the user has asked for the sign-in, so that a failed one of another program is no reason not to begin one.
+  var isExplicit = false
+  /// Whether to sign in although an account is signed in.
+  var isForced = false
+
+  /// How long to wait for the sign-in of another program: longer than the user has for it.
+  private static let turn = Duration.seconds(330)
+
+  /// Signs in, unless another program of this machine has done so by the time it is our turn.
+  ///
+  /// - Parameter scopes: Scopes in addition to those that the account has.
+  /// - Throws: also a refusal if the other program's sign-in has failed: the user would see one page after another.
+  func alone(_ challenge: ReceivedChallenge?, adding scopes: [String] = []) async throws(CommandError) {
+    let lock: any VaultLock
+    var hasWaited = false
+    do throws(VaultError) { lock = try await home.lockSignIn(at: server, within: .zero) } catch {
+      hasWaited = true
+      Terminal.say("another program is signing in to \(server.host)")
+      do throws(VaultError) { lock = try await home.lockSignIn(at: server, within: MCPSignIn.turn) } catch {
+        throw CommandError(error)
+      }
+    }
+    defer { lock.unlock() }
+    if !isForced, await isDone(scopes) { return }
+    guard !hasWaited || isExplicit else {
+      throw CommandError(
+        .signInNeeded, "not signed in to \(server.host): the sign-in in another program was not completed", hint: hint)
+    }
+    try await perform(challenge, adding: scopes)
+  }
+
+  /// The step that signs in, for hints.
+  var hint: String {
+    "run: handstamp mcp login \(shellWord(server.url))" + (account.map { " --account \(shellWord($0))" } ?? "")
+  }
+
+  /// Returns a refusal whose hint signs in for the server, in place of one for the account alone.
+  func hinting(_ error: CommandError) -> CommandError {
+    guard error.hint.hasPrefix("run: handstamp login") else { return error }
+    return error.hinting(hint + (error.hint.contains(" --force") ? " --force" : ""))
+  }
+
+  private func isDone(_ scopes: [String]) async -> Bool {
+    guard let connection = home.connection(to: server, as: account), await isSignedIn(connection.account) else {
+      return false
+    }
+    guard let record = try? home.oauth(of: connection.account) else { return scopes.isEmpty }
+    return Set(record.scopes).isSuperset(of: scopes)
+  }
+
+  private func isSignedIn(_ account: AccountID) async -> Bool {
+    guard case .value(let entry) = await home.vault(of: account).read(), let session = entry.session else {
+      return false
+    }
+    return !session.isOver(at: SystemClock().now())
+  }
+
+  private func perform(_ challenge: ReceivedChallenge?, adding more: [String]) async throws(CommandError) {
+    let found = try await RemoteResource.find(server, challenge, over: CommandTransport.shared)
+    let book = try await AccountBook(of: home)
+    let issuers = found.authorization_servers.filter(server.mayName)
+    let known = try known(in: book, at: issuers)
+    guard let issuer = known?.record.issuer ?? issuers.first else { return }
+    let asked = [client.scopes, challenge?.scopes ?? [], found.scopes_supported ?? []].first { !$0.isEmpty } ?? []
+    let wanted = asked.union(more)
+    if !isForced, let known, try await isShared(known, wanted, found) { return }
+    let metadata = try await metadata(of: issuer)
+    let id = try clientID(known?.record, metadata)
+    try await refuseReplacing(book, at: issuer, by: id, metadata)
+    var record = known?.record ?? OAuthRecord(issuer: issuer, client: id, scopes: [])
+    record.scopes = scopes(known?.record, wanted, metadata)
+    record.redirect = client.redirect ?? record.redirect
+    // At Handstamp's own server the account's own tokens stay those for its API.
+    if !metadata.namesOwnAPI { record.resources = (known?.record.resources ?? []).union([found.resource]) }
+    let signedIn = try await signIn(record, secret: try await secret(of: known))
+    let connection = MCPConnection(url: server.url, resource: found.resource, account: signedIn.id)
+    if let target = connection.target(of: try home.oauth(of: signedIn.id)) { try await check(target, of: signedIn) }
+    try home.save(connection, to: server, as: account)
+  }
+
+  // MARK: Accounts
+
+  private typealias Known = (account: ListedAccount, record: OAuthRecord)
+
+  /// Returns the account at one of the issuers that signs in by the given client, or by any if none is given: the
+  /// named one, else the one that is used with the server already, else the active one, else the first.
+  private func known(in book: AccountBook, at issuers: [String]) throws(CommandError) -> Known? {
+    let named: ListedAccount?
+    if let account { named = try book.account(account) } else { named = nil }
+    let former = home.connection(to: server, as: account).flatMap { book.list[$0.account] }
+    let candidates = named.map { [$0] } ?? [former, book.active].compactMap { $0 } + book.accounts
+    for account in candidates {
+      guard let record = try home.oauth(of: account.id), issuers.contains(record.issuer),
+        client.id == nil || client.id == record.client
+      else { continue }
+      return (account, record)
+    }
+    guard let named else { return nil }
+    throw CommandError(
+      .usage, "\(named.words) is no account of \(issuers.map(\.onOneLine).joined(separator: " or ")) by this client",
+      hint: "leave out --account")
+  }
+
+  /// Takes an account that is signed in and has the scopes, if its server issues it a token for the resource.
+  private func isShared(
+    _ known: Known, _ scopes: [String], _ found: RemoteResource
+  ) async throws(CommandError) -> Bool {
+    guard Set(known.record.scopes).isSuperset(of: scopes), await isSignedIn(known.account.id) else { return false }
+    let connection = MCPConnection(url: server.url, resource: found.resource, account: known.account.id)
+    if let target = connection.target(of: known.record) {
+      let session = try await AccountClient(home: home, account: known.account)
+      do throws(CommandError) { _ = try await session.token(for: target, minimumValidity: .zero) } catch {
+        // The server has to ask the user first; or the session has ended meanwhile.
+        let isUnasked = ["invalid_target", "invalid_scope", "access_denied"].contains(error.code)
+        guard isUnasked || error.exit == .signInNeeded else { throw error }
+        return false
+      }
+    }
+    try home.save(connection, to: server, as: account)
+    Terminal.say("\(server.host) is used with \(known.account.words)")
+    return true
+  }
+
+  /// Refuses an account whose client may not have tokens for the server: no request would be answered. Another failure may
+  /// pass.
+  private func check(_ target: TokenTarget, of account: ListedAccount) async throws(CommandError) {
+    let session = try await AccountClient(home: home, account: account)
+    do throws(CommandError) { _ = try await session.token(for: target, minimumValidity: .zero) } catch {
+      guard error.code != "invalid_target" else { throw error }
+    }
+    await session.controller.flushAuditLog()
+  }
+
+  /// Refuses a sign-in that would end the session of an account that signs in there by another client: a list has one
+  /// session for an account.
+  private func refuseReplacing(
+    _ book: AccountBook, at issuer: String, by id: String, _ metadata: ServerMetadata
+  ) async throws(CommandError) {
+    guard !isForced else { return }
+    let place = ServerAddress(listed: issuer)
+    for account in book.accounts where account.serverAddress == place {
+      let record = try home.oauth(of: account.id)
+      guard record.map({ $0.client != id }) ?? !metadata.namesOwnAPI, await isSignedIn(account.id) else { continue }
+      let other = record.map { "the client \($0.client.onOneLine)" } ?? "another protocol"
+      throw CommandError(
+        .failure, "\(account.words) is signed in by \(other), and would sign in anew by \(id.onOneLine)",
+        hint: "leave out --client-id, set another HANDSTAMP_HOME, or add --force to handstamp mcp login",
+        code: "another_client")
+    }
+  }
+
+  // MARK: The client
+
+  private func metadata(of issuer: String) async throws(CommandError) -> ServerMetadata {
+    let place = ServerAddress(listed: issuer)
+    let finder = OAuthBackend(OAuthClient(issuer: issuer, id: ""), transport: CommandTransport.shared)
+    do throws(SessionError) { return try await finder.metadata() } catch { throw CommandError(error, server: place) }
+  }
+
+  /// Returns the ID of the client. There is no dynamic registration: it leaves a client at the server that no one
+  /// knows.
+  private func clientID(_ known: OAuthRecord?, _ metadata: ServerMetadata) throws(CommandError) -> String {
+    guard let id = client.id ?? known?.client else {
+      if metadata.namesOwnAPI { return "handstamp-cli" }
+      let document = metadata.acceptsClientDocuments ? ", or to the https URL of a client's metadata document" : ""
+      throw CommandError(
+        .configuration, "no client is known at \(metadata.issuer), and programs do not register themselves",
+        hint: "register a public client there with the redirect URI http://127.0.0.1/callback, "
+          + "and set --client-id to its ID\(document)", code: "no_client")
+    }
+    guard id.hasPrefix("https://"), !metadata.acceptsClientDocuments else { return id }
+    throw CommandError(
+      .configuration, "\(metadata.issuer) does not read the metadata documents of clients",
+      hint: "set --client-id to the ID of a client that is registered there", code: "no_client")
+  }
+
+  private func secret(of known: Known?) async throws(CommandError) -> Secret? {
+    if let secret = client.secret { return secret }
+    guard let known, known.record.hasSecret == true else { return nil }
+    do throws(VaultError) { return try await home.clientSecret(of: known.account.id) } catch {
+      throw CommandError(error)
+    }
+  }
+
+  /// The scopes of a sign-in: given ones exactly, and in addition what keeps the session and names the account.
+  private func scopes(_ known: OAuthRecord?, _ wanted: [String], _ metadata: ServerMetadata) -> [String] {
+    let usual =
+      client.scopes.isEmpty
+      ? ["openid", "profile", "offline_access"].filter { metadata.scopes?.contains($0) == true } : []
+    return (known?.scopes ?? []).union(wanted).union(usual)
+  }
+
+  private func signIn(_ record: OAuthRecord, secret: Secret?) async throws(CommandError) -> ListedAccount {
+    let attempt: SignInAttempt
+    do {
+      attempt = try await SignInAttempt(
+        server: ServerOptions.parse(["--server", record.issuer]), account: nil, deviceName: nil,
+        network: NetworkOptions.parse([]), output: OutputOptions.parse([]))
+    } catch {
+      throw error as? CommandError
+        ?? CommandError(
+          .configuration, "\(record.issuer.onOneLine) is no issuer", hint: "ask the operator of \(server.host)")
+    }
+    let signIn = try await OAuthSignIn(record, secret: secret, at: attempt.server, in: home, over: attempt.transport)
+    let way = way ?? signIn.usualWay
+    let (opens, patience) = (opensBrowser, patience)
+    return try await attempt.signIn(
+      name: nil, tag: nil, activate: false, oauth: signIn.record, clientSecret: signIn.secret
+    ) { () async throws(CommandError) in try await signIn.signIn(by: way, opening: opens, within: patience) }
+  }
+}
+
+extension [String] {
+  /// Returns these and those of `others` that are not among them, in order.
+  func union(_ others: [String]) -> [String] { self + others.filter { !contains($0) } }
+}
+#endif

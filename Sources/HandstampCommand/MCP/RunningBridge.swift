@@ -1,0 +1,65 @@
+#if Command
+import Foundation
+import HandstampCore
+import HandstampSupport
+import HandstampVaults
+
+/// A bridge that runs, with the program that started it. `handstamp status` shows it.
+struct RunningBridge: Sendable, Hashable, Codable {
+  var process: Int32
+  /// As ``HandstampSupport/ProcessTimes`` has it: another process may have the ID later.
+  var startedAt: UInt64?
+  /// Of the process's ID: containers may share the home.
+  var namespace: UInt64?
+  /// The name of the program that started the bridge; `nil` if the system does not tell.
+  var program: String?
+  /// `nil` until there is a sign-in.
+  var account: AccountID?
+  var url: String
+  var since: UnixTime
+
+  /// This process, for a server.
+  init(for server: RemoteServer, at now: UnixTime) {
+    process = ProcessInfo.processInfo.processIdentifier
+    startedAt = ProcessTimes.start(of: process)
+    namespace = ProcessTimes.namespace
+    program = ProcessTimes.name(of: getppid())
+    url = server.url
+    since = now
+  }
+
+  /// Whether the process has ended; `false` if that cannot be seen from here.
+  var hasEnded: Bool {
+    startedAt != nil && namespace != nil && namespace == ProcessTimes.namespace
+      && ProcessTimes.start(of: process) != startedAt
+  }
+}
+
+extension Home {
+  private var bridgeFolder: String { mcpFolder + "/running" }
+
+  private func path(of bridge: RunningBridge) -> String {
+    "\(bridgeFolder)/\(bridge.namespace ?? 0)-\(bridge.process).json"
+  }
+
+  /// Notes a running bridge. Failures are ignored, because nothing depends on it.
+  func note(_ bridge: RunningBridge) {
+    try? FileManager.default.createDirectory(
+      atPath: bridgeFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try? AtomicFile.replace(path(of: bridge), with: bridge.jsonBytes())
+  }
+
+  func forget(_ bridge: RunningBridge) { unlink(path(of: bridge)) }
+
+  /// The bridges that run, oldest first. Notes of those that were killed are removed.
+  var bridges: [RunningBridge] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: bridgeFolder)) ?? []
+    let found = names.filter { $0.hasSuffix(".json") }.compactMap { name -> RunningBridge? in
+      guard case .content(let bytes) = PlainFile.read("\(bridgeFolder)/\(name)", limit: 64 << 10) else { return nil }
+      return try? JSONDecoder().decode(RunningBridge.self, from: Data(bytes))
+    }
+    for bridge in found where bridge.hasEnded { forget(bridge) }
+    return found.filter { !$0.hasEnded }.sorted { ($0.since, $0.process) < ($1.since, $1.process) }
+  }
+}
+#endif

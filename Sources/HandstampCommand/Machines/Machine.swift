@@ -1,0 +1,84 @@
+#if Command
+import Handstamp
+import HandstampCore
+import HandstampOAuth
+import HandstampSupport
+import HandstampVaults
+
+/// A program that uses a token of its own, and its server.
+struct Machine: Sendable {
+  let client: MachineClient
+  let server: ServerAddress
+
+  /// Returns a valid token.
+  ///
+  /// - Parameter rejected: a token that an API has refused.
+  func token(
+    validFor life: Duration = .zero, replacing rejected: AccessToken? = nil
+  ) async throws(CommandError) -> AccessToken {
+    do throws(SessionError) {
+      return try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
+        try await client.token(validFor: life, replacing: rejected)
+      }
+    } catch { throw refusal(error) }
+  }
+
+  /// Sends a request with a token, and once more with another one if that is refused.
+  func respond(to request: TransportRequest) async throws(CommandError) -> TransportResponse {
+    let token = try await token()
+    let response = try await send(request, with: token)
+    guard response.status == 401 else { return response }
+    return try await send(request, with: try await self.token(replacing: token))
+  }
+
+  private func send(
+    _ request: TransportRequest, with token: AccessToken
+  ) async throws(CommandError) -> TransportResponse {
+    var request = request
+    request.headers.append(.bearer(token.secret))
+    do throws(TransportError) {
+      return try await WaitLine.shared.during(request.url) { [request] () async throws(TransportError) in
+        try await CommandTransport.shared.send(request)
+      }
+    } catch {
+      throw CommandError(.network(error), server: Origin(request.url).map { ServerAddress(listed: $0.text) } ?? server)
+    }
+  }
+
+  /// When the token in memory ends; `nil` if the server did not say.
+  func end() async -> UnixTime? {
+    let left = await client.remaining
+    return left.map { SystemClock().now().wall.advanced(by: $0) }
+  }
+
+  /// No sign-in helps: the client has to change, here or at the server.
+  private func refusal(_ error: SessionError) -> CommandError {
+    let (code, detail): (String, String?)
+    switch error {
+    case .refused(let named, let words): (code, detail) = (named, words)
+    case .requestFailed(.configuration(let response), _):
+      (code, detail) = (response.error ?? "invalid_request", response.detail)
+    default: return CommandError(error, server: server)
+    }
+    if code == IDTokenSource.missing {
+      return CommandError(.configuration, detail ?? code, hint: IDTokenSource.hint)
+    }
+    let words = plain(detail.map { "\(code), \($0)" } ?? code)
+    var refusal = CommandError(
+      .configuration, "\(server.text) refused the client \(client.client.id.onOneLine): \(words)", hint: hint(of: code))
+    refusal.code = code
+    return refusal
+  }
+
+  private func hint(of code: String) -> String {
+    switch code {
+    case "invalid_client": "compare --client-id, and the secret or the key, with the client's registration"
+    case "unauthorized_client", "unsupported_grant_type": "allow this client tokens of its own at the server"
+    case "invalid_grant": "compare the job's claims and --ci-audience with the rules of the client at the server"
+    case "invalid_scope": "use --scope with scopes that the client may have"
+    case "invalid_target": "use --resource with an API that the client may have tokens for"
+    default: "compare the client's registration at the server"
+    }
+  }
+}
+#endif

@@ -1,0 +1,45 @@
+#if Command
+import HandstampCore
+import HandstampTransports
+
+extension CommandError {
+  /// Describes settings of a network that cannot be used.
+  init(_ error: NetworkSettingsError, as exit: ExitReason = .configuration) {
+    self.init(exit, plain("\(error)"), hint: NetworkFailure.invalidSettings.hint, code: NetworkFailure.settingsCode)
+  }
+}
+
+extension NetworkFailure {
+  /// The stable code of failures that another setting prevents.
+  static let settingsCode = "network_settings"
+
+  /// The exit status: trying again later helps only with the proxy's own failures.
+  var exit: ExitReason {
+    switch self {
+    case .proxyUnreachable, .proxyRefuses, .proxySilent, .proxyLost: .network
+    case .proxyWantsCredentials, .proxyRefusesCredentials, .credentialsUnreadable, .intercepted, .wantsCertificate,
+      .certificateUnreadable, .invalidSettings:
+      .configuration
+    }
+  }
+
+  /// The advice for the terminal.
+  var hint: String {
+    switch self {
+    case .proxyUnreachable, .proxySilent, .proxyLost:
+      "run: handstamp status, which shows the proxy; then correct HTTPS_PROXY, or run: handstamp login --proxy URL"
+    case .proxyRefuses:
+      "ask the proxy's operator to allow CONNECT to this server, or except it with NO_PROXY"
+    case .proxyWantsCredentials, .proxyRefusesCredentials:
+      "use HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, or: handstamp login --proxy URL --proxy-credentials-file FILE"
+    case .credentialsUnreadable: "run: handstamp doctor"
+    case .intercepted: "set SSL_CERT_FILE to a file in PEM with the authority of the network that inspects TLS"
+    case .wantsCertificate: "run: handstamp login --client-certificate FILE --client-key FILE"
+    case .certificateUnreadable:
+      "use files in PEM that you can read; a key with a passphrase needs --client-key-passphrase-file FILE"
+    case .invalidSettings:
+      "use http://HOST:PORT or socks5://HOST:PORT, or unset the variable; see: handstamp login --help"
+    }
+  }
+}
+#endif

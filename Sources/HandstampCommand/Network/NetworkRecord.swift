@@ -1,0 +1,132 @@
+#if Command
+import Foundation
+import HandstampCore
+import HandstampSupport
+import HandstampTransports
+import HandstampVaults
+
+/// The network of an account, as far as it is not that of the environment. Nothing in it is secret; the proxy's user name and password
+/// are sealed beside the vault.
+struct NetworkRecord: Sendable, Hashable, Codable {
+  /// The proxy's URL without credentials, or `none`; `nil` for that of the environment.
+  var proxy: String?
+  /// Whether the proxy has credentials; `nil` means no.
+  var hasCredentials: Bool?
+  /// The absolute path of the client certificate; `nil` for none.
+  var certificate: String?
+  /// The absolute path of its key.
+  var key: String?
+  /// The absolute path of a file with the key's passphrase; `nil` if it has none.
+  var passphraseFile: String?
+
+  static let direct = "none"
+
+  /// Whether it says nothing that the environment does not.
+  var isEmpty: Bool { self == NetworkRecord() }
+
+  /// The proxies, without credentials.
+  ///
+  /// - Throws: ``NetworkSettingsError`` if those of the environment are not valid, or the record was changed by hand.
+  func proxies() throws(NetworkSettingsError) -> ProxyRules {
+    switch proxy {
+    case NetworkRecord.direct?: return .none
+    case let proxy?: return .all(through: try ProxyServer(parsing: proxy))
+    case nil: return try NetworkSettings.environment().proxies
+    }
+  }
+
+  /// - Parameter credentials: those of the proxy.
+  /// - Throws: a refusal if the passphrase of the key cannot be read, or the proxy is not valid.
+  func settings(credentials: Secret?) throws(CommandError) -> NetworkSettings {
+    var settings: NetworkSettings
+    do throws(NetworkSettingsError) {
+      var proxies = try proxies()
+      if proxy != nil, proxy != NetworkRecord.direct {
+        proxies.http?.credentials = credentials
+        proxies.https?.credentials = credentials
+      }
+      settings = try .environment(proxies: proxies)
+    } catch {
+      throw CommandError(error)
+    }
+    if let certificate {
+      let passphrase = try passphraseFile.map { path throws(CommandError) in
+        try SecretFile.firstLine(of: path, for: "--client-key-passphrase-file", code: .configuration)
+      }
+      settings.clientCertificate = ClientCertificate(
+        certificate: certificate, key: key ?? certificate, passphrase: passphrase)
+    }
+    return settings
+  }
+}
+
+extension Home {
+  /// The folder of these records, and the record's file in it. Its name reveals nothing about the account.
+  private var networkFolder: String { path + "/networks" }
+  private func networkPath(of account: AccountID) -> String {
+    networkFolder + "/" + (oauthPath(of: account) as NSString).lastPathComponent
+  }
+
+  private func credentialsFile(of account: AccountID) -> SealedFile {
+    SealedFile(beside: vault(of: account), account: account, purpose: "proxy", limit: 64 << 10)
+  }
+
+  /// Returns the account's own network; `nil` for that of the environment.
+  ///
+  /// - Throws: A refusal if the file cannot be read: another way to the server would be a surprise.
+  func network(of account: AccountID) throws(CommandError) -> NetworkRecord? {
+    let path = networkPath(of: account)
+    switch PlainFile.read(path) {
+    case .absent: return nil
+    case .content(let bytes):
+      if let record = try? JSONDecoder().decode(NetworkRecord.self, from: Data(bytes)) { return record }
+    case .unreadable: break
+    }
+    throw CommandError(
+      .failure, "cannot read \(path), which says how an account reaches its server",
+      hint: "run: handstamp doctor --set-aside", concernsHome: true)
+  }
+
+  /// Returns the user name and the password of the account's proxy, or `nil` if none are stored.
+  func proxyCredentials(of account: AccountID) async throws(VaultError) -> Secret? {
+    guard var bytes = try await credentialsFile(of: account).readAsking() else { return nil }
+    defer { for index in bytes.indices { bytes[index] = 0 } }
+    return Secret(bytes: bytes[...])
+  }
+
+  /// Saves the account's network; `nil` removes it. The credentials are saved before the record, which is useless without them.
+  func save(_ record: NetworkRecord?, _ credentials: Secret?, of account: AccountID) async throws(CommandError) {
+    guard let record, !record.isEmpty else { return try forgetNetwork(of: account) }
+    do throws(VaultError) {
+      if let credentials {
+        var bytes = credentials.withExposedBytes { Array($0) }
+        defer { for index in bytes.indices { bytes[index] = 0 } }
+        try await credentialsFile(of: account).writeAsking(bytes)
+      } else {
+        try credentialsFile(of: account).remove()
+      }
+    } catch {
+      throw CommandError(error)
+    }
+    do {
+      try FileManager.default.createDirectory(
+        atPath: networkFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      try AtomicFile.replace(networkPath(of: account), with: record.jsonBytes(isPretty: true))
+    } catch {
+      throw unwritable()
+    }
+  }
+
+  /// Removes the account's network and its secrets.
+  func forgetNetwork(of account: AccountID) throws(CommandError) {
+    guard unlink(networkPath(of: account)) == 0 || errno == ENOENT || errno == ENOTDIR else { throw unwritable() }
+    do throws(VaultError) { try credentialsFile(of: account).remove() } catch { throw CommandError(error) }
+  }
+
+  /// Returns the transport of the account's requests.
+  func transport(of account: AccountID) throws(CommandError) -> any Transport {
+    guard let record = try network(of: account) else { return CommandTransport.shared }
+    return AccountTransport(record, home: self, account: account)
+  }
+}
+#endif

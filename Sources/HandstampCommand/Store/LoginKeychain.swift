@@ -1,0 +1,50 @@
+#if Command && canImport(Security)
+import Foundation
+import HandstampVaults
+import Security
+
+/// The login keychain of macOS. The data-protection keychain is for programs that are signed for an access group, and one built from source
+/// is not (Apple TN3137).
+///
+/// macOS asks the user before another build of the program reads the item. Commands that run in the background must not wait for that,
+/// so only ``mayAsk`` allows it; otherwise the keychain is locked to them.
+struct LoginKeychain: Keychain {
+  var mayAsk = false
+
+  func add(_ item: KeychainItem) -> KeychainError {
+    var attributes = query(item.key)
+    attributes[kSecValueData as String] = Data(item.data)
+    return KeychainError(rawValue: SecItemAdd(attributes as CFDictionary, nil))
+  }
+
+  func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainError> {
+    var query = query(key)
+    // This keychain returns the data of one item only.
+    query[kSecMatchLimit as String] = kSecMatchLimitOne
+    query[kSecReturnData as String] = true
+    var result: CFTypeRef?
+    let status = KeychainError(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
+    guard status == .success else { return .failure(status) }
+    guard let data = result as? Data else { return .failure(.decode) }
+    return .success([KeychainItem(key: key, group: nil, accessibility: nil, data: Array(data))])
+  }
+
+  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainError {
+    let attributes: [String: Any] = change.data.map { [kSecValueData as String: Data($0)] } ?? [:]
+    return KeychainError(rawValue: SecItemUpdate(query(key) as CFDictionary, attributes as CFDictionary))
+  }
+
+  func delete(_ key: KeychainKey, group: String?) -> KeychainError {
+    KeychainError(rawValue: SecItemDelete(query(key) as CFDictionary))
+  }
+
+  private func query(_ key: KeychainKey) -> [String: Any] {
+    _ = SecKeychainSetUserInteractionAllowed(mayAsk)
+    return [
+      kSecClass as String: kSecClassGenericPassword,
+      kSecAttrService as String: key.service,
+      kSecAttrAccount as String: key.account,
+    ]
+  }
+}
+#endif

@@ -1,0 +1,132 @@
+public import HandstampCore
+import HandstampSupport
+
+/// An authenticator app that is being set up. Nothing is stored until it has shown its first code.
+public struct TOTPSetup: Sendable {
+  public let secret: TOTPSecret
+  /// The secret for the form that confirms it: only this server reads it, for this session, within ``life``.
+  public let sealed: String
+
+  /// How long it can be confirmed.
+  public static let life = Duration.seconds(3600)
+}
+
+/// The result of checking a one-time password.
+public enum TOTPCheck: Sendable, Hashable {
+  /// It is right. It counts once the use is written.
+  case use(CredentialUse)
+  /// It is the one that was accepted last, or an older one.
+  case used
+  case wrong
+}
+
+extension Registry {
+  /// Returns the authenticator app of an account; `nil` without one.
+  public func totp(of account: AccountID) async throws(RegistryError) -> TOTPRecord? {
+    try await item(StoredItemID(.totp, account.rawValue)).flatMap { TOTPRecord($0) }
+  }
+
+  /// Draws the secret of a new authenticator app.
+  ///
+  /// - Parameter session: the session that the owner asked in.
+  public func newTOTP(in session: SessionID, now: UnixTime) throws(RegistryError) -> TOTPSetup {
+    var source = source
+    let secret = TOTPSecret(from: &source)
+    let bytes = secret.secret.withExposedBytes { Array($0) }
+    let sealed = try mint.seal(
+      Secret(bytes: bigEndian(UInt64(bitPattern: now.milliseconds)) + bytes), for: .totp,
+      boundTo: Registry.setup(session))
+    return TOTPSetup(secret: secret, sealed: sealed)
+  }
+
+  /// Reads ``TOTPSetup/sealed``; `nil` if it is not from this session, or too old.
+  public func totpSetup(_ sealed: String, in session: SessionID, now: UnixTime) throws(RegistryError) -> TOTPSetup? {
+    guard sealed.utf8.count <= 256, let plain = try mint.secret(sealed, for: .totp, boundTo: Registry.setup(session))
+    else { return nil }
+    let bytes = plain.withExposedBytes { Array($0) }
+    let begun = UnixTime(milliseconds: Int64(bitPattern: bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }))
+    guard bytes.count == 8 + TOTPSecret.count, now.since(begun) < TOTPSetup.life else { return nil }
+    return TOTPSetup(secret: TOTPSecret(bytes: bytes.dropFirst(8)), sealed: sealed)
+  }
+
+  private static func setup(_ session: SessionID) -> String { "totp setup \(session)" }
+  private static func context(_ account: AccountID) -> String { "totp \(account)" }
+
+  /// Adds an authenticator app to an account, whose owner a mail tells.
+  ///
+  /// - Parameters:
+  ///   - code: its first one-time password, which counts as used.
+  ///   - session: the session that the owner asked in.
+  /// - Returns: `false` if the code is wrong, or the account has an app.
+  /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
+  public func addTOTP(
+    _ setup: TOTPSetup, code: String, to account: AccountRecord, in session: SessionID, now: UnixTime
+  ) async throws(RegistryError) -> Bool {
+    guard let step = setup.secret.step(of: code, at: now) else { return false }
+    let record = TOTPRecord(
+      account: account.id, createdAt: now, step: step,
+      sealed: try mint.seal(setup.secret.secret, for: .totp, boundTo: Registry.context(account.id)))
+    return try await writeNew(
+      [
+        .expectSession(session),
+        // Replaced, so that a sign-in with the password alone that is under way does not begin a session.
+        .replaceAccount(account, expecting: account.revision), .createItem(record.item(now: now)),
+      ] + changed(.totpAdded, .totpAdded, of: account.id, "", now: now), of: account.id, now: now)
+  }
+
+  /// Removes the authenticator app of an account, whose owner a mail tells. Sessions go on.
+  ///
+  /// - Parameter session: the session that the owner asked in; `nil` for an administrator.
+  /// - Returns: `false` if there is none.
+  /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the app was used at the same time.
+  public func removeTOTP(
+    of account: AccountID, in session: SessionID? = nil, now: UnixTime
+  ) async throws(RegistryError) -> Bool {
+    guard let item = try await item(StoredItemID(.totp, account.rawValue)) else { return false }
+    try await writeIfUnchanged(
+      (session.map { [.expectSession($0)] } ?? []) + [.removeItem(item)]
+        + changed(.totpRemoved, .totpRemoved, of: account, "", now: now),
+      events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
+    return true
+  }
+
+  /// Checks a one-time password of an account whose password was checked against exactly this record.
+  ///
+  /// - Throws: ``RegistryError/unknownKey(_:)`` if the secret is sealed with a key that this server does not have.
+  public func check(
+    totp code: String, of account: AccountRecord, _ record: TOTPRecord, now: UnixTime
+  ) async throws(RegistryError) -> TOTPCheck {
+    let context = Registry.context(account.id)
+    guard account.id == record.account, let secret = try mint.secret(record.sealed, for: .totp, boundTo: context),
+      let step = secret.withExposedBytes({ TOTPSecret(bytes: $0) }).step(of: code, at: now)
+    else { return .wrong }
+    guard step > record.step else { return .used }
+    var used = record
+    (used.step, used.lastUsedAt, used.sealed) = (step, now, try mint.seal(secret, for: .totp, boundTo: context))
+    return .use(
+      CredentialUse(
+        account: account, way: .passwordAndCode, methods: .passwordAndCode,
+        changes: [.replaceItem(used.item(now: now), expecting: record.revision)]))
+  }
+
+  /// Seals secrets with the current master key that were sealed a week ago or earlier, so that a former key can be retired.
+  ///
+  /// - Parameter all: whether those that were sealed later count as well, up to `now`.
+  /// - Returns: how many it has looked at.
+  public func resealTOTP(all: Bool = false, now: UnixTime, limit: Int) async throws(RegistryError) -> Int {
+    let time = all ? now.advanced(by: TOTPRecord.sealLife - .milliseconds(1)) : now
+    let due = try await reading { () throws(RegistryStoreError) in
+      try await store.dueItems(.totp, at: time, limit: limit)
+    }
+    for item in due {
+      guard var record = TOTPRecord(item) else { continue }
+      let context = Registry.context(record.account)
+      if let secret = try mint.secret(record.sealed, for: .totp, boundTo: context) {
+        record.sealed = try mint.seal(secret, for: .totp, boundTo: context)
+      }
+      // One that was used at the same time is sealed anew.
+      _ = try await write([.replaceItem(record.item(now: now), expecting: item.revision)], [])
+    }
+    return due.count
+  }
+}

@@ -1,0 +1,83 @@
+package import HandstampCore
+import HandstampSupport
+
+/// A session that is still to be ended at the former system, because it has been taken over.
+package struct FormerEnd: StoredJob {
+  package static let kind = StoredItem.Kind.formerEnd
+  /// How long a job that was given up is kept.
+  static let memory = Duration.seconds(30 * 86_400)
+
+  /// Its refresh token there, sealed.
+  package var refresh: String
+  /// Its access token there, sealed; `nil` if that ends no session.
+  package var access: String?
+  package var attempts = 0
+  package var lease = ""
+  package var failures = 0
+  /// Why the last attempt failed; `nil` before.
+  package var failure: String?
+
+  package init(refresh: String, access: String?) {
+    self.refresh = refresh
+    self.access = access
+  }
+
+  package var fields: [String: String?] {
+    [
+      "refresh": refresh, "access": access, "attempts": String(attempts), "lease": lease,
+      "failures": String(failures), "failure": failure,
+    ]
+  }
+
+  package init?(fields: [String: String]) {
+    guard let refresh = fields["refresh"], let attempts = fields["attempts"].flatMap({ Int($0) }) else { return nil }
+    self.init(refresh: refresh, access: fields["access"])
+    self.attempts = attempts
+    lease = fields["lease"] ?? ""
+    failures = fields["failures"].flatMap { Int($0) } ?? 0
+    failure = fields["failure"]
+  }
+
+  package static func id(for token: FormerToken) -> StoredItemID {
+    StoredItemID(.formerEnd, Base64URL.encode(token.id.bytes))
+  }
+
+  /// The context that the tokens of a job are sealed with.
+  package static func context(of token: FormerToken) -> String { Base64URL.encode(id(for: token).bytes) }
+
+  /// The change that stores the job.
+  func change(for token: FormerToken, now: UnixTime) -> RegistryChange {
+    .putItem(
+      StoredItem(
+        id: FormerEnd.id(for: token), kind: .formerEnd, payload: PayloadCoding.text(self), createdAt: now, dueAt: now,
+        expiresAt: now.advanced(by: FormerEnd.memory)))
+  }
+}
+
+extension ClaimedJob where Job == FormerEnd {
+  /// The context that its tokens are sealed with.
+  package var context: String { Base64URL.encode(item.id.bytes) }
+}
+
+extension Registry {
+  /// Records a failed attempt.
+  ///
+  /// - Parameters:
+  ///   - newer: the tokens that the former system has given in place of the job's; `nil` if it has not.
+  ///   - later: when the next attempt is made; `nil` gives the job up.
+  package func fail(
+    _ claimed: ClaimedJob<FormerEnd>, because failure: String, newer: (refresh: String, access: String?)?,
+    until later: UnixTime?
+  ) async throws(RegistryError) {
+    var job = claimed.job
+    job.failures += 1
+    job.failure = failure.displayable(limit: 200)
+    if let newer { (job.refresh, job.access) = newer }
+    // A token that nothing is done with any more is not kept.
+    if later == nil { (job.refresh, job.access) = ("", nil) }
+    _ = try await change(claimed) { item in
+      item.payload = PayloadCoding.text(job)
+      item.dueAt = later
+    }
+  }
+}

@@ -1,0 +1,91 @@
+public import HandstampCore
+import HandstampSupport
+
+/// Clients that get tokens for themselves.
+extension Registry {
+  private static let machines = "machines"
+  /// How often a token is counted again after a concurrent one. The count may be behind; a token must not wait for it.
+  private static let countingAttempts = 4
+
+  private static func machineID(_ client: String) -> StoredItemID { StoredItemID(.machine, client) }
+
+  private func item(of machine: MachineRecord, at now: UnixTime) -> StoredItem {
+    StoredItem(
+      id: Registry.machineID(machine.client), kind: .machine, subject: Registry.machines,
+      payload: PayloadCoding.text(machine), createdAt: now,
+      expiresAt: machine.issuedAt.advanced(by: MachineRecord.memory))
+  }
+
+  private func stored(
+    _ client: String, now: UnixTime
+  ) async throws(RegistryError) -> (item: StoredItem?, machine: MachineRecord?) {
+    let item = try await item(Registry.machineID(client))
+    let live = item.flatMap { $0.expiresAt > now ? PayloadCoding.value(MachineRecord.self, $0.payload) : nil }
+    return (item, live)
+  }
+
+  /// Returns a client that has had tokens for itself lately; `nil` if it has not.
+  public func machine(_ client: String, now: UnixTime) async throws(RegistryError) -> MachineRecord? {
+    try await stored(client, now: now).machine
+  }
+
+  /// Returns the clients that have had tokens for themselves lately, the most recent first.
+  public func machines(now: UnixTime) async throws(RegistryError) -> [MachineRecord] {
+    let items = try await reading { () throws(RegistryStoreError) in
+      try await store.items(.machine, subject: Registry.machines)
+    }
+    return items.filter { $0.expiresAt > now }.compactMap { PayloadCoding.value(MachineRecord.self, $0.payload) }
+      .sorted { ($0.issuedAt, $0.client) > ($1.issuedAt, $1.client) }
+  }
+
+  /// Counts a token that a client gets for itself. The audit log gets an entry for the first one, and for each that goes to another
+  /// address than the one before.
+  ///
+  /// - Returns: the record with the session that the token has to name.
+  public func countToken(ofMachine client: String, now: UnixTime) async throws(RegistryError) -> MachineRecord {
+    for attempt in 1...Registry.attempts {
+      let (item, former) = try await stored(client, now: now)
+      // Its session is good whether this token is counted or not.
+      if let former, attempt > Registry.countingAttempts { return former }
+      var source = source
+      let fresh = SessionID(Base64URL.encode(randomBytes(16, from: &source)))
+      let next = (former ?? MachineRecord(client: client, session: fresh, at: now))
+        .counting(at: now, from: actor.address)
+      var changes = Registry.replacing(item, by: self.item(of: next, at: item?.createdAt ?? now))
+      if former == nil || former?.address != next.address {
+        changes.append(audited(.machineToken, session: next.session, details: details(client), at: now))
+      }
+      if try await write(changes, []) != nil { return next }
+    }
+    throw Registry.contention
+  }
+
+  /// Ends all tokens that a client has got for itself: introspection refuses them from now on, and verifiers as soon as the event
+  /// reaches them. The client may get new ones.
+  ///
+  /// - Returns: the record as it was; `nil` if the client has had no tokens lately.
+  public func endTokens(ofMachine client: String, now: UnixTime) async throws(RegistryError) -> MachineRecord? {
+    for _ in 0..<Registry.attempts {
+      let (item, former) = try await stored(client, now: now)
+      guard let item, let former else { return nil }
+      var source = source
+      let next = former.beginning(SessionID(Base64URL.encode(randomBytes(16, from: &source))))
+      let end = RegistryEvent(
+        kind: .sessionRevoked, account: AccountID(client), session: former.session, reason: .revoked, at: now)
+      let changes = [
+        .replaceItem(self.item(of: next, at: item.createdAt), expecting: item.revision),
+        audited(.machineTokensEnded, session: former.session, details: details(client), at: now),
+      ]
+      if try await write(changes, [end]) != nil { return former }
+    }
+    throw Registry.contention
+  }
+
+  /// Replaces an item, or creates the first one.
+  private static func replacing(_ item: StoredItem?, by next: StoredItem) -> [RegistryChange] {
+    guard let item else { return [.createItem(next)] }
+    return [.replaceItem(next, expecting: item.revision)]
+  }
+
+  private func details(_ client: String) -> String { JSONText([("client", client)]).text }
+}

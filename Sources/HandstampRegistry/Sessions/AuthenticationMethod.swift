@@ -1,0 +1,106 @@
+import HandstampCore
+
+/// How a user has proved to be an account's owner: a value of the claim `amr` (RFC 8176).
+///
+/// | proof | methods |
+/// |---|---|
+/// | password | `pwd` |
+/// | password and one-time password | `pwd otp mfa` |
+/// | passkey that never leaves its device | `hwk user mfa` |
+/// | passkey that may be copied to others | `swk user mfa` |
+/// | recovery code | `otp`, for it works once (RFC 4949) |
+/// | another provider | `fed`, and those that the provider names |
+/// | guest | none |
+public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
+  public let rawValue: String
+
+  /// - Parameter rawValue: a word of RFC 8176, or another one that a provider uses: 1 to 64 printable ASCII characters without
+  ///   spaces, quotation marks and backslashes. `nil` for other texts, which no client could read.
+  public init?(rawValue: String) {
+    guard (1...64).contains(rawValue.utf8.count),
+      rawValue.utf8.allSatisfy({ (0x21...0x7e).contains($0) && $0 != 0x22 && $0 != 0x5c })
+    else { return nil }
+    self.rawValue = rawValue
+  }
+
+  private init(_ word: String) { rawValue = word }
+
+  public static let password = AuthenticationMethod("pwd")
+  /// A password that works once.
+  public static let oneTimePassword = AuthenticationMethod("otp")
+  /// A key that its device does not give away. Without attestation, that is the authenticator's word.
+  public static let hardwareKey = AuthenticationMethod("hwk")
+  /// A key that may be copied to other devices.
+  public static let softwareKey = AuthenticationMethod("swk")
+  /// The user was present.
+  public static let presence = AuthenticationMethod("user")
+  /// Two factors or more.
+  public static let multiFactor = AuthenticationMethod("mfa")
+  /// Another provider has seen the proof. Not in RFC 8176, but in use.
+  public static let federated = AuthenticationMethod("fed")
+}
+
+/// The methods of one proof. Empty if they are not known, as for sessions that an earlier version began, and for guests.
+public struct AuthenticationMethods: Sendable, Hashable, ExpressibleByArrayLiteral {
+  static let most = 8
+
+  public let all: [AuthenticationMethod]
+  /// The context that a session's client has asked for, so that its tokens name that one rather than a stronger: clients compare
+  /// texts. `nil` names the strongest.
+  public var asked: AuthenticationContext?
+
+  /// Keeps the first eight.
+  public init(_ all: some Sequence<AuthenticationMethod>) { self.all = Array(all.prefix(AuthenticationMethods.most)) }
+
+  public init(arrayLiteral elements: AuthenticationMethod...) { self.init(elements) }
+
+  /// A proof that another provider has seen, with the methods that it names. Leaves out words that no client could read.
+  public init(provider words: [String]) {
+    self.init([.federated] + words.compactMap { AuthenticationMethod(rawValue: $0) })
+  }
+
+  private static let mark = "acr="
+
+  /// The stored form: words, separated by spaces, the last of them `acr=` and the context that was asked for; `nil` without any.
+  public var text: String? {
+    guard !all.isEmpty else { return nil }
+    let asked = asked.map { [AuthenticationMethods.mark + $0.rawValue] } ?? []
+    return (all.map(\.rawValue) + asked).joined(separator: " ")
+  }
+
+  public init(text: String?) {
+    let words = (text ?? "").split(separator: " ")
+    self.init(
+      words.compactMap {
+        $0.hasPrefix(AuthenticationMethods.mark) ? nil : AuthenticationMethod(rawValue: String($0))
+      })
+    asked = words.last.flatMap { word in
+      word.hasPrefix(AuthenticationMethods.mark)
+        ? AuthenticationContext(rawValue: String(word.dropFirst(AuthenticationMethods.mark.count))) : nil
+    }
+  }
+
+  public static let password: AuthenticationMethods = [.password]
+  public static let passwordAndCode: AuthenticationMethods = [.password, .oneTimePassword, .multiFactor]
+  public static let recoveryCode: AuthenticationMethods = [.oneTimePassword]
+
+  /// Those of a passkey, whose user the authenticator has recognized.
+  public static func passkey(mayBeCopied: Bool) -> AuthenticationMethods {
+    [mayBeCopied ? .softwareKey : .hardwareKey, .presence, .multiFactor]
+  }
+}
+
+extension SignInWay {
+  /// The methods of a sign-in where nothing else is said.
+  var methods: AuthenticationMethods {
+    switch self {
+    case .password, .signUp, .upgrade: .password
+    case .passwordAndCode: .passwordAndCode
+    case .passkey: .passkey(mayBeCopied: true)
+    case .recoveryCode, .mailedCode: .recoveryCode
+    case .provider: [.federated]
+    // The former system does not say how the user signed in.
+    case .guest, .authorizationCode, .deviceCode, .formerSession: []
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import HandstampCore
+
+/// The ends that a provider has announced for a user or a session there: what began before them is not to begin a session here.
+///
+/// The write that begins a session creates or replaces the same item. So of a sign-in and an end at the same time either the end
+/// finds the session, or the sign-in finds the end.
+struct UpstreamMark: StoredPayload, Equatable {
+  /// How long the end of a session is remembered, and that of all sessions of a user: as long as a sign-in may take that had begun
+  /// before. A provider that ends all of a user's sessions, and not that in another browser, delays a sign-in there no longer.
+  static let lives = (session: Duration.seconds(86_400), user: Duration.seconds(900))
+  /// How long before the write a user may have signed in, if the provider does not say when.
+  static let unsure = Duration.seconds(60)
+
+  /// The latest end.
+  var endedAt: UnixTime?
+  /// Whether the provider's account is disabled or deleted: no session begins by it.
+  var isDisabled = false
+  /// When the provider last said so, or the contrary.
+  var stateAt: UnixTime?
+
+  init() {}
+
+  var fields: [String: String?] {
+    [
+      "ended": endedAt.map { String($0.milliseconds) }, "disabled": isDisabled ? "1" : nil,
+      "state": stateAt.map { String($0.milliseconds) },
+    ]
+  }
+
+  init?(fields: [String: String]) {
+    endedAt = fields.time("ended")
+    isDisabled = fields["disabled"] != nil
+    stateAt = fields.time("state")
+  }
+
+  init(_ item: StoredItem) { self = PayloadCoding.value(UpstreamMark.self, item.payload) ?? UpstreamMark() }
+
+  func item(for key: UpstreamKey, lasting life: Duration, now: UnixTime) -> StoredItem {
+    StoredItem(
+      id: key.markID, kind: .upstreamEnd, subject: key.text, payload: PayloadCoding.text(self), createdAt: now,
+      expiresAt: now.advanced(
+        by: isDisabled ? StoredItem.forever : stateAt == nil ? life : Registry.upstreamEventMemory))
+  }
+}
+
+extension Registry {
+  /// The changes that let a session begin only if no end was announced of what it depends on, and remove notes of sessions that have
+  /// ended.
+  ///
+  /// - Throws: ``RegistryError/upstreamEnded``.
+  func expectations(of upstream: UpstreamSession?, now: UnixTime) async throws(RegistryError) -> [RegistryChange] {
+    guard let upstream else { return [] }
+    let keys = upstream.keys
+    let since = upstream.authenticatedAt ?? now.advanced(by: .zero - UpstreamMark.unsure)
+    var changes = try await expectation(of: keys.user, now: now) { mark in
+      mark.isDisabled || mark.endedAt.map { $0 >= since } ?? false
+    }
+    // An ID is never that of another session.
+    if let session = keys.session { changes += try await expectation(of: session, now: now) { $0.endedAt != nil } }
+    let noted = try await dependents(on: keys.user)
+    let live = Set(noted.filter { $0.row?.end == nil && $0.row != nil }.compactMap(\.dependency.key))
+    for former in noted where former.row.map({ $0.end != nil }) ?? true {
+      changes.append(.removeItem(former.item))
+      if let key = former.dependency.key, !live.contains(key) {
+        changes.append(.removeItems(.upstreamSession, subject: key))
+      }
+    }
+    return changes
+  }
+
+  private func expectation(
+    of key: UpstreamKey, now: UnixTime, refusing refuses: (UpstreamMark) -> Bool
+  ) async throws(RegistryError) -> [RegistryChange] {
+    let stored = try await item(key.markID)
+    guard let stored, stored.expiresAt > now else {
+      let none = UpstreamMark().item(for: key, lasting: UpstreamMark.unsure, now: now)
+      return (stored.map { [.removeItem($0)] } ?? []) + [.createItem(none)]
+    }
+    guard !refuses(UpstreamMark(stored)) else { throw .upstreamEnded }
+    return [.replaceItem(stored, expecting: stored.revision)]
+  }
+}

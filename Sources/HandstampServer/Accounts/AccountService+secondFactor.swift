@@ -1,0 +1,120 @@
+#if Server
+import HTTPTypes
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+
+/// The authenticator app of an account: a second factor beside its password. A passkey needs none.
+extension AccountService {
+  /// Runs `work` for the owner of an account whose password was right, after the second factor that the account asks for.
+  ///
+  /// - Parameters:
+  ///   - code: the one-time password, if there was one.
+  ///   - device: the device that it was typed on.
+  ///   - repeated: what an earlier request with the same code has begun; `nil` if there was none.
+  ///   - work: records the use in the write that it makes; its argument is `nil` if the account has no app.
+  /// - Throws: ``ProblemError/secondFactorRequired`` without a code, ``ProblemError/secondFactorWrong``, `rate_limited`.
+  func confirming<Value>(
+    _ account: AccountRecord, code: Secret?, on device: DeviceID?, _ caller: Caller,
+    repeated: () async throws -> Value? = { nil }, _ work: (CredentialUse?) async throws -> Value
+  ) async throws -> Value {
+    guard try await registry.totp(of: account.id) != nil else { return try await work(nil) }
+    guard let email = account.email, let code, !code.isEmpty else { throw ProblemError.secondFactorRequired }
+    let attempt = PasswordAttempt(
+      email: email, password: code, device: device, client: caller.client, logger: caller.logger)
+    var value: Value?
+    let fits = try await passwordGuard.check(attempt, for: account.id, isCode: true, at: clock.now) { _ in
+      // Again if the record was changed at the same time.
+      for _ in 0..<2 {
+        guard let record = try await registry.totp(of: account.id) else { throw RegistryError.accountChanged }
+        switch try await registry.check(
+          totp: code.withExposed { $0 }, of: account, record, now: clock.now)
+        {
+        case .use(let use):
+          do { value = try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
+        case .used: value = try await repeated()
+        case .wrong: return false
+        }
+        return value != nil
+      }
+      return false
+    }
+    guard fits, let value else {
+      await note(refused: .passwordAndCode, of: account.id, because: "code", caller)
+      throw ProblemError.secondFactorWrong
+    }
+    return value
+  }
+
+  /// Begins to set up an authenticator app.
+  ///
+  /// - Throws: ``ProblemError/reauthenticationRequired``, `not_offered`.
+  func newTOTP(of owner: Owner) async throws -> TOTPSetup {
+    try await requireStrongProof(owner)
+    try requirePassword(owner)
+    return try registry.newTOTP(in: owner.session, now: clock.now)
+  }
+
+  /// Returns the app that is being set up with a form of this session; `nil` if it was not, or is too old.
+  func totpSetup(_ sealed: String, of owner: Owner) throws -> TOTPSetup? {
+    try registry.totpSetup(sealed, in: owner.session, now: clock.now)
+  }
+
+  /// Adds an authenticator app that shows the right code.
+  ///
+  /// - Returns: `false` if the code is wrong, or there is an app.
+  /// - Throws: ``ProblemError/reauthenticationRequired``, `not_offered`, `rate_limited`.
+  func addTOTP(_ setup: TOTPSetup, code: String, of owner: Owner) async throws -> Bool {
+    try await requireStrongProof(owner)
+    try requirePassword(owner)
+    try limits.take(.codes, from: owner.caller.client)
+    let isAdded = try await changing(owner) { record in
+      try await owned(owner.caller).addTOTP(setup, code: code, to: record, in: owner.session, now: clock.now)
+    }
+    if isAdded { recorder.announceChange(owner.account.id) }
+    return isAdded
+  }
+
+  /// - Returns: whether there was one.
+  /// - Throws: ``ProblemError/reauthenticationRequired``.
+  func removeTOTP(of owner: Owner) async throws -> Bool {
+    try await requireStrongProof(owner)
+    let isRemoved = try await owned(owner.caller).removeTOTP(of: owner.account.id, in: owner.session, now: clock.now)
+    recorder.announceChange(owner.account.id)
+    return isRemoved
+  }
+
+  /// Without recovery codes, which come with passkeys, a lost device would be the end of the account.
+  private func requirePassword(_ owner: Owner) throws(ProblemError) {
+    guard passkeys != nil, owner.account.passwordHash != nil, owner.account.email != nil else {
+      throw .notOffered("An authenticator app is for accounts with a password")
+    }
+  }
+}
+
+extension ProblemError {
+  /// Only after the right password.
+  static let secondFactorRequired = ProblemError(
+    .unauthorized, "second_factor_required", "The account asks for a second factor",
+    detail: "Send the request again with the code of the authenticator app as `code`, or sign in with a passkey."
+  ).challenging
+
+  static let secondFactorWrong = ProblemError(
+    .unauthorized, "second_factor_wrong", "The code is wrong, or was used before",
+    detail: "Wait for the next code, and check the device's clock."
+  ).challenging
+
+  private var challenging: ProblemError {
+    var problem = self
+    problem.headers[.wwwAuthenticate] = "Bearer"
+    return problem
+  }
+
+  /// The error for a signed-in user: the access token is valid, so the status is not 401.
+  var signedIn: ProblemError {
+    var problem = self
+    (problem.status, problem.headers[.wwwAuthenticate]) = (.forbidden, nil)
+    return problem
+  }
+}
+#endif

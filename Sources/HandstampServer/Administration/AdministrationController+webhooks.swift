@@ -1,0 +1,126 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import Hummingbird
+
+/// `/admin/v1/webhooks`.
+extension AdministrationController {
+  func addWebhookRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
+    group.get(
+      "webhooks",
+      use: admitted { _, _, administration in
+        .json("webhooks", try await administration.webhooks().map(\.described))
+      })
+    // Adds a receiver. The response has its secret, which is never shown again.
+    group.post(
+      "webhooks",
+      use: admitted { request, _, administration in
+        let body = try await request.json(as: NewWebhookBody.self, upTo: bodyLimit)
+        return .webhookSecret(try await administration.addWebhook(body.settings))
+      })
+    group.delete(
+      "webhooks/:name",
+      use: admitted { _, context, administration in
+        try await administration.removeWebhook(try context.decoded("name"))
+        return .nothing
+      })
+    // Makes another secret; the former one signs for another day.
+    group.post(
+      "webhooks/:name/secret",
+      use: admitted { _, context, administration in
+        .webhookSecret(try await administration.renewWebhookSecret(try context.decoded("name")))
+      })
+    // Sends events again, those from `from` on.
+    group.post(
+      "webhooks/:name/replay",
+      use: admitted { request, context, administration in
+        let body = try await request.optionalJSON(as: ReplayBody.self, upTo: bodyLimit)
+        try await administration.replayWebhook(try context.decoded("name"), from: body?.from)
+        return .nothing
+      })
+    // Has a test message sent.
+    group.post(
+      "webhooks/:name/test",
+      use: admitted { _, context, administration in
+        let id = try await administration.testWebhook(try context.decoded("name"))
+        return .json(JSONText([("id", id)]), status: .accepted)
+      })
+  }
+}
+
+/// The body of `POST /admin/v1/webhooks`.
+struct NewWebhookBody: JSONBody {
+  var settings: Webhook.Settings
+
+  init(_ fields: JSONFields) throws(ProblemError) {
+    let format = try fields.optionalText("format").map { Webhook.Format(rawValue: $0) } ?? .standard
+    guard let format else { throw .invalidRequest("format: must be standard or set.") }
+    var events: Set<WebhookEvent> = []
+    for name in try fields.texts("events") {
+      guard let event = WebhookEvent(rawValue: name) else { throw .invalidRequest("events: no such event.") }
+      events.insert(event)
+    }
+    settings = Webhook.Settings(
+      name: try fields.text("name"), url: try fields.text("url"), events: events, format: format,
+      audience: try fields.optionalText("audience"),
+      allowsPrivate: fields.contains("allow_private") ? try fields.flag("allow_private") : false)
+  }
+}
+
+/// The body of `POST /admin/v1/webhooks/{name}/replay`.
+struct ReplayBody: JSONBody {
+  var from: EventID?
+
+  init(_ fields: JSONFields) throws(ProblemError) {
+    guard fields.contains("from") else { return }
+    let number = try fields.integer("from")
+    guard number > 0 else { throw .invalidRequest("from: not an event.") }
+    from = EventID(rawValue: number)
+  }
+}
+
+extension Response {
+  fileprivate static func webhookSecret(_ secret: Secret?) -> Response {
+    var json = JSONText()
+    json.add("secret", ifPresent: secret?.withExposed { $0 })
+    return .json(json, status: .created)
+  }
+}
+
+extension Administration.WebhookState {
+  /// The webhook as administrators see it.
+  fileprivate var described: JSONText {
+    var json = JSONText()
+    let settings = webhook.settings
+    json.add("name", settings.name)
+    json.add("url", settings.url)
+    json.add("format", settings.format.rawValue)
+    json.add("events", settings.events.map(\.rawValue).sorted())
+    json.add("audience", ifPresent: settings.audience)
+    json.add("allow_private", settings.allowsPrivate)
+    json.add("state", webhook.isGone ? "gone" : "active")
+    json.add("position", webhook.cursor.rawValue)
+    json.add("backlog", backlog)
+    json.add("held_accounts", Int64(webhook.held))
+    json.add("delivered", webhook.delivered)
+    json.add("last_success_at", ifPresent: webhook.lastSuccessAt?.description)
+    json.add("last_failure_at", ifPresent: webhook.lastFailureAt?.description)
+    json.add("last_failure", ifPresent: webhook.failure)
+    json.add("test", ifPresent: webhook.test)
+    json.add(
+      "dead_letters",
+      deadLetters.map { letter in
+        var json = JSONText()
+        json.add("event", letter.event.rawValue)
+        json.add("type", letter.type.rawValue)
+        json.add("account", letter.account.rawValue)
+        json.add("session", ifPresent: letter.session?.rawValue)
+        json.add("failure", letter.failure)
+        json.add("given_up_at", letter.givenUpAt.description)
+        return json
+      })
+    return json
+  }
+}
+#endif

@@ -1,0 +1,113 @@
+#if Server
+import HandstampCore
+import HandstampJOSE
+
+/// Fetches the metadata documents of clients, and remembers valid ones as long as HTTP allows, within bounds.
+///
+/// Only a sign-in needs the document: it says where the code may be sent. Refreshes never ask a host of strangers, so that its
+/// failures end no session.
+actor ClientDocuments {
+  /// Draft 02 section 8.7.
+  static let longest = 5 << 10
+  static let lives = Duration.seconds(300)...Duration.seconds(86_400)
+  /// How many documents are remembered.
+  private static let most = 1000
+  /// How many documents are fetched at a time.
+  private static let width = 8
+  /// How many fetches of one host's documents there may be in a minute.
+  static let perHost = 10
+
+  private struct Entry {
+    var document: ClientDocument
+    var goodUntil: UnixTime
+  }
+
+  private let settings: ClientDocumentSettings
+  private let now: @Sendable () -> UnixTime
+  private var entries: [ClientURL: Entry] = [:]
+  private var fetching: [ClientURL: Task<Result<Fetched, ClientDocumentError>, Never>] = [:]
+  private var attempts: [String: Int] = [:]
+  private var minute: Int64 = 0
+
+  init(_ settings: ClientDocumentSettings, now: @escaping @Sendable () -> UnixTime) {
+    self.settings = settings
+    self.now = now
+  }
+
+  /// Returns the document of a client. Concurrent callers share one fetch, which continues if the first of them is cancelled.
+  func document(at url: ClientURL) async throws(ClientDocumentError) -> ClientDocument {
+    if let entry = entries[url], now() < entry.goodUntil { return entry.document }
+    if let running = fetching[url] { return try await running.value.get().document }
+    try admit(url.host)
+    let task = Task { [settings] in await ClientDocuments.fetch(url, settings) }
+    fetching[url] = task
+    let result = await task.value
+    fetching[url] = nil
+    // Errors and invalid documents are not remembered (section 5.2).
+    let fetched = try result.get()
+    remember(fetched, of: url)
+    return fetched.document
+  }
+
+  private func admit(_ host: String) throws(ClientDocumentError) {
+    let time = now().seconds / 60
+    if time != minute { (minute, attempts) = (time, [:]) }
+    guard fetching.count < ClientDocuments.width, attempts[host, default: 0] < ClientDocuments.perHost,
+      attempts.count < ClientDocuments.most
+    else { throw .busy }
+    attempts[host, default: 0] += 1
+  }
+
+  private func remember(_ fetched: Fetched, of url: ClientURL) {
+    if entries[url] == nil, entries.count >= ClientDocuments.most,
+      let oldest = entries.min(by: { $0.value.goodUntil < $1.value.goodUntil })
+    {
+      entries[oldest.key] = nil
+    }
+    entries[url] = Entry(document: fetched.document, goodUntil: now().advanced(by: fetched.life))
+  }
+
+  private struct Fetched: Sendable {
+    var document: ClientDocument
+    var life: Duration
+  }
+
+  @concurrent private static func fetch(
+    _ url: ClientURL, _ settings: ClientDocumentSettings
+  ) async -> Result<Fetched, ClientDocumentError> {
+    let transport: any Transport
+    do throws(PinnedNetwork.Refusal) {
+      transport = try await settings.source.open(url.host, allowingPrivate: settings.allowsPrivate)
+    } catch { return .failure(.host(error)) }
+    let result = await fetch(url, over: transport)
+    await settings.source.close(transport)
+    return result
+  }
+
+  @concurrent private static func fetch(
+    _ url: ClientURL, over transport: any Transport
+  ) async -> Result<Fetched, ClientDocumentError> {
+    let request = TransportRequest(
+      method: "GET", url: url.text, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(5),
+      maximumResponseSize: longest, mayReuseConnection: false)
+    do throws(TransportError) {
+      let answer = try await transport.send(request)
+      guard answer.status == 200 else { return .failure(.unreachable("the status is \(answer.status)")) }
+      guard isJSON(answer.header("Content-Type")) else { return .failure(.invalid("it is not JSON")) }
+      let document: ClientDocument
+      do throws(ClientDocumentError) { document = try ClientDocument(answer.body, of: url) } catch {
+        return .failure(error)
+      }
+      let asked = JWKSet.life(cacheControl: answer.header("Cache-Control"))
+      return .success(Fetched(document: document, life: min(max(asked, lives.lowerBound), lives.upperBound)))
+    } catch {
+      return .failure(.unreachable("\(error)"))
+    }
+  }
+
+  private static func isJSON(_ type: String?) -> Bool {
+    guard let type = type?.lowercased().prefix(while: { $0 != ";" && $0 != " " }) else { return false }
+    return type == "application/json" || type.hasPrefix("application/") && type.hasSuffix("+json")
+  }
+}
+#endif

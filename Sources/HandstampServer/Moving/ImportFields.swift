@@ -1,0 +1,156 @@
+#if Server
+import HandstampCore
+import HandstampSupport
+
+/// The fields of one record. Numbers and booleans may be text, as in CSV; `null` and missing fields are alike.
+struct ImportFields {
+  private let members: [String: JSONValue]
+
+  init(_ members: [String: JSONValue]) { self.members = members }
+
+  /// An object, or JSON text of one; without members if there is none.
+  init(_ value: JSONValue?) {
+    switch value {
+    case .object(let members)?: self.init(members)
+    case .string(let text)?:
+      guard case .object(let members)? = JSONValue(Array(text.utf8)) else { fallthrough }
+      self.init(members)
+    default: self.init([:])
+    }
+  }
+
+  var isEmpty: Bool { members.isEmpty }
+
+  subscript(name: String) -> JSONValue? {
+    guard let value = members[name], value != .null else { return nil }
+    return value
+  }
+
+  func object(_ name: String) -> ImportFields { ImportFields(self[name]) }
+
+  /// The objects of a list; none if there is no list.
+  func objects(_ name: String) -> [ImportFields] { self[name]?.array?.map { ImportFields($0) } ?? [] }
+
+  /// The first of these fields that there is, unless it is empty.
+  func text(_ names: String...) throws(ImportRefusal) -> String? {
+    for name in names {
+      switch self[name] {
+      case nil, .string("")?: continue
+      case .string(let text)?: return text
+      case .integer(let number)?: return String(number)
+      default: throw ImportRefusal(.invalidField, field: name)
+      }
+    }
+    return nil
+  }
+
+  /// Texts; other members of the list are left out.
+  func texts(_ name: String) -> [String] { self[name]?.array?.compactMap(\.string) ?? [] }
+
+  /// The first of these fields that there is.
+  func flag(_ names: String...) throws(ImportRefusal) -> Bool? {
+    for name in names {
+      switch self[name] {
+      case nil, .string("")?: continue
+      case .bool(let flag)?: return flag
+      case .string("t")?, .string("true")?, .string("1")?, .integer(1)?: return true
+      case .string("f")?, .string("false")?, .string("0")?, .integer(0)?: return false
+      default: throw ImportRefusal(.invalidField, field: name)
+      }
+    }
+    return nil
+  }
+
+  func integer(_ name: String) throws(ImportRefusal) -> Int64? {
+    guard let value = self[name], value != .string("") else { return nil }
+    guard let number = value.integer ?? value.string.flatMap({ Int64($0) }) else {
+      throw ImportRefusal(.invalidField, field: name)
+    }
+    return number
+  }
+
+  /// The years 1 to 9999, which RFC 3339 can name.
+  private static let times = UnixTime(seconds: -62_135_596_800)...UnixTime(seconds: 253_402_300_799)
+
+  /// The first of these fields that there is. A number is in seconds, or in milliseconds if it is of another age otherwise.
+  func time(_ names: String...) throws(ImportRefusal) -> UnixTime? {
+    for name in names {
+      // Extended JSON of MongoDB.
+      let value = object(name)["$date"] ?? self[name]
+      guard let value, value != .string("") else { continue }
+      var time = value.string.flatMap { UnixTime(moment: $0) }
+      if let number = value.integer ?? value.string.flatMap({ Int64($0) }) {
+        time = number.magnitude < 100_000_000_000 ? UnixTime(seconds: number) : UnixTime(milliseconds: number)
+      }
+      guard let time, ImportFields.times.contains(time) else { throw ImportRefusal(.invalidField, field: name) }
+      return time
+    }
+    return nil
+  }
+
+  /// A text that is a hash already.
+  func secret(_ names: String...) throws(ImportRefusal) -> Secret? {
+    for name in names { if let text = try text(name) { return Secret(text) } }
+    return nil
+  }
+
+  /// Base64 of either alphabet, with or without padding.
+  func bytes(_ name: String) throws(ImportRefusal) -> [UInt8]? {
+    guard let text = try text(name) else { return nil }
+    guard let bytes = ImportFields.bytes(text) else { throw ImportRefusal(.invalidField, field: name) }
+    return bytes
+  }
+
+  static func bytes(_ text: String) -> [UInt8]? {
+    Base64URL.decode(
+      text.utf8.filter { $0 != UInt8(ascii: "=") && $0 != 10 && $0 != 13 }.map { byte in
+        byte == UInt8(ascii: "+") ? UInt8(ascii: "-") : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : byte
+      })
+  }
+}
+
+extension UnixTime {
+  /// Reads RFC 3339, and what databases write: a space for the `T`, an offset without minutes or none at all, which is UTC.
+  init?(moment text: String) {
+    var rest = Array(text.utf8)[...]
+    func digits(_ count: Int) -> Int64? {
+      guard rest.count >= count, rest.prefix(count).allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+      defer { rest = rest.dropFirst(count) }
+      return rest.prefix(count).reduce(0) { $0 * 10 + Int64($1 & 15) }
+    }
+    func take(_ accepted: String) -> UInt8? {
+      guard let byte = rest.first, accepted.utf8.contains(byte) else { return nil }
+      rest = rest.dropFirst()
+      return byte
+    }
+    guard let year = digits(4), take("-") != nil, let month = digits(2), take("-") != nil, let day = digits(2),
+      let date = CivilDate(year: year, month: month, day: day)
+    else { return nil }
+    var (second, fraction, offset): (Int64, Int64, Int64) = (0, 0, 0)
+    if !rest.isEmpty {
+      guard take("Tt ") != nil, let hour = digits(2), hour < 24, take(":") != nil, let minute = digits(2), minute < 60
+      else { return nil }
+      second = hour * 3600 + minute * 60
+      if take(":") != nil {
+        guard let seconds = digits(2), seconds <= 60 else { return nil }
+        second += seconds
+      }
+      if take(".,") != nil {
+        guard rest.first.map({ (0x30...0x39).contains($0) }) == true else { return nil }
+        var unit: Int64 = 100
+        while let digit = digits(1) { (fraction, unit) = (fraction + digit * unit, unit / 10) }
+      }
+      _ = take(" ")
+      if let sign = take("+-") {
+        guard let hours = digits(2), hours < 24 else { return nil }
+        _ = take(":")
+        offset = (hours * 3600 + (digits(2) ?? 0) * 60) * (sign == UInt8(ascii: "-") ? -1 : 1)
+      } else if take("Zz") == nil, rest.elementsEqual("UTC".utf8) {
+        rest = []
+      }
+    }
+    guard rest.isEmpty else { return nil }
+    self.init(milliseconds: (date.daysSince1970 * 86_400 + second - offset) * 1000 + fraction)
+  }
+}
+#endif

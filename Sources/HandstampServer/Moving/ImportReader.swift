@@ -1,0 +1,93 @@
+#if Server
+import Foundation
+import HandstampCore
+import HandstampSupport
+
+/// Reads the records of one export, in order.
+struct ImportReader {
+  let format: ImportFormat
+  let firebase: FirebaseHashing?
+  /// Django's groups, which users name by their keys.
+  var groupNames: [String: String] = [:]
+
+  init(_ format: ImportFormat, firebase: FirebaseHashing? = nil) {
+    self.format = format
+    self.firebase = firebase
+  }
+
+  /// `nil` for a record that is no account, such as a group.
+  mutating func account(_ fields: ImportFields) throws(ImportRefusal) -> ImportedAccount? {
+    switch format {
+    case .handstamp: try ImportedAccount(handstamp: fields)
+    case .gotrue: try ImportedAccount(gotrue: fields)
+    case .keycloak: try ImportedAccount(keycloak: fields)
+    case .firebase: try ImportedAccount(firebase: fields, hashing: firebase)
+    case .auth0: try ImportedAccount(auth0: fields)
+    case .kratos: try ImportedAccount(kratos: fields)
+    case .django: try django(fields)
+    case .devise: try ImportedAccount(devise: fields)
+    }
+  }
+
+  private mutating func django(_ fields: ImportFields) throws(ImportRefusal) -> ImportedAccount? {
+    if let name = try fields.object("fields").text("name"), try fields.text("model") == "auth.group" {
+      if let key = try fields.text("pk") { groupNames[key] = name }
+      return nil
+    }
+    return try ImportedAccount(django: fields, groupNames: groupNames)
+  }
+}
+
+extension ImportedAccount {
+  /// The columns that the tables of web frameworks have in common.
+  init(table fields: ImportFields) throws(ImportRefusal) {
+    self.init()
+    id = try fields.text("id")
+    email = try fields.text("email")
+    name = try fields.fullName(or: "username")
+    createdAt = try fields.time("created_at")
+  }
+}
+
+extension ImportFields {
+  /// `name`, or the first and last name, or what another field has; `nil` without any.
+  func fullName(
+    _ first: String = "first_name", _ last: String = "last_name", or other: String
+  ) throws(ImportRefusal) -> String? {
+    if let name = try text("name") { return name }
+    switch (try text(first), try text(last)) {
+    case (let given?, let family?): return given + " " + family
+    case (let name?, nil), (nil, let name?): return name
+    case (nil, nil): return try text(other)
+    }
+  }
+}
+
+/// Encodings of password hashes, as ``PasswordHashes`` reads them.
+enum ImportedHash {
+  static func pbkdf2(_ digest: String, iterations: Int64, salt: [UInt8], hash: [UInt8]) -> Secret {
+    Secret("$pbkdf2-\(digest)$i=\(iterations),l=\(hash.count)$\(base64(salt))$\(base64(hash))")
+  }
+
+  /// - Parameter cost: N, a power of two.
+  static func scrypt(cost: Int64, _ size: Int64, _ lanes: Int64, salt: [UInt8], hash: [UInt8]) -> Secret {
+    Secret("$scrypt$ln=\(cost.trailingZeroBitCount),r=\(size),p=\(lanes)$\(base64(salt))$\(base64(hash))")
+  }
+
+  static func firebase(cost: Int64, rounds: Int64, salt: [UInt8], hash: [UInt8], separator: [UInt8], key: [UInt8])
+    -> Secret
+  {
+    let parts = [salt, hash, separator, key].map(base64).joined(separator: "$")
+    return Secret("$firescrypt$ln=\(cost),r=\(rounds),p=1$\(parts)")
+  }
+
+  static func salted(_ digest: String, salt: [UInt8], hash: [UInt8]) -> Secret {
+    Secret("$\(digest)$pf=\(base64(Array("{SALT}{PASSWORD}".utf8)))$\(base64(salt))$\(base64(hash))")
+  }
+
+  /// Without padding.
+  static func base64(_ bytes: [UInt8]) -> String {
+    String(Data(bytes).base64EncodedString().prefix { $0 != "=" })
+  }
+}
+#endif

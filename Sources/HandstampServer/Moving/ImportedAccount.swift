@@ -1,0 +1,130 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HandstampWebAuthn
+
+/// The account of a person in another system: the one value that the reader of each format makes.
+struct ImportedAccount: Sendable, Hashable {
+  /// Its ID there. `nil` draws a new one.
+  var id: String?
+  var email: String?
+  var isEmailVerified = false
+  var emailVerifiedAt: UnixTime?
+  /// `nil` uses the part of the address before the `@`.
+  var name: String?
+  var createdAt: UnixTime?
+  var isDisabled = false
+  var disabledAt: UnixTime?
+  /// A disabled account that is enabled again at this time is not disabled after it.
+  var disabledUntil: UnixTime?
+  var groups: [String] = []
+  var identity: ExternalIdentity?
+  var passkeys: [Passkey] = []
+  /// In an encoding that ``PasswordHashes`` knows.
+  var passwordHash: Secret?
+  var passwordChangedAt: UnixTime?
+  /// The kinds of facts that have no place here, such as `totp`.
+  var left: Set<String> = []
+
+  struct Passkey: Sendable, Hashable {
+    var id: [UInt8]
+    /// A `COSE_Key`.
+    var publicKey: [UInt8]
+    /// The account's name in the authenticator. `nil` is that of this server's accounts.
+    var userHandle: [UInt8]?
+    var signCount: UInt32 = 0
+    var isBackupEligible = false
+    var isBackedUp = false
+    var transports: [String] = []
+    var name = ""
+    var createdAt: UnixTime?
+    var lastUsedAt: UnixTime?
+  }
+
+  init() {}
+
+  /// Keeps an identity at a provider whose issuer is known. An account has one, and the rest is left.
+  mutating func add(provider: String, subject: String) {
+    let issuer: String? =
+      switch provider {
+      case "google", "google.com", "google-oauth2": "https://accounts.google.com"
+      case "apple", "apple.com": "https://appleid.apple.com"
+      default: nil
+      }
+    guard let issuer, identity == nil, !subject.isEmpty else {
+      left.insert("identity")
+      return
+    }
+    identity = ExternalIdentity(issuer: issuer, subject: subject)
+  }
+}
+
+extension ImportedAccount {
+  /// Returns the account as it would be stored here, and the kinds of facts that have no place.
+  func arriving(
+    in registry: Registry, at now: UnixTime
+  ) throws(ImportRefusal) -> (account: ArrivingAccount, left: Set<String>) {
+    let address = try self.address
+    guard address != nil || identity != nil else { throw ImportRefusal(.noAddress) }
+    if let id, !((1...255).contains(id.utf8.count) && id.utf8.allSatisfy { (0x21...0x7E).contains($0) }) {
+      throw ImportRefusal(.invalidID)
+    }
+    let drawn = registry.arriving(email: address, username: "", at: now)
+    var record = AccountRecord(
+      id: id.map { AccountID($0) } ?? drawn.id, email: address, username: "", passwordHash: nil,
+      createdAt: min(createdAt ?? now, now))
+    record.username = name ?? address.map { String($0.typed.prefix { $0 != "@" }) } ?? ""
+    record.identity = identity
+    if isEmailVerified, address != nil { record.emailConfirmedAt = min(emailVerifiedAt ?? record.createdAt, now) }
+    if isDisabled, disabledUntil.map({ $0 > now }) ?? true { record.closedAt = min(disabledAt ?? now, now) }
+    if let passwordHash {
+      do throws(PasswordHashRefusal) { try PasswordHashes.check(passwordHash) } catch { throw ImportRefusal(error) }
+      record.passwordHash = passwordHash
+    }
+    record.credentialsChangedAt = passwordChangedAt.map { min($0, now) }
+    guard passkeys.count <= PasskeyRecord.most else { throw ImportRefusal(.invalidField, field: "passkeys") }
+    let keys = passkeys.compactMap { $0.record(of: record) }
+    let named = Set(groups.filter { Registry.isGroup($0) })
+    guard named.count <= Registry.mostGroups else { throw ImportRefusal(.invalidField, field: "groups") }
+    return (
+      ArrivingAccount(record, keepsID: id != nil, passkeys: keys, groups: named.sorted()),
+      left.union(keys.count == passkeys.count ? [] : ["passkey"])
+        .union(groups.allSatisfy { named.contains($0) } ? [] : ["group"])
+    )
+  }
+
+  private var address: EmailAddress? {
+    get throws(ImportRefusal) {
+      guard let email, !email.isEmpty else { return nil }
+      guard let address = EmailAddress(new: email) else { throw ImportRefusal(.invalidAddress) }
+      return address
+    }
+  }
+}
+
+extension ImportedAccount.Passkey {
+  /// `nil` if the ID, the key or the handle is not one that this server can use.
+  fileprivate func record(of account: AccountRecord) -> PasskeyRecord? {
+    guard let id = CredentialID(id), (try? COSEKey(publicKey)) != nil else { return nil }
+    var record = PasskeyRecord(
+      id: id.text, account: account.id, publicKey: publicKey, signCount: signCount, isBackupEligible: isBackupEligible,
+      isBackedUp: isBackedUp, transports: transports, name: name, createdAt: createdAt ?? account.createdAt)
+    record.lastUsedAt = lastUsedAt
+    if let userHandle {
+      guard let handle = UserHandle(foreign: userHandle) else { return nil }
+      record.userHandle = handle.bytes
+    }
+    return record
+  }
+}
+
+extension ImportRefusal {
+  fileprivate init(_ refusal: PasswordHashRefusal) {
+    switch refusal {
+    case .unknownForm, .invalid: self.init(.hashUnknown, field: "password_hash")
+    case .tooCostly: self.init(.hashTooCostly, field: "password_hash")
+    case .needsLibcrypt: self.init(.hashNeedsLibcrypt, field: "password_hash")
+    }
+  }
+}
+#endif

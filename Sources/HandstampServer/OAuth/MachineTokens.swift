@@ -1,0 +1,95 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import Logging
+
+/// Issues tokens to clients for themselves, without a user: client credentials (RFC 6749 section 4.4), and assertions of a CI (RFC 7523
+/// section 2.1). There is no refresh token and no session of an account; the subject is the client.
+struct MachineTokens: Sendable {
+  /// The grant type of assertions.
+  static let assertionGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+  /// The longest life of a token, also where those of users live longer.
+  static let longest = Duration.seconds(600)
+
+  let registry: Registry
+  let assertions: IssuerAssertions
+  let proofs: DPoPVerifier
+  let limits: RequestLimits
+  let tokens: AccessTokens
+  let clock: ServerClock
+  let issuer: String
+
+  /// Returns the response to a client that has authenticated itself with its secret or its key.
+  func credentials(
+    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, from address: ClientAddress,
+    _ logger: Logger
+  ) async throws -> JSONText {
+    guard let client, client.isConfidential, client.flows.contains(.credentials) else {
+      throw OAuthError("unauthorized_client")
+    }
+    return try await token(form, client, proof, address, logger)
+  }
+
+  /// Returns the response to a client that presents an assertion of an issuer that it trusts.
+  func assertion(
+    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, from address: ClientAddress,
+    _ logger: Logger
+  ) async throws -> JSONText {
+    guard let client, client.flows.contains(.assertion) else { throw OAuthError("unauthorized_client") }
+    guard let text = form["assertion"] else { throw OAuthError.invalidRequest("assertion is missing") }
+    do {
+      try await assertions.verify(text, for: client, at: clock.now)
+    } catch let defect as AssertionDefect {
+      try limits.take(.clientFailures, from: address)
+      logger.notice(
+        "Assertion refused",
+        metadata: ["handstamp.client": "\(client.id)", "handstamp.cause": "\(defect.rawValue)"])
+      throw OAuthError("invalid_grant", description: "the assertion is not valid for this client")
+    } catch TokenError.keysUnavailable(let cause) {
+      logger.error(
+        "Issuer's keys not available", metadata: ["handstamp.client": "\(client.id)", "handstamp.cause": "\(cause)"])
+      throw OAuthError.unavailable
+    }
+    return try await token(form, client, proof, address, logger)
+  }
+
+  private func token(
+    _ form: FormFields, _ client: ConfiguredClient, _ proof: DPoPVerifier.Proof?, _ address: ClientAddress,
+    _ logger: Logger
+  ) async throws -> JSONText {
+    guard let scope = client.granted(form["scope"])?.scope else { throw OAuthError("invalid_scope") }
+    let audience = try audience(form, client)
+    try limits.take(.machines, from: nil, about: client.id)
+    let now = clock.read().issueTime
+    if let proof, !proofs.use(proof, at: now) { throw TokenError.proofInvalid }
+    let machine = try await registry.acting(as: .server(from: address.text)).countToken(ofMachine: client.id, now: now)
+    let access: (text: String, life: Int64)
+    do {
+      access = try tokens.mint(
+        account: AccountID(client.id), session: machine.session,
+        client: SessionClient(id: client.id, scope: scope, audience: audience), thumbprint: proof?.thumbprint, at: now,
+        until: now.advanced(by: MachineTokens.longest), signedWith: client.accessTokenSigning)
+    } catch { throw RegistryError.unavailable("signing failed: \(type(of: error))") }
+    logger.info(
+      "Token issued to a client",
+      metadata: ["handstamp.client": "\(client.id)", "handstamp.session": "\(machine.session)"])
+    var json = JSONText(reserving: 1024)
+    json.add("access_token", access.text)
+    json.add("token_type", proof == nil ? "Bearer" : "DPoP")
+    json.add("expires_in", access.life)
+    json.add("scope", ifPresent: scope.isEmpty ? nil : scope)
+    return json
+  }
+
+  /// The API of the token: the one that the form names, or the client's only one; `nil` for this server's own.
+  private func audience(_ form: FormFields, _ client: ConfiguredClient) throws(OAuthError) -> String? {
+    guard let resource = try form.resource() else {
+      return client.audiences.count == 1 ? client.audiences[0] : nil
+    }
+    guard resource != issuer else { return nil }
+    guard client.audiences.contains(resource) else { throw OAuthError("invalid_target") }
+    return resource
+  }
+}
+#endif

@@ -1,0 +1,139 @@
+#if Server
+import HandstampCore
+import HandstampOAuth
+import HandstampRegistry
+import HandstampSupport
+import Hummingbird
+import Logging
+
+extension OpenIDSignIn {
+  /// The ID token, sealed, for the sign-out at the provider.
+  private static let tokenCookie = "__Host-handstamp-id-token"
+  /// Browsers drop larger cookies (RFC 6265bis section 5.6), and sign-outs go without.
+  private static let longestCookie = 3800
+
+  func begin(_ request: Request) async throws -> Response {
+    let asked = try? FormFields(Array((request.uri.query ?? "").utf8))
+    // A longer one would not fit into the cookie.
+    let next = NextPage(asked?["next"]).asked.flatMap { $0.utf8.count <= UpstreamSignIn.longestContext ? $0 : nil }
+    do throws(UpstreamError) {
+      let start = try await upstream.begin(for: next ?? "/", boundTo: "", at: now())
+      return .seeOther(
+        start.url,
+        [
+          ResponseCookie(
+            name: upstream.cookie, value: start.attempt, life: UpstreamSignIn.life.components.seconds)
+        ])
+    } catch { return failed(error) }
+  }
+
+  func finish(_ request: Request) async throws -> Response {
+    let outcome: UpstreamOutcome
+    do throws(UpstreamError) {
+      outcome = try await upstream.finish(
+        request.uri.query ?? "", attempt: request.cookie(upstream.cookie), boundTo: "", at: now())
+    } catch { return failed(error) }
+    let device = request.cookie(ResponseCookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
+    let known = device ?? Base64URL.encode(randomBytes(16))
+    let browser = DeviceInfo(
+      id: DeviceID("browser " + known), name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
+      platform: "web")
+    let former = try await session(of: request)
+    let new: NewBrowserSession
+    do throws(RegistryError) {
+      guard let begun = try await session(for: outcome.user, on: browser, leaving: former) else {
+        return failed(code: "sign_up_closed")
+      }
+      new = begun
+    } catch { throw ProblemError(error) }
+    logger.info(
+      "Signed in",
+      metadata: ["handstamp.provider": "\(provider.id)", "handstamp.session": "\(new.session.row.id)"])
+    let life = registry.limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest
+    return .seeOther(
+      outcome.context,
+      [
+        ResponseCookie(name: ResponseCookie.session, value: new.cookie.withExposed { $0 }, life: life),
+        ResponseCookie(name: ResponseCookie.device, value: known, life: Registry.deviceMemory.components.seconds),
+        ResponseCookie(name: OpenIDSignIn.tokenCookie, value: sealed(outcome.idToken, of: new.session), life: life),
+        ResponseCookie(name: upstream.cookie, value: nil),
+      ])
+  }
+
+  /// Begins a session of the user's account, which the first sign-in creates; `nil` if there is none and none may be created.
+  private func session(
+    for user: UpstreamUser, on browser: DeviceInfo, leaving former: BrowserSession?
+  ) async throws(RegistryError) -> NewBrowserSession? {
+    let proof = user.proof(nil, at: now())
+    // Two first sign-ins at once: the later one finds the account.
+    for isLast in [false, true] {
+      do throws(RegistryError) {
+        let account = try await registry.account(identity: user.identity)
+        guard account != nil || provider.admits(user.isEmailVerified ? user.email : nil) else { return nil }
+        let used =
+          if let account { try await registry.credentialUse(by: proof, of: account, now: now()) } else {
+            registry.credentialUse(
+              opening: proof, email: nil, username: user.name ?? user.email?.typed ?? "", now: now())
+          }
+        guard let used else { throw .accountChanged }
+        // The session of the same account ends when the browser presents the new cookie.
+        let other = former.flatMap { $0.account.id == used.account.id ? nil : $0.row.id }
+        return try await registry.beginBrowserSession(
+          of: used.account, by: used, on: browser, leaving: other, now: now())
+      } catch {
+        switch error {
+        case .emailTaken, .accountChanged, .oneTimeTokenInvalid, .notFound: if isLast { throw error }
+        default: throw error
+        }
+      }
+    }
+    return nil
+  }
+
+  /// Ends the session here, and then the one at the provider, if it offers that (OpenID Connect RP-Initiated Logout 1.0).
+  func signOut(_ request: Request) async throws -> Response {
+    guard isFromHere(request) else { throw ProblemError.otherOrigin }
+    let session = try await session(of: request)
+    var target = "/"
+    if let session {
+      do throws(RegistryError) {
+        _ = try await registry.end(session.row.id, of: session.account.id, reason: .signedOut, now: now())
+      } catch {
+        // It was ended in the meantime.
+        if error != .notFound { throw ProblemError(error) }
+      }
+      let token = request.cookie(OpenIDSignIn.tokenCookie).flatMap {
+        registry.mint.open($0, for: .upstreamTokens, boundTo: session.row.id.rawValue)
+      }
+      let home = origins.own + "/"
+      let flow = try? await upstream.endpoints.backend.beginLogout(
+        redirectURI: home, idToken: token.map { Secret(bytes: $0) })
+      target = flow?.url ?? target
+    }
+    return .seeOther(
+      target,
+      [ResponseCookie.session, OpenIDSignIn.tokenCookie].map { ResponseCookie(name: $0, value: nil) })
+  }
+
+  private func sealed(_ token: Secret?, of session: BrowserSession) -> String? {
+    let text = token.flatMap {
+      registry.mint.seal(
+        $0.withExposedBytes { Array($0) }, for: .upstreamTokens, boundTo: session.row.id.rawValue)
+    }
+    return text.flatMap { $0.utf8.count <= OpenIDSignIn.longestCookie ? $0 : nil }
+  }
+
+  private func failed(_ error: UpstreamError) -> Response {
+    logger.notice(
+      "Sign-in at the provider failed",
+      metadata: ["handstamp.provider": "\(provider.id)", "handstamp.cause": "\(error)"])
+    return failed(code: error.code)
+  }
+
+  private func failed(code: String) -> Response {
+    .seeOther(
+      errorPath + (errorPath.contains("?") ? "&" : "?") + "error=" + code,
+      [ResponseCookie(name: upstream.cookie, value: nil)])
+  }
+}
+#endif

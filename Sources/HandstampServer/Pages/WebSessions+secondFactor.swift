@@ -1,0 +1,64 @@
+#if Server
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import HandstampSupport
+import HTTPTypes
+import Hummingbird
+
+/// The second factor on pages: after the right password, at the same address.
+extension WebSessions {
+  private var halfSignIn: HalfSignIn { HalfSignIn(registry: registry) }
+
+  /// Begins or renews a session as ``session(of:by:_:_:)`` after the right password.
+  ///
+  /// - Parameter code: the one-time password that the account may ask for.
+  /// - Throws: as ``AccountService/confirming(_:code:on:_:repeated:_:)``.
+  func session(
+    of account: AccountRecord, code: Secret?, _ visit: BrowserRequest, _ caller: AccountService.Caller
+  ) async throws -> NewBrowserSession {
+    try await service.confirming(account, code: code, on: visit.browser.id, caller) {
+      (use: CredentialUse?) async throws -> NewBrowserSession in
+      try await session(of: account, by: use, visit, caller)
+    }
+  }
+
+  /// Asks for the code of the authenticator app.
+  func secondFactorPage(
+    of account: AccountRecord, _ visit: BrowserRequest, _ purpose: Purpose, error: PageText? = nil,
+    notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
+  ) -> Response {
+    var page = Page(name: "second_factor", title: "second_factor.title", status: status, notice: notice)
+    page.context = [
+      "proof": .text(halfSignIn.proof(of: account, in: visit, at: clock.now)),
+      "app": purpose.asked.map { .object(["name": .text($0.client.name)]) },
+      "cancel": .text(ifPresent: purpose.cancel), "here": .text(visit.place.here),
+      "next": purpose.next.map { .text("?next=" + PercentEncoding.encode($0)) },
+    ]
+    if let error { page.errors["code"] = error }
+    return show(page, visit)
+  }
+
+  func secondFactor(
+    by visit: BrowserRequest, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
+    backTo target: (BrowserSession) -> String
+  ) async throws -> Response {
+    let account = try await halfSignIn.account(
+      provenBy: visit.form?["proof"] ?? "", in: visit, at: clock.now)
+    // A proof of another account does not count where the signed-in user is asked.
+    guard let account, purpose.cancel == nil || visit.account.map({ $0.id == account.id }) ?? true else {
+      return signInPage(visit, purpose, notice: .warning("second_factor.expired"))
+    }
+    do {
+      let code = Secret(visit.form?["code"] ?? "")
+      let new = try await session(of: account, code: code, visit, service.caller(request, context))
+      return redirect(to: target(new.session), with: new, visit)
+    } catch let problem as ProblemError {
+      guard problem.status != .unauthorized else {
+        return secondFactorPage(of: account, visit, purpose, error: "field_error.code_wrong", status: .unauthorized)
+      }
+      return secondFactorPage(of: account, visit, purpose, notice: notice(of: problem, visit), status: problem.status)
+    }
+  }
+}
+#endif

@@ -1,0 +1,105 @@
+#if Server
+import HTTPTypes
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import Hummingbird
+
+/// `/sign-in/with/{provider}/callback`: a browser comes back from a provider.
+struct ProviderPageController: Sendable {
+  let web: WebSessions
+  private var service: AccountService { web.service }
+
+  func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
+    routes.get("/sign-in/with/:provider/callback", use: finish)
+  }
+
+  @concurrent func finish(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let id = context.parameters.get("provider")
+    guard let provider = service.providers.first(where: { $0.provider.id == id }) else { throw ProblemError.notFound }
+    let visit = try await web.visit(request, context.logger)
+    let caller = service.caller(request, context)
+    try web.limits.take(.passwords, from: caller.client, .own)
+    var response = try await answer(request, provider, visit, caller)
+    response.headers.append(
+      HTTPField(name: .setCookie, value: ResponseCookie(name: provider.cookie, value: nil).field))
+    return response
+  }
+
+  private func answer(
+    _ request: Request, _ provider: UpstreamSignIn, _ visit: BrowserRequest, _ caller: AccountService.Caller
+  ) async throws -> Response {
+    let outcome: UpstreamOutcome
+    do throws(UpstreamError) {
+      outcome = try await provider.finish(
+        request.uri.query ?? "", attempt: request.cookie(provider.cookie), boundTo: visit.formCookie,
+        at: web.clock.now)
+    } catch {
+      let context = provider.context(of: request.cookie(provider.cookie), boundTo: visit.formCookie)
+      let errand = context.flatMap { PayloadCoding.value(ProviderErrand.self, $0) }
+      return web.refusal(of: error, at: provider.provider, back: errand?.next ?? "/sign-in", visit, caller)
+    }
+    guard let errand = PayloadCoding.value(ProviderErrand.self, outcome.context) else {
+      throw ProblemError.invalidRequest("The sign-in is of another version of this server.")
+    }
+    guard errand.isMet(by: outcome.user) else {
+      return web.show(web.failed("provider_stale", at: provider.provider, back: errand.next), visit)
+    }
+    return try await finish(errand, outcome.user, provider.provider, visit, caller)
+  }
+
+  private func finish(
+    _ errand: ProviderErrand, _ user: UpstreamUser, _ provider: UpstreamProvider, _ visit: BrowserRequest,
+    _ caller: AccountService.Caller
+  ) async throws -> Response {
+    let new: NewBrowserSession
+    switch errand.purpose {
+    case .signIn:
+      new = try await service.admitting(user, at: provider, caller) { use, isNew in
+        let new = try await web.session(of: use.account, by: use, visit, caller)
+        if isNew { web.recorder.metrics.update { $0.signUps += 1 } }
+        return new
+      }
+    case .confirm:
+      let owner = try owner(of: errand, visit, caller)
+      let use = try await service.owned(caller).credentialUse(
+        by: user.proof(nil, at: web.clock.now), of: owner.account, now: web.clock.now)
+      guard let use else {
+        return web.show(web.failed("provider_other", at: provider, back: errand.next), visit)
+      }
+      new = try await web.session(of: use.account, by: use, visit, caller)
+    case .link: return try await link(user, to: owner(of: errand, visit, caller), provider, visit)
+    }
+    return web.redirect(to: web.issuer + page(errand, after: new.session), with: new, visit)
+  }
+
+  /// The signed-in user whose session sent the browser away.
+  private func owner(
+    of errand: ProviderErrand, _ visit: BrowserRequest, _ caller: AccountService.Caller
+  ) throws(ProblemError) -> AccountService.Owner {
+    guard let user = visit.web, user.row.id == errand.session else { throw .formExpired }
+    return AccountService.Owner(
+      account: user.account, session: user.row.id, provenAt: user.authenticatedAt, caller: caller)
+  }
+
+  private func link(
+    _ user: UpstreamUser, to owner: AccountService.Owner, _ provider: UpstreamProvider, _ visit: BrowserRequest
+  ) async throws -> Response {
+    switch try await service.link(user, to: owner) {
+    case .done: return .seeOther(web.issuer + "/account/security?linked=\(provider.id)")
+    case .taken: return web.show(web.failed("identity_taken", at: provider, back: "/account/security"), visit)
+    case .tooMany, .isLast, .unknown:
+      return web.show(web.failed("identity_many", at: provider, back: "/account/security"), visit)
+    }
+  }
+
+  /// The page that a sign-in leads to. An app's request that asked for a new sign-in has got it, if the provider was asked for one.
+  private func page(_ errand: ProviderErrand, after session: BrowserSession) -> String {
+    guard errand.freshSince != nil,
+      let request = ["/oauth/authorize?", "/device?"].first(where: { errand.next.hasPrefix($0) })
+    else { return errand.next }
+    let query = String(errand.next.dropFirst(request.count))
+    return request + FreshSignIn(mint: web.registry.mint).proven(query, by: session)
+  }
+}
+#endif

@@ -1,0 +1,111 @@
+#if Server
+import HTTPTypes
+import HandstampCore
+import HandstampPages
+import HandstampRegistry
+import Hummingbird
+import Logging
+
+extension WebSessions {
+  /// The buttons of a page; `nil` if there are none.
+  ///
+  /// - Parameters:
+  ///   - linked: the identities of the user who proves it again, at whose providers that can be; `nil` for all providers.
+  ///   - alone: whether they are the only way.
+  func buttons(for linked: [LinkedIdentity]? = nil, alone: Bool = false) -> PageValue? {
+    let rows: [PageValue] = service.providers.map(\.provider).filter { provider in
+      linked?.contains { $0.provider == provider.id || $0.provider.isEmpty && $0.identity.issuer == provider.issuer }
+        ?? true
+    }.map { provider in
+      .object([
+        "id": .text(provider.id), "name": .text(provider.name), "logo": pages.logos[provider.id].map { .text($0) },
+      ])
+    }
+    return rows.isEmpty ? nil : .object(["rows": .list(rows), "alone": .flag(if: alone)])
+  }
+
+  /// Sends the browser to the provider whose button was pressed on the sign-in page.
+  func signInElsewhere(
+    by visit: BrowserRequest, _ purpose: Purpose, _ caller: AccountService.Caller
+  ) async throws -> Response {
+    let confirms = purpose.cancel != nil && visit.account != nil
+    return try await leave(
+      visit, confirms ? .confirm : .signIn, next: purpose.next ?? here(visit),
+      // A signed-in user is asked only if that sign-in is not enough.
+      isFresh: confirms || visit.web != nil || purpose.asked?.signIn.wantsSignIn == true, caller)
+  }
+
+  /// Sends the browser to the provider that the form names.
+  ///
+  /// By a page that goes on by itself, not by a redirect: browsers apply `form-action` to every redirect after a form, and providers
+  /// redirect to hosts that this server does not know.
+  ///
+  /// - Parameter isFresh: whether the user has to sign in there again.
+  func leave(
+    _ visit: BrowserRequest, _ purpose: ProviderErrand.Purpose, next: String, isFresh: Bool,
+    _ caller: AccountService.Caller
+  ) async throws -> Response {
+    try limits.take(.passwords, from: caller.client, .own)
+    let provider = try service.provider(visit.form?["provider"])
+    let now = clock.now
+    let errand = PayloadCoding.text(
+      ProviderErrand(purpose: purpose, next: next, session: visit.web?.row.id, freshSince: isFresh ? now : nil))
+    guard errand.utf8.count <= UpstreamSignIn.longestContext else {
+      return invalidRequest(
+        "The app's request is too long for a sign-in elsewhere. It can be pushed (RFC 9126).", visit)
+    }
+    let start: UpstreamSignIn.Start
+    do throws(UpstreamError) {
+      start = try await provider.begin(
+        for: errand, boundTo: visit.formCookie,
+        parameters: isFresh && provider.provider.userInfo == nil ? ["max_age": "0"] : [:], at: now)
+    } catch { return refusal(of: error, at: provider.provider, back: next, visit, caller) }
+    var page = Page.message(
+      "provider_next", ["provider": .text(provider.provider.name)], icon: "sign-in",
+      to: [PageAction(text: "common.continue", href: start.url)])
+    page.cookies.append(
+      ResponseCookie(name: provider.cookie, value: start.attempt, life: UpstreamSignIn.life.components.seconds))
+    var response = show(page, visit)
+    response.headers[.refresh] = "0; url=\(start.url)"
+    return response
+  }
+
+  /// The path of the page that was shown, below the issuer.
+  private func here(_ visit: BrowserRequest) -> String {
+    let path = String(visit.place.here.dropFirst(pages.base.count))
+    return path.hasSuffix("?") ? String(path.dropLast()) : path
+  }
+
+  /// The page for a sign-in elsewhere that failed.
+  func refusal(
+    of error: UpstreamError, at provider: UpstreamProvider, back next: String, _ visit: BrowserRequest,
+    _ caller: AccountService.Caller
+  ) -> Response {
+    recorder.metrics.update { $0.refusedSignIns += 1 }
+    caller.logger.notice(
+      "Sign-in at a provider failed",
+      metadata: ["handstamp.provider": "\(provider.id)", "handstamp.cause": "\(error)"])
+    let (name, status): (String, HTTPResponse.Status) =
+      switch error {
+      case .unavailable: ("provider_unavailable", .serviceUnavailable)
+      case .refused: ("provider_refused", .forbidden)
+      case .invalid: ("provider_invalid", .badRequest)
+      }
+    return show(failed(name, at: provider, back: next, status), visit)
+  }
+
+  /// - Parameter next: the page that the user came from, below the issuer.
+  func failed(
+    _ name: String, at provider: UpstreamProvider, back next: String, _ status: HTTPResponse.Status = .forbidden
+  ) -> Page {
+    .error(
+      name, ["provider": .text(provider.name)], status: status,
+      to: [PageAction(text: "action.try_again", href: pages.base + next)])
+  }
+}
+
+extension HTTPField.Name {
+  /// HTML, section "Refresh".
+  fileprivate static var refresh: HTTPField.Name { HTTPField.Name("Refresh") ?? .location }
+}
+#endif

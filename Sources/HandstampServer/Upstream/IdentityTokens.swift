@@ -1,0 +1,102 @@
+#if Server
+import Crypto
+import HandstampCore
+import HandstampJOSE
+import HandstampRegistry
+import HandstampSupport
+
+/// Verifies the ID tokens of an issuer (OpenID Connect Core 1.0 section 3.1.3.7).
+struct IdentityTokens: Sendable {
+  /// The claims of a genuine token.
+  struct Claims: Sendable {
+    /// The user. Never the email address, which can be reassigned.
+    var identity: ExternalIdentity
+    /// The value that makes the sign-in unique, as in the token.
+    var nonce: String
+    /// When it stops being accepted.
+    var expiresAt: UnixTime
+    var all: JSONValue
+  }
+
+  /// How a token contains the nonce of its request.
+  enum NonceForm: Sendable {
+    case plain
+    /// The SHA-256 of the nonce, in hexadecimal.
+    case hashed
+    /// As the app chose. A token with the form of a hash counts only as one, so that reading it does not reveal the nonce.
+    case either
+  }
+
+  /// The accepted lengths of a nonce. Shorter ones could be guessed.
+  static let nonceLengths = 16...256
+  /// How far the issuer's clock may be ahead.
+  static let skew = Duration.seconds(60)
+  /// Maximum length of a subject, in bytes (OpenID Connect Core section 2).
+  private static let longestSubject = 255
+
+  let keys: KeySet
+  let clientIDs: Set<String>
+  /// How long a token is accepted after its end.
+  var grace = Duration.zero
+  var form = NonceForm.hashed
+  /// Whether the issuer, whose tenant it may be, is the expected one.
+  let isIssuer: @Sendable (_ issuer: String, _ tenant: String?) -> Bool
+
+  /// Returns the claims of `token` if it is genuine, valid at `now`, issued for one of the clients, and was requested with `nonce`.
+  /// Before the signature is verified, only the header is parsed.
+  func verify(_ token: Secret, nonce: String, at now: UnixTime) async throws(TokenError) -> Claims {
+    guard let token = CompactJWS(token.withExposedBytes { Array($0) }), let header = token.header,
+      // Logout tokens and security events of the same issuer say so (RFC 8417 section 2.3).
+      header.type.map({ $0.uppercased() == "JWT" }) ?? true
+    else { throw .invalid }
+    guard let key = try await keys.key(named: header.keyID), let payload = token.payload(under: header, signedBy: key),
+      let json = JSONValue(payload), let iss = json["iss"]?.string, let sub = json["sub"]?.string,
+      let claimed = json["nonce"]?.string, let end = json.time("exp")?.advanced(by: grace)
+    else { throw .invalid }
+    guard isIssuer(iss, json["tid"]?.string), isForClient(json), now < end, json["events"] == nil,
+      json.time("iat").map({ $0 <= now.advanced(by: IdentityTokens.skew) }) ?? true,
+      json.time("nbf").map({ $0 <= now.advanced(by: IdentityTokens.skew) }) ?? true,
+      IdentityTokens.nonceLengths.contains(nonce.utf8.count), isNonce(claimed, nonce),
+      (1...IdentityTokens.longestSubject).contains(sub.utf8.count)
+    else { throw .invalid }
+    return Claims(
+      identity: ExternalIdentity(issuer: iss, subject: sub), nonce: claimed, expiresAt: end, all: json)
+  }
+
+  /// With several audiences, `azp` has to say which of them asked (items 3 to 5).
+  private func isForClient(_ json: JSONValue) -> Bool {
+    let audience = json["aud"]?.string.map { [$0] } ?? json["aud"]?.array?.compactMap(\.string) ?? []
+    guard audience.contains(where: clientIDs.contains) else { return false }
+    guard let party = json["azp"] else { return audience.count == 1 }
+    return party.string.map(clientIDs.contains) ?? false
+  }
+
+  private func isNonce(_ claimed: String, _ nonce: String) -> Bool {
+    let isHash = Secret(claimed) == Secret(Hexadecimal.text(SHA256.hash(data: Array(nonce.utf8))))
+    let isPlain = Secret(claimed) == Secret(nonce)
+    switch form {
+    case .plain: return isPlain
+    case .hashed: return isHash
+    case .either:
+      let hasFormOfHash = claimed.utf8.count == 64 && claimed.utf8.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+      return isHash || isPlain && !hasFormOfHash
+    }
+  }
+}
+
+extension IdentityTokens {
+  /// Those that Apple issues to apps.
+  init(_ apple: AppleSignIn, now: @escaping @Sendable () -> UnixTime) {
+    self.init(
+      keys: KeySet(url: apple.keysURL, transport: apple.transport, now: now), clientIDs: apple.clientIDs
+    ) { issuer, _ in issuer == apple.issuer }
+  }
+}
+
+extension JSONValue {
+  /// A member that is a time in seconds (`NumericDate`, RFC 7519 section 2).
+  func time(_ name: String) -> UnixTime? {
+    self[name]?.number.flatMap { $0 > 0 && $0 < 1e11 ? UnixTime(seconds: Int64($0)) : nil }
+  }
+}
+#endif

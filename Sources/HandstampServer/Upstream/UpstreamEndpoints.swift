@@ -1,0 +1,89 @@
+#if Server
+import HandstampCore
+import HandstampJOSE
+import HandstampOAuth
+import HandstampSupport
+
+/// The requests to a provider: bounded in size and time.
+final class UpstreamEndpoints: Sendable {
+  /// How long the provider's metadata is used.
+  private static let life = Duration.seconds(86_400)
+
+  private let client: OAuthClient
+  private let transport: any Transport
+  private let now: @Sendable () -> UnixTime
+  private let known: Locked<(backend: OAuthBackend, goodUntil: UnixTime)?>
+  /// The keys that sign ID tokens.
+  let keys: KeySet
+
+  init(_ provider: UpstreamProvider, transport: any Transport, now: @escaping @Sendable () -> UnixTime) {
+    let transport = BoundedTransport(base: transport)
+    let client = OAuthClient(provider)
+    let known = Locked<(backend: OAuthBackend, goodUntil: UnixTime)?>(nil)
+    (self.client, self.transport, self.now, self.known) = (client, transport, now, known)
+    keys = KeySet(
+      at: { () async throws(TokenError) -> String in
+        let backend = UpstreamEndpoints.backend(of: client, transport, known, at: now())
+        let metadata: ServerMetadata
+        do throws(SessionError) { metadata = try await backend.metadata() } catch {
+          throw .keysUnavailable("the metadata is not available: \(error.code)")
+        }
+        guard let url = metadata.keysURL else { throw .keysUnavailable("the metadata has no jwks_uri") }
+        return url
+      }, algorithms: [.rs256, .es256], transport: transport, now: now)
+  }
+
+  /// The provider, with metadata that is at most a day old.
+  var backend: OAuthBackend { UpstreamEndpoints.backend(of: client, transport, known, at: now()) }
+
+  private static func backend(
+    of client: OAuthClient, _ transport: any Transport, _ known: Locked<(backend: OAuthBackend, goodUntil: UnixTime)?>,
+    at now: UnixTime
+  ) -> OAuthBackend {
+    known.withLock { known in
+      if let known, now < known.goodUntil { return known.backend }
+      let backend = OAuthBackend(client, transport: transport)
+      known = (backend, now.advanced(by: life))
+      return backend
+    }
+  }
+}
+
+extension OAuthClient {
+  fileprivate init(_ provider: UpstreamProvider) {
+    self.init(
+      issuer: provider.issuer, id: provider.clientID, secret: provider.clientSecret, scopes: provider.scopes)
+    guard let mapping = provider.userInfo else { return }
+    // The traits that are known, such as GitHub's commas, and those that the operator names.
+    var ways =
+      mapping.kind.flatMap { OAuthProvider(named: $0, at: provider.issuer) } ?? OAuthProvider(of: provider.issuer)
+      ?? OAuthProvider()
+    for (endpoint, url) in [
+      (OAuthProvider.Endpoint.authorization, mapping.authorizationEndpoint), (.token, mapping.tokenEndpoint),
+      (.userInfo, mapping.userInfoEndpoint),
+    ] {
+      if let url { ways.endpoints[endpoint] = url }
+    }
+    self.provider = ways
+  }
+}
+
+/// Responses of providers are small, and their users wait.
+private struct BoundedTransport: Transport {
+  static let longest = 256 << 10
+  static let patience = Duration.seconds(10)
+
+  let base: any Transport
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    var request = request
+    request.timeout = min(request.timeout, BoundedTransport.patience)
+    request.maximumResponseSize = min(request.maximumResponseSize, BoundedTransport.longest)
+    return try await base.send(request)
+  }
+
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    throw .invalidRequest("providers have no streams")
+  }
+}
+#endif

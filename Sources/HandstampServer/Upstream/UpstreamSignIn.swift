@@ -1,0 +1,146 @@
+#if Server
+import HandstampCore
+import HandstampOAuth
+import HandstampRegistry
+import HandstampSupport
+
+/// The sign-in at one provider: authorization code with PKCE, state and nonce (RFC 6749 section 4.1, RFC 7636, OpenID Connect Core 1.0
+/// section 3.1), or an ID token that an app got itself.
+///
+/// Before the user is back, nothing is stored: the attempt goes to the browser, sealed, in a cookie.
+struct UpstreamSignIn: Sendable {
+  /// The result of ``begin(for:boundTo:parameters:at:)``, for the browser.
+  struct Start: Sendable {
+    /// The page of the provider to redirect to.
+    var url: String
+    /// The sealed attempt, the value of the cookie ``UpstreamSignIn/cookie``.
+    var attempt: String
+  }
+
+  /// How long an attempt lasts.
+  static let life = Duration.seconds(600)
+  /// The longest context, in bytes: the cookie has to stay below 4096.
+  static let longestContext = 1536
+
+  let provider: UpstreamProvider
+  let redirectURI: String
+  let endpoints: UpstreamEndpoints
+  private let mint: TokenMint
+
+  /// - Parameters:
+  ///   - base: the server's own URL, below which ``UpstreamProvider/callbackPath`` is; without a slash at the end.
+  ///   - mint: its keys seal attempts.
+  ///   - transport: the requests to the provider. It follows no redirects.
+  init(
+    _ provider: UpstreamProvider, base: String, mint: TokenMint, transport: any Transport,
+    now: @escaping @Sendable () -> UnixTime
+  ) {
+    self.provider = provider
+    self.mint = mint
+    redirectURI = base + provider.callbackPath
+    endpoints = UpstreamEndpoints(provider, transport: transport, now: now)
+  }
+
+  /// The name of the cookie that holds the attempt.
+  var cookie: String { "__Host-handstamp-with-" + provider.id }
+
+  /// Begins a sign-in.
+  ///
+  /// - Parameters:
+  ///   - context: the caller's own text, such as where the user goes afterwards, at most ``longestContext`` bytes; the browser cannot
+  ///     read or change it.
+  ///   - browser: what only this browser knows besides the cookie; an empty text if there is nothing.
+  ///   - parameters: additional ones of the authorization request, such as `prompt`, `login_hint`, `max_age`, `acr_values`.
+  func begin(
+    for context: String, boundTo browser: String, parameters: [String: String] = [:], at now: UnixTime
+  ) async throws(UpstreamError) -> Start {
+    guard context.utf8.count <= UpstreamSignIn.longestContext else { throw .invalid("the context is too long") }
+    let backend = endpoints.backend
+    let flow = try await UpstreamError.mapping { () async throws(SessionError) in
+      try await backend.begin(redirectURI: redirectURI, hints: parameters)
+    }
+    let attempt = UpstreamAttempt(
+      memory: flow.memory, context: context, expiresAt: now.advanced(by: UpstreamSignIn.life))
+    guard let sealed = mint.seal(attempt.json, for: .upstreamAttempt, boundTo: binding(browser)) else {
+      throw .unavailable("the attempt cannot be sealed")
+    }
+    return Start(url: flow.url, attempt: sealed)
+  }
+
+  /// The caller's text of an attempt, for a sign-in that was refused; `nil` if this browser has none.
+  func context(of attempt: String?, boundTo browser: String) -> String? {
+    attempt.flatMap { mint.open($0, for: .upstreamAttempt, boundTo: binding(browser)) }
+      .flatMap(UpstreamAttempt.init)?.context
+  }
+
+  /// Completes a sign-in: checks `state` and `iss` (RFC 9207), exchanges the code, verifies the ID token or asks who the user is.
+  ///
+  /// - Parameters:
+  ///   - query: the query of the URL that the browser was redirected to.
+  ///   - attempt: the value of the cookie ``cookie``, which the caller deletes, whatever the outcome.
+  func finish(
+    _ query: String, attempt: String?, boundTo browser: String, at now: UnixTime
+  ) async throws(UpstreamError) -> UpstreamOutcome {
+    guard
+      let attempt = attempt.flatMap({ mint.open($0, for: .upstreamAttempt, boundTo: binding(browser)) })
+        .flatMap(UpstreamAttempt.init), now < attempt.expiresAt
+    else { throw .invalid("this browser has no such sign-in") }
+    let backend = endpoints.backend
+    let answer = try await UpstreamError.mapping { () async throws(SessionError) in
+      let flow = try await backend.begin(redirectURI: redirectURI, hints: [:], memory: attempt.memory)
+      return try await backend.tokens(of: flow, with: Secret(redirectURI + "?" + query))
+    }
+    let user =
+      if let mapping = provider.userInfo {
+        try await self.user(accessToken: answer.access_token, mapping, backend)
+      } else { try await self.user(answer, nonce: attempt.memory.nonce ?? "", backend, at: now) }
+    return UpstreamOutcome(
+      user: user, context: attempt.context, idToken: answer.id_token.map { Secret($0) },
+      accessToken: Secret(answer.access_token), refreshToken: answer.refresh_token.map { Secret($0) })
+  }
+
+  /// Returns the user of an ID token that an app got itself.
+  ///
+  /// - Parameter nonce: 16 to 256 bytes. The token has it, or its SHA-256 in hexadecimal.
+  /// - Returns: the user, and the record that marks the nonce as used. Store it in the write that begins the session.
+  func user(
+    identityToken token: Secret, nonce: String, at now: UnixTime
+  ) async throws(UpstreamError) -> (user: UpstreamUser, nonce: OneTimeTokenRecord) {
+    guard provider.userInfo == nil else { throw .invalid("the provider issues no ID tokens") }
+    let clients = provider.nativeClientIDs.union([provider.clientID])
+    let claims = try await claims(of: token, for: clients, nonce: nonce, as: .either, endpoints.backend, at: now)
+    return (UpstreamUser(claims, of: provider), claims.usedNonce(at: now))
+  }
+
+  /// An attempt of one provider, redirect URI or browser is of no use at another.
+  private func binding(_ browser: String) -> String {
+    [provider.issuer, provider.clientID, redirectURI, browser].map { "\($0.utf8.count):\($0)" }.joined()
+  }
+}
+
+/// A sign-in that a browser has begun.
+private struct UpstreamAttempt {
+  var memory: AuthorizationFlow.Memory
+  var context: String
+  var expiresAt: UnixTime
+
+  var json: [UInt8] {
+    var json = JSONText([("state", memory.state), ("verifier", memory.verifier.withExposed { $0 })])
+    json.add("nonce", ifPresent: memory.nonce)
+    json.add("context", context)
+    json.add("expires_at", expiresAt.milliseconds)
+    return json.finished
+  }
+}
+
+extension UpstreamAttempt {
+  init?(_ bytes: [UInt8]) {
+    guard let json = JSONValue(bytes), let state = json["state"]?.string, let verifier = json["verifier"]?.string,
+      let context = json["context"]?.string, let end = json["expires_at"]?.integer
+    else { return nil }
+    memory = AuthorizationFlow.Memory(state: state, nonce: json["nonce"]?.string, verifier: Secret(verifier))
+    self.context = context
+    expiresAt = UnixTime(milliseconds: end)
+  }
+}
+#endif

@@ -1,0 +1,216 @@
+#if Server
+import HandstampCore
+import HandstampRegistry
+import HandstampSupport
+import Logging
+import ServiceLifecycle
+
+/// The webhooks that this server delivers at the moment.
+final class WebhookQueue: Sendable {
+  let bell = JobBell()
+  private let running = Locked<Set<String>>([])
+
+  func begin(_ name: String) -> Bool { running.withLock { $0.insert(name).inserted } }
+  func end(_ name: String) { running.withLock { _ = $0.remove(name) } }
+  var isEmpty: Bool { running.withLock { $0.isEmpty } }
+}
+
+/// Tells the receivers of webhooks of the store's events, each receiver independently of the others.
+struct WebhookCarrier: Service, CustomStringConvertible {
+  /// How often the store is looked at.
+  private static let interval = Duration.seconds(1)
+  /// How long requests of one wave are begun. Those that have begun may take as long again.
+  private static let turn = Duration.seconds(30)
+  /// How long a server has a webhook for itself: longer than a lookup and a wave, see ``WebhookSigner/timeout``. If it dies, another
+  /// one goes on then.
+  private static let lease = Duration.seconds(120)
+
+  let queue: WebhookQueue
+  let registry: Registry
+  let signer: WebhookSigner
+  /// `nil` if there is no way to receivers.
+  let network: PinnedNetwork?
+  let clock: ServerClock
+  let metrics: ServerMetrics
+  let errors: ErrorMapper
+  let logger: Logger
+  /// The carrier of the server after the last reload.
+  let reloaded: @Sendable () -> WebhookCarrier?
+
+  /// The name of the service in logs.
+  var description: String { "WebhookCarrier" }
+
+  func run() async throws {
+    guard let network else {
+      try? await gracefulShutdown()
+      return
+    }
+    await queue.bell.watch { _, group in
+      for webhook in await due() where queue.begin(webhook.name) {
+        group.addTask {
+          await (reloaded() ?? self).deliver(webhook.name, over: network)
+          queue.end(webhook.name)
+          queue.bell.signal(.finished)
+        }
+      }
+      return (WebhookCarrier.interval, !queue.isEmpty)
+    }
+  }
+
+  /// The webhooks with something to send, which no other server sends.
+  private func due() async -> [Webhook] {
+    do throws(RegistryError) {
+      let all = try await registry.webhooks()
+      guard !all.isEmpty else {
+        metrics.update { $0.webhookBacklog = 0 }
+        return []
+      }
+      let (newest, now) = (try await registry.lastEventID(), clock.now)
+      let backlog = all.reduce(0) { $0 + $1.backlog(newest: newest) }
+      metrics.update { $0.webhookBacklog = Int(clamping: backlog) }
+      return all.filter { $0.isDue(at: now, newest: newest) }
+    } catch {
+      errors.report(error, logger: logger)
+      return []
+    }
+  }
+
+  /// Sends what there is to send, wave after wave.
+  private func deliver(_ name: String, over network: PinnedNetwork) async {
+    do throws(RegistryError) {
+      let now = clock.now
+      guard
+        var webhook = try await registry.claimWebhook(name, until: now.advanced(by: WebhookCarrier.lease), now: now)
+      else { return }
+      let line = await line(to: webhook, over: network)
+      while true {
+        let wave = try await webhook.wave(in: registry, at: clock.now)
+        let test = await test(webhook, over: line)
+        let outcomes = await outcomes(of: wave, of: webhook, over: line)
+        let (end, isStopping) = (clock.now, queue.bell.isStopping)
+        let next = try await registry.finish(
+          wave, outcomes, test: test, of: webhook,
+          until: { webhook in
+            let goesOn = !isStopping && webhook.hasWork(at: end, newest: wave.newest)
+            return goesOn ? end.advanced(by: WebhookCarrier.lease) : nil
+          }, now: end)
+        guard let next else { break }
+        note(outcomes, test, next.letters, of: next.webhook)
+        webhook = next.webhook
+        if webhook.leasedUntil == nil { break }
+      }
+      if case .success(let line) = line { await network.close(line.transport) }
+    } catch {
+      errors.report(error, logger: logger)
+    }
+  }
+
+  // MARK: One wave
+
+  private struct Line: Sendable {
+    var transport: any Transport
+    var url: WebURL
+  }
+
+  private func line(to webhook: Webhook, over network: PinnedNetwork) async -> Result<Line, WebhookFailure> {
+    guard let url = webhook.settings.address else { return .failure(WebhookFailure("its URL is not allowed")) }
+    let turn = webhook.lanes.reduce(0) { $0 &+ $1.failures }
+    do throws(PinnedNetwork.Refusal) {
+      let transport = try await network.open(
+        url.origin.host, allowingPrivate: webhook.settings.allowsPrivate, turn: turn)
+      return .success(Line(transport: transport, url: url))
+    } catch { return .failure(WebhookFailure(error.rawValue)) }
+  }
+
+  private func test(
+    _ webhook: Webhook, over line: Result<Line, WebhookFailure>
+  ) async -> (id: String, failure: WebhookFailure?)? {
+    guard let id = webhook.test else { return nil }
+    do throws(WebhookFailure) {
+      try await send(WebhookMessage(test: id, at: clock.now), to: webhook, over: try line.get())
+      return (id, nil)
+    } catch { return (id, error) }
+  }
+
+  private func outcomes(
+    of wave: WebhookWave, of webhook: Webhook, over line: Result<Line, WebhookFailure>
+  ) async -> [WebhookWave.Outcome] {
+    let deadline = ContinuousClock.now + WebhookCarrier.turn
+    return await withTaskGroup(of: WebhookWave.Outcome.self) { group in
+      for course in wave.courses {
+        group.addTask { await outcome(of: course, of: webhook, over: line, until: deadline) }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+  }
+
+  private func outcome(
+    of course: WebhookWave.Course, of webhook: Webhook, over line: Result<Line, WebhookFailure>,
+    until deadline: ContinuousClock.Instant
+  ) async -> WebhookWave.Outcome {
+    var outcome = WebhookWave.Outcome(course)
+    for event in course.events {
+      guard ContinuousClock.now < deadline, !Task.isCancelled else { break }
+      do throws(WebhookFailure) {
+        try await send(try await message(event), to: webhook, over: try line.get())
+        outcome.delivered += 1
+      } catch {
+        // A server that stops has not failed to reach the receiver.
+        if !Task.isCancelled { outcome.failure = error }
+        break
+      }
+    }
+    return outcome
+  }
+
+  private func message(_ event: StoredEvent) async throws(WebhookFailure) -> WebhookMessage {
+    guard event.event.kind == .credentialChange else { return WebhookMessage(event, change: nil) }
+    do throws(RegistryError) {
+      return WebhookMessage(event, change: try await registry.credentialChange(event.event))
+    } catch { throw WebhookFailure("the store cannot be read") }
+  }
+
+  private func send(_ message: WebhookMessage, to webhook: Webhook, over line: Line) async throws(WebhookFailure) {
+    let reading = clock.read()
+    let request = try signer.request(message, to: webhook, at: line.url, by: registry.mint, reading)
+    let answer: TransportResponse
+    do throws(TransportError) { answer = try await line.transport.send(request) } catch {
+      throw WebhookFailure("\(error)")
+    }
+    if let failure = WebhookSigner.failure(answer, at: reading.wall) { throw failure }
+  }
+
+  private func note(
+    _ outcomes: [WebhookWave.Outcome], _ test: (id: String, failure: WebhookFailure?)?, _ letters: [DeadLetter],
+    of webhook: Webhook
+  ) {
+    let failures = (outcomes.map(\.failure) + [test?.failure]).compactMap { $0 }
+    metrics.update {
+      $0.webhooksSent += outcomes.reduce(0) { $0 + $1.delivered } + (test != nil && test?.failure == nil ? 1 : 0)
+      $0.webhooksFailed += failures.count
+      $0.webhooksAbandoned += letters.count
+    }
+    if let failure = failures.first {
+      logger.warning(
+        "Webhook failed; will retry",
+        metadata: [
+          "handstamp.webhook": "\(webhook.name)", "handstamp.failures": "\(failures.count)",
+          "handstamp.cause": "\(failure.words)",
+        ])
+    }
+    for letter in letters {
+      logger.error(
+        "Webhook failed permanently",
+        metadata: [
+          "handstamp.webhook": "\(webhook.name)", "handstamp.event": "\(letter.event)",
+          "handstamp.cause": "\(letter.failure)",
+        ])
+    }
+  }
+}
+
+extension Webhook {
+  /// How many events the cursor has to pass, and how many accounts wait for another attempt.
+  func backlog(newest: EventID) -> Int64 { max(0, newest.rawValue - cursor.rawValue) + Int64(held) }
+}
+#endif

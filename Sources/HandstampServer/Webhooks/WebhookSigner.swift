@@ -1,0 +1,93 @@
+#if Server
+import Crypto
+import Foundation
+import HandstampCore
+import HandstampJOSE
+import HandstampRegistry
+import HandstampSupport
+
+/// Signs messages to receivers.
+struct WebhookSigner: Sendable, CustomStringConvertible, CustomReflectable {
+  /// How long a receiver may take to answer.
+  static let timeout = Duration.seconds(15)
+  /// The most of an answer that is received. Of that, only the error code of a refused token is read.
+  private static let longestAnswer = 1 << 20
+
+  private let issuer: String
+  private let tokens: TokenSigners
+
+  init(keys: SigningKeys, issuer: String) {
+    self.issuer = issuer
+    tokens = TokenSigners(keys, type: SecurityEventToken.type)
+  }
+
+  /// Returns the request that brings a message to a receiver.
+  ///
+  /// - Parameters:
+  ///   - mint: derives the secrets.
+  ///   - clock: for the timestamps that receivers compare with their own clocks.
+  func request(
+    _ message: WebhookMessage, to webhook: Webhook, at url: WebURL, by mint: TokenMint, _ clock: ServerClock.Reading
+  ) throws(WebhookFailure) -> TransportRequest {
+    let (headers, body): ([HeaderField], [UInt8])
+    switch webhook.settings.format {
+    case .standard:
+      body = message.json.finished
+      let secrets = webhook.signers(at: clock.now).compactMap { mint.secret(of: webhook, by: $0) }
+      guard !secrets.isEmpty else {
+        throw WebhookFailure("this server has no master key of its secret: make another secret")
+      }
+      let time = clock.issueTime.seconds
+      let signatures = secrets.map { WebhookSigner.signature(of: message.id, time, body, by: $0) }
+      headers = [
+        HeaderField("Content-Type", "application/json"), HeaderField("webhook-id", message.id),
+        HeaderField("webhook-timestamp", String(time)),
+        HeaderField("webhook-signature", signatures.joined(separator: " ")),
+      ]
+    case .set:
+      let claims = message.token(
+        from: issuer, to: webhook.settings.audience ?? webhook.settings.url, at: clock.issueTime
+      ).claims
+      guard let token = try? tokens.token(claims, signedWith: .es256) else {
+        throw WebhookFailure("the token cannot be signed")
+      }
+      body = Array(token.utf8)
+      headers = [
+        HeaderField("Content-Type", "application/secevent+jwt"), HeaderField("Accept", "application/json"),
+      ]
+    }
+    return TransportRequest(
+      method: "POST", url: url.text, headers: headers + [HeaderField("User-Agent", "Handstamp-Webhooks")], body: body,
+      timeout: WebhookSigner.timeout, maximumResponseSize: WebhookSigner.longestAnswer)
+  }
+
+  /// One signature of Standard Webhooks 1.0, of the symmetric kind.
+  static func signature(of id: String, _ time: Int64, _ body: [UInt8], by secret: Secret) -> String {
+    let key = secret.withExposedBytes { SymmetricKey(data: $0) }
+    let mac = HMAC<SHA256>.authenticationCode(for: Array("\(id).\(time).".utf8) + body, using: key)
+    return "v1," + Data(mac).base64EncodedString()
+  }
+
+  /// A secret as receivers are given it.
+  static func text(of secret: Secret) -> Secret {
+    Secret("whsec_" + secret.withExposedBytes { Data($0).base64EncodedString() })
+  }
+
+  /// Returns why an answer is not one of success; `nil` if it is.
+  static func failure(_ answer: TransportResponse, at now: UnixTime) -> WebhookFailure? {
+    switch answer.status {
+    case 200..<300: return nil
+    case 410: return WebhookFailure("it answered 410: it is gone", isGone: true)
+    case 429, 503: return WebhookFailure("it answered \(answer.status)", pause: answer.retryDelay(at: now))
+    default:
+      // RFC 8935 section 2.3. The text of a stranger is shown at terminals.
+      let code = answer.body.count <= 1024 ? JSONValue(answer.body)?["err"]?.string : nil
+      let isWord = code?.utf8.allSatisfy { $0.isAlphanumeric || $0 == UInt8(ascii: "_") } ?? false
+      return WebhookFailure("it answered \(answer.status)" + (code.map { isWord ? ": \($0.prefix(64))" : "" } ?? ""))
+    }
+  }
+
+  var description: String { "webhooks of \(issuer)" }
+  var customMirror: Mirror { Mirror(self, children: ["issuer": issuer]) }
+}
+#endif

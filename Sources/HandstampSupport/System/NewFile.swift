@@ -1,0 +1,18 @@
+/// A file that is being written. Only its owner can read it.
+package final class NewFile: Sendable {
+  private let descriptor: Int32
+
+  /// Creates the file, in place of one of an earlier attempt.
+  package init(_ path: String) throws(SystemError) {
+    unlink(path)
+    descriptor = try SystemCall.retried("creating a file") {
+      open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  package func append(_ bytes: [UInt8]) throws(SystemError) {
+    try SystemCall.write(bytes, to: descriptor, attempt: "writing a file")
+  }
+}

@@ -1,0 +1,33 @@
+package import HandstampCore
+
+/// Failures to connect that the user's network or its settings cause. No byte of the request was sent. The raw values begin the texts
+/// of ``TransportError/notConnected(_:)``, so that the command finds the hint for each.
+package enum NetworkFailure: String, Sendable, CaseIterable {
+  case proxyUnreachable = "the proxy cannot be reached"
+  /// 407 to a request without credentials (RFC 9110 section 15.5.8).
+  case proxyWantsCredentials = "the proxy requires a user name and a password (407)"
+  /// 407 to a request with credentials.
+  case proxyRefusesCredentials = "the proxy does not accept its user name and password (407)"
+  case proxyRefuses = "the proxy refuses to connect to the server"
+  case proxySilent = "the proxy did not connect in time"
+  case proxyLost = "the proxy closed the connection before the request was sent"
+  /// The certificate cannot be verified, and a proxy is in use.
+  case intercepted = "the certificate is of no authority that is trusted here, or has expired, and a proxy is in use"
+  case wantsCertificate = "the server ended the TLS handshake; it may want a client certificate, or another one"
+  case certificateUnreadable = "the client certificate or its key cannot be read"
+  case credentialsUnreadable = "the user name and password of the proxy cannot be read"
+  case invalidSettings = "the settings of the network are not valid"
+
+  /// The failure as an error, with details behind a colon.
+  package func error(_ details: String? = nil) -> TransportError {
+    .notConnected(details.map { "\(rawValue): \($0)" } ?? rawValue)
+  }
+
+  /// The failure that an error reports; `nil` for any other error.
+  package init?(_ error: TransportError) {
+    guard case .notConnected(let text) = error,
+      let found = NetworkFailure.allCases.first(where: { text.hasPrefix($0.rawValue) })
+    else { return nil }
+    self = found
+  }
+}

@@ -1,0 +1,37 @@
+package import HandstampCore
+
+/// A vault key in a keychain, for programs whose vaults are sealed files.
+package struct KeychainVaultKey: VaultKeyStore {
+  private let keychain: any Keychain
+  private let key: KeychainKey
+
+  /// - Parameter name: The name of the item. Use one per folder of vaults.
+  package init(_ keychain: any Keychain, name: String) {
+    self.keychain = keychain
+    key = KeychainKey(service: "org.handstamp.VaultKey", account: name)
+  }
+
+  @concurrent package func load() async throws(VaultError) -> Secret? {
+    switch keychain.copy(key, group: nil) {
+    case .success(let items):
+      guard var data = items.first?.data else { return nil }
+      defer { wipe(&data) }
+      return Secret(bytes: data[...])
+    case .failure(.itemNotFound): return nil
+    case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
+    }
+  }
+
+  @concurrent package func store(_ key: Secret) async throws(VaultError) {
+    var data = key.withExposedBytes { Array($0) }
+    defer { wipe(&data) }
+    let item = KeychainItem(key: self.key, group: nil, accessibility: .afterFirstUnlockThisDeviceOnly, data: data)
+    if let trouble = keychain.add(item).trouble { throw trouble }
+  }
+
+  /// Removes the key. Vaults sealed with it are lost.
+  @concurrent package func remove() async throws(VaultError) {
+    let status = keychain.delete(key, group: nil)
+    if status != .itemNotFound, let trouble = status.trouble { throw trouble }
+  }
+}

@@ -1,0 +1,146 @@
+#if Programs
+import Foundation
+import Handstamp
+import HandstampCore
+import HandstampRegistry
+import HandstampServer
+import HandstampSupport
+import HandstampTesting
+import HandstampTransports
+import HandstampVaults
+import Logging
+import Testing
+
+/// The servers of one store, one after the other, and the former system beside them.
+private final class Migration: Sendable {
+  let former: FormerStub
+  let store = MemoryRegistryStore()
+  let mint: TokenMint
+  let keys = SigningKeys()
+  let time = Locked(UnixTime(seconds: 1_800_000_000))
+  private let random: Locked<SplitMix64>
+  /// The share of lost requests and responses, in percent.
+  let lossRate = Locked<UInt64>(0)
+
+  init(_ kind: FormerStub.Kind, devices: Int) async throws {
+    former = FormerStub(kind, sessions: devices)
+    var source = SystemRandomNumberGenerator()
+    mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &source))
+    random = Locked(SplitMix64(state: 46))
+    for number in 0..<devices {
+      let account = AccountRecord(
+        id: AccountID("user-\(number)"), email: EmailAddress("user-\(number)@example.org"), username: "User",
+        passwordHash: nil, createdAt: UnixTime(seconds: 1_700_000_000))
+      _ = try await store.write([.createAccount(account)], events: [])
+    }
+    former.state.withLock { [self] in $0.losses = { self.loss() } }
+  }
+
+  var registry: Registry { Registry(store: store, mint: mint) }
+
+  func draw(below limit: UInt64) -> UInt64 { random.withLock { $0.next() % limit } }
+
+  func loss() -> FormerStub.Loss {
+    let rate = lossRate.withLock { $0 }
+    guard draw(below: 100) < rate else { return .none }
+    return draw(below: 2) == 0 ? .request : .response
+  }
+
+  func server() async throws -> (SessionServer, RunningServer) {
+    var configuration = ServerConfiguration(issuer: "https://id.example.org")
+    configuration.limits = .none
+    configuration.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    configuration.now = { [time] in time.withLock { $0 } }
+    var system = FormerSystem()
+    switch former.kind {
+    case .toolkit:
+      system.clientID = "app"
+      system.clientSecret = Secret("s3cret")
+      system.revocationURL = FormerStub.base + "/o/revoke_token/"
+    case .goTrue: system.goTrueURL = FormerStub.base
+    }
+    configuration.former = system
+    let server = try await SessionServer(
+      configuration: configuration, registry: registry, keys: keys, transport: former)
+    return (server, try await server.start())
+  }
+}
+
+/// The acceptance test of the chapter about moving in.
+@Suite(.timeLimit(.minutes(10))) struct `A population of devices at a former system` {
+  private static let devices = 500
+
+  /// Two times 500 devices, over a day of 24 rounds: a device starts its app in about every third round, and is killed after a random
+  /// number of steps. A tenth of requests and responses is lost, on both sides of the server, which restarts four times. The former
+  /// system is down for five rounds.
+  @Test(arguments: FormerStub.Kind.allCases)
+  @MainActor func `moves over a day of failures without a sign-out`(kind: FormerStub.Kind) async throws {
+    let migration = try await Migration(kind, devices: Self.devices)
+    if kind == .toolkit {
+      let lines = (0..<Self.devices).map {
+        Array(#"{"account":"user-\#($0)","token":"r-\#($0)-0","auth_time":1790000000}"#.utf8)
+      }
+      let result = try await Administration(migration.registry, by: .server()).importFormer(lines)
+      #expect(result.imported == Self.devices)
+    }
+    let devices = (0..<Self.devices).map { MortalDevice($0) }
+    let network = AsyncHTTPTransport(connectTimeout: .seconds(240))
+    var (signOuts, strangers, kills) = (0, 0, 0)
+    var (server, running) = try await migration.server()
+    migration.lossRate.withLock { $0 = 10 }
+    for hour in 0..<24 {
+      if hour > 0, hour.isMultiple(of: 5) {
+        try await running.stop()
+        (server, running) = try await migration.server()
+      }
+      migration.former.state.withLock { $0.isDown = (8..<13).contains(hour) }
+      let url = try #require(URL(string: running.url))
+      let time = migration.time.withLock { $0 }
+      for part in stride(from: 0, to: devices.count, by: 50) {
+        await withTaskGroup(of: (MortalDevice.Outcome, Int, Bool).self) { group in
+          for device in devices[part..<min(part + 50, devices.count)] where migration.draw(below: 3) == 0 {
+            let life = Life(steps: Int(migration.draw(below: 16)) + 1)
+            let uses = migration.draw(below: 2) == 0
+            group.addTask {
+              let outcome = await device.launch(
+                at: url, over: network, life: life, losses: { migration.loss() }, at: time, uses: uses)
+              return (outcome, device.number, life.isOver)
+            }
+          }
+          for await (outcome, number, isOver) in group {
+            if isOver { kills += 1 }
+            switch outcome {
+            case .signedOut: signOuts += 1
+            case .signedIn(let account) where account != AccountID("user-\(number)"): strangers += 1
+            case .signedIn, .unknown: break
+            }
+          }
+        }
+      }
+      migration.time.withLock { $0 = $0.advanced(by: .seconds(3600)) }
+    }
+    // A launch without failures: the devices that have not moved do so now.
+    migration.lossRate.withLock { $0 = 0 }
+    let url = try #require(URL(string: running.url))
+    let time = migration.time.withLock { $0 }
+    for device in devices {
+      let outcome = await device.launch(
+        at: url, over: network, life: Life(steps: .max), losses: { .none }, at: time, uses: true)
+      if outcome != .signedIn(AccountID("user-\(device.number)")) { signOuts += 1 }
+      #expect(device.old.withLock { $0 } == nil, "\(outcome) \(String(describing: device.why.withLock { $0 }))")
+    }
+    // The jobs that wait for their next attempt, of which none fails any more.
+    migration.time.withLock { $0 = $0.advanced(by: .seconds(7200)) }
+    while migration.former.alive > 0 { await Task.yield() }
+    #expect(signOuts == 0)
+    #expect(strangers == 0)
+    #expect(kills > Self.devices / 5)
+    // Old tokens that work.
+    #expect(migration.former.alive == 0)
+    #expect(migration.former.state.withLock { $0.reuses } == 0)
+    #expect(server.metrics.snapshot.formerLosses == 0)
+    try await running.stop()
+    await network.shutdown()
+  }
+}
+#endif

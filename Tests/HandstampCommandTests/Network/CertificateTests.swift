@@ -1,0 +1,93 @@
+#if Programs
+import Foundation
+import HandstampCore
+import HandstampTransports
+import Testing
+
+@testable import HandstampCommand
+@testable import HandstampTour
+
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `A server with certificates of its own authority` {
+  private func settings(
+    _ folder: String, authority: String = "ca", certificate: String? = nil, key: String = "client.key",
+    passphrase: String? = nil
+  ) -> NetworkSettings {
+    NetworkSettings(
+      certificateAuthorities: "\(folder)/\(authority).pem",
+      clientCertificate: certificate.map {
+        ClientCertificate(
+          certificate: "\(folder)/\($0)", key: "\(folder)/\(key)", passphrase: passphrase.map { Secret($0) })
+      })
+  }
+
+  private func send(_ url: String, _ settings: NetworkSettings) async throws(TransportError) -> TransportResponse {
+    try await AsyncHTTPTransport(network: settings).send(TransportRequest(method: "GET", url: url))
+  }
+
+  @Test func `accepts the client's certificate, with a key under a passphrase too`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      try await NetworkProgram.makeCertificates(in: folder)
+      let server = try await NetworkProgram.nginx(in: folder)
+      defer { server.end() }
+      let url = "https://127.0.0.1:\(server.port)/"
+      for settings in [
+        settings(folder, certificate: "client.pem"),
+        settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "word"),
+      ] {
+        let answer = try await send(url, settings)
+        #expect(String(decoding: answer.body, as: UTF8.self) == "CN=client")
+      }
+      let without = try await send(url, settings(folder))
+      #expect(without.status == 400, "nginx says that no certificate was sent")
+
+      for broken in [
+        settings(folder, certificate: "none.pem"),
+        settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "wrong"),
+        settings(folder, certificate: "client.pem", key: "locked.key"),
+      ] {
+        await #expect(throws: NetworkFailure.certificateUnreadable.error()) { try await send(url, broken) }
+      }
+    }
+  }
+
+  @Test(arguments: ["-tls1_2", "-tls1_3"])
+  func `that ends the handshake without one is reported as such`(version: String) async throws {
+    try await ProcessFixture.inFolder { folder in
+      try await NetworkProgram.makeCertificates(in: folder)
+      let server = try await NetworkProgram.start("openssl", in: folder) {
+        [
+          "s_server", "-accept", "127.0.0.1:\($0)", "-cert", folder + "/server.pem", "-key", folder + "/server.key",
+          "-CAfile", folder + "/ca.pem", "-Verify", "1", "-verify_return_error", "-www", version,
+        ]
+      }
+      defer { server.end() }
+      await #expect(throws: NetworkFailure.wantsCertificate.error()) {
+        try await send("https://127.0.0.1:\(server.port)/", settings(folder))
+      }
+    }
+  }
+
+  /// To the client, a proxy that inspects TLS is a server with a certificate of an authority that it does not know.
+  @Test func `is told from a proxy that inspects TLS`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      try await NetworkProgram.makeCertificates(in: folder)
+      let (tinyproxy, _) = try await NetworkProgram.tinyproxy(in: folder)
+      defer { tinyproxy.end() }
+      let server = try await NetworkProgram.start("openssl", in: folder) {
+        [
+          "s_server", "-accept", "127.0.0.1:\($0)", "-cert", folder + "/fake.pem", "-key", folder + "/fake.key", "-www",
+        ]
+      }
+      defer { server.end() }
+      let url = "https://127.0.0.1:\(server.port)/"
+      let proxies = ProxyRules.all(through: ProxyServer(.http, host: "127.0.0.1", port: tinyproxy.port))
+      let settings = NetworkSettings(proxies: proxies, certificateAuthorities: folder + "/ca.pem")
+      let trusting = NetworkSettings(proxies: proxies, certificateAuthorities: folder + "/other.pem")
+      let failure = NetworkFailure.intercepted.error()
+      await #expect(throws: failure) { try await send(url, settings) }
+      let answer = try await send(url, trusting)
+      #expect(answer.status == 200, "with the authority of the proxy")
+    }
+  }
+}
+#endif

@@ -1,0 +1,1 @@
+../../../Examples/Accounts/Sources/AccountsModel.swift
