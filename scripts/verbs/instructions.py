@@ -3,7 +3,7 @@
 Runs handstamp serve (on SQLite, with standard limits, metrics and logs) under valgrind, sends it requests one after the other, and compares what one of
 each kind costs with instructions.json beside this file, by build and processor. Fails if one costs over 5 % more. The mathematics of BoringSSL is left
 out: it depends on the random numbers. Instruction counts hardly depend on the machine or its load, times do."""
-import glob, hashlib, json, os, platform, re, shutil, subprocess, sys
+import glob, hashlib, http.server, json, os, platform, re, shutil, subprocess, sys, threading
 
 from kit import build, server
 from kit.web import Client, bearer, require, until
@@ -26,6 +26,7 @@ int sigsuspend(const sigset_t *mask) { sigset_t copy = *mask; return syscall(SYS
 def options(parser):
     parser.add_argument("--release", action="store_true", help="of a release build")
     parser.add_argument("--update", action="store_true", help="write the counts instead of comparing them")
+    parser.add_argument("--webhooks", action="store_true", help="compare a refresh and an end with one webhook with those without any instead")
 
 
 def own_instructions(name):
@@ -52,7 +53,7 @@ def own_instructions(name):
 
 
 class Counter:
-    def __init__(self, program):
+    def __init__(self, program, prepare=None):
         self.server = server.Server()
         folder = self.server.folder
         # Valgrind of Debian 12 gives up at the debug information of today's compilers.
@@ -63,6 +64,10 @@ class Counter:
         with open(folder + "/mask.c", "w") as file:
             file.write(MASK)
         subprocess.run([shutil.which("clang") or "cc", "-shared", "-fPIC", "-o", folder + "/mask.so", folder + "/mask.c"], check=True)
+        if prepare:
+            self.server.launch("--rate-limits", "none")
+            prepare(self.server)
+            self.server.end()
         self.server.launch(
             "--issuer", "http://127.0.0.1", "--metrics-address", "127.0.0.1:0", "--access-token-life", "1h", "--clients", folder + "/clients.json",
             wrapper=["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "-q"], env=os.environ | dict(LD_PRELOAD=folder + "/mask.so"))
@@ -91,13 +96,62 @@ class Counter:
     def introspect(self):
         return self.client.form("/oauth/introspect", dict(client_id="load", client_secret=SECRET, token=self.tokens["access_token"]))
 
-    def count(self, name):
+    def end(self):
+        return self.client.form("/oauth/revoke", dict(token=self.ending.pop()))
+
+    def count(self, name, settled=lambda: None):
+        """`settled` waits for the work that a request leaves behind."""
         for number in range(WARM + COUNT):
             if number == WARM:
+                settled()
                 self.since_last()
             answer = getattr(self, name)()
             require(answer.status == 200, f"{name}: {answer}")
+        settled()
         return self.since_last() // COUNT
+
+
+def webhooks(program):
+    """An end is sent to the webhook, a refresh is not: it may cost 1 % more, an end 20 %."""
+    ending, received = [], []
+
+    def prepare(server):
+        """Hashing a password takes too long under valgrind. A guest's account would end with its session."""
+        client = Client(server)
+        for account in range(4):
+            address = f"user{account}@example.org"
+            client.sign_up(address, "a long secret of a user")
+            for number in range((WARM + COUNT) // 2 + 1):
+                ending.append(client.sign_in(address, "a long secret of a user", f"d-{number}").json["refresh_token"])
+
+    class Receiver(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            received.append(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *words):
+            pass
+
+    receiver = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    counter = Counter(program, prepare)
+    counter.ending = ending
+    kinds = ("refresh", "end")
+    before = {name: counter.count(name) for name in kinds}
+    counter.server.admin("webhooks", "add", "crm", f"http://127.0.0.1:{receiver.server_port}/", "--event", "session.ended", "--allow-private")
+    left = len(ending)
+    after = {name: counter.count(name, lambda: until(lambda: len(received) >= left - len(ending), "an event is missing", 120)) for name in kinds}
+    wrong = 0
+    for name, bound in (("refresh", 1.01), ("end", 1.2)):
+        print(f"{name:12}{before[name]:12,} instructions, with a webhook {after[name]:12,}  {(after[name] / before[name] - 1) * 100:+.1f} %")
+        wrong += after[name] > before[name] * bound
+    print(f"{len(received)} events received")
+    if wrong:
+        sys.exit("instructions: a webhook costs more than 1 % of a refresh, or 20 % of an end")
+    return 0
 
 
 def main(options):
@@ -106,6 +160,8 @@ def main(options):
     program = build.program(release=options.release)
     kind = f"{'release' if options.release else 'debug'} {platform.machine()}"
     try:
+        if options.webhooks:
+            return webhooks(program)
         counter = Counter(program)
         counts = {name: counter.count(name) for name in ("refresh", "me", "introspect")}
     finally:
