@@ -285,6 +285,9 @@ extension ImportOptions {
     self.init(format)
     merges = try query.flag("merge")
     isTrial = try query.flag("dry_run")
+    for provider in query.getAll("provider") where !addProvider(provider) {
+      throw .invalidRequest("provider: not a name, = and an issuer.")
+    }
   }
 }
 

@@ -11,7 +11,7 @@ import Testing
   /// How many accounts each sample has, its refused records, and the kinds of facts that are left out.
   private static let samples: [(format: ImportFormat, text: String, created: Int, refused: [String], left: [String])] =
     [
-      (.handstamp, ImportSamples.handstamp, 2, [], []),
+      (.handstamp, ImportSamples.handstamp, 3, [], []),
       (.gotrue, ImportSamples.gotrue, 2, ["3 no_person"], ["phone"]),
       (.gotrue, ImportSamples.gotrueTable, 2, ["4 no_person"], ["phone"]),
       (.keycloak, ImportSamples.keycloak, 3, ["no_person"], ["totp"]),

@@ -10,7 +10,7 @@ import HandstampSupport
 struct ProviderPair: Sendable {
   static let issuer = "https://provider.example"
   static let callback = Browser.issuer + "/sign-in/with/work/callback"
-  private static let secret = Secret("the secret of the forum, long enough")
+  static let secret = Secret("the secret of the forum, long enough")
 
   let test: TestServer
   let provider: TestServer
