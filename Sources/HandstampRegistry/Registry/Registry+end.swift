@@ -183,11 +183,13 @@ extension Registry {
   /// With the session of a browser end those of the clients that the user signed in to with it.
   ///
   /// - Parameters:
+  ///   - provider: the name of the provider where they end, if they do.
   ///   - kept: a session that does not end with its browser.
   ///   - onlyUnchanged: whether a concurrent write to a session makes the call read the rows and decide again. If
   ///   `false`, a client cannot keep a session alive by refreshing it constantly.
   func end(
-    _ reason: EndReason, now: UnixTime, keeping kept: SessionID? = nil, with more: [RegistryChange] = [],
+    _ reason: EndReason, at provider: String? = nil, now: UnixTime, keeping kept: SessionID? = nil,
+    with more: [RegistryChange] = [],
     finally last: [RegistryChange] = [],
     events moreEvents: [RegistryEvent] = [], onlyUnchanged: Bool = false,
     rows: () async throws(RegistryStoreError) -> [SessionRow]
@@ -204,6 +206,7 @@ extension Registry {
         let next = row.ended(end.reason, at: end.at)
         ended.append(next)
         changes += onlyUnchanged ? replacingEnded(row, by: next) : ending(row, end)
+        if let provider { changes.append(naming(provider, for: row.id, now: now)) }
         if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
         if reason == .revoked, let client = row.client {
           changes.append(remembering(client, of: row.account, for: .zero, now: now))
@@ -227,12 +230,12 @@ extension Registry {
       // Sessions that began between the look at the rows and the write, by what the account's record no longer allows, or with a
       // browser that is no longer signed in. From now on none can begin so.
       if more.contains(where: \.replacesAccount) {
-        return outcome + (try await end(reason, now: now, keeping: kept, finally: last, rows: rows))
+        return outcome + (try await end(reason, at: provider, now: now, keeping: kept, finally: last, rows: rows))
       }
       let browsers = reason.reachesClients ? ended.filter { $0.kind == .browser } : []
       guard !browsers.isEmpty else { return outcome }
       return outcome
-        + (try await end(reason, now: now) { () throws(RegistryStoreError) in
+        + (try await end(reason, at: provider, now: now) { () throws(RegistryStoreError) in
           try await dependents(of: browsers).filter { $0.id != kept }
         })
     }

@@ -6,9 +6,16 @@ extension Registry {
   public func events(
     after id: EventID, of account: AccountID? = nil, limit: Int = 256
   ) async throws(RegistryError) -> [StoredEvent] {
-    try await reading { () throws(RegistryStoreError) in
+    var events = try await reading { () throws(RegistryStoreError) in
       try await store.events(after: id, account: account, limit: limit)
     }
+    for (index, stored) in events.enumerated() {
+      guard let reason = stored.event.reason, let session = stored.event.session else { continue }
+      var event = stored.event
+      event.reason = try await named(reason, of: session)
+      if event != stored.event { events[index] = StoredEvent(id: stored.id, event: event) }
+    }
+    return events
   }
 
   /// Begins to listen for events of other servers, see ``RegistryStore/news()``.

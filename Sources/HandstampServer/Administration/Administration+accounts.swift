@@ -1,6 +1,7 @@
 #if Server
 public import HandstampCore
 public import HandstampRegistry
+import HandstampSupport
 
 /// A code with which the owner of an account sets a password, once.
 public struct ResetCode: Sendable, Hashable {

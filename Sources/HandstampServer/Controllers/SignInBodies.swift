@@ -3,6 +3,7 @@ import HTTPTypes
 import Foundation
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 /// The body of `POST /v1/sign-up` and `POST /v1/upgrade`.
 struct SignUpBody: JSONBody {
@@ -113,20 +114,6 @@ extension EmailAddress {
       && !domain.split(separator: ".", omittingEmptySubsequences: false).contains(where: \.isEmpty)
       && domain.precomposedStringWithCompatibilityMapping == domain
       && !domain.unicodeScalars.contains { ["\u{3002}", "\u{FF0E}", "\u{FF61}"].contains($0) }
-  }
-}
-
-extension String {
-  /// Whether it is 1 to 200 characters, without control characters.
-  var isDisplayName: Bool { (1...200).contains(unicodeScalars.count) && isPrintable }
-
-  fileprivate var isPrintable: Bool {
-    unicodeScalars.allSatisfy { scalar in
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: scalar == "\u{200D}"
-      default: true
-      }
-    }
   }
 }
 #endif

@@ -89,6 +89,7 @@ struct EventStream: EventSource {
     var json = JSONText()
     json.add("sid", ifPresent: event.session?.rawValue)
     json.add("reason", ifPresent: event.reason?.rawValue)
+    json.add("provider", ifPresent: event.reason?.provider)
     json.add("at", event.at.description)
     json.add("at_ms", event.at.milliseconds)
     json.add("current", event.session == session.id)

@@ -1,5 +1,6 @@
 #if Server
 import HTTPTypes
+import HandstampCore
 import HandstampSupport
 import Hummingbird
 import NIOCore
@@ -13,6 +14,8 @@ struct ProblemError: Error, HTTPResponseError {
   var detail: String?
   /// Why the session ended, if that is the cause.
   var reason: String?
+  /// The name of the provider where it ended, if it did.
+  var provider: String?
   /// The page where a person can do something about it.
   var page: String?
   /// Seconds after which the same request may succeed.
@@ -44,6 +47,7 @@ struct ProblemError: Error, HTTPResponseError {
     json.add("detail", ifPresent: detail)
     json.add("code", code)
     json.add("reason", ifPresent: reason)
+    json.add("provider", ifPresent: provider)
     json.add("page", ifPresent: page)
     return json.buffer
   }
@@ -157,9 +161,10 @@ extension ProblemError {
 
   /// The access token is invalid or expired, or its session has ended.
   static func invalidToken(
-    _ scheme: AccessScheme, code: String, _ title: String, reason: String? = nil
+    _ scheme: AccessScheme, code: String, _ title: String, reason: EndReason? = nil
   ) -> ProblemError {
-    var problem = ProblemError(.unauthorized, code, title, reason: reason)
+    var problem = ProblemError(.unauthorized, code, title, reason: reason?.rawValue)
+    problem.provider = reason?.provider
     problem.challenge = AccessChallenge(to: scheme, error: "invalid_token")
     return problem
   }

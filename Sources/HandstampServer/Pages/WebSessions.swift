@@ -50,13 +50,14 @@ struct WebSessions: Sendable {
     let known = request.cookie(ResponseCookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var web: BrowserSession?
     if let session { web = try await registry.browserSession(session, now: clock.now) }
+    let provider = if web == nil, let session { try await registry.providerOfEnd(of: session) } else { nil as String? }
     if let web {
       recorder.recordDisplacement(web.displaced, logger: logger)
       try await seen(web, logger)
     }
     let device = request.cookie(ResponseCookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var visit = BrowserRequest(
-      web: web, session: session, device: device ?? WebSessions.drawn(),
+      web: web, session: session, providerOfEnd: provider, device: device ?? WebSessions.drawn(),
       name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
@@ -143,8 +144,12 @@ struct WebSessions: Sendable {
     notice: PageNotice? = nil, unknownPasskey: String? = nil, status: HTTPResponse.Status = .ok
   ) -> Response {
     let confirms = purpose.cancel != nil && visit.account != nil
+    let ended = visit.providerOfEnd.map {
+      PageNotice(kind: .note, text: PageText("sign_in.ended_at", ["name": .text($0)]))
+    }
     var page = Page(
-      name: "sign_in", title: confirms ? "sign_in.title_confirm" : "sign_in.title", status: status, notice: notice)
+      name: "sign_in", title: confirms ? "sign_in.title_confirm" : "sign_in.title", status: status,
+      notice: notice ?? ended)
     let known =
       confirms ? visit.account?.email?.typed : email ?? purpose.asked?.loginHint ?? visit.account?.email?.typed
     let hasPasskeys = passkeys != nil && (!confirms || purpose.hasPasskey)

@@ -52,7 +52,7 @@ extension Registry {
     guard let account = try await account(session.account), account.closedAt == nil else {
       throw ProblemError.invalidToken(
         session.thumbprint == nil ? .bearer : .dpop, code: "session_ended", "The session has ended",
-        reason: EndReason.accountClosed.rawValue)
+        reason: .accountClosed)
     }
     return account
   }
