@@ -107,6 +107,18 @@ import Testing
     #expect(try await stage.account("d@example.org")?.username == "d")
   }
 
+  @Test func `refuses an identity that a database would cut or refuse`() async throws {
+    let stage = try ImportStage()
+    let report = try await stage.add(
+      #"""
+      {"id":"1","email":"a@example.org","identity":{"issuer":"\u0000","subject":"1"}}
+      {"id":"2","email":"b@example.org","identity":{"issuer":"https://accounts.google.com","subject":"1\u00002"}}
+      {"id":"3","email":"c@example.org","identity":{"issuer":"https://accounts.google.com","subject":"1"}}
+      """#)
+    #expect(report.codes == ["1 invalid_field", "2 invalid_field"])
+    #expect(report.counts == [1, 0, 0, 2])
+  }
+
   @Test func `never overwrites an account, and merges only what is missing`() async throws {
     let stage = try ImportStage()
     let hash = "$2b$06$abcdefghijklmnopqrstuuAbcdefghijklmnopqrstuvwxyzABCDE"
