@@ -105,6 +105,8 @@ import Testing
     #expect(report.codes == ["4 invalid_csv", "5 invalid_csv", "7 truncated"])
     #expect(try await stage.account("a@example.org")?.username == #"Ada, "thefirst""#)
     #expect(try await stage.account("d@example.org")?.username == "d")
+    let twice = try await stage.add("id,email,email\n6,f@example.org,g@example.org\n", from: .devise)
+    #expect(twice.codes == ["1 invalid_csv", "2 invalid_csv"])
   }
 
   @Test func `refuses an identity that a database would cut or refuse`() async throws {
