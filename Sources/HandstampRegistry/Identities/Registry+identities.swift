@@ -8,17 +8,14 @@ import HandstampSupport
 extension Registry {
   /// Returns the account of a user of another identity provider.
   public func account(identity: ExternalIdentity) async throws(RegistryError) -> AccountRecord? {
-    let first = try await reading { () throws(RegistryStoreError) in try await store.account(identity: identity) }
-    if let first { return first }
+    if let first = try await read(try await store.account(identity: identity)) { return first }
     guard let link = try await item(StoredItemID(identity)).flatMap({ LinkedIdentity($0) }) else { return nil }
     return try await account(link.account)
   }
 
   /// Returns the identities of an account, the oldest first.
   public func identities(of account: AccountRecord) async throws(RegistryError) -> [LinkedIdentity] {
-    let linked = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.identity, subject: account.id.rawValue)
-    }.compactMap { LinkedIdentity($0) }
+    let linked = try await items(.identity, of: account.id.rawValue).compactMap { LinkedIdentity($0) }
     guard let first = account.identity, !linked.contains(where: { $0.identity == first }) else { return linked }
     return [LinkedIdentity(first, of: account.id, at: account.createdAt)] + linked
   }
@@ -162,14 +159,10 @@ extension Registry {
   func writeWays(
     _ changes: [RegistryChange], of id: AccountID, in session: SessionID?, now: UnixTime
   ) async throws(RegistryError) -> Bool {
-    do throws(RegistryStoreError) {
-      _ = try await store.write(changes, events: [RegistryEvent(kind: .credentialChange, account: id, at: now)])
-      return true
-    } catch {
-      if case .unavailable = error { throw RegistryError(error) }
-      if let session, try await !isLive(session, now: now) { throw .accountChanged }
-      return false
-    }
+    let event = RegistryEvent(kind: .credentialChange, account: id, at: now)
+    guard try await write(changes, [event]) == nil else { return true }
+    if let session, try await !isLive(session, now: now) { throw .accountChanged }
+    return false
   }
 }
 

@@ -89,8 +89,7 @@ extension Registry {
 
   /// Returns the logouts that a client was not told of yet, the oldest first.
   public func waitingLogouts(of client: String, now: UnixTime) async throws(RegistryError) -> [WaitingLogout] {
-    let items = try await reading { () throws(RegistryStoreError) in try await store.items(.logout, subject: client) }
-    return items.filter { $0.expiresAt > now }.compactMap { item in
+    try await liveItems(.logout, of: client, now: now).compactMap { item in
       PayloadCoding.value(LogoutJob.self, item.payload).map { job in
         WaitingLogout(
           client: job.client, session: job.session, endedAt: item.createdAt, failures: job.failures,

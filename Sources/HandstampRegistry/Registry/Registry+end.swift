@@ -59,8 +59,7 @@ extension Registry {
   public func end(
     _ id: SessionID, of account: AccountID, reason: EndReason = .revoked, isAudited: Bool = false, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
-    let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-    guard let row, row.account == account else { throw .notFound }
+    guard let row = try await storedSession(id), row.account == account else { throw .notFound }
     let audit = isAudited ? [audited(.sessionEnded, account: account, session: id, at: now)] : []
     // A device that was thrown out must not be one that the account knows.
     let forgotten = reason == .revoked ? [forgetting(row.device.id, of: account, now: now)] : []
@@ -146,10 +145,7 @@ extension Registry {
   ///
   /// - Throws: ``RegistryError/nonceUsed``.
   public func use(_ nonce: OneTimeTokenRecord) async throws(RegistryError) {
-    do throws(RegistryStoreError) { _ = try await store.write([.createOneTimeToken(nonce)], events: []) } catch {
-      if case .alreadyExists = error { throw .nonceUsed }
-      throw RegistryError(error)
-    }
+    guard try await write([.createOneTimeToken(nonce)], []) != nil else { throw .nonceUsed }
   }
 
   /// Sets the push token of a session's device; `nil` removes it. It is deleted when the session ends.
@@ -193,10 +189,8 @@ extension Registry {
     rows: () async throws(RegistryStoreError) -> [SessionRow]
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
-      let found = try await reading { () throws(RegistryStoreError) in
-        let rows = try await rows().filter { $0.end == nil }
-        return rows + (reason.reachesClients ? try await dependents(of: rows).filter { $0.id != kept } : [])
-      }
+      var found = try await read(try await rows()).filter { $0.end == nil }
+      if reason.reachesClients { found += try await read(try await dependents(of: found)).filter { $0.id != kept } }
       guard !found.isEmpty || !more.isEmpty else { return .nothing }
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       for row in found {
@@ -255,11 +249,9 @@ extension Registry {
     for change in changes {
       switch change {
       case .replaceAccount(let record, let expecting):
-        let stored = try await reading { () throws(RegistryStoreError) in try await store.account(record.id) }
-        if stored?.revision != expecting { return false }
+        if try await account(record.id)?.revision != expecting { return false }
       case .expectAccount(let id, let revision):
-        let stored = try await reading { () throws(RegistryStoreError) in try await store.account(id) }
-        if stored?.revision != revision { return false }
+        if try await account(id)?.revision != revision { return false }
       case .redeemOneTimeToken(let id):
         if try await oneTimeToken(id) == nil { return false }
       case .replaceItem(let item, let expecting):
@@ -267,8 +259,7 @@ extension Registry {
       case .removeItem(let item):
         if try await self.item(item.id)?.revision != item.revision { return false }
       case .expectSession(let id):
-        let stored = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-        if stored?.end != nil { return false }
+        if try await storedSession(id)?.end != nil { return false }
       case .createOneTimeToken(let record):
         if try await oneTimeToken(record.id) != nil { return false }
       case .createItem(let item):

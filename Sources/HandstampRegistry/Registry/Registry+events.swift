@@ -6,9 +6,7 @@ extension Registry {
   public func events(
     after id: EventID, of account: AccountID? = nil, limit: Int = 256
   ) async throws(RegistryError) -> [StoredEvent] {
-    try await reading { () throws(RegistryStoreError) in
-      try await store.events(after: id, account: account, limit: limit)
-    }
+    try await read(try await store.events(after: id, account: account, limit: limit))
   }
 
   /// Begins to listen for events of other servers, see ``RegistryStore/news()``.
@@ -19,7 +17,7 @@ extension Registry {
 
   /// Returns the ID of the newest event, or ``EventID/zero`` if there has never been one.
   public func lastEventID() async throws(RegistryError) -> EventID {
-    try await reading { () throws(RegistryStoreError) in try await store.lastEventID() }
+    try await read(try await store.lastEventID())
   }
 
   /// Returns the event with that ID; `nil` if there never was one, or it was deleted.

@@ -181,7 +181,7 @@ extension Registry {
   }
 
   func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {
-    try await reading { () throws(RegistryStoreError) in try await store.oneTimeToken(id) }
+    try await read(try await store.oneTimeToken(id))
   }
 
   func liveOneTimeToken(_ id: OneTimeTokenID, now: UnixTime) async throws(RegistryError) -> OneTimeTokenRecord? {
