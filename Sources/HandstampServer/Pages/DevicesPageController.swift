@@ -66,12 +66,10 @@ struct DevicesPageController: Sendable {
       account: user.account.id, id: user.row.id,
       tokenExpiresAt: web.clock.now.advanced(by: DevicesPageController.longest))
     let last = request.headers[.lastEventID].flatMap { Int64($0) }.map { min(EventID(rawValue: max(0, $0)), newest) }
-    let channel = context.channel
     let stream = EventStream(
-      session: session, cursor: last ?? newest, life: DevicesPageController.longest, heartbeat: heartbeat,
-      place: try web.recorder.place(for: session, within: streams), eventLoop: channel.eventLoop,
-      metrics: web.recorder.metrics, abort: { channel.close(promise: nil) },
-      read: { [registry = web.registry] in try await registry.events(after: $0, of: session.account) })
+      session: session, cursor: last ?? newest, longest: DevicesPageController.longest, heartbeat: heartbeat,
+      registry: web.registry, place: try web.recorder.place(for: session, within: streams), channel: context.channel,
+      metrics: web.recorder.metrics)
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }
 
