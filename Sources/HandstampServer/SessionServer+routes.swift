@@ -92,10 +92,8 @@ extension SessionServer {
     SignUpController(service: service, sessions: sessions, authenticator: authenticator, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
     SignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: api, ownAccounts: own)
-    PasskeySignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: own)
     PasskeysController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: own)
     BrowserSessionController(web: web, cookies: cookies, responses: responses, bodyLimit: limit).addRoutes(to: api)
-    PasswordResetController(service: service, bodyLimit: limit).addRoutes(to: own)
     AccountController(service: service, authenticator: authenticator, responses: responses, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
     SessionsController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: api)
@@ -139,7 +137,7 @@ extension SessionServer {
   }
 
   private func addPages<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    AssetsController(pages: pages).addRoutes(to: routes)
+    routes.get("/assets/:name") { _, context in try pages.assets.response(try context.parameters.require("name")) }
     AuthorizePageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     LogoutPageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     DevicePageController(web: web, deviceCodes: deviceCodes, clients: clients).addRoutes(to: routes)

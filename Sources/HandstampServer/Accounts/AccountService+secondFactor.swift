@@ -20,8 +20,7 @@ extension AccountService {
   ) async throws -> Value {
     guard try await registry.totp(of: account.id) != nil else { return try await work(nil) }
     guard let email = account.email, let code, !code.isEmpty else { throw ProblemError.secondFactorRequired }
-    let attempt = PasswordAttempt(
-      email: email, password: code, device: device, client: caller.client, logger: caller.logger)
+    let attempt = PasswordAttempt(email: email, password: code, device: device, caller: caller)
     var value: Value?
     let fits = try await passwordGuard.check(attempt, for: account.id, isCode: true, at: clock.now) { _ in
       // Again if the record was changed at the same time.

@@ -21,7 +21,7 @@ struct RegistryAccounts: AccountSource {
     guard fits, let found else { throw ProblemError.wrongCredentials }
     // Only to someone who knows the password.
     guard found.closedAt == nil else {
-      try await registry.acting(as: .owner(from: attempt.client.text)).audit(
+      try await registry.acting(as: .owner(from: attempt.caller.client.text)).audit(
         .signInRefused, account: found.id, details: #"{"way":"password","reason":"account_disabled"}"#, now: clock.now)
       throw ProblemError.accountDisabled
     }
@@ -35,7 +35,7 @@ struct RegistryAccounts: AccountSource {
       let new = try? await passwords.hash(attempt.password)
     else { return account }
     do throws(RegistryError) { return try await registry.strengthen(account, hash: new) } catch {
-      attempt.logger.info("Password hash not strengthened", metadata: ["handstamp.cause": "\(error)"])
+      attempt.caller.logger.info("Password hash not strengthened", metadata: ["handstamp.cause": "\(error)"])
       return account
     }
   }

@@ -101,9 +101,10 @@ struct AdministrationController: Sendable {
     group.post(
       "accounts",
       use: admitted { request, _, administration in
-        let body = try await request.json(as: NewAccountBody.self, upTo: bodyLimit)
+        let body = try await request.json(upTo: bodyLimit)
         let new = try await administration.createAccount(
-          email: body.email, username: body.username, password: body.password)
+          email: try body.text("email"), username: try body.optionalText("username"),
+          password: try body.optionalSecret("password"))
         var json = JSONText()
         json.add("account", new.account.described)
         if let code = new.code { json.add("reset", code.described) }
@@ -176,15 +177,17 @@ struct AdministrationController: Sendable {
     group.put(
       "accounts/:id/groups",
       use: admitted { request, context, administration in
-        let body = try await request.json(as: GroupsBody.self, upTo: bodyLimit)
-        return .groups(try await administration.changeGroups(of: try context.account) { $0 = Set(body.groups) })
+        let body = try await request.json(upTo: bodyLimit)
+        guard body.contains("groups") else { throw ProblemError.invalidRequest("Missing: groups.") }
+        let groups = Set(try body.texts("groups"))
+        return .groups(try await administration.changeGroups(of: try context.account) { $0 = groups })
       })
     // Removes every way into the account, and issues a code that sets a new password.
     group.post(
       "accounts/:id/take-back",
       use: admitted { request, context, administration in
-        let body = try await request.optionalJSON(as: TakeBackBody.self, upTo: bodyLimit)
-        let (count, code) = try await administration.takeBack(try context.account, email: body?.email)
+        let email = try await request.optionalJSON(upTo: bodyLimit)?.optionalText("email")
+        let (count, code) = try await administration.takeBack(try context.account, email: email)
         var json = JSONText()
         json.add("ended", Int64(count))
         json.add("reset", code.described)
@@ -285,38 +288,6 @@ extension ImportOptions {
     self.init(format)
     merges = try query.flag("merge")
     isTrial = try query.flag("dry_run")
-  }
-}
-
-/// The body of `POST /admin/v1/accounts/{id}/take-back`.
-struct TakeBackBody: JSONBody {
-  var email: String?
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    email = try fields.optionalText("email")
-  }
-}
-
-/// The body of `PUT /admin/v1/accounts/{id}/groups`.
-struct GroupsBody: JSONBody {
-  var groups: [String]
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    guard fields.contains("groups") else { throw .invalidRequest("Missing: groups.") }
-    groups = try fields.texts("groups")
-  }
-}
-
-/// The body of `POST /admin/v1/accounts`.
-struct NewAccountBody: JSONBody {
-  var email: String
-  var username: String?
-  var password: Secret?
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    email = try fields.text("email")
-    username = try fields.optionalText("username")
-    password = try fields.optionalText("password").map { Secret($0) }
   }
 }
 

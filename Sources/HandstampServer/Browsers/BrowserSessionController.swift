@@ -34,27 +34,28 @@ struct BrowserSessionController: Sendable {
     return .json(BrowserSessionController.state(of: user, cookie: cookie))
   }
 
-  /// `POST /v1/session`: signs in with a password or a passkey. If the browser is signed in to the account, the user has proved it
+  /// `POST /v1/session`: signs in with a password, and the one-time password that the account may ask for, or with a passkey's answer
+  /// (`AuthenticationResponseJSON` as a text). If the browser is signed in to the account, the user has proved it
   /// again. There is another cookie, and another CSRF token, each time; the former ones count until the browser has presented them.
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
-    let body = try await request.json(as: BrowserSessionBody.self, upTo: bodyLimit)
+    let body = try await request.json(upTo: bodyLimit)
     let visit = try await web.visit(request, isForm: false, context.logger)
     let caller = web.service.caller(request, context)
     let new: NewBrowserSession
-    switch body.proof {
-    case .password(let email, let password, let code):
-      let account = try await web.service.accounts.account(
-        PasswordAttempt(
-          email: email, password: password, device: visit.browser.id, client: caller.client, logger: context.logger))
+    if let answer = try body.optionalText("passkey") {
+      new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, caller) {
+        try await web.session(of: $0.account, by: $0, visit, caller)
+      }
+    } else {
+      let attempt = PasswordAttempt(
+        email: try body.email(), password: try body.secret("password"), device: visit.browser.id, caller: caller)
+      let code = try body.optionalSecret("code")
+      let account = try await web.service.accounts.account(attempt)
       new = try await web.service.confirming(account, code: code, on: visit.browser.id, caller) {
         (use: CredentialUse?) async throws -> NewBrowserSession in
         try await web.service.require(use?.methods ?? .password, of: account)
         return try await web.session(of: account, by: use, visit, caller)
-      }
-    case .passkey(let answer):
-      new = try await web.service.verify(passkey: answer, boundTo: PasskeySignInController.app, caller) {
-        try await web.session(of: $0.account, by: $0, visit, caller)
       }
     }
     var response = Response.json(
@@ -93,27 +94,6 @@ struct BrowserSessionController: Sendable {
     json.add("expires_at", ifPresent: user.row.absoluteExpiry?.description)
     json.add("profile", user.account.profile)
     return json
-  }
-}
-
-/// The body of `POST /v1/session`.
-struct BrowserSessionBody: JSONBody {
-  enum Proof: Sendable {
-    /// The code is the one-time password that the account may ask for.
-    case password(EmailAddress, Secret, code: Secret?)
-    /// `AuthenticationResponseJSON`, as a text.
-    case passkey(String)
-  }
-  var proof: Proof
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    proof =
-      if let passkey = try fields.optionalText("passkey") {
-        .passkey(passkey)
-      } else {
-        .password(
-          try fields.email(), try fields.secret("password"), code: try fields.optionalText("code").map { Secret($0) })
-      }
   }
 }
 

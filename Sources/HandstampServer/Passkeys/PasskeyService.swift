@@ -25,6 +25,9 @@ struct PasskeyService: Sendable {
   /// How often a use is tried when the same passkey is used elsewhere at the same time.
   static let attempts = 4
 
+  /// The binding of the challenges of apps: none, because they have no cookies. They expire, and are used once.
+  static let app = "app"
+
   let party: RelyingParty
   let registry: Registry
   let clock: ServerClock

@@ -37,15 +37,15 @@ struct PasskeysController: Sendable {
     return .json(try await service.passkeyOptions(boundTo: owner.session.rawValue, of: owner))
   }
 
-  /// `POST /v1/passkeys`: adds the passkey of the system's answer.
+  /// `POST /v1/passkeys`: adds the passkey of the system's answer, `RegistrationResponseJSON` as a text.
   @concurrent func add(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(as: NewPasskeyBody.self, upTo: bodyLimit)
+    let answer = try await request.json(upTo: bodyLimit).text("passkey")
     let owner = try await service.owner(request, context)
     let device = try await service.registry.session(owner.session, now: service.clock.now)?.device.name ?? ""
     try await service.addPasskey(
-      body.answer, boundTo: owner.session.rawValue, orNamed: device.isEmpty ? "Passkey" : device, of: owner)
+      answer, boundTo: owner.session.rawValue, orNamed: device.isEmpty ? "Passkey" : device, of: owner)
     return try await list(of: owner, status: .created)
   }
 
@@ -82,17 +82,8 @@ struct PasskeysController: Sendable {
   }
 }
 
-/// The body of `POST /v1/passkeys`.
-struct NewPasskeyBody: JSONBody {
-  /// `RegistrationResponseJSON`, as a text, like ``PasskeyBody/answer``.
-  var answer: String
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    answer = try fields.text("passkey")
-  }
-}
-
 extension ProblemError {
+  static let noPasskeys = notOffered("This server has no passkeys")
   static let lastPasskey = ProblemError(
     .conflict, "passkey_last", "This is the only way into the account", detail: "Set a password or add another first.")
 }
