@@ -40,22 +40,21 @@ struct BrowserSessionController: Sendable {
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
     let body = try await request.json(upTo: bodyLimit)
-    let visit = try await web.visit(request, isForm: false, context.logger)
-    let caller = web.service.caller(request, context)
+    let visit = try await web.visit(request, isForm: false, context)
     let new: NewBrowserSession
     if let answer = try body.optionalText("passkey") {
-      new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, caller) {
-        try await web.session(of: $0.account, by: $0, visit, caller)
+      new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, visit.caller) {
+        try await web.session(of: $0.account, by: $0, visit)
       }
     } else {
       let attempt = PasswordAttempt(
-        email: try body.email(), password: try body.secret("password"), device: visit.browser.id, caller: caller)
+        email: try body.email(), password: try body.secret("password"), device: visit.browser.id, caller: visit.caller)
       let code = try body.optionalSecret("code")
       let account = try await web.service.accounts.account(attempt)
-      new = try await web.service.confirming(account, code: code, on: visit.browser.id, caller) {
+      new = try await web.service.confirming(account, code: code, on: visit.browser.id, visit.caller) {
         (use: CredentialUse?) async throws -> NewBrowserSession in
         try await web.service.require(use?.methods ?? .password, of: account)
-        return try await web.session(of: account, by: use, visit, caller)
+        return try await web.session(of: account, by: use, visit)
       }
     }
     var response = Response.json(

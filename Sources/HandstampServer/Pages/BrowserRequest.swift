@@ -24,6 +24,7 @@ struct BrowserRequest: Sendable {
   /// The language and the address of the page.
   var place: PageReader
   /// The parameters in the address.
+  var caller: AccountService.Caller
   var query: FormFields?
   /// The submitted form; `nil` unless the request is a POST.
   var form: FormFields?

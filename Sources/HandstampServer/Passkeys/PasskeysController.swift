@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
+import HandstampWebAuthn
 import HTTPTypes
 import Hummingbird
 
@@ -61,14 +62,14 @@ struct PasskeysController: Sendable {
 
   private func list(of owner: AccountService.Owner, status: HTTPResponse.Status = .ok) async throws -> Response {
     guard let passkeys = service.passkeys else { throw ProblemError.noPasskeys }
-    let list = try await passkeys.list(of: owner.account)
+    let user = try PasskeyService.user(of: owner.account)
     var json = JSONText()
-    json.add("rp_id", list.domain)
-    json.add("user_handle", list.user)
-    json.add("user_name", list.userName)
+    json.add("rp_id", passkeys.domain)
+    json.add("user_handle", user.handle.text)
+    json.add("user_name", user.name)
     json.add(
       "passkeys",
-      list.passkeys.map { passkey in
+      try await service.registry.passkeys(of: owner.account.id).map { passkey in
         var json = JSONText()
         json.add("id", passkey.id)
         json.add("name", passkey.name)
