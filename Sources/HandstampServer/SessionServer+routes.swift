@@ -229,30 +229,7 @@ extension SessionServer {
   /// `nil` if no sessions are ended elsewhere.
   var formerEnder: FormerEnder? {
     guard configuration.former?.ends == true, let formerServer else { return nil }
-    return FormerEnder(
-      bell: formerEnds, registry: registry, server: formerServer, clock: clock, metrics: metrics, errors: errors,
-      logger: configuration.logger)
-  }
-  var logoutNotifier: LogoutNotifier {
-    LogoutNotifier(
-      queue: logoutQueue, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
-      metrics: metrics, errors: errors, logger: configuration.logger,
-      reloaded: { [reloaded] in reloaded.server?.logoutNotifier })
-  }
-  var webhookCarrier: WebhookCarrier {
-    WebhookCarrier(
-      queue: webhookQueue, registry: registry, signer: webhookSigner, network: configuration.webhookNetwork,
-      clock: clock, metrics: metrics, errors: errors, logger: configuration.logger,
-      reloaded: { [reloaded] in reloaded.server?.webhookCarrier })
-  }
-  var carrier: MailCarrier {
-    MailCarrier(
-      outbox: outbox, registry: registry, mailer: mailer,
-      writer: MailWriter(
-        sender: configuration.sender, link: configuration.mail.link, issuer: configuration.issuer,
-        devicesLink: configuration.mail.devicesLink ?? configuration.issuer + "/account/devices"),
-      clock: clock, metrics: metrics, errors: errors, width: configuration.mail.atOnce, logger: configuration.logger,
-      reloaded: { [reloaded] in reloaded.server?.carrier })
+    return FormerEnder(server: self, former: formerServer)
   }
 }
 #endif
