@@ -95,19 +95,12 @@ extension ProblemError {
   /// Only after the right password.
   static let secondFactorRequired = ProblemError(
     .unauthorized, "second_factor_required", "The account asks for a second factor",
-    detail: "Send the request again with the code of the authenticator app as `code`, or sign in with a passkey."
-  ).challenging
+    detail: "Send the request again with the code of the authenticator app as `code`, or sign in with a passkey.",
+    headers: [.wwwAuthenticate: "Bearer"])
 
   static let secondFactorWrong = ProblemError(
     .unauthorized, "second_factor_wrong", "The code is wrong, or was used before",
-    detail: "Wait for the next code, and check the device's clock."
-  ).challenging
-
-  private var challenging: ProblemError {
-    var problem = self
-    problem.headers[.wwwAuthenticate] = "Bearer"
-    return problem
-  }
+    detail: "Wait for the next code, and check the device's clock.", headers: [.wwwAuthenticate: "Bearer"])
 
   /// The error for a signed-in user: the access token is valid, so the status is not 401.
   var signedIn: ProblemError {

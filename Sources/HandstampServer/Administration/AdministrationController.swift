@@ -66,18 +66,14 @@ struct AdministrationController: Sendable {
     try limits.take(.adminFailures, from: client)
     context.logger.notice(
       "Administrator refused", metadata: ["handstamp.address": "\(client.text ?? "unknown")"])
-    var problem = ProblemError(.unauthorized, "token_invalid", "The administrator's token is not valid")
-    // Administrators' tokens have no keys, and no authorization server issues them.
-    problem.headers[.wwwAuthenticate] = "Bearer error=\"invalid_token\""
-    throw problem
+    throw ProblemError(
+      .unauthorized, "token_invalid", "The administrator's token is not valid",
+      headers: [.wwwAuthenticate: "Bearer error=\"invalid_token\""])
   }
 
-  private static let tokenMissing: ProblemError = {
-    var problem = ProblemError.tokenMissing
-    problem.challenge = nil
-    problem.headers[.wwwAuthenticate] = "Bearer"
-    return problem
-  }()
+  /// Administrators' tokens have no keys, and no authorization server issues them.
+  private static let tokenMissing = ProblemError(
+    .unauthorized, "token_missing", "Sign-in required", headers: [.wwwAuthenticate: "Bearer"])
 
   private func addAccountRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
     // A page of accounts in the order of their IDs, or with `email=` the one with it.
