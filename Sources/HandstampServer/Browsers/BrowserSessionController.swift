@@ -59,9 +59,7 @@ struct BrowserSessionController: Sendable {
     }
     var response = Response.json(
       BrowserSessionController.state(of: new.session, cookie: new.cookie.withExposed { $0 }))
-    for cookie in web.cookies(of: new, visit) {
-      response.headers.append(HTTPField(name: .setCookie, value: cookie.field))
-    }
+    response.headers.add(web.registry.cookies(of: new, device: visit.device))
     return response
   }
 
@@ -71,8 +69,7 @@ struct BrowserSessionController: Sendable {
       try await web.end(user.row.id, of: user.account.id, context.logger)
     }
     var response = Response.nothing
-    response.headers.append(
-      HTTPField(name: .setCookie, value: ResponseCookie(name: ResponseCookie.session, value: nil).field))
+    response.headers.add([ResponseCookie(name: ResponseCookie.session, value: nil)])
     response.headers[.clearSiteData] = web.clearedData
     return response
   }

@@ -23,8 +23,8 @@ struct BrowserRequest: Sendable {
   var isFormCookieNew: Bool
   /// The language and the address of the page.
   var place: PageReader
-  /// The parameters in the address.
   var caller: AccountService.Caller
+  /// The parameters in the address.
   var query: FormFields?
   /// The submitted form; `nil` unless the request is a POST.
   var form: FormFields?

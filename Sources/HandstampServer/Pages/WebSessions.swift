@@ -47,18 +47,17 @@ struct WebSessions: Sendable {
     var form = read
     if form == nil, isForm, request.method == .post { form = try await self.form(of: request) }
     let session = request.cookie(ResponseCookie.session).map { Secret($0) }
-    let known = request.cookie(ResponseCookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
+    let known = request.drawnCookie(ResponseCookie.form)
     var web: BrowserSession?
     if let session { web = try await registry.browserSession(session, now: clock.now) }
     if let web {
       recorder.recordDisplacement(web.displaced, logger: context.logger)
       try await seen(web, context.logger)
     }
-    let device = request.cookie(ResponseCookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var visit = BrowserRequest(
-      web: web, session: session, device: device ?? WebSessions.drawn(),
+      web: web, session: session, device: request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn(),
       name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
-      formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
+      formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     guard let form else { return visit }
@@ -108,8 +107,6 @@ struct WebSessions: Sendable {
     else { throw ProblemError.formExpired }
     return visit
   }
-
-  private static func drawn() -> String { Base64URL.encode(randomBytes(16)) }
 
   /// Shows a page to the browser.
   func show(_ page: Page, _ visit: BrowserRequest) -> Response {
@@ -271,17 +268,9 @@ struct WebSessions: Sendable {
 
   /// Redirects to `target`, and gives the browser the cookies of a session that has begun.
   func redirect(to target: String, with new: NewBrowserSession, _ visit: BrowserRequest) -> Response {
-    .seeOther(target, cookies(of: new, visit) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
-  }
-
-  /// The cookies of a session.
-  func cookies(of new: NewBrowserSession, _ visit: BrowserRequest) -> [ResponseCookie] {
-    [
-      ResponseCookie(
-        name: ResponseCookie.session, value: new.cookie.withExposed { $0 },
-        life: registry.limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest),
-      ResponseCookie(name: ResponseCookie.device, value: visit.device, life: Registry.deviceMemory.components.seconds),
-    ]
+    .seeOther(
+      target,
+      registry.cookies(of: new, device: visit.device) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
   }
 
   /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The former cookie counts
@@ -382,7 +371,7 @@ extension Response {
   /// Redirects with 303: the browser loads the page with GET and drops the form.
   static func seeOther(_ address: String, _ cookies: [ResponseCookie] = []) -> Response {
     var headers: HTTPFields = [.location: address, .cacheControl: "no-store"]
-    for cookie in cookies { headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
+    headers.add(cookies)
     return Response(status: .seeOther, headers: headers)
   }
 }

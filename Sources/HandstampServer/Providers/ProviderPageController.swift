@@ -20,8 +20,7 @@ struct ProviderPageController: Sendable {
     let visit = try await web.visit(request, context)
     try web.limits.take(.passwords, from: visit.caller.client, .own)
     var response = try await answer(request, provider, visit)
-    response.headers.append(
-      HTTPField(name: .setCookie, value: ResponseCookie(name: provider.cookie, value: nil).field))
+    response.headers.add([ResponseCookie(name: provider.cookie, value: nil)])
     return response
   }
 
