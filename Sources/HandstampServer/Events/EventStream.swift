@@ -20,7 +20,7 @@ struct EventStream: EventSource {
   let metrics: ServerMetrics
 
   static let patience = Duration.seconds(5)
-  static var openCount: WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { \.openStreams }
+  static var openCount: any WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { \.openStreams }
 
   @concurrent func begin(_ writer: inout any ResponseBodyWriter) async throws {
     try await writer.write(opening)

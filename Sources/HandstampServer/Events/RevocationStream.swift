@@ -11,7 +11,7 @@ struct RevocationStream: EventSource {
   /// Time between two confirmations, unless the heartbeat is shorter.
   static let interval = Duration.seconds(2)
   static let patience = Duration.seconds(30)
-  static var openCount: WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { \.openFeeds }
+  static var openCount: any WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { \.openFeeds }
   /// How many events are read at once, and so how many sessions an event has at most.
   private static let page = 512
 

@@ -13,7 +13,7 @@ protocol EventSource: Sendable {
   var channel: any Channel { get }
   var metrics: ServerMetrics { get }
   /// The number of open streams of its kind.
-  static var openCount: WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { get }
+  static var openCount: any WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { get }
   /// Time without an event after which its bell rings.
   var heartbeat: Duration { get }
   /// Maximum length of the stream.
