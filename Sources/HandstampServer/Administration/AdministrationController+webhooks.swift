@@ -6,46 +6,34 @@ import Hummingbird
 
 /// `/admin/v1/webhooks`.
 extension AdministrationController {
-  func addWebhookRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
-    group.get(
-      "webhooks",
-      use: admitted { _, _, administration in
-        .json("webhooks", try await administration.webhooks().map(\.described))
-      })
+  func addWebhookRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
+    routes.on(.get, "webhooks") { _, _, administration in
+      .json("webhooks", try await administration.webhooks().map(\.described))
+    }
     // Adds a receiver. The response has its secret, which is never shown again.
-    group.post(
-      "webhooks",
-      use: admitted { request, _, administration in
-        let settings = try await request.json(upTo: bodyLimit).webhook()
-        return .webhookSecret(try await administration.addWebhook(settings))
-      })
-    group.delete(
-      "webhooks/:name",
-      use: admitted { _, context, administration in
-        try await administration.removeWebhook(try context.decoded("name"))
-        return .nothing
-      })
+    routes.on(.post, "webhooks") { request, _, administration in
+      let settings = try await request.json(upTo: bodyLimit).webhook()
+      return .webhookSecret(try await administration.addWebhook(settings))
+    }
+    routes.on(.delete, "webhooks/:name") { _, context, administration in
+      try await administration.removeWebhook(try context.decoded("name"))
+      return .nothing
+    }
     // Makes another secret; the former one signs for another day.
-    group.post(
-      "webhooks/:name/secret",
-      use: admitted { _, context, administration in
-        .webhookSecret(try await administration.renewWebhookSecret(try context.decoded("name")))
-      })
+    routes.on(.post, "webhooks/:name/secret") { _, context, administration in
+      .webhookSecret(try await administration.renewWebhookSecret(try context.decoded("name")))
+    }
     // Sends events again, those from `from` on.
-    group.post(
-      "webhooks/:name/replay",
-      use: admitted { request, context, administration in
-        let first = try await request.optionalJSON(upTo: bodyLimit)?.event("from")
-        try await administration.replayWebhook(try context.decoded("name"), from: first)
-        return .nothing
-      })
+    routes.on(.post, "webhooks/:name/replay") { request, context, administration in
+      let first = try await request.optionalJSON(upTo: bodyLimit)?.event("from")
+      try await administration.replayWebhook(try context.decoded("name"), from: first)
+      return .nothing
+    }
     // Has a test message sent.
-    group.post(
-      "webhooks/:name/test",
-      use: admitted { _, context, administration in
-        let id = try await administration.testWebhook(try context.decoded("name"))
-        return .json(JSONText([("id", id)]), status: .accepted)
-      })
+    routes.on(.post, "webhooks/:name/test") { _, context, administration in
+      let id = try await administration.testWebhook(try context.decoded("name"))
+      return .json(JSONText([("id", id)]), status: .accepted)
+    }
   }
 }
 
