@@ -84,11 +84,10 @@ extension SessionServer {
     let limit = configuration.bodyLimit
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
     DocumentsController(
-      registry: registry, keySet: keySet, metadata: serverMetadata, appConfig: appConfig, openAPI: openAPI,
-      limits: limits, readiness: readiness
+      keySet: keySet, metadata: serverMetadata, appConfig: appConfig, openAPI: openAPI, limits: limits,
+      readiness: readiness
     )
-    .addRoutes(
-      to: api)
+    .addRoutes(to: api)
     SignUpController(service: service, sessions: sessions, authenticator: authenticator, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
     SignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: api, ownAccounts: own)

@@ -80,15 +80,7 @@ extension Registry {
       lasting: OneTimeTokenLimits.confirmation, now: now)
   }
 
-  /// Issues a one-time token that turns a guest account into a full one. It replaces any earlier one.
-  public func beginUpgrade(
-    of guest: AccountRecord, email: EmailAddress, username: String, now: UnixTime
-  ) async throws(RegistryError) -> OneTimeToken {
-    guard guest.isGuest else { throw .notGuest }
-    let (token, changes) = upgradeToken(for: guest, email, username, now: now)
-    return try await stored(token, changes)
-  }
-
+  /// Makes a one-time token that turns a guest account into a full one. It replaces any earlier one.
   func upgradeToken(
     for guest: AccountRecord, _ email: EmailAddress, _ username: String, now: UnixTime
   ) -> (OneTimeToken, [RegistryChange]) {

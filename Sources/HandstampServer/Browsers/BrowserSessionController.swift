@@ -78,7 +78,8 @@ struct BrowserSessionController: Sendable {
   /// there is nothing to refresh it with but the cookie.
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard let user = try await cookies.session(of: request, context.logger) else { throw ProblemError.notSignedIn }
-    return .json(try responses.accessToken(of: user))
+    // As old as the proof that the cookie shows.
+    return .json(try responses.tokens(of: user.row, for: user.row.client, proof: (user.authenticatedAt, user.methods)))
   }
 
   private static func state(of user: BrowserSession, cookie: String) -> JSONText {

@@ -81,7 +81,9 @@ struct AccountController: Sendable {
     guard let row = try await service.registry.session(context.session.id, now: now) else {
       throw RegistryError.notFound
     }
-    return .json(try responses.reauthenticated(row, by: methods, at: now))
+    // This token alone has the new `auth_time`. Copies of the session's other tokens gain nothing, nor do those that are refreshed
+    // from them (RFC 9068 section 2.2.1).
+    return .json(try responses.tokens(of: row, for: row.client, proof: (now, methods)))
   }
 
   /// Checks a password, with the one-time password that the account may ask for; a passkey's answer (`AuthenticationResponseJSON`); or a
