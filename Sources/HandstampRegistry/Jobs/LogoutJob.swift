@@ -24,15 +24,15 @@ package struct LogoutJob: StoredJob {
     self.session = session
   }
 
-  /// The change that stores the job; `nil` for a session that no OpenID Connect client has.
-  static func change(for row: SessionRow, now: UnixTime) -> RegistryChange? {
-    guard let client = row.client, client.scopes.contains("openid") else { return nil }
+  /// The change that stores the job; none for a session that no OpenID Connect client has.
+  static func changes(for row: SessionRow, now: UnixTime) -> [RegistryChange] {
+    guard let client = row.client, client.scopes.contains("openid") else { return [] }
     let job = LogoutJob(client: client.id, account: row.account, session: row.id)
     // Put, not created: it must not be what an end of a session fails for.
-    return .putItem(
-      StoredItem(
-        id: StoredItemID(.logout, row.id.rawValue), kind: .logout, subject: client.id, payload: PayloadCoding.text(job),
-        createdAt: now, dueAt: now, expiresAt: now.advanced(by: memory)))
+    let item = StoredItem(
+      id: StoredItemID(.logout, row.id.rawValue), kind: .logout, subject: client.id, payload: PayloadCoding.text(job),
+      createdAt: now, dueAt: now, expiresAt: now.advanced(by: memory))
+    return [.putItem(item)]
   }
 }
 

@@ -87,15 +87,13 @@ extension Registry {
     try await write(TakeBack.pending.changes(of: account))
     try await spendFormerTokens(of: account, now: now)
     let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
-    let first = try await end(reason, now: now, keeping: kept, finally: [audit]) { () throws(RegistryStoreError) in
+    func others() async throws(RegistryStoreError) -> [SessionRow] {
       try await store.sessions(of: account).filter { $0.id != kept }
     }
+    let first = try await end(reason, now: now, keeping: kept, finally: [audit], rows: others)
     // Those that began between the look and the write, by a code of a session that had not ended then. From now on none can.
     guard !first.ended.isEmpty else { return first }
-    return first
-      + (try await end(reason, now: now, keeping: kept) { () throws(RegistryStoreError) in
-        try await store.sessions(of: account).filter { $0.id != kept }
-      })
+    return first + (try await end(reason, now: now, keeping: kept, rows: others))
   }
 
   /// Ends the sessions of one client of an account, whose consent and waiting codes go first. The audit log gets an entry if any ended.
@@ -197,7 +195,8 @@ extension Registry {
         let end = SessionEnd(at: now, reason: row.endReason(at: now) ?? reason)
         let next = row.ended(end.reason, at: end.at)
         ended.append(next)
-        changes += onlyUnchanged ? replacingEnded(row, by: next) : ending(row, end)
+        changes += onlyUnchanged ? [.replaceSession(next, expecting: row.revision)] : [.endSession(row.id, end)]
+        changes += LogoutJob.changes(for: row, now: end.at)
         if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
         if reason == .revoked, let client = row.client {
           changes.append(remembering(client, of: row.account, for: .zero, now: now))
@@ -235,13 +234,7 @@ extension Registry {
 
   /// The changes that end a session, whatever its revision.
   func ending(_ row: SessionRow, _ end: SessionEnd) -> [RegistryChange] {
-    [.endSession(row.id, end)] + (LogoutJob.change(for: row, now: end.at).map { [$0] } ?? [])
-  }
-
-  /// The changes that end a session unless it has changed.
-  private func replacingEnded(_ row: SessionRow, by next: SessionRow) -> [RegistryChange] {
-    [.replaceSession(next, expecting: row.revision)]
-      + (next.end.flatMap { LogoutJob.change(for: row, now: $0.at) }.map { [$0] } ?? [])
+    [.endSession(row.id, end)] + LogoutJob.changes(for: row, now: end.at)
   }
 
   /// Returns whether what changes depend on is still as they expect.

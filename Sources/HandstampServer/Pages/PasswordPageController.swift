@@ -35,10 +35,7 @@ struct PasswordPageController: Sendable {
         let refusal = try web.refusal(of: error, visit)
         return forgotPage(visit, typed: typed, notice: refusal.notice, status: refusal.status)
       }
-      return web.show(
-        .message(
-          "forgot_sent", ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
-          to: [PageAction(text: "common.back_to_sign_in", href: web.pages.base + "/sign-in", isPrimary: false)]), visit)
+      return web.sent("forgot_sent", to: email, visit)
     }
   }
 

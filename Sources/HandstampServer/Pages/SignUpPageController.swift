@@ -48,7 +48,7 @@ struct SignUpPageController: Sendable {
     do {
       let new = NewAccount(email: address, username: name, password: password, session: web.start(visit))
       switch try await service.signUp(new, by: visit.caller) {
-      case .confirmationSent: return sent(to: address, visit)
+      case .confirmationSent: return web.sent("sign_up_sent", to: address, visit)
       case .began(let new):
         return web.redirect(
           to: web.issuer + NextPage(visit.query?["next"]).path, with: web.registry.browserSession(of: new), visit)
@@ -57,13 +57,6 @@ struct SignUpPageController: Sendable {
       let refusal = try web.refusal(of: error, visit)
       return signUpPage(visit, refusal.errors, notice: refusal.notice, status: refusal.status)
     }
-  }
-
-  private func sent(to email: EmailAddress, _ visit: BrowserRequest) -> Response {
-    web.show(
-      .message(
-        "sign_up_sent", ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
-        to: [PageAction(text: "common.back_to_sign_in", href: web.pages.base + "/sign-in", isPrimary: false)]), visit)
   }
 
   private func signUpPage(
@@ -99,7 +92,7 @@ struct SignUpPageController: Sendable {
       case .bad(let error): return confirmPage(visit, "", nil, isExpired: true, errors: ["email": error])
       case .good(let email):
         try await service.resendConfirmation(to: email, by: visit.caller)
-        return sent(to: email, visit)
+        return web.sent("sign_up_sent", to: email, visit)
       }
     case "confirm": break
     default: return web.unknownAction(visit)

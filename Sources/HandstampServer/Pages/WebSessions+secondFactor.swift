@@ -10,7 +10,7 @@ import Hummingbird
 extension WebSessions {
   private var halfSignIn: HalfSignIn { HalfSignIn(registry: registry) }
 
-  /// Begins or renews a session as ``session(of:by:_:_:)`` after the right password.
+  /// Begins or renews a session as ``session(of:by:_:)`` after the right password.
   ///
   /// - Parameter code: the one-time password that the account may ask for.
   /// - Throws: as ``AccountService/confirming(_:code:on:_:repeated:_:)``.

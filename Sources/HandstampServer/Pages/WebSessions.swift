@@ -115,6 +115,14 @@ struct WebSessions: Sendable {
     return pages.response(page, to: visit.reader)
   }
 
+  /// Says that a mail is on its way.
+  func sent(_ name: String, to email: EmailAddress, _ visit: BrowserRequest) -> Response {
+    show(
+      .message(
+        name, ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
+        to: [PageAction(text: "common.back_to_sign_in", href: pages.base + "/sign-in", isPrimary: false)]), visit)
+  }
+
   /// The times on a page.
   func dates(_ visit: BrowserRequest) -> PageDates {
     PageDates(pages: pages, language: visit.place.language, now: clock.now)
