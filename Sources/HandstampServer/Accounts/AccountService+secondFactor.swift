@@ -54,11 +54,6 @@ extension AccountService {
     return try registry.newTOTP(in: owner.session, now: clock.now)
   }
 
-  /// Returns the app that is being set up with a form of this session; `nil` if it was not, or is too old.
-  func totpSetup(_ sealed: String, of owner: Owner) throws -> TOTPSetup? {
-    try registry.totpSetup(sealed, in: owner.session, now: clock.now)
-  }
-
   /// Adds an authenticator app that shows the right code.
   ///
   /// - Returns: `false` if the code is wrong, or there is an app.

@@ -119,7 +119,8 @@ struct SecurityPageController: Sendable {
     case "add-totp": return try showTOTP(try await service.newTOTP(of: call.owner), call)
     case "confirm-totp":
       try await service.requireStrongProof(call.owner)
-      guard let setup = try service.totpSetup(form?["setup"] ?? "", of: call.owner) else {
+      let sealed = form?["setup"] ?? ""
+      guard let setup = try web.registry.totpSetup(sealed, in: call.owner.session, now: web.clock.now) else {
         return try await show(call, notice: .warning("notice.totp_expired"))
       }
       do {
