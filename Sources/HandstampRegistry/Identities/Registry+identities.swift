@@ -49,8 +49,7 @@ extension Registry {
     var record = newAccount(
       email: email, identity: email == nil ? proof.identity : nil, username: username, passwordHash: nil, now: now)
     record.emailConfirmedAt = email == nil ? nil : now
-    let link = LinkedIdentity(
-      proof.identity, of: record.id, provider: proof.provider, label: proof.label, at: now)
+    let link = LinkedIdentity(proof, of: record.id, at: now)
     return CredentialUse(
       by: proof, of: record,
       changes: [
@@ -82,9 +81,7 @@ extension Registry {
         [.expectSession(session), .replaceAccount(record, expecting: record.revision)]
         + linking(proof, to: record, now: now)
       if try await writeWays(changes, of: id, in: session, now: now) {
-        return .done(
-          LinkedIdentity(
-            proof.identity, of: id, provider: proof.provider, label: proof.label, at: now))
+        return .done(LinkedIdentity(proof, of: id, at: now))
       }
     }
     throw Registry.contention
@@ -118,8 +115,7 @@ extension Registry {
   }
 
   private func linking(_ proof: IdentityProof, to account: AccountRecord, now: UnixTime) -> [RegistryChange] {
-    let link = LinkedIdentity(
-      proof.identity, of: account.id, provider: proof.provider, label: proof.label, at: now)
+    let link = LinkedIdentity(proof, of: account.id, at: now)
     return [.createItem(link.item)]
       + changed(.identityLinked, .identityLinked, of: account.id, link.shownName, now: now)
   }
@@ -167,6 +163,10 @@ extension Registry {
 }
 
 extension LinkedIdentity {
+  fileprivate init(_ proof: IdentityProof, of account: AccountID, at now: UnixTime) {
+    self.init(proof.identity, of: account, provider: proof.provider, label: proof.label, at: now)
+  }
+
   /// For mails and the audit log: the provider, and how it calls the user.
   public var shownName: String {
     let place = provider.isEmpty ? identity.issuer : provider
