@@ -182,7 +182,7 @@ extension AccountService {
 
   /// Counts and logs a session that began.
   func began(_ new: NewSession, as start: SessionEventRecorder.Start, _ caller: Caller) -> NewSession {
-    if !new.isRepeated { recorder.recordSignIn(new, as: start, logger: caller.logger) }
+    if !new.isRepeated { recorder.recordSignIn(new.row, as: start, logger: caller.logger) }
     return new
   }
 }

@@ -295,7 +295,7 @@ struct WebSessions: Sendable {
     // It goes on until the browser presents the new cookie.
     let new = try await registry.beginBrowserSession(
       of: account, by: use, on: visit.browser, leaving: visit.web?.row.id, now: now)
-    recorder.recordSignIn(new, logger: visit.caller.logger)
+    recorder.recordSignIn(new.session.row, logger: visit.caller.logger)
     return new
   }
 
