@@ -140,9 +140,7 @@ extension Registry {
   /// - Returns: how many it has looked at.
   public func resealTOTP(all: Bool = false, now: UnixTime, limit: Int) async throws(RegistryError) -> Int {
     let time = all ? now.advanced(by: TOTPRecord.sealLife - .milliseconds(1)) : now
-    let due = try await reading { () throws(RegistryStoreError) in
-      try await store.dueItems(.totp, at: time, limit: limit)
-    }
+    let due = try await read(try await store.dueItems(.totp, at: time, limit: limit))
     for item in due {
       guard var record = TOTPRecord(item) else { continue }
       let context = Registry.context(record.account)

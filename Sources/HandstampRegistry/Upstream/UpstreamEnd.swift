@@ -171,11 +171,8 @@ extension Registry {
   func dependents(
     on key: UpstreamKey
   ) async throws(RegistryError) -> [(item: StoredItem, dependency: UpstreamDependency, row: SessionRow?)] {
-    let items = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.upstreamSession, subject: key.text)
-    }
     var found: [(item: StoredItem, dependency: UpstreamDependency, row: SessionRow?)] = []
-    for item in items {
+    for item in try await items(.upstreamSession, of: key.text) {
       guard let dependency = PayloadCoding.value(UpstreamDependency.self, item.payload) else { continue }
       found.append((item, dependency, try await storedSession(dependency.session)))
     }

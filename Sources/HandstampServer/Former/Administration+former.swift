@@ -46,7 +46,7 @@ extension Administration {
       }
     }
     let rows = entries.map(\.entry)
-    let stored = try await asking { () throws(RegistryError) in try await registry.importFormer(rows, now: now()) }
+    let stored = try await ask(try await registry.importFormer(rows, now: now()))
     for ((line, _), isNew) in zip(entries, stored) {
       switch isNew {
       case true?: result.imported += 1

@@ -35,8 +35,7 @@ extension OpenIDSignIn {
       outcome = try await upstream.finish(
         request.uri.query ?? "", attempt: request.cookie(upstream.cookie), boundTo: "", at: now())
     } catch { return failed(error) }
-    let device = request.cookie(ResponseCookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
-    let known = device ?? Base64URL.encode(randomBytes(16))
+    let known = request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn()
     let browser = DeviceInfo(
       id: DeviceID("browser " + known), name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       platform: "web")
@@ -54,9 +53,7 @@ extension OpenIDSignIn {
     let life = registry.limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest
     return .seeOther(
       outcome.context,
-      [
-        ResponseCookie(name: ResponseCookie.session, value: new.cookie.withExposed { $0 }, life: life),
-        ResponseCookie(name: ResponseCookie.device, value: known, life: Registry.deviceMemory.components.seconds),
+      registry.cookies(of: new, device: known) + [
         ResponseCookie(name: OpenIDSignIn.tokenCookie, value: sealed(outcome.idToken, of: new.session), life: life),
         ResponseCookie(name: upstream.cookie, value: nil),
       ])

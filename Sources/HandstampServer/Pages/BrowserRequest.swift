@@ -25,6 +25,7 @@ struct BrowserRequest: Sendable {
   var isFormCookieNew: Bool
   /// The language and the address of the page.
   var place: PageReader
+  var caller: AccountService.Caller
   /// The parameters in the address.
   var query: FormFields?
   /// The submitted form; `nil` unless the request is a POST.

@@ -123,7 +123,7 @@ struct UpstreamEndsController: Sendable {
     let source = try source(context)
     let (token, kind): (String, UpstreamEventSource.Kind)
     if source.isApple, request.headers[.contentType]?.isMediaType("application/json") == true {
-      (token, kind) = (try await request.json(as: AppleNotification.self, upTo: bodyLimit).payload, .apple)
+      (token, kind) = (try await request.json(upTo: bodyLimit).text("payload"), .apple)
     } else {
       let body = try await request.wholeBody(of: "application/secevent+jwt", upTo: bodyLimit)
       (token, kind) = (String(decoding: body.readableBytesView, as: UTF8.self), .event)
@@ -153,11 +153,5 @@ struct UpstreamEndsController: Sendable {
       return refusal
     }
   }
-}
-
-/// The body of Apple's notifications.
-private struct AppleNotification: JSONBody {
-  let payload: String
-  init(_ fields: JSONFields) throws(ProblemError) { payload = try fields.text("payload") }
 }
 #endif
