@@ -89,9 +89,7 @@ extension Home {
 
   /// Returns the user name and the password of the account's proxy, or `nil` if none are stored.
   func proxyCredentials(of account: AccountID) async throws(VaultError) -> Secret? {
-    guard var bytes = try await credentialsFile(of: account).readAsking() else { return nil }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    return Secret(bytes: bytes[...])
+    try await credentialsFile(of: account).secret()
   }
 
   /// Saves the account's network; `nil` removes it. The credentials are saved before the record, which is useless without them.
@@ -99,9 +97,7 @@ extension Home {
     guard let record, !record.isEmpty else { return try forgetNetwork(of: account) }
     do throws(VaultError) {
       if let credentials {
-        var bytes = credentials.withExposedBytes { Array($0) }
-        defer { for index in bytes.indices { bytes[index] = 0 } }
-        try await credentialsFile(of: account).writeAsking(bytes)
+        try await credentialsFile(of: account).save(credentials)
       } else {
         try credentialsFile(of: account).remove()
       }

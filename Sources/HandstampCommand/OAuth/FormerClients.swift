@@ -57,9 +57,7 @@ extension Home {
     clients = (clients + [FormerClient(record: record, sessions: sessions)]).suffix(Home.formerLimit)
     do {
       if let record, record.hasSecret == true, let secret = try await clientSecret(of: account) {
-        var bytes = secret.withExposedBytes { Array($0) }
-        defer { for index in bytes.indices { bytes[index] = 0 } }
-        try await secretFile(of: record.client, account).writeAsking(bytes)
+        try await secretFile(of: record.client, account).save(secret)
       }
       try FileManager.default.createDirectory(
         atPath: path + "/oauth", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -92,9 +90,7 @@ extension Home {
 
   /// Returns the secret of a former client; `nil` if none is kept.
   func formerSecret(of client: String, _ account: AccountID) async throws(VaultError) -> Secret? {
-    guard var bytes = try await secretFile(of: client, account).readAsking() else { return nil }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    return Secret(bytes: bytes[...])
+    try await secretFile(of: client, account).secret()
   }
 }
 #endif
