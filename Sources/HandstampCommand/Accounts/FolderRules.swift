@@ -70,13 +70,7 @@ struct FolderRules: Sendable {
   }
 
   func set(_ rule: Rule) throws(CommandError) {
-    do {
-      try FileManager.default.createDirectory(
-        atPath: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(file(of: rule.folder), with: rule.jsonBytes())
-    } catch {
-      throw home.unwritable()
-    }
+    try home.write(rule, to: file(of: rule.folder))
   }
 
   /// Removes the rule of a folder; an unreadable one is renamed. Returns whether there was one.
@@ -97,10 +91,7 @@ struct FolderRules: Sendable {
   /// All readable rules.
   var all: [Rule] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
-    return names.sorted().compactMap { name in
-      guard case .content(let bytes) = PlainFile.read("\(place)/\(name)") else { return nil }
-      return try? JSONDecoder().decode(Rule.self, from: Data(bytes))
-    }
+    return names.sorted().compactMap { PlainFile.value(at: "\(place)/\($0)") }
   }
 
   /// The rule's file. Its name is a digest, because a path may be longer than a file name can be.

@@ -103,19 +103,14 @@ struct Home: Sendable, Hashable {
   }
 
   func save(_ settings: Settings) throws(CommandError) {
-    do {
-      try make()
-      try AtomicFile.replace(settingsPath, with: settings.jsonBytes(isPretty: true))
-    } catch {
-      throw unwritable()
-    }
+    try write(settings, to: settingsPath, isPretty: true)
   }
 
   /// Returns the device ID of this installation, created on first use. Two processes that create it at the same time agree.
   func device() throws(CommandError) -> DeviceID {
     if let known = try knownDevice() { return known }
     do {
-      try make()
+      try makeFolder(path)
       _ = try AtomicFile.create(devicePath, with: Array(UUID().uuidString.lowercased().utf8))
     } catch {
       throw unwritable()
@@ -148,11 +143,6 @@ struct Home: Sendable, Hashable {
         text.utf8.count <= 100 && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
       return isWord ? .content(DeviceID(text)) : .unreadable("it is damaged")
     }
-  }
-
-  private func make() throws {
-    try FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
   /// Whether this user can make the folder: the nearest one above it that is there is writable.

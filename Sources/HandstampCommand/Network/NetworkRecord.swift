@@ -61,10 +61,9 @@ struct NetworkRecord: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  /// The folder of these records, and the record's file in it. Its name reveals nothing about the account.
-  private var networkFolder: String { path + "/networks" }
+  /// The record's file. Its name reveals nothing about the account.
   private func networkPath(of account: AccountID) -> String {
-    networkFolder + "/" + (oauthPath(of: account) as NSString).lastPathComponent
+    path + "/networks/" + (oauthPath(of: account) as NSString).lastPathComponent
   }
 
   private func credentialsFile(of account: AccountID) -> SealedFile {
@@ -104,13 +103,7 @@ extension Home {
     } catch {
       throw CommandError(error)
     }
-    do {
-      try FileManager.default.createDirectory(
-        atPath: networkFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(networkPath(of: account), with: record.jsonBytes(isPretty: true))
-    } catch {
-      throw unwritable()
-    }
+    try write(record, to: networkPath(of: account), isPretty: true)
   }
 
   /// Removes the account's network and its secrets.

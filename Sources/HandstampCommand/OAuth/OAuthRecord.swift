@@ -127,13 +127,7 @@ extension Home {
       do throws(VaultError) { try secretFile(of: account).remove() } catch { throw CommandError(error) }
       return
     }
-    do {
-      try FileManager.default.createDirectory(
-        atPath: oauthFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(path, with: record.jsonBytes(isPretty: true))
-    } catch {
-      throw unwritable()
-    }
+    try write(record, to: path, isPretty: true)
   }
 }
 
