@@ -110,8 +110,7 @@ extension ServerBackend {
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` if the session is unknown or belongs to another account.
   @concurrent public func end(_ session: SessionID, token: AccessToken) async throws(SessionError) {
-    let response = try await send("DELETE", try path(of: session), token: token)
-    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
+    try check(try await send("DELETE", try path(of: session), token: token))
   }
 }
 
