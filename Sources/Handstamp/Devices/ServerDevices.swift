@@ -98,12 +98,7 @@ extension ServerBackend {
     guard let list = try? JSONDecoder().decode(DeviceList.self, from: Data(response.body)) else {
       throw .invalidResponse("malformed list of devices")
     }
-    return list.sessions.map { item in
-      DeviceSession(
-        id: SessionID(item.id), isCurrent: item.current, name: item.device.name, platform: item.device.platform,
-        startedAt: UnixTime(milliseconds: item.created_at_ms),
-        lastSeenAt: UnixTime(milliseconds: item.last_seen_at_ms))
-    }
+    return list.devices
   }
 
   /// Ends one of the account's sessions. Succeeds if the session has already ended.
@@ -115,8 +110,9 @@ extension ServerBackend {
 }
 
 /// The response to `GET /v1/sessions`.
-private struct DeviceList: Decodable {
-  struct Item: Decodable {
+/// The response of `/v1/sessions`.
+package struct DeviceList: Decodable {
+  private struct Item: Decodable {
     struct Device: Decodable {
       var name: String
       var platform: String
@@ -127,5 +123,14 @@ private struct DeviceList: Decodable {
     var created_at_ms: Int64
     var last_seen_at_ms: Int64
   }
-  var sessions: [Item]
+  private var sessions: [Item]
+
+  package var devices: [DeviceSession] {
+    sessions.map { item in
+      DeviceSession(
+        id: SessionID(item.id), isCurrent: item.current, name: item.device.name, platform: item.device.platform,
+        startedAt: UnixTime(milliseconds: item.created_at_ms),
+        lastSeenAt: UnixTime(milliseconds: item.last_seen_at_ms))
+    }
+  }
 }

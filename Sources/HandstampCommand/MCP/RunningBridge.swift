@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCore
 import HandstampSupport
 import HandstampVaults
@@ -20,19 +21,15 @@ struct RunningBridge: Sendable, Hashable, Codable {
 
   /// This process, for a server.
   init(for server: RemoteServer, at now: UnixTime) {
-    process = ProcessInfo.processInfo.processIdentifier
-    startedAt = ProcessTimes.start(of: process)
-    namespace = ProcessTimes.namespace
+    let own = ProcessIdentity.current
+    (process, startedAt, namespace) = (own.id, own.startedAt, own.namespace)
     program = ProcessTimes.name(of: getppid())
     url = server.url
     since = now
   }
 
   /// Whether the process has ended; `false` if that cannot be seen from here.
-  var hasEnded: Bool {
-    startedAt != nil && namespace != nil && namespace == ProcessTimes.namespace
-      && ProcessTimes.start(of: process) != startedAt
-  }
+  var hasEnded: Bool { ProcessIdentity(id: process, startedAt: startedAt, namespace: namespace).hasEnded }
 }
 
 extension Home {
