@@ -41,7 +41,7 @@ struct Sessions: SessionCommand {
           session.startedAt.description, session.lastSeenAt.description,
         ])
       }
-      for line in Table(rows: rows).lines { Terminal.out(line) }
+      Table(rows: rows).write()
     }
   }
 }

@@ -83,5 +83,8 @@ struct Table {
       return cells.joined(separator: "  ")
     }
   }
+
+  /// Prints the lines.
+  func write() { for line in lines { Terminal.out(line) } }
 }
 #endif
