@@ -20,10 +20,10 @@ struct Home: Sendable, Hashable {
   private static let found = Result { () throws(CommandError) -> Home in
     let home = Home(path: try place(in: ProcessInfo.processInfo.environment))
     // Its files would lock out the user whose home it is.
-    if geteuid() == 0, let owner = FileOwner.ofFolder(home.path), owner.user != 0 {
+    if geteuid() == 0, let folder = FileFacts.ofFolder(home.path), folder.owner != 0 {
       throw CommandError(
         .usage, "root in the folder of another user: \(home.path)",
-        hint: "run it as that user: sudo -u \(owner.name) handstamp, or set HANDSTAMP_HOME to a folder of root's")
+        hint: "run it as that user: sudo -u \(folder.ownerName) handstamp, or set HANDSTAMP_HOME to a folder of root's")
     }
     return home.withNotedKey
   }
