@@ -80,10 +80,7 @@ struct FolderRules: Sendable {
     case .absent: return false
     case .content(let bytes) where (try? JSONDecoder().decode(Rule.self, from: Data(bytes))) != nil:
       guard unlink(path) == 0 || errno == ENOENT else { throw home.unwritable() }
-    case .content, .unreadable:
-      var number = 1
-      while FileFacts("\(path).corrupt-\(number)") != nil { number += 1 }
-      guard rename(path, "\(path).corrupt-\(number)") == 0 else { throw home.unwritable() }
+    case .content, .unreadable: try home.setAside(path)
     }
     return true
   }

@@ -17,6 +17,15 @@ extension Home {
     }
   }
 
+  /// Renames a file, which stays beside its place. Returns its new path.
+  @discardableResult
+  func setAside(_ path: String) throws(CommandError) -> String {
+    var number = 1
+    while FileFacts("\(path).corrupt-\(number)") != nil { number += 1 }
+    guard rename(path, "\(path).corrupt-\(number)") == 0 else { throw unwritable() }
+    return "\(path).corrupt-\(number)"
+  }
+
   func makeFolder(_ path: String) throws {
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
