@@ -91,8 +91,8 @@ struct Token: SessionCommand {
       return show(token, source: "session", endsAt: end)
     }
     if let target {
-      let (token, end) = try await client.token(for: target, minimumValidity: minValidity.duration)
-      return show(token.secret, source: "session", endsAt: end)
+      let handed = try await client.token(for: target, minimumValidity: minValidity.duration)
+      return show(handed.token.secret, source: handed.source, endsAt: handed.end)
     }
     let token = try await client.token(minimumValidity: minValidity.duration)
     show(token.secret, source: "session", endsAt: output.json ? await client.end(of: token) : nil)
