@@ -115,14 +115,8 @@ extension Accounts {
     var trouble: VaultError?
     for place in former {
       do throws(VaultError) {
-        switch try await place.content {
-        case .nothing: continue
-        case .session(let profile, let server):
-          guard former.mayBelong(server, to: abilities) else { continue }
-          try await list(profile.id, named: profile.name, from: place)
-        // Until they are delivered, it is one of the accounts that were removed.
-        case .revocations(let account): try await list(account, named: nil, from: place)
-        }
+        guard let content = try await place.content, former.mayBelong(content.server, to: abilities) else { continue }
+        try await list(content.account, named: content.name, from: place)
       } catch {
         unknown.append(place)
         trouble = error
@@ -132,7 +126,7 @@ extension Accounts {
     return trouble
   }
 
-  /// - Parameter name: `nil` lists it as removed.
+  /// - Parameter name: `nil` lists it as removed, until its revocations are delivered.
   private func list(_ account: AccountID, named name: String?, from place: FormerPlace) async throws(VaultError) {
     let issuer = abilities.namesIssuer ? abilities.issuer : nil
     let list = try await index.read().get()
@@ -146,33 +140,34 @@ extension Accounts {
 }
 
 extension FormerPlace {
-  fileprivate enum Content {
-    case nothing
-    /// A session, whose it is, and its server.
-    case session(Profile, issuer: String?)
-    /// Only what is pending for sessions that have ended, of this account or of one that is not known.
-    case revocations(of: AccountID)
+  /// Whose session it is, and its server.
+  fileprivate struct Content {
+    /// One that is not known has the ID `former`.
+    let account: AccountID
+    /// `nil` if there is no session, only what is pending for sessions that have ended.
+    var name: String?
+    var server: String?
   }
 
   /// - Throws: also for a session that does not say whose it is: it could not be listed.
-  fileprivate var content: Content {
+  fileprivate var content: Content? {
     get async throws(VaultError) {
       switch kind {
       case .vault(let vault):
         switch await vault.read() {
         case .value(let entry):
           if let session = entry.session { return try Content(session.profile, session.issuer) }
-          guard let pending = entry.tombstones.last(where: { !$0.isFinished }) else { return .nothing }
-          return .revocations(of: pending.account ?? AccountID("former"))
+          guard let pending = entry.tombstones.last(where: { !$0.isFinished }) else { return nil }
+          return Content(account: pending.account ?? AccountID("former"))
         case .accessOnly: throw .locked
         case .trouble(let trouble): throw trouble
-        case .absent: return .nothing
+        case .absent: return nil
         }
       case .tokens(let read, _):
         let tokens: TokenResponse?
         do { tokens = try await read() } catch { throw .unavailable("\(type(of: error))") }
-        return try tokens.map { tokens throws(VaultError) in try Content(tokens.profile, tokens.issuer) } ?? .nothing
-      case .server, .accounts: return .nothing
+        return try tokens.map { tokens throws(VaultError) in try Content(tokens.profile, tokens.issuer) }
+      case .server, .accounts: return nil
       }
     }
   }
@@ -183,6 +178,6 @@ extension FormerPlace.Content {
     guard let profile else {
       throw .unavailable("the session in a former place does not say whose it is: its tokens need a profile")
     }
-    self = .session(profile, issuer: issuer)
+    self.init(account: profile.id, name: profile.name, server: issuer)
   }
 }

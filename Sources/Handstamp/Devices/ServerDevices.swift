@@ -98,26 +98,21 @@ extension ServerBackend {
     guard let list = try? JSONDecoder().decode(DeviceList.self, from: Data(response.body)) else {
       throw .invalidResponse("malformed list of devices")
     }
-    return list.sessions.map { item in
-      DeviceSession(
-        id: SessionID(item.id), isCurrent: item.current, name: item.device.name, platform: item.device.platform,
-        startedAt: UnixTime(milliseconds: item.created_at_ms),
-        lastSeenAt: UnixTime(milliseconds: item.last_seen_at_ms))
-    }
+    return list.devices
   }
 
   /// Ends one of the account's sessions. Succeeds if the session has already ended.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` if the session is unknown or belongs to another account.
   @concurrent public func end(_ session: SessionID, token: AccessToken) async throws(SessionError) {
-    let response = try await send("DELETE", try path(of: session), token: token)
-    guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
+    try check(try await send("DELETE", try path(of: session), token: token))
   }
 }
 
 /// The response to `GET /v1/sessions`.
-private struct DeviceList: Decodable {
-  struct Item: Decodable {
+/// The response of `/v1/sessions`.
+package struct DeviceList: Decodable {
+  private struct Item: Decodable {
     struct Device: Decodable {
       var name: String
       var platform: String
@@ -128,5 +123,14 @@ private struct DeviceList: Decodable {
     var created_at_ms: Int64
     var last_seen_at_ms: Int64
   }
-  var sessions: [Item]
+  private var sessions: [Item]
+
+  package var devices: [DeviceSession] {
+    sessions.map { item in
+      DeviceSession(
+        id: SessionID(item.id), isCurrent: item.current, name: item.device.name, platform: item.device.platform,
+        startedAt: UnixTime(milliseconds: item.created_at_ms),
+        lastSeenAt: UnixTime(milliseconds: item.last_seen_at_ms))
+    }
+  }
 }

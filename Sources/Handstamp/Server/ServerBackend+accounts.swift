@@ -12,7 +12,9 @@ extension ServerBackend {
   ) async throws(SessionError) -> SignUpResponse {
     try await SignInTurn.exchange(for: "sign-up \(email)") { key throws(SessionError) in
       try await outcome(
-        of: send("POST", "/v1/sign-up", json: Body.signUp(email, password, username, device).keyed(key)))
+        of: send(
+          "POST", "/v1/sign-up",
+          json: Body(device: device, email: email, password: password.exposed, username: username).keyed(key)))
     }
   }
 
@@ -29,7 +31,7 @@ extension ServerBackend {
     email: String, password: Secret, code: Secret?
   ) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.exchange(for: "sign-in \(email)") { key throws(SessionError) in
-      var body = Body.signIn(email, password, device).keyed(key)
+      var body = Body(device: device, email: email, password: password.exposed).keyed(key)
       body.code = code?.exposed
       return try await grant(of: send("POST", "/v1/sign-in", json: body))
     }
@@ -47,7 +49,9 @@ extension ServerBackend {
     try await SignInTurn.exchange(for: "upgrade \(email)") { key throws(SessionError) in
       try await outcome(
         of: send(
-          "POST", "/v1/upgrade", json: Body.signUp(email, password, username, device).keyed(key), token: token))
+          "POST", "/v1/upgrade",
+          json: Body(device: device, email: email, password: password.exposed, username: username).keyed(key),
+          token: token))
     }
   }
 
@@ -136,11 +140,11 @@ extension ServerBackend {
     try await check(send("PATCH", try path(of: session), json: Body(name: name), token: token))
   }
 
-  private func check(_ response: TransportResponse) throws(SessionError) {
+  func check(_ response: TransportResponse) throws(SessionError) {
     guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
   }
 
-  private func grant(of response: TransportResponse) throws(SessionError) -> TokenResponse {
+  func grant(of response: TransportResponse) throws(SessionError) -> TokenResponse {
     try check(response)
     return try TokenResponse(signIn: response.body)
   }
@@ -150,37 +154,32 @@ extension ServerBackend {
   }
 }
 
-/// The body of a request to the JSON API. Only members that are set are written; a token that is `.some(nil)` is written as
-/// null.
-private struct Body: Encodable {
-  var device: ServerBackend.Device?
-  var email: String?
-  var password: String?
-  var username: String?
-  var name: String?
-  var token: String??
-  var current: String?
-  var new: String?
-  var end_others: Bool?
-  var new_password: String?
-  var rotation_key: String?
-  var code: String?
+extension ServerBackend {
+  /// The body of a request to the JSON API. Only members that are set are written; a token that is `.some(nil)` is written as
+  /// null.
+  struct Body: Encodable {
+    var device: Device?
+    var email: String?
+    var password: String?
+    var username: String?
+    var name: String?
+    var token: String??
+    var current: String?
+    var new: String?
+    var end_others: Bool?
+    var new_password: String?
+    var rotation_key: String?
+    var code: String?
+    var id_token: String?
+    var nonce: String?
+    var passkey: String?
 
-  /// Adds the key with which the request can be repeated.
-  func keyed(_ key: RotationKey) -> Body {
-    var body = self
-    body.rotation_key = key.wireText.exposed
-    return body
-  }
-
-  static func signIn(_ email: String, _ password: Secret, _ device: ServerBackend.Device) -> Body {
-    Body(device: device, email: email, password: password.exposed)
-  }
-
-  static func signUp(
-    _ email: String, _ password: Secret, _ username: String, _ device: ServerBackend.Device
-  ) -> Body {
-    Body(device: device, email: email, password: password.exposed, username: username)
+    /// Adds the key with which the request can be repeated.
+    func keyed(_ key: RotationKey) -> Body {
+      var body = self
+      body.rotation_key = key.wireText.exposed
+      return body
+    }
   }
 }
 

@@ -13,24 +13,16 @@ extension ServerBackend {
   @concurrent public func signInWithApple(
     idToken: Secret, nonce: String, username: String?
   ) async throws(SessionError) -> TokenResponse {
-    let body = idToken.withExposed {
-      AppleSignInBody(id_token: $0, nonce: nonce, username: username, device: device)
-    }
+    let body = idToken.withExposed { Body(device: device, username: username, id_token: $0, nonce: nonce) }
     return try await SignInTurn.exchange(for: "apple") { key throws(SessionError) in
-      var body = body
-      body.rotation_key = key.wireText.withExposed { $0 }
-      let response = try await send("POST", "/v1/sign-in/apple", json: body)
-      guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
-      return try TokenResponse(signIn: response.body)
+      try await grant(of: send("POST", "/v1/sign-in/apple", json: body.keyed(key)))
     }
   }
 
   @concurrent public func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
     try await signInWithApple(idToken: idToken, nonce: nonce, username: nil)
   }
-}
 
-extension ServerBackend {
   /// Proves with a new credential of Sign in with Apple that the user is the account's owner, as
   /// ``reauthenticate(password:code:token:)`` does.
   ///
@@ -38,16 +30,8 @@ extension ServerBackend {
   @concurrent public func reauthenticate(
     withApple idToken: Secret, nonce: String, token: AccessToken
   ) async throws(SessionError) -> AccessToken {
-    let body = idToken.withExposed { AppleSignInBody(id_token: $0, nonce: nonce) }
+    let body = idToken.withExposed { Body(id_token: $0, nonce: nonce) }
     return try AccessToken(
       reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
   }
-}
-
-private struct AppleSignInBody: Encodable {
-  var id_token: String
-  var nonce: String
-  var username: String?
-  var device: ServerBackend.Device?
-  var rotation_key: String?
 }

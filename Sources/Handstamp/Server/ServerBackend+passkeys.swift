@@ -16,13 +16,9 @@ extension ServerBackend {
 
   /// - Parameter answer: a device's answer to ``passkeyAnswer(by:)``.
   @concurrent func signIn(byPasskey answer: String) async throws(SessionError) -> TokenResponse {
-    let body = PasskeyBody(passkey: answer, device: device)
-    return try await SignInTurn.exchange(for: "passkey") { key throws(SessionError) in
-      var body = body
-      body.rotation_key = key.wireText.withExposed { $0 }
-      let response = try await send("POST", "/v1/sign-in/passkey", json: body)
-      guard (200..<300).contains(response.status) else { throw SessionError(refusal: response) }
-      return try TokenResponse(signIn: response.body)
+    try await SignInTurn.exchange(for: "passkey") { key throws(SessionError) in
+      let body = Body(device: device, passkey: answer).keyed(key)
+      return try await grant(of: send("POST", "/v1/sign-in/passkey", json: body))
     }
   }
 
@@ -33,7 +29,7 @@ extension ServerBackend {
     withPasskey ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8],
     token: AccessToken
   ) async throws(SessionError) -> AccessToken {
-    let body = PasskeyBody(passkey: try await passkeyAnswer(by: ask))
+    let body = Body(passkey: try await passkeyAnswer(by: ask))
     return try AccessToken(reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
   }
 
@@ -53,7 +49,7 @@ extension ServerBackend {
   @concurrent func addPasskey(
     asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8], token: AccessToken
   ) async throws(SessionError) -> PasskeyList {
-    let body = PasskeyBody(passkey: try await answer(to: "/v1/passkeys/options", by: ask, token: token))
+    let body = Body(passkey: try await answer(to: "/v1/passkeys/options", by: ask, token: token))
     return try PasskeyList(try await send("POST", "/v1/passkeys", json: body, token: token))
   }
 
@@ -67,13 +63,7 @@ extension ServerBackend {
     token: AccessToken? = nil
   ) async throws(SessionError) -> String {
     let options = try await send("POST", path, token: token)
-    guard (200..<300).contains(options.status) else { throw SessionError(refusal: options) }
+    try check(options)
     return String(decoding: try await ask(options.body), as: UTF8.self)
   }
-}
-
-private struct PasskeyBody: Encodable {
-  var passkey: String
-  var device: ServerBackend.Device?
-  var rotation_key: String?
 }

@@ -70,13 +70,7 @@ struct FolderRules: Sendable {
   }
 
   func set(_ rule: Rule) throws(CommandError) {
-    do {
-      try FileManager.default.createDirectory(
-        atPath: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(file(of: rule.folder), with: rule.jsonBytes())
-    } catch {
-      throw home.unwritable()
-    }
+    try home.write(rule, to: file(of: rule.folder))
   }
 
   /// Removes the rule of a folder; an unreadable one is renamed. Returns whether there was one.
@@ -86,10 +80,7 @@ struct FolderRules: Sendable {
     case .absent: return false
     case .content(let bytes) where (try? JSONDecoder().decode(Rule.self, from: Data(bytes))) != nil:
       guard unlink(path) == 0 || errno == ENOENT else { throw home.unwritable() }
-    case .content, .unreadable:
-      var number = 1
-      while FileFacts("\(path).corrupt-\(number)") != nil { number += 1 }
-      guard rename(path, "\(path).corrupt-\(number)") == 0 else { throw home.unwritable() }
+    case .content, .unreadable: try home.setAside(path)
     }
     return true
   }
@@ -97,10 +88,7 @@ struct FolderRules: Sendable {
   /// All readable rules.
   var all: [Rule] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: place)) ?? []
-    return names.sorted().compactMap { name in
-      guard case .content(let bytes) = PlainFile.read("\(place)/\(name)") else { return nil }
-      return try? JSONDecoder().decode(Rule.self, from: Data(bytes))
-    }
+    return names.sorted().compactMap { PlainFile.value(at: "\(place)/\($0)") }
   }
 
   /// The rule's file. Its name is a digest, because a path may be longer than a file name can be.

@@ -50,7 +50,7 @@ struct AdminStats: AsyncParsableCommand {
       ("consents, passkeys and other records", answer.facts),
       ("events", answer.events), ("audited actions", answer.auditedActions),
     ]
-    for line in Table(rows: rows.map { [$0.0, "\($0.1)"] }).lines { Terminal.out(line) }
+    Table(rows: rows.map { [$0.0, "\($0.1)"] }).write()
   }
 }
 #endif

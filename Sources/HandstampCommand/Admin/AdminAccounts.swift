@@ -34,7 +34,7 @@ struct AdminAccounts: AsyncParsableCommand {
       }
       let answer = AccountAnswer(account: AccountItem(account), reset: code.map { CodeItem($0) })
       if output.json { return answer.writeLine() }
-      for line in Table(rows: [["account", account.id.rawValue]] + (code?.rows ?? [])).lines { Terminal.out(line) }
+      Table(rows: [["account", account.id.rawValue]] + (code?.rows ?? [])).write()
     }
   }
 
@@ -67,7 +67,7 @@ struct AdminAccounts: AsyncParsableCommand {
           account.createdAt.description,
         ]
       }
-      for line in Table(rows: [["ID", "STATE", "EMAIL", "NAME", "CREATED"]] + rows).lines { Terminal.out(line) }
+      Table(rows: [["ID", "STATE", "EMAIL", "NAME", "CREATED"]] + rows).write()
       if let next { Terminal.say("for more, add: --after \(next)") }
     }
   }
@@ -92,8 +92,8 @@ struct AdminAccounts: AsyncParsableCommand {
       }
       let item = AccountItem(account)
       if output.json { return Answer(account: item, sessions: sessions.map { SessionItem($0) }).writeLine() }
-      for line in Table(rows: item.rows).lines { Terminal.out(line) }
-      for line in SessionItem.table(sessions).lines { Terminal.out(line) }
+      Table(rows: item.rows).write()
+      SessionItem.table(sessions).write()
     }
   }
 
@@ -186,7 +186,7 @@ struct AdminAccounts: AsyncParsableCommand {
       if output.json {
         return AccountAnswer(account: AccountItem(account), reset: CodeItem(code)).writeLine()
       }
-      for line in Table(rows: code.rows).lines { Terminal.out(line) }
+      Table(rows: code.rows).write()
     }
   }
 }

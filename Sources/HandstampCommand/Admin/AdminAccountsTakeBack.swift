@@ -46,7 +46,7 @@ extension AdminAccounts {
         ).writeLine()
       }
       let rows = [["sessions ended", "\(taken.ended)"], ["address", address ?? "-"]]
-      for line in Table(rows: rows + taken.code.rows).lines { Terminal.out(line) }
+      Table(rows: rows + taken.code.rows).write()
       guard let changed, email == nil else { return }
       Terminal.say(
         "warning: that address is of \(changed), and its mails lead in again; if it is not the owner's, run this"

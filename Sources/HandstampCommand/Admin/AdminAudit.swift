@@ -89,9 +89,7 @@ struct AdminAudit: AsyncParsableCommand {
           entry.audited.account?.rawValue ?? "-", entry.audited.address ?? "-", entry.audited.details,
         ]
       }
-      for line in Table(rows: [["ID", "AT", "ACTION", "BY", "ACCOUNT", "FROM", "DETAILS"]] + rows).lines {
-        Terminal.out(line)
-      }
+      Table(rows: [["ID", "AT", "ACTION", "BY", "ACCOUNT", "FROM", "DETAILS"]] + rows).write()
       if let next { Terminal.say("for more, add: --after \(next)") }
     }
   }

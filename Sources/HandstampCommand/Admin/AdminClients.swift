@@ -68,7 +68,7 @@ struct AdminClients: AsyncParsableCommand {
           item.scopes.joined(separator: " "),
         ]
       }
-      for line in Table(rows: [["ID", "NAME", "TYPE", "FLOWS", "SCOPES"]] + rows).lines { Terminal.out(line) }
+      Table(rows: [["ID", "NAME", "TYPE", "FLOWS", "SCOPES"]] + rows).write()
     }
   }
 

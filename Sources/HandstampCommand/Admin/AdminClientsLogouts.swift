@@ -37,7 +37,7 @@ extension AdminClients {
       }
       if output.json { return Answer(logouts: items).writeLine() }
       let rows = items.map { [$0.session, $0.endedAt, String($0.failures), $0.nextAt ?? "given up", $0.failure ?? ""] }
-      for line in Table(rows: [["SESSION", "ENDED", "FAILURES", "NEXT", "WHY"]] + rows).lines { Terminal.out(line) }
+      Table(rows: [["SESSION", "ENDED", "FAILURES", "NEXT", "WHY"]] + rows).write()
     }
   }
 }

@@ -33,7 +33,7 @@ extension AdminClients {
       }
       if output.json { return Answer(clients: items).writeLine() }
       let rows = items.map { [$0.id, $0.issuedAt, String($0.count), $0.address ?? ""] }
-      for line in Table(rows: [["ID", "LAST", "COUNT", "ADDRESS"]] + rows).lines { Terminal.out(line) }
+      Table(rows: [["ID", "LAST", "COUNT", "ADDRESS"]] + rows).write()
     }
   }
 

@@ -44,7 +44,7 @@ struct AdminCopy: AsyncParsableCommand {
       return Answer(tables: items).writeLine()
     }
     let rows = summaries.map { [$0.table, "\($0.count)", $0.checksum] }
-    for line in Table(rows: [["TABLE", "ROWS", "SHA-256"]] + rows).lines { Terminal.out(line) }
+    Table(rows: [["TABLE", "ROWS", "SHA-256"]] + rows).write()
     Terminal.say("copied; start the servers on \(place(to))")
   }
 

@@ -74,7 +74,7 @@ struct AdminCredentials: AsyncParsableCommand {
     if answer.recoveryCodes > 0 { rows.append(["recovery codes", "\(answer.recoveryCodes) left", "-", "-"]) }
     rows += answer.consents.map { ["application", $0.client, $0.givenAt, "-"] }
     if let email = answer.pendingEmail { rows.append(["new address", email, "-", "-"]) }
-    for line in Table(rows: rows).lines { Terminal.out(line) }
+    Table(rows: rows).write()
   }
 }
 

@@ -218,7 +218,7 @@ struct AdminDatabase: AsyncParsableCommand {
       if output.json {
         Answer(ok: problems.isEmpty, findings: items).writeLine()
       } else {
-        for line in Table(rows: items.map { [$0.ok ? "ok" : "problem", $0.text] }).lines { Terminal.out(line) }
+        Table(rows: items.map { [$0.ok ? "ok" : "problem", $0.text] }).write()
       }
       guard problems.isEmpty else {
         throw CommandError(

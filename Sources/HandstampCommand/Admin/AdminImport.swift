@@ -141,7 +141,7 @@ struct AdminImport: AsyncParsableCommand {
       ).writeLine()
     }
     let rows = report.refusals.map { ["line \($0.line)", $0.reason.code.rawValue, $0.reason.hint] }
-    for line in Table(rows: rows).lines { Terminal.out(line) }
+    Table(rows: rows).write()
     if report.refused > report.refusals.count {
       Terminal.say("and \(report.refused - report.refusals.count) more")
     }

@@ -72,7 +72,7 @@ struct AdminKeys: AsyncParsableCommand {
         ]
       }
       let title = ["KIND", "ID", "STATE", "ALGORITHM", "REFRESH TOKENS", "REVOCATION HANDLES"]
-      for line in Table(rows: [title] + rows).lines { Terminal.out(line) }
+      Table(rows: [title] + rows).write()
     }
   }
 

@@ -81,12 +81,12 @@ struct AdminFolder {
   /// Gives what root has created in another user's folder to that user. Otherwise the server could not open it.
   func giveFilesToOwner() {
     // systemd makes the folder of a dynamic user a link.
-    guard geteuid() == 0, let owner = FileOwner(URL(fileURLWithPath: path).resolvingSymlinksInPath().path),
-      owner.user != 0
+    guard geteuid() == 0, let folder = FileFacts(URL(fileURLWithPath: path).resolvingSymlinksInPath().path),
+      folder.owner != 0
     else { return }
     for name in (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] {
       let file = "\(path)/\(name)"
-      if FileOwner(file)?.user == 0 { lchown(file, owner.user, owner.group) }
+      if FileFacts(file)?.owner == 0 { lchown(file, folder.owner, folder.group) }
     }
   }
 }

@@ -47,7 +47,7 @@ struct AdminProviders: AsyncParsableCommand {
       }
       if output.json { return Answer(providers: items).writeLine() }
       let rows = items.map { [$0.id, $0.issuer, $0.signUp, $0.trustsEmail ? "trusted" : "-"] }
-      for line in Table(rows: [["ID", "ISSUER", "SIGN-UP", "ADDRESSES"]] + rows).lines { Terminal.out(line) }
+      Table(rows: [["ID", "ISSUER", "SIGN-UP", "ADDRESSES"]] + rows).write()
     }
   }
 

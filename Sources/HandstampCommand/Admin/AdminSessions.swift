@@ -26,7 +26,7 @@ struct AdminSessions: AsyncParsableCommand {
         try await administration.sessions(of: try await administration.account(named: named).id)
       }
       if output.json { return Answer(sessions: sessions.map { SessionItem($0) }).writeLine() }
-      for line in SessionItem.table(sessions).lines { Terminal.out(line) }
+      SessionItem.table(sessions).write()
     }
   }
 

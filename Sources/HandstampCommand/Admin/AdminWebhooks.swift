@@ -58,7 +58,7 @@ struct AdminWebhooks: AsyncParsableCommand {
         ]
       }
       let head = ["NAME", "URL", "STATE", "BACKLOG", "DEAD", "SUCCESS", "FAILURE", "WHY"]
-      for line in Table(rows: [head] + rows).lines { Terminal.out(line) }
+      Table(rows: [head] + rows).write()
     }
   }
 

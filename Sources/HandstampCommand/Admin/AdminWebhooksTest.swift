@@ -66,7 +66,7 @@ extension AdminWebhooks {
       if output.json { return Answer(deadLetters: items).writeLine() }
       let rows = items.map { ["\($0.event)", $0.type, $0.account, $0.session ?? "", $0.givenUpAt, $0.failure] }
       let head = ["EVENT", "TYPE", "ACCOUNT", "SESSION", "GIVEN UP", "WHY"]
-      for line in Table(rows: [head] + rows).lines { Terminal.out(line) }
+      Table(rows: [head] + rows).write()
     }
   }
 }

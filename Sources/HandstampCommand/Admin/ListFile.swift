@@ -88,14 +88,14 @@ struct ListFile {
     let json = try JSONSerialization.data(
       withJSONObject: entries, options: [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
     try createFolder()
-    let owner = FileOwner(path)
+    let facts = FileFacts(path)
     do throws(SystemError) {
       try AtomicFile.replace(path, with: Array(json) + [UInt8(ascii: "\n")], mode: file?.mode ?? 0o644)
     } catch {
       throw CommandError(
         .failure, "\(path) cannot be written: \(error.reason)", hint: "check the folder's permissions")
     }
-    if geteuid() == 0, let owner { lchown(path, owner.user, owner.group) }
+    if geteuid() == 0, let facts { lchown(path, facts.owner, facts.group) }
     return value
   }
 

@@ -31,11 +31,11 @@ struct AgentResponder: Sendable {
         throw CommandError(
           .failure, "the user did not allow it", hint: "allow it when the agent asks", code: "access_denied")
       }
-      let (token, end) = try await session.token(lasting: question.validity, replacing: question.refused)
+      let handed = try await session.token(lasting: question.validity, replacing: question.refused)
       let answer = await Token.Answer(
-        token: token.secret.withExposed { $0 }, source: "session", expiresAt: end?.description,
-        expiresAtEpoch: end?.seconds, server: session.server)
-      await note("gave user \(user) a token of \(session.words)" + AgentResponder.words(of: end))
+        token: handed.token.secret.withExposed { $0 }, source: handed.source, expiresAt: handed.end?.description,
+        expiresAtEpoch: handed.end?.seconds, server: session.server)
+      await note("gave user \(user) a token of \(session.words)" + AgentResponder.words(of: handed.end))
       return AgentResponder.json(.ok, answer)
     } catch {
       note("refused user \(user.map { "\($0)" } ?? "unknown"): \(error.message)")

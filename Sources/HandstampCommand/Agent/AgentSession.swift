@@ -34,12 +34,10 @@ import HandstampSupport
     return origin.text
   }
 
-  /// Returns a valid token, and its expiry by this device's wall clock, if known.
+  /// Returns a valid token.
   ///
   /// - Parameter refused: ``digest(of:)`` of a token that an API rejected; `nil` accepts any.
-  func token(
-    lasting validity: Duration, replacing refused: String?
-  ) async throws(CommandError) -> (token: AccessToken, end: UnixTime?) {
+  func token(lasting validity: Duration, replacing refused: String?) async throws(CommandError) -> HandedToken {
     if try home.oauth(of: account.id) != client.access?.record { try reopen() }
     do throws(CommandError) { return try await current(validity, refused) } catch {
       // A sign-in by another process, of which the vault has not told yet.
@@ -53,16 +51,14 @@ import HandstampSupport
     client = try AccountClient(home: home, account: account, named: name, isShortLived: false)
   }
 
-  private func current(
-    _ validity: Duration, _ refused: String?
-  ) async throws(CommandError) -> (token: AccessToken, end: UnixTime?) {
+  private func current(_ validity: Duration, _ refused: String?) async throws(CommandError) -> HandedToken {
     let client = client
     if let target {
       let known = try await client.token(for: target, minimumValidity: validity)
-      guard AgentSession.digest(of: known.0) == refused else { return known }
+      guard AgentSession.digest(of: known.token) == refused else { return known }
       // Such tokens have no refresh of their own: one that lasts longer is another one.
       let next = try await client.token(for: target, minimumValidity: .seconds(365 * 86_400))
-      guard next.0 != known.0 else { throw CommandError(.tokenRejected, server: client.server) }
+      guard next.token != known.token else { throw CommandError(.tokenRejected, server: client.server) }
       return next
     }
     var token = try await client.token(minimumValidity: validity)
@@ -74,7 +70,7 @@ import HandstampSupport
         }
       } catch { throw await client.refusal(error) }
     }
-    return (token, await client.end(of: token))
+    return HandedToken(token: token, end: await client.end(of: token))
   }
 
   /// The SHA-256 of a token in hexadecimal digits, which names it without being it.

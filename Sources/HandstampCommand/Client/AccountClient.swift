@@ -129,9 +129,8 @@ struct AccountClient: Sendable {
     }
   }
 
-  /// Returns a valid access token for `target`, and its expiry by this device's wall clock, if known. All processes share it.
-  func token(for target: TokenTarget, minimumValidity: Duration) async throws(CommandError) -> (AccessToken, UnixTime?)
-  {
+  /// Returns a valid access token for `target`. All processes share it.
+  func token(for target: TokenTarget, minimumValidity: Duration) async throws(CommandError) -> HandedToken {
     try refuseBound()
     if let known = await storedToken(for: target, minimumValidity) { return known }
     // A lock besides the session's own: of several processes that have read the vault already, one asks the server. Without the lock
@@ -144,7 +143,7 @@ struct AccountClient: Sendable {
         try await controller.token(for: target, minimumValidity: minimumValidity)
       }
       let isStored = await storedToken(for: target, .zero)
-      return (token, isStored?.0 == token ? isStored?.1 : nil)
+      return HandedToken(token: token, end: isStored?.token == token ? isStored?.end : nil)
     } catch .noTargets {
       throw CommandError(
         .failure, "this session has one access token, for \(server.text) alone",
@@ -163,12 +162,12 @@ struct AccountClient: Sendable {
   /// The client of the account, for hints that sign in again.
   private var clientOption: String { access.map { " --client-id \(shellWord($0.record.client))" } ?? "" }
 
-  private func storedToken(for target: TokenTarget, _ validity: Duration) async -> (AccessToken, UnixTime?)? {
+  private func storedToken(for target: TokenTarget, _ validity: Duration) async -> HandedToken? {
     let now = SystemClock().now()
     guard let access = await storedSession()?.targeted[target], let token = access.token,
       SessionMachine.serves(access.lifetime, for: validity, at: now)
     else { return nil }
-    return (token, access.lifetime.map { now.wall.advanced(by: $0.remaining(at: now)) })
+    return HandedToken(token: token, end: access.lifetime.map { now.wall.advanced(by: $0.remaining(at: now)) })
   }
 
   /// Describes an error of this session for the terminal; where the server has kept refusing, also since when.

@@ -77,11 +77,12 @@ struct AgentClient: Sendable {
     hint: "where the agent runs, run: handstamp status --verify")
 }
 
-/// The token that commands use in place of the session's: that of `HANDSTAMP_TOKEN`, else the agent's.
+/// An access token that another program gets: that of `HANDSTAMP_TOKEN`, else the agent's, else the session's.
 struct HandedToken: Sendable {
   var token: AccessToken
-  /// `environment` or `agent`.
-  var source: String
+  /// `environment`, `agent` or `session`.
+  var source = "session"
+  /// When it expires, by this device's wall clock; `nil` if that is not known.
   var end: UnixTime?
 
   /// Whether either variable is set.

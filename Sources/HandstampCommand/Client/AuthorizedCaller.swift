@@ -127,6 +127,17 @@ enum AuthorizedCaller: Sendable {
 }
 
 extension AuthorizedCaller {
+  /// Ends sessions of the account by a request to a Handstamp server. Returns how many.
+  ///
+  /// - Parameter proof: another token of the same session, to be tried first.
+  @discardableResult
+  func endSessions(
+    _ method: String, _ path: String, proof: AccessToken? = nil
+  ) async throws(CommandError) -> Int {
+    struct Ended: Decodable { var ended: Int? }
+    return try await call(method, path, proof: proof, as: Ended.self, for: "ending other sessions").ended ?? 0
+  }
+
   private struct Proof: Decodable { var access_token: String }
 
   /// Asks for the password, and for the code of an authenticator app if the account has one. Returns a token of the same session that

@@ -1,6 +1,7 @@
 #if Command
 import Crypto
 import Foundation
+import Handstamp
 import HandstampCore
 import HandstampSupport
 
@@ -10,32 +11,24 @@ extension IdentityTokenFile {
   struct Name {
     /// ``digest(of:)``.
     var account: String
-    var process = getpid()
-    /// As ``HandstampSupport/ProcessTimes`` has it: another process may have the ID later.
-    var startedAt = ProcessTimes.start(of: getpid())
-    /// Of the process's ID: containers may share the home.
-    var namespace = ProcessTimes.namespace
+    /// With its start and its namespace: another process may have the ID later, and containers may share the home.
+    var process = ProcessIdentity.current
 
     init(account: String) { self.account = account }
 
     init?(_ text: some StringProtocol) {
       let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-      guard parts.count >= 5, let process = Int32(parts[2], radix: 36) else { return nil }
-      (account, self.process) = (String(parts[0]), process)
-      (namespace, startedAt) = (UInt64(parts[1], radix: 36), UInt64(parts[3], radix: 36))
+      guard parts.count >= 5, let id = Int32(parts[2], radix: 36) else { return nil }
+      account = String(parts[0])
+      process = ProcessIdentity(
+        id: id, startedAt: UInt64(parts[3], radix: 36), namespace: UInt64(parts[1], radix: 36))
     }
 
     var text: String {
-      let space = namespace.map { String($0, radix: 36) } ?? ""
-      let start = startedAt.map { String($0, radix: 36) } ?? ""
+      let space = process.namespace.map { String($0, radix: 36) } ?? ""
+      let start = process.startedAt.map { String($0, radix: 36) } ?? ""
       let random = String(UInt64.random(in: 0 ... .max), radix: 36)
-      return [account, space, String(process, radix: 36), start, random].joined(separator: "-")
-    }
-
-    /// Whether the process has ended; `false` if that cannot be seen from here.
-    var hasEnded: Bool {
-      startedAt != nil && namespace != nil && namespace == ProcessTimes.namespace
-        && ProcessTimes.start(of: process) != startedAt
+      return [account, space, String(process.id, radix: 36), start, random].joined(separator: "-")
     }
 
     static func digest(of account: AccountID) -> String {
@@ -46,7 +39,7 @@ extension IdentityTokenFile {
   /// The paths of files whose handstamp was killed.
   static func left(in home: Home) -> [String] {
     all(in: home).filter { path, name in
-      if name?.hasEnded == true { return true }
+      if name?.process.hasEnded == true { return true }
       // That of a running program is written more often.
       return FileFacts(path).map { $0.changedAt.timeIntervalSinceNow < -86_400 } ?? false
     }.map(\.0)

@@ -70,19 +70,15 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  private var refusalFolder: String { path + "/refusals" }
-
   private func refusalPath(of account: AccountID) -> String {
     let hash = SHA256.hash(data: Array(account.rawValue.utf8))
-    return refusalFolder + "/" + Hexadecimal.text(hash) + ".json"
+    return path + "/refusals/" + Hexadecimal.text(hash) + ".json"
   }
 
   /// The stored response to refreshes of this session, or `nil` if the last refresh succeeded or none got a response.
   func refusedRefresh(of account: AccountID, session: SessionID?) -> RefusedRefresh? {
-    guard let session, case .content(let bytes) = PlainFile.read(refusalPath(of: account)),
-      let note = try? JSONDecoder().decode(RefusedRefresh.self, from: Data(bytes)), note.session == session
-    else { return nil }
-    return note
+    let note: RefusedRefresh? = PlainFile.value(at: refusalPath(of: account))
+    return note.flatMap { $0.session == session ? $0 : nil }
   }
 
   /// Stores a response that has no tokens and does not end the session; any other response clears the stored one. Failures are
@@ -98,9 +94,7 @@ extension Home {
     guard case .value(let entry) = await vault(of: account).read(), let session = entry.session?.id else { return }
     let note = RefusedRefresh.next(
       after: refusedRefresh(of: account, session: session), answer, session: session, at: SystemClock().now().wall)
-    try? FileManager.default.createDirectory(
-      atPath: refusalFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    try? AtomicFile.replace(refusalPath(of: account), with: note.jsonBytes())
+    try? write(note, to: refusalPath(of: account))
   }
 
   func forgetRefusal(of account: AccountID) { unlink(refusalPath(of: account)) }

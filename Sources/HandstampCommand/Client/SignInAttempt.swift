@@ -174,15 +174,6 @@ struct SignInAttempt: Sendable {
     }
   }
 
-  /// Waits for the server's token response, and describes its error.
-  func response(
-    _ perform: () async throws(SessionError) -> TokenResponse
-  ) async throws(CommandError) -> TokenResponse {
-    do throws(SessionError) { return try await WaitLine.shared.during(server.text, perform) } catch {
-      throw CommandError(error, server: server)
-    }
-  }
-
   /// Signs in with the token response from `perform`, and adds the account to the list.
   ///
   /// - Parameters:

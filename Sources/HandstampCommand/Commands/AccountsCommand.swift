@@ -58,7 +58,7 @@ struct AccountsCommand: SessionCommand {
     } else if items.isEmpty {
       if hidden == nil { Terminal.say("no accounts on this device") }
     } else {
-      for line in Table(rows: rows).lines { Terminal.out(line) }
+      Table(rows: rows).write()
     }
     if let named = EnvironmentAccount.current {
       Terminal.say("using \(named), from \(EnvironmentAccount.name)")

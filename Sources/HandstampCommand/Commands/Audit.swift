@@ -62,7 +62,7 @@ struct Audit: AsyncParsableCommand {
             ].compactMap { $0?.onOneLine }.joined(separator: "  "),
           ])
         }
-        for line in Table(rows: rows).lines { Terminal.out(line) }
+        Table(rows: rows).write()
       }
       if !trail.isIntact { Terminal.say("the log was altered; run: handstamp audit verify") }
     }

@@ -26,14 +26,13 @@ extension CredentialHelper {
     try EnvironmentToken.refuse(to: "credential-helper aws")
     let (token, _) = try await installation.client(account).identityToken(minimumValidity: .seconds(60))
     let keys = try await service.keys(for: token, request)
-    let answer = keys.secret.withExposed { secret in
+    keys.secret.withExposed { secret in
       keys.session.withExposed { session in
-        try? ProcessCredentials(
+        ProcessCredentials(
           AccessKeyId: keys.id, SecretAccessKey: secret, SessionToken: session, Expiration: keys.expiration
-        ).jsonBytes()
+        ).writeJSON()
       }
     }
-    if let answer { Terminal.out(String(decoding: answer, as: UTF8.self)) }
   }
 }
 

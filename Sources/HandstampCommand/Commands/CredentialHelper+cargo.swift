@@ -45,11 +45,6 @@ extension CredentialHelper {
       case .Err(let refusal): try fields.encode(refusal, forKey: .Err)
       }
     }
-
-    func write() {
-      guard let bytes = try? jsonBytes() else { return }
-      Terminal.out(String(decoding: bytes, as: UTF8.self))
-    }
   }
 
   func answerCargo(_ hosts: [NamedHost], in installation: Installation) async throws {
@@ -72,7 +67,7 @@ extension CredentialHelper {
         try await asked.answer(request, hosts + more, in: installation)
       } catch {
         // Cargo shows it, unless the program fails as well.
-        Answer.Err(.init(kind: "other", message: error.message, causes: ["hint: " + error.hint])).write()
+        Answer.Err(.init(kind: "other", message: error.message, causes: ["hint: " + error.hint])).writeJSON()
       }
     }
     guard count > 0 else {
@@ -99,27 +94,17 @@ extension CredentialHelper {
     _ request: Request, _ hosts: [NamedHost], in installation: Installation
   ) async throws(CommandError) {
     guard request.kind == "get" else {
-      return Answer.Err(.init(kind: "operation-not-supported")).write()
+      return Answer.Err(.init(kind: "operation-not-supported")).writeJSON()
     }
     // "sparse+https://host/index/"; that of a git repository has no prefix.
     let parts = request.registry.url.split(separator: "+", maxSplits: 1)
     let index = ["sparse", "registry"].contains(parts.first) ? String(parts.last ?? "") : request.registry.url
-    func serves(_ own: ServerAddress?) -> Bool { TokenDestination(index)?.isAllowed(hosts, own: own) ?? false }
-    if HandedToken.isSet {
-      guard serves(nil) else { return Answer.Err(.init(kind: "url-not-supported")).write() }
-      guard let given = try await HandedToken.current(lasting: .seconds(60)) else { return }
-      return given.token.secret.withExposed { show($0, until: given.end) }
+    let given = try await token(in: installation) { TokenDestination(index)?.isAllowed(hosts, own: $0) ?? false }
+    guard let given else { return Answer.Err(.init(kind: "url-not-supported")).writeJSON() }
+    given.token.secret.withExposed { token in
+      let cache = given.end == nil ? "never" : "expires"
+      Answer.Ok(.init(token: token, cache: cache, expiration: given.end?.seconds)).writeJSON()
     }
-    // Other registries belong to other providers; checking that must not require an account.
-    guard serves(try? await installation.book().account(account.named).serverAddress) else {
-      return Answer.Err(.init(kind: "url-not-supported")).write()
-    }
-    let (token, end) = try await token(of: installation.client(account), lasting: .seconds(60))
-    token.secret.withExposed { show($0, until: end) }
-  }
-
-  private func show(_ token: String, until end: UnixTime?) {
-    Answer.Ok(.init(token: token, cache: end == nil ? "never" : "expires", expiration: end?.seconds)).write()
   }
 }
 #endif

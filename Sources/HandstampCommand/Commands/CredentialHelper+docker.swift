@@ -31,7 +31,7 @@ extension CredentialHelper {
       _ = try HelperInput.all()
     case "list":
       let listed = hosts.map { ($0.text, username) }
-      try answer(Dictionary(listed) { first, _ in first })
+      Dictionary(listed) { first, _ in first }.writeJSON()
     case "version": Terminal.out("docker-credential-handstamp \(HandstampTool.version)")
     default:
       throw CommandError(
@@ -49,17 +49,16 @@ extension CredentialHelper {
       throw CommandError(
         .usage, "stdin is not a server URL", hint: "pipe it in alone, as docker does: echo URL | handstamp …")
     }
-    if HandedToken.isSet {
-      guard TokenDestination.isAllowed(server, hosts, own: nil) else { try leaveNotFound() }
-      guard let given = try await HandedToken.current(lasting: .seconds(60)) else { return }
-      return try given.token.secret.withExposed { try show($0, for: server) }
+    // A list of accounts that cannot be read is no reason to try the registry without credentials.
+    if !HandedToken.isSet { _ = try await installation.book() }
+    let given = try await token(in: installation) { TokenDestination.isAllowed(server, hosts, own: $0) }
+    guard let given else {
+      Terminal.out(CredentialHelper.notFound)
+      throw ExitCode(1)
     }
-    // Most registries belong to other helpers; checking that must not require an account.
-    let book = try await installation.book()
-    let own = try? book.account(account.named).serverAddress
-    guard TokenDestination.isAllowed(server, hosts, own: own) else { try leaveNotFound() }
-    let (token, _) = try await token(of: installation.client(account), lasting: .seconds(60))
-    try token.secret.withExposed { try show($0, for: server) }
+    given.token.secret.withExposed {
+      Credentials(ServerURL: server, Username: username, Secret: $0).writeJSON()
+    }
   }
 
   /// Handles the credentials that docker login asks to store. For served registries they are the token itself, or whatever the
@@ -69,26 +68,12 @@ extension CredentialHelper {
     guard let asked = try? JSONDecoder().decode(Credentials.self, from: Data(text.utf8)) else {
       throw CommandError(.usage, "cannot parse the credentials on stdin", hint: "pipe them in as JSON, as docker does")
     }
-    let own = try? await installation.book().account(account.named).serverAddress
-    guard !TokenDestination.isAllowed(asked.ServerURL, hosts, own: own) else { return }
+    guard await !TokenDestination.isAllowed(asked.ServerURL, hosts, own: own(in: installation)) else { return }
     let refusal = CommandError(
       .failure, "cannot store credentials for \(asked.ServerURL.onOneLine)",
       hint: "configure another helper for that registry, under credHelpers in docker's config.json")
     Terminal.out("\(refusal.message); \(refusal.hint)")
     throw refusal
-  }
-
-  private func leaveNotFound() throws -> Never {
-    Terminal.out(CredentialHelper.notFound)
-    throw ExitCode(1)
-  }
-
-  private func show(_ token: String, for server: String) throws {
-    try answer(Credentials(ServerURL: server, Username: username, Secret: token))
-  }
-
-  private func answer(_ value: some Encodable) throws {
-    Terminal.out(String(decoding: try value.jsonBytes(), as: UTF8.self))
   }
 }
 #endif

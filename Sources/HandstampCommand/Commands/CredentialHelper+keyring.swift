@@ -17,8 +17,7 @@ extension CredentialHelper {
       try await getForKeyring(words[1], words.count == 3 ? words[2] : username, hosts, in: installation)
     case ("set", 3):
       // pip asks to store a password that the user typed. Nothing but the session is kept here.
-      let own = try? await installation.book().account(account.named).serverAddress
-      guard !TokenDestination.isAllowed(words[1], hosts, own: own) else { return }
+      guard await !TokenDestination.isAllowed(words[1], hosts, own: own(in: installation)) else { return }
       throw CommandError(
         .failure, "cannot store a password for \(CredentialHelper.host(of: words[1]) ?? "this address")",
         hint: "put it into the netrc file, or pass --keyring-provider disabled for that index")
@@ -35,28 +34,19 @@ extension CredentialHelper {
   private func getForKeyring(
     _ service: String, _ user: String, _ hosts: [NamedHost], in installation: Installation
   ) async throws {
-    func check(_ own: ServerAddress?) throws(CommandError) {
-      guard !TokenDestination.isAllowed(service, hosts, own: own) else { return }
+    let given = try await token(in: installation) { TokenDestination.isAllowed(service, hosts, own: $0) }
+    guard let given else {
       throw CommandError(
         .failure, "the token is not for \(CredentialHelper.host(of: service) ?? "this address")",
         hint: CredentialHelper.hint(for: service))
     }
-    if HandedToken.isSet {
-      try check(nil)
-      guard let given = try await HandedToken.current(lasting: .seconds(60)) else { return }
-      return given.token.secret.withExposed { show($0, for: user) }
-    }
-    // Most indexes take no token; checking that must not require an account.
-    try check(try? await installation.book().account(account.named).serverAddress)
-    let (token, _) = try await token(of: installation.client(account), lasting: .seconds(60))
-    token.secret.withExposed { show($0, for: user) }
+    given.token.secret.withExposed { show($0, for: user) }
   }
 
   private func show(_ token: String, for user: String) {
     guard keyring.mode == "creds" else { return Terminal.out(token) }
     guard keyring.output == "json" else { return Terminal.out("\(user)\n\(token)") }
-    guard let bytes = try? Pair(username: user, password: token).jsonBytes() else { return }
-    Terminal.out(String(decoding: bytes, as: UTF8.self))
+    Pair(username: user, password: token).writeJSON()
   }
 
   private static func hint(for service: String) -> String {

@@ -45,8 +45,8 @@ extension CredentialHelper {
     try CredentialHelper.check(cluster, hosts, own: client.server)
     // kubectl caches the token until it expires, and asks again when the cluster rejects it.
     guard !sendsAccessToken else {
-      let (token, end) = try await token(of: client, lasting: .seconds(60))
-      return token.secret.withExposed { show($0, until: end, info) }
+      let given = try await client.handedToken(lasting: .seconds(60))
+      return given.token.secret.withExposed { show($0, until: given.end, info) }
     }
     do throws(CommandError) {
       let (token, end) = try await client.identityToken(minimumValidity: .seconds(60))
@@ -89,11 +89,10 @@ extension CredentialHelper {
   }
 
   private func show(_ token: String, until end: UnixTime?, _ info: ExecInfo?) {
-    let credential = ExecCredential(
+    ExecCredential(
       apiVersion: info?.apiVersion ?? CredentialHelper.versions[0],
-      status: .init(token: token, expirationTimestamp: end?.description))
-    guard let bytes = try? credential.jsonBytes() else { return }
-    Terminal.out(String(decoding: bytes, as: UTF8.self))
+      status: .init(token: token, expirationTimestamp: end?.description)
+    ).writeJSON()
   }
 }
 #endif

@@ -45,16 +45,6 @@ struct CredentialHelper: SessionCommand {
       in ~/.aws/config; each time, since AWS's programs keep them
       """)
 
-  /// The calling program and its action. Git passes its action alone, and later versions may add new ones.
-  enum Asking: Sendable, Hashable {
-    case git(String)
-    case kubectl
-    case docker(String)
-    case keyring([String])
-    case cargo
-    case aws
-  }
-
   @Argument(
     help: """
       get, store or erase (for git); kubectl; docker get, store, erase or list; keyring get; cargo; aws
@@ -82,38 +72,36 @@ struct CredentialHelper: SessionCommand {
 
   func perform(in installation: Installation) async throws {
     let hosts = try hosts.map { text throws(CommandError) in try NamedHost(text) }
-    switch try asking() {
-    case .git(let action): try await answerGit(action, hosts, in: installation)
-    case .kubectl: try await answerKubectl(hosts, in: installation)
-    case .docker(let action): try await answerDocker(action, hosts, in: installation)
-    case .keyring(let words): try await answerKeyring(words, hosts, in: installation)
-    case .cargo: try await answerCargo(hosts, in: installation)
-    case .aws: try await answerAWS(in: installation)
-    }
-  }
-
-  private func asking() throws(CommandError) -> Asking {
     switch (action.first, action.count) {
-    case ("kubectl", 1): return .kubectl
-    case ("docker", 2): return .docker(action[1])
-    case ("keyring", _): return .keyring(Array(action.dropFirst()))
-    case ("cargo", 1): return .cargo
-    case ("aws", 1): return .aws
+    case ("kubectl", 1): try await answerKubectl(hosts, in: installation)
+    case ("docker", 2): try await answerDocker(action[1], hosts, in: installation)
+    case ("keyring", _): try await answerKeyring(Array(action.dropFirst()), hosts, in: installation)
+    case ("cargo", 1): try await answerCargo(hosts, in: installation)
+    case ("aws", 1): try await answerAWS(in: installation)
     case ("docker", _), ("kubectl", _), (_, 2...), (nil, _):
       throw CommandError(
         .usage, "unknown action \"\(action.joined(separator: " ").onOneLine)\"",
         hint: "use one of: get, store, erase, kubectl, docker get, docker store, docker erase, docker list, "
           + "keyring get, cargo, aws")
-    case (let action?, _): return .git(action)
+    // Git passes its action alone, and later versions may add new ones.
+    case (let action?, _): try await answerGit(action, hosts, in: installation)
     }
   }
 
-  /// Returns a token that stays valid for at least `validity`, and its expiry if known.
-  func token(of client: AccountClient, lasting validity: Duration) async throws(CommandError) -> (
-    AccessToken, UnixTime?
-  ) {
-    let token = try await client.token(minimumValidity: validity)
-    return (token, await client.end(of: token))
+  /// Returns a token that stays valid for a minute; `nil` if it is not for the address that a program asks about.
+  ///
+  /// - Parameter isAllowed: whether that address may have it, which the account's own server always may.
+  func token(
+    in installation: Installation, _ isAllowed: (_ own: ServerAddress?) -> Bool
+  ) async throws(CommandError) -> HandedToken? {
+    if HandedToken.isSet { return isAllowed(nil) ? try await HandedToken.current(lasting: .seconds(60)) : nil }
+    guard isAllowed(await own(in: installation)) else { return nil }
+    return try await installation.client(account).handedToken(lasting: .seconds(60))
+  }
+
+  /// The account's own server; `nil` without an account: most addresses are other helpers' business, and need none to say so.
+  func own(in installation: Installation) async -> ServerAddress? {
+    try? await installation.book().account(account.named).serverAddress
   }
 }
 
@@ -147,8 +135,8 @@ extension CredentialHelper {
     }
     switch action {
     case .get:
-      let (token, end) = try await token(of: client, lasting: .seconds(30))
-      token.secret.withExposed { show($0, until: end, for: request) }
+      let given = try await client.handedToken(lasting: .seconds(30))
+      given.token.secret.withExposed { show($0, until: given.end, for: request) }
     case .erase:
       // A server rejected the token; a newer one may work. Whatever the outcome, this does not sign out.
       guard let refused = request.password, let current = await client.storedAccess()?.token,

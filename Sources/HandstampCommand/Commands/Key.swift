@@ -79,11 +79,8 @@ struct Key: AsyncParsableCommand {
         case .passphrase: "sealed with a passphrase"
         case .unknown(let note): note
         }
-      Terminal.out(
-        Table(rows: [
-          ["key", place], ["state", [answer.state, answer.trouble].compactMap(\.self).joined(separator: ": ")],
-        ])
-        .lines.joined(separator: "\n"))
+      let state = [answer.state, answer.trouble].compactMap(\.self).joined(separator: ": ")
+      Table(rows: [["key", place], ["state", state]]).write()
     }
   }
 

@@ -101,7 +101,7 @@ struct Login: SessionCommand {
       try await attempt.refuseForeign("an access token")
       let token = try Terminal.secret("access token")
       try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(CommandError) in
-        try await attempt.response { () async throws(SessionError) in
+        try await attempt.server.waiting { () async throws(SessionError) in
           try await GivenToken.grant(token, at: attempt.server, over: attempt.transport)
         }
       }
@@ -119,7 +119,7 @@ struct Login: SessionCommand {
     let password = try Terminal.secret("password")
     try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in
       try await CommandError.askingForCode { code throws(CommandError) in
-        try await attempt.response { () async throws(SessionError) in
+        try await attempt.server.waiting { () async throws(SessionError) in
           try await attempt.identity.signIn(email: email, password: password, code: code)
         }
       }
@@ -192,7 +192,7 @@ extension Login {
       throw CommandError(.usage, "not a refresh token", hint: "pass the refresh token alone, as one line")
     }
     try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(CommandError) in
-      try await attempt.response { () async throws(SessionError) in
+      try await attempt.server.waiting { () async throws(SessionError) in
         try await attempt.identity.signIn(former: token)
       }
     }

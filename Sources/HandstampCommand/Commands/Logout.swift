@@ -131,7 +131,6 @@ struct Logout: AsyncParsableCommand {
 
   /// Ends the account's sessions on other devices. Returns why that failed, with a hint for after the sign-out here, or `nil`.
   private func endEverywhere(_ client: AccountClient, _ state: SessionState) async -> CommandError? {
-    struct Ended: Decodable { var ended: Int? }
     let again = "sign in again and run handstamp logout --everywhere, or sign out on those devices"
     guard case .signedIn = state else { return CommandError(.signInNeeded, "not signed in", hint: again) }
     do throws(CommandError) {
@@ -140,10 +139,7 @@ struct Logout: AsyncParsableCommand {
         refusal.hint = "end them on your account page there"
         return refusal
       }
-      let count =
-        try await AuthorizedCaller.session(client).call(
-          "POST", "/v1/sessions/end-others", as: Ended.self, for: "ending other sessions"
-        ).ended ?? 0
+      let count = try await AuthorizedCaller.session(client).endSessions("POST", "/v1/sessions/end-others")
       Terminal.say("ended \(count) other session(s)")
       return nil
     } catch {

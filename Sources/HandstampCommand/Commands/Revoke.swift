@@ -15,8 +15,6 @@ struct Revoke: SessionCommand {
   @Flag(help: "end all sessions, including this one") var all = false
   @OptionGroup var account: AccountOptions
 
-  private struct Ended: Decodable { var ended: Int? }
-
   func perform(in installation: Installation) async throws {
     let caller = try await AuthorizedCaller.current(account, in: installation)
     do throws(CommandError) {
@@ -32,16 +30,10 @@ struct Revoke: SessionCommand {
     switch (session, others, all) {
     case (let id?, false, false): try await end(id, by: caller, proof: proof)
     case (nil, true, false):
-      let count =
-        try await caller.call(
-          "POST", "/v1/sessions/end-others", proof: proof, as: Ended.self, for: "ending other sessions"
-        ).ended ?? 0
+      let count = try await caller.endSessions("POST", "/v1/sessions/end-others", proof: proof)
       Terminal.say("ended \(count) other session(s)")
     case (nil, false, true):
-      let count =
-        try await caller.call(
-          "DELETE", "/v1/sessions", proof: proof, as: Ended.self, for: "ending other sessions"
-        ).ended ?? 0
+      let count = try await caller.endSessions("DELETE", "/v1/sessions", proof: proof)
       if case .session(let client) = caller { _ = await client.controller.signOut(reason: .revoked) }
       Terminal.say("ended \(count) session(s), including this one")
     default:
@@ -54,10 +46,7 @@ struct Revoke: SessionCommand {
     guard let path = PercentEncoding.path("v1", "sessions", id) else {
       throw CommandError(.usage, "not a valid session ID", hint: "run: handstamp sessions")
     }
-    do throws(CommandError) {
-      _ = try await caller.call(
-        "DELETE", path, proof: proof, as: Ended.self, for: "ending other sessions")
-    } catch {
+    do throws(CommandError) { try await caller.endSessions("DELETE", path, proof: proof) } catch {
       throw error.code == "not_found" ? error.saying("this account has no session \(id)") : error
     }
     if case .session(let client) = caller, case .signedIn(let facts) = client.controller.state,

@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import Foundation
+import Handstamp
 import HandstampCore
 
 struct Sessions: SessionCommand {
@@ -26,9 +27,9 @@ struct Sessions: SessionCommand {
 
   func perform(in installation: Installation) async throws {
     let caller = try await AuthorizedCaller.current(account, in: installation)
-    let sessions: [SessionList.Item]
+    let sessions: [DeviceSession]
     do throws(CommandError) {
-      sessions = try await caller.call("GET", "/v1/sessions", as: SessionList.self, for: "listing sessions").sessions
+      sessions = try await caller.call("GET", "/v1/sessions", as: DeviceList.self, for: "listing sessions").devices
     } catch { throw Sessions.hinting(error, at: caller.server) }
     if output.json {
       Answer(sessions: sessions.map(Answer.Item.init)).writeLine()
@@ -36,12 +37,11 @@ struct Sessions: SessionCommand {
       var rows = [["", "SESSION", "DEVICE", "PLATFORM", "SIGNED IN", "LAST SEEN"]]
       for session in sessions {
         rows.append([
-          session.current ? "*" : "", session.id, session.device.name, session.device.platform,
-          UnixTime(milliseconds: session.created_at_ms).description,
-          UnixTime(milliseconds: session.last_seen_at_ms).description,
+          session.isCurrent ? "*" : "", session.id.rawValue, session.name, session.platform,
+          session.startedAt.description, session.lastSeenAt.description,
         ])
       }
-      for line in Table(rows: rows).lines { Terminal.out(line) }
+      Table(rows: rows).write()
     }
   }
 }
@@ -57,30 +57,12 @@ extension Sessions {
   }
 }
 
-/// `GET /v1/sessions`.
-struct SessionList: Decodable, Sendable {
-  struct Device: Decodable, Sendable {
-    var name: String
-    var platform: String
-  }
-  struct Item: Decodable, Sendable {
-    var id: String
-    var current: Bool
-    var device: Device
-    var created_at_ms: Int64
-    var last_seen_at_ms: Int64
-  }
-  var sessions: [Item]
-}
-
 extension Sessions.Answer.Item {
-  init(_ item: SessionList.Item) {
-    let created = UnixTime(milliseconds: item.created_at_ms)
-    let lastSeen = UnixTime(milliseconds: item.last_seen_at_ms)
+  init(_ device: DeviceSession) {
     self.init(
-      id: item.id, current: item.current, deviceName: item.device.name, platform: item.device.platform,
-      createdAt: created.description, createdAtEpoch: created.seconds, lastSeenAt: lastSeen.description,
-      lastSeenAtEpoch: lastSeen.seconds)
+      id: device.id.rawValue, current: device.isCurrent, deviceName: device.name, platform: device.platform,
+      createdAt: device.startedAt.description, createdAtEpoch: device.startedAt.seconds,
+      lastSeenAt: device.lastSeenAt.description, lastSeenAtEpoch: device.lastSeenAt.seconds)
   }
 }
 #endif

@@ -28,13 +28,8 @@ struct Signup: SessionCommand {
     let email = try email ?? Terminal.line("email", hint: "run: handstamp signup EMAIL")
     let password = try Terminal.secret("password", twice: true)
     let name = name ?? String(email.prefix { $0 != "@" })
-    let outcome: SignUpResponse
-    do throws(SessionError) {
-      outcome = try await WaitLine.shared.during(attempt.server.text) { () async throws(SessionError) in
-        try await attempt.identity.signUp(email: email, password: password, username: name)
-      }
-    } catch {
-      throw CommandError(error, server: attempt.server)
+    let outcome = try await attempt.server.waiting { () async throws(SessionError) in
+      try await attempt.identity.signUp(email: email, password: password, username: name)
     }
     switch outcome {
     case .signedIn(let grant):
@@ -51,7 +46,7 @@ struct Signup: SessionCommand {
         try Terminal.line(
           "code in the mail", hint: "run: handstamp login \(email), if you have an account or opened the mail's link"))
       try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in
-        try await attempt.response { () async throws(SessionError) in
+        try await attempt.server.waiting { () async throws(SessionError) in
           try await attempt.identity.confirmSignUp(code, password: password)
         }
       }

@@ -91,8 +91,8 @@ struct Token: SessionCommand {
       return show(token, source: "session", endsAt: end)
     }
     if let target {
-      let (token, end) = try await client.token(for: target, minimumValidity: minValidity.duration)
-      return show(token.secret, source: "session", endsAt: end)
+      let handed = try await client.token(for: target, minimumValidity: minValidity.duration)
+      return show(handed.token.secret, source: handed.source, endsAt: handed.end)
     }
     let token = try await client.token(minimumValidity: minValidity.duration)
     show(token.secret, source: "session", endsAt: output.json ? await client.end(of: token) : nil)
@@ -115,20 +115,14 @@ struct Token: SessionCommand {
     let fields = try await client.provenFields(
       method.uppercased(), url, nonce: dpopNonce, minimumValidity: minValidity.duration)
     if asHeaders {
-      guard let bytes = try? Dictionary(uniqueKeysWithValues: fields.map { ($0.name, $0.value) }).jsonBytes() else {
-        return
-      }
-      return Terminal.out(String(decoding: bytes, as: UTF8.self))
+      return Dictionary(uniqueKeysWithValues: fields.map { ($0.name, $0.value) }).writeJSON()
     }
     for field in fields { Terminal.out("\(field.name): \(field.value)") }
   }
 
   private func show(_ token: Secret, source: String, endsAt: UnixTime?) {
     token.withExposed { text in
-      if asHeaders {
-        guard let bytes = try? ["Authorization": "Bearer " + text].jsonBytes() else { return }
-        return Terminal.out(String(decoding: bytes, as: UTF8.self))
-      }
+      if asHeaders { return ["Authorization": "Bearer " + text].writeJSON() }
       guard output.json else { return Terminal.out(text) }
       Answer(token: text, source: source, expiresAt: endsAt?.description, expiresAtEpoch: endsAt?.seconds).writeLine()
     }
@@ -136,6 +130,12 @@ struct Token: SessionCommand {
 }
 
 extension AccountClient {
+  /// Returns a valid access token for another program.
+  func handedToken(lasting validity: Duration) async throws(CommandError) -> HandedToken {
+    let token = try await token(minimumValidity: validity)
+    return HandedToken(token: token, end: await end(of: token))
+  }
+
   /// Returns when `token` expires, by this device's wall clock, or `nil` if the vault does not know.
   func end(of token: AccessToken) async -> UnixTime? {
     guard let access = await storedSession()?.access, access.token == token else { return nil }

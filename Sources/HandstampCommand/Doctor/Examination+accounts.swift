@@ -10,29 +10,29 @@ extension Examination {
   mutating func accounts() async {
     let book: AccountBook
     do throws(CommandError) { book = try await AccountBook(of: home) } catch {
-      if damages.isEmpty { add(.problem("accounts", error.message, hint: error.hint)) }
+      if damages.isEmpty { problem("accounts", error.message, hint: error.hint) }
       return
     }
     var list = AccountsList()
     if case .success(let stored) = await home.index.read() { list = stored }
     let unusable = list.accounts.count { !$0.isUsable }
     if unusable > 0 {
-      add(.problem("accounts", "\(unusable) listed account(s) without a usable server", hint: "correct accounts.json"))
+      problem("accounts", "\(unusable) listed account(s) without a usable server", hint: "correct accounts.json")
     }
     switch (book.accounts.count, book.active) {
-    case (0, _): add(.note("accounts", "none", hint: "run: handstamp login"))
-    case (let count, nil): add(.note("accounts", "\(count), none of them active", hint: "run: handstamp switch NAME"))
-    case (let count, let active?): add(.ok("accounts", "\(count), the active one is \(active.words)"))
+    case (0, _): note("accounts", "none", hint: "run: handstamp login")
+    case (let count, nil): note("accounts", "\(count), none of them active", hint: "run: handstamp switch NAME")
+    case (let count, let active?): ok("accounts", "\(count), the active one is \(active.words)")
     }
     for rule in FolderRules(of: home).all where book.list[rule.account] == nil {
-      add(.problem("folders", rule.gone.message, hint: rule.gone.hint))
+      problem("folders", rule.gone.message, hint: rule.gone.hint)
     }
     for account in book.accounts {
       await examine(account, handle: account.handle(among: book.accounts))
       for finding in Examination.networkFindings(to: account.serverAddress, of: account, in: home) { add(finding) }
     }
     if !list.leaving.isEmpty {
-      add(.note("sign_outs", "\(list.leaving.count) removed account(s) may still have a revocation pending"))
+      note("sign_outs", "\(list.leaving.count) removed account(s) may still have a revocation pending")
     }
     // If all accounts of a server use OAuth, only its metadata is requested: it may be any kind of server.
     var servers: [(ServerAddress, OAuthRecord?, any Transport)] = []
@@ -54,15 +54,14 @@ extension Examination {
     let name = account.name
     let now = SystemClock().now()
     switch await home.vault(of: account.id).read() {
-    case .absent: add(.ok("vault", "signed out", account: name))
+    case .absent: ok("vault", "signed out", account: name)
     case .trouble(let trouble):
       let refusal = CommandError(trouble)
       let login = "run: handstamp login --account \(shellWord(handle))"
-      add(
-        .problem(
-          "vault", refusal.message, account: name,
-          hint: trouble == .corrupt ? login : refusal.concernsHome ? damages.hint ?? refusal.hint : refusal.hint))
-    case .accessOnly: add(.note("vault", "locked", account: name, hint: "unlock it"))
+      problem(
+        "vault", refusal.message, account: name,
+        hint: trouble == .corrupt ? login : refusal.concernsHome ? damages.hint ?? refusal.hint : refusal.hint)
+    case .accessOnly: note("vault", "locked", account: name, hint: "unlock it")
     case .value(let entry):
       if let session = entry.session {
         examine(session, of: name, now)
@@ -75,24 +74,22 @@ extension Examination {
             case .configuration: "check this client's registration at \(account.serverAddress.text)"
             default: "if this persists, \(login)"
             }
-          add(.problem("refresh", refusal.message, account: name, hint: hint))
+          problem("refresh", refusal.message, account: name, hint: hint)
         }
       }
       let undelivered = entry.tombstones.count { $0.revocation != nil }
       if undelivered > 0 {
-        add(
-          .note(
-            "sign_outs", "\(undelivered) sign-out(s) not yet sent to the server", account: name,
-            hint: "run any command while online to send them"))
+        note(
+          "sign_outs", "\(undelivered) sign-out(s) not yet sent to the server", account: name,
+          hint: "run any command while online to send them")
       }
       for tombstone in entry.tombstones {
         let whose = tombstone.account.map { ", account \($0)" } ?? ""
         let left = tombstone.steps.isEmpty ? "" : ", \(tombstone.steps.count) clean-up(s) pending"
-        add(
-          .note(
-            "ended",
-            "session \(tombstone.session)\(whose) at \(tombstone.endedAt.wall): \(tombstone.reason.words)\(left)",
-            account: name))
+        note(
+          "ended",
+          "session \(tombstone.session)\(whose) at \(tombstone.endedAt.wall): \(tombstone.reason.words)\(left)",
+          account: name)
       }
     }
   }
@@ -106,30 +103,26 @@ extension Examination {
       words +=
         refresh > .zero ? ", a long-running program refreshes it in \(refresh.words)" : ", refreshed at the next use"
     }
-    add(.ok("vault", words, account: name))
+    ok("vault", words, account: name)
     if session.refresh == nil {
-      add(
-        .note(
-          "vault", "no refresh token", account: name,
-          hint: "sign in again when the access token expires: handstamp login"))
+      note(
+        "vault", "no refresh token", account: name,
+        hint: "sign in again when the access token expires: handstamp login")
     }
     if session.revocation == nil {
-      add(
-        .note(
-          "vault", "the server cannot be told of a sign-out: the session then stays valid there until it expires",
-          account: name, hint: "end it on your account page there"))
+      note(
+        "vault", "the server cannot be told of a sign-out: the session then stays valid there until it expires",
+        account: name, hint: "end it on your account page there")
     }
     if session.pendingKey != nil {
-      add(
-        .note(
-          "pending_key", "a refresh was interrupted; the next one resumes it", account: name,
-          hint: "keep using the session"))
+      note(
+        "pending_key", "a refresh was interrupted; the next one resumes it", account: name,
+        hint: "keep using the session")
     }
     if now.wall < session.startedAt.wall {
-      add(
-        .note(
-          "clock", "this device's clock shows a time before the sign-in", account: name,
-          hint: "set the clock of this device"))
+      note(
+        "clock", "this device's clock shows a time before the sign-in", account: name,
+        hint: "set the clock of this device")
     }
   }
 

@@ -17,7 +17,7 @@ struct Examination: Sendable {
     var examination = Examination(of: home)
     examination.program()
     examination.damages = await HomeCheck.damages(of: home)
-    for damage in examination.damages { examination.add(.problem(damage.check, damage.words, hint: damage.hint)) }
+    for damage in examination.damages { examination.problem(damage.check, damage.words, hint: damage.hint) }
     guard examination.folders() else { return examination.findings }
     await examination.key()
     examination.leftovers()
@@ -28,24 +28,32 @@ struct Examination: Sendable {
 
   mutating func add(_ finding: Finding) { findings.append(finding) }
 
+  mutating func ok(_ check: String, _ words: String, account: String? = nil) {
+    add(.ok(check, words, account: account))
+  }
+
+  mutating func note(_ check: String, _ words: String, account: String? = nil, hint: String? = nil) {
+    add(.note(check, words, account: account, hint: hint))
+  }
+
+  mutating func problem(_ check: String, _ words: String, account: String? = nil, hint: String) {
+    add(.problem(check, words, account: account, hint: hint))
+  }
+
   private mutating func program() {
-    add(.ok("version", "handstamp \(HandstampTool.version)"))
+    ok("version", "handstamp \(HandstampTool.version)")
     if EnvironmentToken.current != nil {
-      add(
-        .note(
-          "environment", "\(EnvironmentToken.name) is set, and its token is used instead of any session",
-          hint: "run: unset \(EnvironmentToken.name)"))
+      note(
+        "environment", "\(EnvironmentToken.name) is set, and its token is used instead of any session",
+        hint: "run: unset \(EnvironmentToken.name)")
     }
     if AgentClient.isSet {
-      add(
-        .note(
-          "environment", "\(AgentClient.variable) is set, and its agent's tokens are used instead of any session",
-          hint: "run: unset \(AgentClient.variable)"))
+      note(
+        "environment", "\(AgentClient.variable) is set, and its agent's tokens are used instead of any session",
+        hint: "run: unset \(AgentClient.variable)")
     }
     if let named = EnvironmentAccount.current {
-      add(
-        .note(
-          "environment", "\(EnvironmentAccount.name) is set, so \(named) is used instead of the active account"))
+      note("environment", "\(EnvironmentAccount.name) is set, so \(named) is used instead of the active account")
     }
   }
 
@@ -64,7 +72,7 @@ struct Examination: Sendable {
     }
     guard look(at: home.path, "home") else { return false }
     guard FileFacts(home.vaultFolder) != nil else {
-      add(.note("vault_folder", "none yet; no account has signed in", hint: "run: handstamp login"))
+      note("vault_folder", "none yet; no account has signed in", hint: "run: handstamp login")
       return false
     }
     return look(at: home.vaultFolder, "vault_folder")
@@ -75,15 +83,13 @@ struct Examination: Sendable {
     guard let facts = FileFacts((path as NSString).resolvingSymlinksInPath), facts.isFolder else { return false }
     guard !damages.contains(where: { $0.check == check }) else { return true }
     if facts.owner != getuid() {
-      add(.problem(check, "\(path) belongs to another user", hint: "run: sudo chown -R $USER \(shellWord(path))"))
+      problem(check, "\(path) belongs to another user", hint: "run: sudo chown -R $USER \(shellWord(path))")
     } else if facts.mode & 0o055 != 0 {
-      add(
-        .note(
-          check, "\(path) is accessible to other users: \(facts.modeText)", hint: "run: chmod 700 \(shellWord(path))"))
+      note(check, "\(path) is accessible to other users: \(facts.modeText)", hint: "run: chmod 700 \(shellWord(path))")
     } else if access(path, W_OK | X_OK) != 0 {
-      add(.problem(check, "cannot write to \(path)", hint: "check its mode and its disk, or set HANDSTAMP_HOME"))
+      problem(check, "cannot write to \(path)", hint: "check its mode and its disk, or set HANDSTAMP_HOME")
     } else {
-      add(.ok(check, "\(path), \(facts.modeText)"))
+      ok(check, "\(path), \(facts.modeText)")
     }
     return true
   }
@@ -97,35 +103,33 @@ struct Examination: Sendable {
       let store = try home.keyStore()
       if let keeper = store.keeper { await kept(by: keeper, store) } else { keyFile() }
     } catch {
-      if damages.isEmpty { add(.problem("key_store", error.message, hint: error.hint)) }
+      if damages.isEmpty { problem("key_store", error.message, hint: error.hint) }
     }
   }
 
   private mutating func kept(by keeper: any VaultKeyStore, _ store: KeyStore) async {
     do throws(VaultError) {
       if try await keeper.load() != nil {
-        add(.ok("key_store", store.name))
+        ok("key_store", store.name)
       } else {
-        add(
-          .problem(
-            "key_store", "the key is missing from the secret store, so the vaults cannot be opened",
-            hint: "restore it, or run: handstamp doctor --set-aside"))
+        problem(
+          "key_store", "the key is missing from the secret store, so the vaults cannot be opened",
+          hint: "restore it, or run: handstamp doctor --set-aside")
       }
     } catch {
       let refusal = CommandError(error)
-      add(.problem("key_store", refusal.message, hint: "see: handstamp key show; nothing was erased"))
+      problem("key_store", refusal.message, hint: "see: handstamp key show; nothing was erased")
     }
     if FileFacts(home.keyFile) != nil {
-      add(
-        .problem(
-          "key_file", "a copy of the key is still in \(home.keyFile)",
-          hint: "run: handstamp key migrate --to \(store.name)"))
+      problem(
+        "key_file", "a copy of the key is still in \(home.keyFile)",
+        hint: "run: handstamp key migrate --to \(store.name)")
     }
   }
 
   private mutating func keyFile() {
     guard let facts = FileFacts(home.keyFile), !damages.contains(where: { $0.check == "key_file" }) else { return }
-    add(.ok("key_file", facts.modeText))
+    ok("key_file", facts.modeText)
   }
 
   /// Files left by killed processes, and files that were set aside.
@@ -136,28 +140,25 @@ struct Examination: Sendable {
       return facts.changedAt.timeIntervalSinceNow < -60
     }
     if stale.isEmpty {
-      add(.ok("partial_files", "none"))
+      ok("partial_files", "none")
     } else {
-      add(
-        .note(
-          "partial_files", "\(stale.count) left by interrupted processes",
-          hint: "delete them with: rm \(home.vaultFolder)/*.partial"))
+      note(
+        "partial_files", "\(stale.count) left by interrupted processes",
+        hint: "delete them with: rm \(home.vaultFolder)/*.partial")
     }
     let tokens = IdentityTokenFile.left(in: home).count
     if tokens > 0 {
-      add(
-        .note(
-          "id_token_files", "\(tokens) with an ID token, left by killed processes",
-          hint: "delete them with: handstamp doctor --fix"))
+      note(
+        "id_token_files", "\(tokens) with an ID token, left by killed processes",
+        hint: "delete them with: handstamp doctor --fix")
     }
     let aside = names.filter { $0.contains(".corrupt-") }
     if aside.isEmpty {
-      add(.ok("set_aside", "none"))
+      ok("set_aside", "none")
     } else {
-      add(
-        .note(
-          "set_aside", "\(aside.count) damaged file(s) set aside: \(aside.joined(separator: ", "))",
-          hint: "find out what damaged them; delete them once all accounts are signed in again"))
+      note(
+        "set_aside", "\(aside.count) damaged file(s) set aside: \(aside.joined(separator: ", "))",
+        hint: "find out what damaged them; delete them once all accounts are signed in again")
     }
   }
 
@@ -165,12 +166,12 @@ struct Examination: Sendable {
     var held: [String: [LockHolder]] = [:]
     for name in names where name.hasSuffix(".lock") || name.hasSuffix(".sign-in") {
       guard let holders = LockHolder.all(of: "\(home.vaultFolder)/\(name)") else {
-        add(.note("locks", "this system does not report lock holders"))
+        note("locks", "this system does not report lock holders")
         return
       }
       if !holders.isEmpty { held[name] = holders }
     }
-    if held.isEmpty { add(.ok("locks", "none held")) }
+    if held.isEmpty { ok("locks", "none held") }
     for (name, holders) in held.sorted(by: { $0.key < $1.key }) {
       let what =
         switch name {
@@ -180,11 +181,9 @@ struct Examination: Sendable {
         }
       let words = "\(what) is held by \(holders.map(\.words).joined(separator: ", "))"
       if let stopped = holders.first(where: \.isStopped) {
-        add(
-          .problem(
-            "locks", words, hint: "resume that process with: kill -CONT \(stopped.process)"))
+        problem("locks", words, hint: "resume that process with: kill -CONT \(stopped.process)")
       } else {
-        add(.note("locks", words))
+        note("locks", words)
       }
     }
   }

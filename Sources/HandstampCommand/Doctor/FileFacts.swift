@@ -7,7 +7,8 @@ struct FileFacts: Sendable, Hashable {
   var isRegular: Bool
   /// The permission bits.
   var mode: Int
-  var owner: UInt32
+  var owner: uid_t
+  var group: gid_t
   var size: Int
   /// Identifies the file to the kernel.
   var inode: Int
@@ -20,10 +21,24 @@ struct FileFacts: Sendable, Hashable {
     isRegular = facts[.type] as? FileAttributeType == .typeRegular
     mode = (facts[.posixPermissions] as? NSNumber)?.intValue ?? 0
     owner = (facts[.ownerAccountID] as? NSNumber)?.uint32Value ?? 0
+    group = (facts[.groupOwnerAccountID] as? NSNumber)?.uint32Value ?? 0
     size = (facts[.size] as? NSNumber)?.intValue ?? 0
     inode = (facts[.systemFileNumber] as? NSNumber)?.intValue ?? 0
     changedAt = facts[.modificationDate] as? Date ?? .distantPast
   }
+
+  /// Facts about a folder, or the nearest one above it that is there.
+  static func ofFolder(_ path: String) -> FileFacts? {
+    var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+    while true {
+      if let facts = FileFacts(url.path) { return facts }
+      guard url.path != "/" else { return nil }
+      url.deleteLastPathComponent()
+    }
+  }
+
+  /// The owner's name, or number.
+  var ownerName: String { getpwuid(owner).flatMap { $0.pointee.pw_name }.map { String(cString: $0) } ?? "'#\(owner)'" }
 
   var modeText: String { "mode 0" + String(mode, radix: 8) }
 }

@@ -20,10 +20,10 @@ struct Home: Sendable, Hashable {
   private static let found = Result { () throws(CommandError) -> Home in
     let home = Home(path: try place(in: ProcessInfo.processInfo.environment))
     // Its files would lock out the user whose home it is.
-    if geteuid() == 0, let owner = FileOwner.ofFolder(home.path), owner.user != 0 {
+    if geteuid() == 0, let folder = FileFacts.ofFolder(home.path), folder.owner != 0 {
       throw CommandError(
         .usage, "root in the folder of another user: \(home.path)",
-        hint: "run it as that user: sudo -u \(owner.name) handstamp, or set HANDSTAMP_HOME to a folder of root's")
+        hint: "run it as that user: sudo -u \(folder.ownerName) handstamp, or set HANDSTAMP_HOME to a folder of root's")
     }
     return home.withNotedKey
   }
@@ -103,19 +103,14 @@ struct Home: Sendable, Hashable {
   }
 
   func save(_ settings: Settings) throws(CommandError) {
-    do {
-      try make()
-      try AtomicFile.replace(settingsPath, with: settings.jsonBytes(isPretty: true))
-    } catch {
-      throw unwritable()
-    }
+    try write(settings, to: settingsPath, isPretty: true)
   }
 
   /// Returns the device ID of this installation, created on first use. Two processes that create it at the same time agree.
   func device() throws(CommandError) -> DeviceID {
     if let known = try knownDevice() { return known }
     do {
-      try make()
+      try makeFolder(path)
       _ = try AtomicFile.create(devicePath, with: Array(UUID().uuidString.lowercased().utf8))
     } catch {
       throw unwritable()
@@ -148,11 +143,6 @@ struct Home: Sendable, Hashable {
         text.utf8.count <= 100 && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
       return isWord ? .content(DeviceID(text)) : .unreadable("it is damaged")
     }
-  }
-
-  private func make() throws {
-    try FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }
 
   /// Whether this user can make the folder: the nearest one above it that is there is writable.

@@ -65,6 +65,15 @@ struct ServerAddress: Hashable, Sendable, Codable {
     }
   }
 
+  /// Waits for the server's answer, says so at a terminal, and describes its error.
+  func waiting<Answer>(
+    _ body: () async throws(SessionError) -> Answer
+  ) async throws(CommandError) -> Answer {
+    do throws(SessionError) { return try await WaitLine.shared.during(text, body) } catch {
+      throw CommandError(error, server: self)
+    }
+  }
+
   /// Whether `url` has the same scheme, host and port (RFC 6454 section 4), so that a token may be sent to it.
   func covers(_ url: String) -> Bool {
     guard let own = Origin(text), let other = Origin(url) else { return false }

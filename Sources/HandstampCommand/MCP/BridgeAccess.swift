@@ -94,9 +94,9 @@ actor BridgeAccess {
     {
       return known.token
     }
-    let (token, end) = try await open.client.token(for: target, minimumValidity: .zero)
-    if let end { self.open?.known = (token, end) }
-    return token
+    let handed = try await open.client.token(for: target, minimumValidity: .zero)
+    if let end = handed.end { self.open?.known = (handed.token, end) }
+    return handed.token
   }
 
   private func renewed(_ refused: AccessToken, _ open: Open) async throws(CommandError) -> AccessToken {
@@ -108,7 +108,7 @@ actor BridgeAccess {
       }
     }
     // As valid as can be had: a new one, unless the refused one is new.
-    let (token, _) = try await client.token(for: target, minimumValidity: .seconds(86_400))
+    let token = try await client.token(for: target, minimumValidity: .seconds(86_400)).token
     guard token != refused else { throw CommandError(.tokenRejected, server: client.server) }
     return token
   }

@@ -1,6 +1,5 @@
 #if Command
 import Dispatch
-import Foundation
 
 /// The bridge's side of the program that started it. Reading and writing block, so each has a thread of its own.
 final class BridgePipes: Sendable {
@@ -10,7 +9,7 @@ final class BridgePipes: Sendable {
   /// Returns the next bytes of stdin; `nil` at its end.
   func read() async -> [UInt8]? {
     await withCheckedContinuation { continuation in
-      input.async { continuation.resume(returning: BridgePipes.next()) }
+      input.async { continuation.resume(returning: HelperInput.next()) }
     }
   }
 
@@ -19,15 +18,6 @@ final class BridgePipes: Sendable {
     let line = LineSplitter.line(of: message)
     return await withCheckedContinuation { continuation in
       output.async { continuation.resume(returning: Terminal.out(bytes: line)) }
-    }
-  }
-
-  private static func next() -> [UInt8]? {
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    while true {
-      let count = buffer.withUnsafeMutableBytes { Foundation.read(STDIN_FILENO, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      return count > 0 ? Array(buffer.prefix(count)) : nil
     }
   }
 }

@@ -32,18 +32,11 @@ extension Home {
   ///
   /// - Parameter name: the account that was named for it; `nil` if none was.
   func connection(to server: RemoteServer, as name: String?) -> MCPConnection? {
-    guard case .content(let bytes) = PlainFile.read(connectionPath(of: server, name), limit: 64 << 10) else {
-      return nil
-    }
-    return try? JSONDecoder().decode(MCPConnection.self, from: Data(bytes))
+    PlainFile.value(at: connectionPath(of: server, name), limit: 64 << 10)
   }
 
   func save(_ connection: MCPConnection, to server: RemoteServer, as name: String?) throws(CommandError) {
-    do {
-      try FileManager.default.createDirectory(
-        atPath: mcpFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(connectionPath(of: server, name), with: connection.jsonBytes(isPretty: true))
-    } catch { throw unwritable() }
+    try write(connection, to: connectionPath(of: server, name), isPretty: true)
   }
 
   /// Takes the lock of a server's sign-ins: of several bridges, one opens a page, and the others wait for it.

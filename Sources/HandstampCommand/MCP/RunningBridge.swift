@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import Handstamp
 import HandstampCore
 import HandstampSupport
 import HandstampVaults
@@ -20,19 +21,15 @@ struct RunningBridge: Sendable, Hashable, Codable {
 
   /// This process, for a server.
   init(for server: RemoteServer, at now: UnixTime) {
-    process = ProcessInfo.processInfo.processIdentifier
-    startedAt = ProcessTimes.start(of: process)
-    namespace = ProcessTimes.namespace
+    let own = ProcessIdentity.current
+    (process, startedAt, namespace) = (own.id, own.startedAt, own.namespace)
     program = ProcessTimes.name(of: getppid())
     url = server.url
     since = now
   }
 
   /// Whether the process has ended; `false` if that cannot be seen from here.
-  var hasEnded: Bool {
-    startedAt != nil && namespace != nil && namespace == ProcessTimes.namespace
-      && ProcessTimes.start(of: process) != startedAt
-  }
+  var hasEnded: Bool { ProcessIdentity(id: process, startedAt: startedAt, namespace: namespace).hasEnded }
 }
 
 extension Home {
@@ -44,9 +41,7 @@ extension Home {
 
   /// Notes a running bridge. Failures are ignored, because nothing depends on it.
   func note(_ bridge: RunningBridge) {
-    try? FileManager.default.createDirectory(
-      atPath: bridgeFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    try? AtomicFile.replace(path(of: bridge), with: bridge.jsonBytes())
+    try? write(bridge, to: path(of: bridge))
   }
 
   func forget(_ bridge: RunningBridge) { unlink(path(of: bridge)) }
@@ -55,8 +50,7 @@ extension Home {
   var bridges: [RunningBridge] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: bridgeFolder)) ?? []
     let found = names.filter { $0.hasSuffix(".json") }.compactMap { name -> RunningBridge? in
-      guard case .content(let bytes) = PlainFile.read("\(bridgeFolder)/\(name)", limit: 64 << 10) else { return nil }
-      return try? JSONDecoder().decode(RunningBridge.self, from: Data(bytes))
+      PlainFile.value(at: "\(bridgeFolder)/\(name)", limit: 64 << 10)
     }
     for bridge in found where bridge.hasEnded { forget(bridge) }
     return found.filter { !$0.hasEnded }.sorted { ($0.since, $0.process) < ($1.since, $1.process) }

@@ -61,10 +61,9 @@ struct NetworkRecord: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  /// The folder of these records, and the record's file in it. Its name reveals nothing about the account.
-  private var networkFolder: String { path + "/networks" }
+  /// The record's file. Its name reveals nothing about the account.
   private func networkPath(of account: AccountID) -> String {
-    networkFolder + "/" + (oauthPath(of: account) as NSString).lastPathComponent
+    path + "/networks/" + (oauthPath(of: account) as NSString).lastPathComponent
   }
 
   private func credentialsFile(of account: AccountID) -> SealedFile {
@@ -89,9 +88,7 @@ extension Home {
 
   /// Returns the user name and the password of the account's proxy, or `nil` if none are stored.
   func proxyCredentials(of account: AccountID) async throws(VaultError) -> Secret? {
-    guard var bytes = try await credentialsFile(of: account).readAsking() else { return nil }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    return Secret(bytes: bytes[...])
+    try await credentialsFile(of: account).secret()
   }
 
   /// Saves the account's network; `nil` removes it. The credentials are saved before the record, which is useless without them.
@@ -99,22 +96,14 @@ extension Home {
     guard let record, !record.isEmpty else { return try forgetNetwork(of: account) }
     do throws(VaultError) {
       if let credentials {
-        var bytes = credentials.withExposedBytes { Array($0) }
-        defer { for index in bytes.indices { bytes[index] = 0 } }
-        try await credentialsFile(of: account).writeAsking(bytes)
+        try await credentialsFile(of: account).save(credentials)
       } else {
         try credentialsFile(of: account).remove()
       }
     } catch {
       throw CommandError(error)
     }
-    do {
-      try FileManager.default.createDirectory(
-        atPath: networkFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(networkPath(of: account), with: record.jsonBytes(isPretty: true))
-    } catch {
-      throw unwritable()
-    }
+    try write(record, to: networkPath(of: account), isPretty: true)
   }
 
   /// Removes the account's network and its secrets.

@@ -14,8 +14,7 @@ extension Home {
 
   /// Returns what proves the possession of the key for a sign-in, and makes a missing key.
   func newProver(at issuer: String) throws(SessionError) -> DPoPProver {
-    try? FileManager.default.createDirectory(
-      atPath: path + "/oauth", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try? makeFolder(path + "/oauth")
     return DPoPProver(try DPoPKey(file: proofKeyPath(at: issuer)))
   }
 

@@ -89,11 +89,9 @@ extension AuthorizedCaller {
   private func verdict(
     on token: AccessToken, by foreign: ForeignServer, at server: ServerAddress
   ) async throws(CommandError) -> TokenVerdict {
-    do throws(SessionError) {
-      return try await WaitLine.shared.during(server.text) { () async throws(SessionError) in
-        try await foreign.access.backend().verdict(on: token)
-      }
-    } catch { throw CommandError(error, server: server) }
+    try await server.waiting { () async throws(SessionError) in
+      try await foreign.access.backend().verdict(on: token)
+    }
   }
 }
 

@@ -31,8 +31,7 @@ extension Home {
 
   /// The former clients, oldest first. A file that cannot be read only makes revocations fail.
   func formerClients(of account: AccountID) -> [FormerClient] {
-    guard case .content(let bytes) = PlainFile.read(formerPath(of: account)) else { return [] }
-    return (try? JSONDecoder().decode([FormerClient].self, from: Data(bytes))) ?? []
+    PlainFile.value(at: formerPath(of: account)) ?? []
   }
 
   /// Changes how an account signs in: the sessions that its vault knows by now belong to the former client. The secret is saved
@@ -55,16 +54,12 @@ extension Home {
     let sessions = pending.filter { !known.contains($0) }
     guard !sessions.isEmpty else { return }
     clients = (clients + [FormerClient(record: record, sessions: sessions)]).suffix(Home.formerLimit)
-    do {
+    do throws(VaultError) {
       if let record, record.hasSecret == true, let secret = try await clientSecret(of: account) {
-        var bytes = secret.withExposedBytes { Array($0) }
-        defer { for index in bytes.indices { bytes[index] = 0 } }
-        try await secretFile(of: record.client, account).writeAsking(bytes)
+        try await secretFile(of: record.client, account).save(secret)
       }
-      try FileManager.default.createDirectory(
-        atPath: path + "/oauth", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(formerPath(of: account), with: Array(JSONEncoder().encode(clients)))
-    } catch let error as VaultError { throw CommandError(error) } catch { throw unwritable() }
+    } catch { throw CommandError(error) }
+    try write(clients, to: formerPath(of: account))
   }
 
   /// Forgets an account that has no work left.
@@ -92,9 +87,7 @@ extension Home {
 
   /// Returns the secret of a former client; `nil` if none is kept.
   func formerSecret(of client: String, _ account: AccountID) async throws(VaultError) -> Secret? {
-    guard var bytes = try await secretFile(of: client, account).readAsking() else { return nil }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    return Secret(bytes: bytes[...])
+    try await secretFile(of: client, account).secret()
   }
 }
 #endif

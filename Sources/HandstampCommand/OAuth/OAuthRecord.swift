@@ -110,17 +110,13 @@ extension Home {
 
   /// Returns the secret of the account's client, or `nil` if none is stored.
   func clientSecret(of account: AccountID) async throws(VaultError) -> Secret? {
-    guard var bytes = try await secretFile(of: account).readAsking() else { return nil }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    return Secret(bytes: bytes[...])
+    try await secretFile(of: account).secret()
   }
 
   /// Seals the secret of the account's client with the vault key; `nil` removes the stored one.
   func save(clientSecret secret: Secret?, of account: AccountID) async throws(VaultError) {
     guard let secret else { return try secretFile(of: account).remove() }
-    var bytes = secret.withExposedBytes { Array($0) }
-    defer { for index in bytes.indices { bytes[index] = 0 } }
-    try await secretFile(of: account).writeAsking(bytes)
+    try await secretFile(of: account).save(secret)
   }
 
   /// Saves the record; `nil` removes it together with the client secret.
@@ -131,13 +127,7 @@ extension Home {
       do throws(VaultError) { try secretFile(of: account).remove() } catch { throw CommandError(error) }
       return
     }
-    do {
-      try FileManager.default.createDirectory(
-        atPath: oauthFolder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-      try AtomicFile.replace(path, with: record.jsonBytes(isPretty: true))
-    } catch {
-      throw unwritable()
-    }
+    try write(record, to: path, isPretty: true)
   }
 }
 

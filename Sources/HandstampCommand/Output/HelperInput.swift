@@ -45,7 +45,8 @@ enum HelperInput {
   static let isCut = CommandError(
     .usage, "stdin ends within a line", hint: "end each line of the request with a line break")
 
-  private static func next() -> [UInt8]? {
+  /// Returns the next bytes; `nil` at the end. Blocks.
+  static func next() -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
     while true {
       let count = read(STDIN_FILENO, &buffer, buffer.count)

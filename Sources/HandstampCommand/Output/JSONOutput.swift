@@ -14,10 +14,7 @@ protocol Document: Encodable {}
 
 extension Document {
   /// Prints the document as one line of JSON.
-  func writeLine() {
-    guard let bytes = try? Versioned(document: self).jsonBytes() else { return }
-    Terminal.out(String(decoding: bytes, as: UTF8.self))
-  }
+  func writeLine() { Versioned(document: self).writeJSON() }
 }
 
 private struct Versioned<Content: Document>: Encodable {
@@ -32,6 +29,12 @@ private struct Versioned<Content: Document>: Encodable {
 }
 
 extension Encodable {
+  /// Prints the value as one line of JSON, as it is.
+  func writeJSON() {
+    guard let bytes = try? jsonBytes() else { return }
+    Terminal.out(String(decoding: bytes, as: UTF8.self))
+  }
+
   /// The value as JSON, with sorted names.
   ///
   /// - Parameter isPretty: whether it is laid out for people.
@@ -80,5 +83,8 @@ struct Table {
       return cells.joined(separator: "  ")
     }
   }
+
+  /// Prints the lines.
+  func write() { for line in lines { Terminal.out(line) } }
 }
 #endif

@@ -199,8 +199,8 @@ extension Home {
   fileprivate var issuers: [String] {
     let folder = path + "/oauth"
     return ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).compactMap { name in
-      guard case .content(let bytes) = PlainFile.read("\(folder)/\(name)") else { return nil }
-      return (try? JSONDecoder().decode(OAuthRecord.self, from: Data(bytes)))?.issuer
+      let record: OAuthRecord? = PlainFile.value(at: "\(folder)/\(name)")
+      return record?.issuer
     }.flatMap { issuer in [issuer, issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer] }
   }
 }

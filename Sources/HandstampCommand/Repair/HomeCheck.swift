@@ -21,9 +21,6 @@ struct HomeCheck: Sendable {
     return check.damages
   }
 
-  /// Only the damages that may hide a stored session.
-  static func hidden(in home: Home) async -> [Damage] { await damages(of: home).filter(\.hidesSession) }
-
   mutating func add(
     _ check: String, _ words: String, _ cure: Damage.Cure, _ steps: [Damage.Step] = [], hidesSession: Bool = false
   ) {

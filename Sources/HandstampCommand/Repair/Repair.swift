@@ -43,10 +43,8 @@ struct Repair: Sendable {
       done.append("set the mode of \(path) to 0\(String(mode, radix: 8))")
     case .rename(let path):
       guard FileFacts(path) != nil else { return }
-      var number = 1
-      while FileFacts("\(path).corrupt-\(number)") != nil { number += 1 }
-      guard rename(path, "\(path).corrupt-\(number)") == 0 else { throw home.unwritable() }
-      done.append("set aside \(path) as \(((path as NSString).lastPathComponent)).corrupt-\(number)")
+      let aside = try home.setAside(path)
+      done.append("set aside \(path) as \((aside as NSString).lastPathComponent)")
     case .renameVaultFile(let name):
       let folder = home.vaultFolder
       let aside: String?

@@ -55,7 +55,7 @@ public struct ServerMetadata: Sendable, Hashable {
 
   /// The issuer that a document names, if it can be shown to a user.
   static func issuer(in body: [UInt8]) -> String? {
-    let named = (try? JSONDecoder().decode(Document.self, from: Data(body)))?.issuer
+    let named = (try? JSONDecoder().decode([String: Member].self, from: Data(body)))?["issuer"]?.word
     return named.flatMap { $0.utf8.count <= 200 && $0.utf8.allSatisfy { (33...126).contains($0) } ? $0 : nil }
   }
 
@@ -67,10 +67,10 @@ public struct ServerMetadata: Sendable, Hashable {
   init(
     _ body: [UInt8], of issuer: String, _ provider: OAuthProvider = OAuthProvider()
   ) throws(SessionError) {
-    guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
+    guard let document = try? JSONDecoder().decode([String: Member].self, from: Data(body)) else {
       throw .invalidResponse("not a metadata document")
     }
-    guard let named = document.issuer else { throw .invalidResponse("the metadata has no issuer") }
+    guard let named = document["issuer"]?.word else { throw .invalidResponse("the metadata has no issuer") }
     guard named == issuer || provider.hasTenants && ServerMetadata.isTemplate(named, of: issuer) else {
       let shown = ServerMetadata.issuer(in: body)
       throw .invalidResponse("the metadata belongs to another issuer" + (shown.map { ", \($0)" } ?? ""))
@@ -82,24 +82,23 @@ public struct ServerMetadata: Sendable, Hashable {
   ///
   /// - Throws: As the other initializer.
   init(of issuer: String, _ provider: OAuthProvider) throws(SessionError) {
-    var document = Document()
-    document.scopes_supported = provider.scopes
+    let document = provider.scopes.map { ["scopes_supported": Member.list($0)] } ?? [:]
     try self.init(document, of: issuer, provider, isTemplate: false)
   }
 
   private init(
-    _ document: Document, of issuer: String, _ provider: OAuthProvider, isTemplate: Bool
+    _ document: [String: Member], of issuer: String, _ provider: OAuthProvider, isTemplate: Bool
   ) throws(SessionError) {
-    if let methods = document.code_challenge_methods_supported, !methods.contains("S256") {
+    if let methods = document["code_challenge_methods_supported"]?.list, !methods.contains("S256") {
       throw .invalidResponse("the server does not support PKCE with S256")
     }
-    let named = document.issuer.map { isTemplate ? [$0] : [] } ?? []
+    let named = document["issuer"]?.word.map { isTemplate ? [$0] : [] } ?? []
     otherNames = provider.otherNames.union(named)
     func place(_ endpoint: OAuthProvider.Endpoint, _ published: String?) -> String? {
       provider.endpoints[endpoint] ?? published ?? provider.missing[endpoint]
     }
     self.issuer = issuer
-    guard let token = place(.token, document.token_endpoint) else {
+    guard let token = place(.token, document["token_endpoint"]?.word) else {
       throw .invalidResponse("the metadata has no token_endpoint")
     }
     guard Address.isTrusted(token) else { throw .invalidResponse("the token_endpoint is not an https URL") }
@@ -112,30 +111,31 @@ public struct ServerMetadata: Sendable, Hashable {
       return nil
     }
     authorizationEndpoint = trusted(
-      place(.authorization, document.authorization_endpoint), "authorization_endpoint")
+      place(.authorization, document["authorization_endpoint"]?.word), "authorization_endpoint")
     deviceAuthorizationEndpoint = trusted(
-      place(.device, document.device_authorization_endpoint), "device_authorization_endpoint")
-    revocationEndpoint = trusted(place(.revocation, document.revocation_endpoint), "revocation_endpoint")
-    userInfoEndpoint = trusted(place(.userInfo, document.userinfo_endpoint), "userinfo_endpoint")
-    introspectionEndpoint = trusted(document.introspection_endpoint, "introspection_endpoint")
-    endSessionEndpoint = trusted(document.end_session_endpoint, "end_session_endpoint")
-    keysURL = trusted(document.jwks_uri, "jwks_uri")
-    handstampAPI = trusted(document.handstamp_api, "handstamp_api")
+      place(.device, document["device_authorization_endpoint"]?.word), "device_authorization_endpoint")
+    revocationEndpoint = trusted(place(.revocation, document["revocation_endpoint"]?.word), "revocation_endpoint")
+    userInfoEndpoint = trusted(place(.userInfo, document["userinfo_endpoint"]?.word), "userinfo_endpoint")
+    introspectionEndpoint = trusted(document["introspection_endpoint"]?.word, "introspection_endpoint")
+    endSessionEndpoint = trusted(document["end_session_endpoint"]?.word, "end_session_endpoint")
+    keysURL = trusted(document["jwks_uri"]?.word, "jwks_uri")
+    handstampAPI = trusted(document["handstamp_api"]?.word, "handstamp_api")
     untrustedEndpoints = untrusted
-    supportsRotationKeys = document.handstamp_rotation_keys ?? false
-    acceptsClientDocuments = document.client_id_metadata_document_supported ?? false
-    scopes = document.scopes_supported
-    exchangesTokens = document.grant_types_supported?.contains(ServerMetadata.tokenExchange) ?? false
-    namesIssuerInAnswers = document.authorization_response_iss_parameter_supported ?? false
-    let methods = document.token_endpoint_auth_methods_supported
+    supportsRotationKeys = document["handstamp_rotation_keys"]?.isTrue ?? false
+    acceptsClientDocuments = document["client_id_metadata_document_supported"]?.isTrue ?? false
+    scopes = document["scopes_supported"]?.list
+    exchangesTokens = document["grant_types_supported"]?.list?.contains(ServerMetadata.tokenExchange) ?? false
+    namesIssuerInAnswers = document["authorization_response_iss_parameter_supported"]?.isTrue ?? false
+    let methods = document["token_endpoint_auth_methods_supported"]?.list
     // The default is `client_secret_basic` (RFC 8414 section 2).
     func takesBasic(_ methods: [String]?) -> Bool {
       provider.clientSecretIn.map { $0 == .header } ?? methods?.contains("client_secret_basic") ?? true
     }
     takesBasicAuthentication = takesBasic(methods)
-    takesBasicAuthenticationForRevocation = takesBasic(document.revocation_endpoint_auth_methods_supported ?? methods)
+    takesBasicAuthenticationForRevocation = takesBasic(
+      document["revocation_endpoint_auth_methods_supported"]?.list ?? methods)
     takesBasicAuthenticationForIntrospection = takesBasic(
-      document.introspection_endpoint_auth_methods_supported ?? methods)
+      document["introspection_endpoint_auth_methods_supported"]?.list ?? methods)
   }
 
   // MARK: Names of the issuer
@@ -184,65 +184,6 @@ public struct ServerMetadata: Sendable, Hashable {
   func missing(_ name: String, for feature: String) -> SessionError {
     untrustedEndpoints.contains(name)
       ? .invalidResponse("the \(name) is not an https URL") : .unsupported(feature)
-  }
-
-  /// A member that is empty or of another type counts as missing.
-  private struct Document: Decodable {
-    init() {}
-
-    var issuer: String?
-    var token_endpoint: String?
-    var authorization_endpoint: String?
-    var device_authorization_endpoint: String?
-    var revocation_endpoint: String?
-    var userinfo_endpoint: String?
-    var introspection_endpoint: String?
-    var end_session_endpoint: String?
-    var jwks_uri: String?
-    var handstamp_api: String?
-    var handstamp_rotation_keys: Bool?
-    var client_id_metadata_document_supported: Bool?
-    var scopes_supported: [String]?
-    var grant_types_supported: [String]?
-    var authorization_response_iss_parameter_supported: Bool?
-    var code_challenge_methods_supported: [String]?
-    var token_endpoint_auth_methods_supported: [String]?
-    var revocation_endpoint_auth_methods_supported: [String]?
-    var introspection_endpoint_auth_methods_supported: [String]?
-
-    private enum CodingKeys: String, CodingKey {
-      case issuer, token_endpoint, authorization_endpoint, device_authorization_endpoint, revocation_endpoint
-      case userinfo_endpoint, introspection_endpoint, end_session_endpoint, handstamp_api, handstamp_rotation_keys
-      case jwks_uri, client_id_metadata_document_supported, scopes_supported, grant_types_supported
-      case authorization_response_iss_parameter_supported, code_challenge_methods_supported
-      case token_endpoint_auth_methods_supported, revocation_endpoint_auth_methods_supported
-      case introspection_endpoint_auth_methods_supported
-    }
-
-    init(from decoder: any Decoder) throws {
-      let values = try decoder.container(keyedBy: CodingKeys.self)
-      func flag(_ key: CodingKeys) -> Bool? { try? values.decodeIfPresent(Bool.self, forKey: key) }
-      func list(_ key: CodingKeys) -> [String]? { try? values.decodeIfPresent([String].self, forKey: key) }
-      issuer = values.word(.issuer)
-      token_endpoint = values.word(.token_endpoint)
-      authorization_endpoint = values.word(.authorization_endpoint)
-      device_authorization_endpoint = values.word(.device_authorization_endpoint)
-      revocation_endpoint = values.word(.revocation_endpoint)
-      userinfo_endpoint = values.word(.userinfo_endpoint)
-      introspection_endpoint = values.word(.introspection_endpoint)
-      end_session_endpoint = values.word(.end_session_endpoint)
-      jwks_uri = values.word(.jwks_uri)
-      handstamp_api = values.word(.handstamp_api)
-      handstamp_rotation_keys = flag(.handstamp_rotation_keys)
-      client_id_metadata_document_supported = flag(.client_id_metadata_document_supported)
-      scopes_supported = list(.scopes_supported)
-      grant_types_supported = list(.grant_types_supported)
-      authorization_response_iss_parameter_supported = flag(.authorization_response_iss_parameter_supported)
-      code_challenge_methods_supported = list(.code_challenge_methods_supported)
-      token_endpoint_auth_methods_supported = list(.token_endpoint_auth_methods_supported)
-      revocation_endpoint_auth_methods_supported = list(.revocation_endpoint_auth_methods_supported)
-      introspection_endpoint_auth_methods_supported = list(.introspection_endpoint_auth_methods_supported)
-    }
   }
 }
 

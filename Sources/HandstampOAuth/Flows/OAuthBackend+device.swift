@@ -92,47 +92,26 @@ extension DeviceCode {
   /// How long a code counts if the server does not say.
   private static let usualLife = 900.0
 
-  private struct Answer: Decodable {
-    var device_code: String
-    var user_code: String
-    /// `verification_url` is the name that some servers used before the RFC.
-    var verification_uri: String?
-    var verification_uri_complete: String?
-    var expires_in: Double?
-    var interval: Double?
-
-    private enum CodingKeys: String, CodingKey {
-      case device_code, user_code, verification_uri, verification_url, verification_uri_complete, expires_in, interval
-    }
-
-    init(from decoder: any Decoder) throws {
-      let values = try decoder.container(keyedBy: CodingKeys.self)
-      device_code = try values.decode(String.self, forKey: .device_code)
-      user_code = values.word(.user_code) ?? ""
-      verification_uri = values.word(.verification_uri) ?? values.word(.verification_url)
-      verification_uri_complete = values.word(.verification_uri_complete)
-      expires_in = values.number(.expires_in)
-      interval = values.number(.interval)
-    }
-  }
-
   init(_ response: TransportResponse) throws(SessionError) {
-    guard let answer = response.decoded(Answer.self), let address = answer.verification_uri,
-      !answer.device_code.isEmpty, !answer.user_code.isEmpty
+    // `verification_url` is the name that some servers used before the RFC.
+    guard let answer = response.decoded([String: Member].self), let secret = answer["device_code"]?.word,
+      let userCode = answer["user_code"]?.word,
+      let address = answer["verification_uri"]?.word ?? answer["verification_url"]?.word
     else { throw .invalidResponse("malformed device authorization response") }
-    let life = answer.expires_in ?? DeviceCode.usualLife
+    let complete = answer["verification_uri_complete"]?.word
+    let life = answer["expires_in"]?.number ?? DeviceCode.usualLife
     // The text to show comes from elsewhere: it must not contain terminal control characters.
-    let shown = [answer.user_code, address, answer.verification_uri_complete].compactMap { $0 }
+    let shown = [userCode, address, complete].compactMap { $0 }
     guard shown.allSatisfy({ $0.utf8.allSatisfy { (32...126).contains($0) } }),
-      [address, answer.verification_uri_complete].compactMap({ $0 }).allSatisfy(Address.isTrusted)
+      [address, complete].compactMap({ $0 }).allSatisfy(Address.isTrusted)
     else { throw .invalidResponse("unsafe verification URL or code") }
-    guard answer.user_code.utf8.count <= 64, shown.allSatisfy({ $0.utf8.count <= 2048 }) else {
+    guard userCode.utf8.count <= 64, shown.allSatisfy({ $0.utf8.count <= 2048 }) else {
       throw .invalidResponse("the verification URL or code is too long")
     }
     guard life > 0 else { throw .invalidResponse("the code has already expired") }
     self.init(
-      userCode: answer.user_code, address: address, completeAddress: answer.verification_uri_complete,
-      expiresIn: .seconds(min(life, 86_400)), secret: Secret(answer.device_code),
-      interval: .seconds(min(max(answer.interval ?? 5, 1), 600)))
+      userCode: userCode, address: address, completeAddress: complete,
+      expiresIn: .seconds(min(life, 86_400)), secret: Secret(secret),
+      interval: .seconds(min(max(answer["interval"]?.number ?? 5, 1), 600)))
   }
 }

@@ -48,46 +48,38 @@ struct IdentityToken: Sendable, Hashable {
     return IDToken(secret, expiresIn: end.since(now))
   }
 
-  private struct Claims: Decodable {
-    var iss: String
-    var sub: String
-    var aud: Audience
-    var exp: Double
-    var azp: String?
-    var nonce: String?
+  private struct Claims {
+    let iss: String
+    let sub: String
+    /// `aud`, which names one client or several.
+    let audiences: [String]
+    /// `exp`.
+    let end: UnixTime
+    let azp: String?
+    let nonce: String?
     /// The user's tenant, at Microsoft.
-    var tid: String?
-    var displayName: String?
-
-    private enum CodingKeys: String, CodingKey {
-      case iss, sub, aud, exp, azp, nonce, tid, name, preferred_username, email
-    }
+    let tid: String?
+    let displayName: String?
 
     init?(_ text: String) {
       let parts = text.split(separator: ".", omittingEmptySubsequences: false)
       guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
-        let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload))
+        let members = try? JSONDecoder().decode([String: Member].self, from: Data(payload)),
+        case .text(let iss) = members["iss"], case .text(let sub) = members["sub"], let aud = members["aud"],
+        let seconds = members["exp"]?.number
       else { return nil }
-      self = claims
-    }
-
-    init(from decoder: any Decoder) throws {
-      let values = try decoder.container(keyedBy: CodingKeys.self)
-      iss = try values.decode(String.self, forKey: .iss)
-      sub = try values.decode(String.self, forKey: .sub)
-      aud = try values.decode(Audience.self, forKey: .aud)
-      guard let seconds = values.number(.exp) else {
-        throw DecodingError.keyNotFound(
-          CodingKeys.exp, .init(codingPath: decoder.codingPath, debugDescription: "no exp"))
+      (self.iss, self.sub) = (iss, sub)
+      switch aud {
+      case .text(let one): audiences = [one]
+      case .list(let several): audiences = several
+      case .flag, .whole, .fraction, .other: return nil
       }
-      exp = seconds
-      azp = values.word(.azp)
-      nonce = values.word(.nonce)
-      tid = values.word(.tid)
-      displayName = [.name, .preferred_username, .email].lazy.compactMap { values.word($0) }.first { $0.isShown }
+      end = UnixTime(seconds: Int64(max(0, min(seconds, 1e12))))
+      azp = members["azp"]?.word
+      nonce = members["nonce"]?.word
+      tid = members["tid"]?.word
+      displayName = ["name", "preferred_username", "email"].lazy.compactMap { members[$0]?.word }.first { $0.isShown }
     }
-
-    var end: UnixTime { UnixTime(seconds: Int64(max(0, min(exp, 1e12)))) }
 
     /// Audiences that the issuer names beside this client in a token from its own endpoint are its own business; an `azp` that names
     /// another client is not.
@@ -96,8 +88,8 @@ struct IdentityToken: Sendable, Hashable {
       guard server.isNamed(iss, tenant: tid ?? "") else {
         throw .invalidResponse("the ID token is from another issuer")
       }
-      guard aud.list.contains(client), azp ?? client == client else {
-        let names = aud.list.contains(client) ? [azp ?? ""] : aud.list
+      guard audiences.contains(client), azp ?? client == client else {
+        let names = audiences.contains(client) ? [azp ?? ""] : audiences
         throw .invalidResponse("the ID token is for another client, \(names.quoted); this client is \"\(client)\"")
       }
     }
@@ -106,27 +98,6 @@ struct IdentityToken: Sendable, Hashable {
       get throws(SessionError) {
         guard AccountID(sub).namesSomebody else { throw .invalidResponse("the ID token has no subject") }
         return Profile(id: AccountID(sub), name: displayName ?? sub)
-      }
-    }
-  }
-
-  private enum Audience: Decodable {
-    case one(String)
-    case several([String])
-
-    init(from decoder: any Decoder) throws {
-      let container = try decoder.singleValueContainer()
-      if let one = try? container.decode(String.self) {
-        self = .one(one)
-      } else {
-        self = .several(try container.decode([String].self))
-      }
-    }
-
-    var list: [String] {
-      switch self {
-      case .one(let text): [text]
-      case .several(let list): list
       }
     }
   }

@@ -8,28 +8,14 @@ struct UserInfo {
   /// `nil` if the response does not identify the user by the members that the provider names, or by `sub`.
   init?(_ response: TransportResponse, _ provider: OAuthProvider) {
     guard let members = response.decoded([String: Member].self) else { return nil }
-    let parts = provider.userID.compactMap { members[$0]?.text }
+    let parts = provider.userID.compactMap { members[$0]?.identifier }
     let named = !parts.isEmpty && parts.count == provider.userID.count ? parts.joined(separator: "/") : nil
-    guard let id = named ?? members["sub"]?.text, AccountID(id).namesSomebody else { return nil }
-    let name = UserInfo.names.lazy.compactMap { members[$0]?.text }
+    guard let id = named ?? members["sub"]?.identifier, AccountID(id).namesSomebody else { return nil }
+    let name = UserInfo.names.lazy.compactMap { members[$0]?.identifier }
       .first { $0.isShown && AccountID($0).namesSomebody }
     profile = Profile(id: AccountID(id), name: name ?? id)
   }
 
   /// The members that may hold a name to show, best first.
   private static let names = ["name", "preferred_username", "login", "global_name", "username", "user", "email"]
-
-  /// A member of the response: a text that is not empty, or a whole number; nothing else identifies a user.
-  private struct Member: Decodable {
-    let text: String?
-
-    init(from decoder: any Decoder) throws {
-      let value = try decoder.singleValueContainer()
-      if let text = try? value.decode(String.self) {
-        self.text = text.isEmpty ? nil : text
-      } else {
-        text = (try? value.decode(Int64.self)).map(String.init)
-      }
-    }
-  }
 }

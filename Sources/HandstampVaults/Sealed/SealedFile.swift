@@ -45,20 +45,24 @@ package struct SealedFile: Sendable {
 
   private var content: SealedFormat.Content { .file(purpose: purpose, vault.account) }
 
-  /// Returns the content, first asking for the key if need be: a passphrase, or a desktop's secret store.
-  @concurrent package func readAsking() async throws(VaultError) -> [UInt8]? {
+  /// Returns the content as a secret, first asking for the key if need be: a passphrase, or a desktop's secret store.
+  @concurrent package func secret() async throws(VaultError) -> Secret? {
     try await vault.key.find()
-    return try read()
+    guard var bytes = try read() else { return nil }
+    defer { wipe(&bytes) }
+    return Secret(bytes: bytes[...])
   }
 
-  /// Replaces the file's content, first asking for the key, or creating it if there is none.
-  @concurrent package func writeAsking(_ content: [UInt8]) async throws(VaultError) {
+  /// Replaces the file's content by a secret, first asking for the key, or creating it if there is none.
+  @concurrent package func save(_ secret: Secret) async throws(VaultError) {
     let folder = try vault.place.openOrMake()
     try await vault.key.find()
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
     try await vault.key.make(for: folder)
-    try write(content)
+    var bytes = secret.withExposedBytes { Array($0) }
+    defer { wipe(&bytes) }
+    try write(bytes)
   }
 
   /// Replaces the file's content. A crash at any instant leaves either the old content or the new one.

@@ -1,0 +1,42 @@
+#if Command
+import Foundation
+import HandstampSupport
+import HandstampVaults
+
+/// Files of the home in JSON, for their owner alone. Nothing in them is secret.
+extension Home {
+  /// Replaces a file by a value in JSON, and makes its folder if it is missing.
+  ///
+  /// - Parameter isPretty: whether it is laid out for people.
+  func write(_ value: some Encodable, to path: String, isPretty: Bool = false) throws(CommandError) {
+    do {
+      try makeFolder((path as NSString).deletingLastPathComponent)
+      try AtomicFile.replace(path, with: value.jsonBytes(isPretty: isPretty))
+    } catch {
+      throw unwritable()
+    }
+  }
+
+  /// Renames a file, which stays beside its place. Returns its new path.
+  @discardableResult
+  func setAside(_ path: String) throws(CommandError) -> String {
+    var number = 1
+    while FileFacts("\(path).corrupt-\(number)") != nil { number += 1 }
+    guard rename(path, "\(path).corrupt-\(number)") == 0 else { throw unwritable() }
+    return "\(path).corrupt-\(number)"
+  }
+
+  func makeFolder(_ path: String) throws {
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+  }
+}
+
+extension PlainFile {
+  /// Returns the value in a file in JSON; `nil` if there is none, or it cannot be read.
+  static func value<Value: Decodable>(at path: String, limit: Int = 8 << 20) -> Value? {
+    guard case .content(let bytes) = read(path, limit: limit) else { return nil }
+    return try? JSONDecoder().decode(Value.self, from: Data(bytes))
+  }
+}
+#endif

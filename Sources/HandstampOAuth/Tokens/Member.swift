@@ -1,0 +1,44 @@
+/// A member of a JSON object as a server writes it. One of another type than is asked for counts as missing.
+enum Member: Decodable {
+  case text(String)
+  case flag(Bool)
+  case whole(Int64)
+  case fraction(Double)
+  case list([String])
+  case other
+
+  init(from decoder: any Decoder) throws {
+    let value = try decoder.singleValueContainer()
+    if let text = try? value.decode(String.self) {
+      self = .text(text)
+    } else if let flag = try? value.decode(Bool.self) {
+      self = .flag(flag)
+    } else if let number = try? value.decode(Int64.self) {
+      self = .whole(number)
+    } else if let number = try? value.decode(Double.self) {
+      self = .fraction(number)
+    } else {
+      self = (try? value.decode([String].self)).map { .list($0) } ?? .other
+    }
+  }
+
+  /// A text that is not empty.
+  var word: String? { if case .text(let text) = self, !text.isEmpty { text } else { nil } }
+
+  /// A text that is not empty, or a whole number: nothing else identifies a user.
+  var identifier: String? { if case .whole(let number) = self { String(number) } else { word } }
+
+  var isTrue: Bool { if case .flag(true) = self { true } else { false } }
+
+  /// A number, also one that is written as a text.
+  var number: Double? {
+    switch self {
+    case .whole(let number): Double(number)
+    case .fraction(let number): number
+    case .text(let text): Double(text).flatMap { $0.isFinite ? $0 : nil }
+    case .flag, .list, .other: nil
+    }
+  }
+
+  var list: [String]? { if case .list(let texts) = self { texts } else { nil } }
+}
