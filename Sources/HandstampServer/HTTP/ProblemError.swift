@@ -159,7 +159,8 @@ extension ProblemError {
     _ scheme: AccessScheme, code: String, _ title: String, reason: EndReason? = nil
   ) -> ProblemError {
     var problem = ProblemError(
-      .unauthorized, code, title, reason: reason?.rawValue, challenge: AccessChallenge(to: scheme, error: "invalid_token"))
+      .unauthorized, code, title, reason: reason?.rawValue,
+      challenge: AccessChallenge(to: scheme, error: "invalid_token"))
     problem.provider = reason?.provider
     return problem
   }
