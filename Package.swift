@@ -301,6 +301,11 @@ let package = Package(
       dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampServer"]
         + hummingbird("Programs"),
       path: "Examples/ForumReader/Server", swiftSettings: strict),
+    // The model of an example app, for its tests.
+    .target(
+      name: "AccountsExample",
+      dependencies: ["Handstamp"],
+      path: "Examples/Accounts/Sources", exclude: ["AccountsApp.swift", "RootView.swift"], swiftSettings: strict),
     // Client and server as one model, which is explored and simulated; in no product.
     .target(
       name: "HandstampExploration",
@@ -412,7 +417,7 @@ let package = Package(
       name: "HandstampUITests",
       dependencies: [
         "HandstampUI", "Handstamp", "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
-        "HandstampTesting",
+        "HandstampTesting", "AccountsExample",
         openCombine,
       ],
       swiftSettings: strict),

@@ -17,6 +17,30 @@ import Testing
         return FolderVault(folder: folder)
       }, again: { FolderVault(folder: $0.folder) }, signalsChanges: false)
   }
+
+  @Test func `leaves nothing of a session that ends, whatever else fails`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("guide-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    func exists(_ name: String) -> Bool {
+      FileManager.default.fileExists(atPath: folder.appendingPathComponent(name).path)
+    }
+    let vault = FolderVault(folder: folder)
+    try Data(repeating: 0xFF, count: 99).write(to: folder.appendingPathComponent("entry"))
+    #expect(await vault.load() == .trouble(.corrupt))
+    await #expect(throws: VaultError.corrupt) { try await vault.replace(0, with: VaultEntry(revision: 1), as: .end) }
+    #expect(try await vault.replace(0, with: VaultEntry(revision: 1), as: .begin) == .done)
+    #expect(exists("entry.corrupt"))
+    #expect(try await vault.replace(1, with: VaultEntry(revision: 2), as: .signOut) == .done)
+    #expect(!exists("entry.corrupt"))
+    // No entry can be written now.
+    try FileManager.default.createDirectory(
+      at: folder.appendingPathComponent("new"), withIntermediateDirectories: true)
+    for (write, isKept) in [(VaultWrite.ordinary, true), (.end, false)] {
+      await #expect(throws: VaultError.self) { try await vault.replace(2, with: VaultEntry(revision: 3), as: write) }
+      #expect(exists("entry") == isKept)
+    }
+  }
 }
 
 /// Runs the backends of the guides YourOwnServer and FromSupabase, whose text is that of the files in Guides.

@@ -6,6 +6,8 @@ import HandstampUI
 import HandstampVaults
 import Testing
 
+@testable import AccountsExample
+
 /// Runs the model of Examples/Accounts with the package's models for its views.
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `An app with several accounts` {
   typealias Session = SessionManager<Content>

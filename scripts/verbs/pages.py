@@ -1,7 +1,7 @@
 """Looks at every page of the server in Chromium.
 
 Judges each view by axe-core in light and dark, compares it with its accessibility tree in docs/pages.txt, measures it at 320 px, walks it with the Tab
-key, and listens to the console. With a folder it makes pictures instead: of all views, those of README.md, or of the walk of a person who forgot the
+key, and listens to the console. With a folder it makes pictures instead: of all views, those of the documentation, or of the walk of a person who forgot the
 password."""
 import os, re, time
 
@@ -19,7 +19,7 @@ def options(parser):
     parser.add_argument("--deep", action="store_true", help="in all languages")
     parser.add_argument("--update", action="store_true", help="write the trees; look at the difference")
     parser.add_argument("--shots", metavar="FOLDER", help="pictures of all, light and dark, phone and desktop, with an index.html")
-    parser.add_argument("--front", metavar="FOLDER", help="those of README.md: docs/images")
+    parser.add_argument("--front", metavar="FOLDER", help="those of the documentation: docs/images")
     parser.add_argument("--walk", metavar="FOLDER", help="pictures of a forgotten password")
 
 
@@ -103,8 +103,13 @@ def shots(folder):
     return 0
 
 
+# The pictures of the documentation by view, each with the part of the page that it begins with.
+PICTURES = {"sign_in-app": ("sign_in", None), "account_devices": ("account_devices", None), "sign_in-elsewhere": ("sign_in_elsewhere", None),
+            "account_security-linked": ("account_elsewhere", "#identities")}
+
+
 def front(folder):
-    """The sign-in page and the list of devices, light and dark."""
+    """The pages of the documentation, light and dark."""
     os.makedirs(folder, exist_ok=True)
     site = Site()
     site.begin()
@@ -116,13 +121,16 @@ def front(folder):
                     site.sign_in("countess@example.org", PASSWORD, id, device, platform)
                 browser.open("/account/devices")
                 browser.wait_for(".live.on")
-            for is_dark in [False, True] if name in ("sign_in-app", "account_devices") else []:
+            picture, part = PICTURES.get(name, (None, None))
+            if part:
+                browser.script("document.querySelector(arguments[0]).scrollIntoView()", part)
+            for is_dark in [False, True] if picture else []:
                 browser.light(is_dark)
-                browser.shot(os.path.join(folder, f"{name.split('-')[0]}-{'dark' if is_dark else 'light'}.webp"), "webp", whole=False)
+                browser.shot(os.path.join(folder, f"{picture}-{'dark' if is_dark else 'light'}.webp"), "webp", whole=False)
             browser.light(False)
             if name == "account_devices":
                 break
-    print(f"the pictures of README.md are in {folder}")
+    print(f"the pictures of the documentation are in {folder}")
     return 0
 
 

@@ -153,15 +153,16 @@ public final class ServerMetrics: Sendable {
   /// Passes the counters on to swift-metrics. A running server does it every second, and before each response of its metrics page.
   public func publish() {
     publication.withLock { publication in
-      let now = snapshot
+      let (now, former, isFirst) = (snapshot, publication.former, publication.counters.isEmpty)
       for metric in PublishedMetric.all {
-        let value = metric.value(now)
+        let (value, known) = (metric.value(now), metric.value(former))
+        guard isFirst || value != known else { continue }
         switch metric.kind {
         case .counter:
-          let known = publication.counters[metric.name]
-          let counter = known ?? Counter(label: metric.name, dimensions: [], factory: factory)
+          let counter =
+            publication.counters[metric.name] ?? Counter(label: metric.name, dimensions: [], factory: factory)
           publication.counters[metric.name] = counter
-          counter.increment(by: max(0, value - metric.value(publication.former)))
+          counter.increment(by: max(0, value - known))
         case .gauge:
           let gauge = publication.gauges[metric.name] ?? Gauge(label: metric.name, dimensions: [], factory: factory)
           publication.gauges[metric.name] = gauge

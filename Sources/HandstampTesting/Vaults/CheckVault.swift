@@ -1,6 +1,6 @@
 public import HandstampCore
 
-/// Checks that a vault keeps every promise of the port ``Vault``. Call it in a test of your own vault:
+/// Checks that a vault keeps the promises of the port ``Vault``, as far as they show from outside. Call it in a test of your own vault:
 ///
 /// ```swift
 /// @Test func `keeps the promises of a vault`() async throws {

@@ -11,9 +11,7 @@ struct FolderVault: Vault {
       let bytes = try Data(contentsOf: file)
       let revision = bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
       return try .value(VaultEntry(revision: revision, encoded: Secret(bytes: bytes.dropFirst(8))))
-    } catch CocoaError.fileReadNoSuchFile {
-      return .absent
-    } catch {
+    } catch CocoaError.fileReadNoSuchFile { return .absent } catch {
       return .trouble(error as? VaultError ?? .unavailable("\(error)"))
     }
   }
@@ -30,9 +28,11 @@ struct FolderVault: Vault {
     case .trouble(let trouble): throw trouble
     case .value, .absent, .accessOnly: break
     }
+    if write == .signOut { unlink(file.path + ".corrupt") }
     let new = folder.appendingPathComponent("new")
     let bytes = withUnsafeBytes(of: entry.revision.bigEndian) { Data($0) } + entry.encoded.withExposedBytes { Data($0) }
     guard (try? bytes.write(to: new)) != nil, sync(new), rename(new.path, file.path) == 0, sync(folder) else {
+      if write.endsSession { unlink(file.path) }
       throw .unavailable("the vault cannot be written")
     }
     return .done

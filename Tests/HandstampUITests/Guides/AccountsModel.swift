@@ -1,1 +1,0 @@
-../../../Examples/Accounts/Sources/AccountsModel.swift
