@@ -469,7 +469,7 @@ let package = Package(
         "HandstampServer", "HandstampTransports", "HandstampCore", "HandstampModel",
         "HandstampSupport", "Handstamp",
         "HandstampVaults",
-        "HandstampRegistry", "HandstampTesting", crypto,
+        "HandstampSQLite", "HandstampStorage", "HandstampRegistry", "HandstampTesting", crypto,
       ] + hummingbird("Programs") + products("CryptoExtras", of: "swift-crypto", with: "Programs")
         + nio("NIOHTTP1", "NIOPosix", "NIOWebSocket", with: "Programs"),
       swiftSettings: strict),

@@ -197,16 +197,20 @@ public final class SQLiteRegistryStore: ServerStore {
 
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
-    return try await sessions("WHERE account = ? AND ended_at IS NULL ORDER BY created_at, id", [account.rawValue])
+    return try await records(
+      SessionRow.self, "session", "WHERE account = ? AND ended_at IS NULL ORDER BY created_at, id", [account.rawValue])
   }
 
   @concurrent public func endedSessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {
     guard !account.rawValue.utf8.contains(0) else { return [] }
-    return try await sessions("WHERE account = ? AND ended_at IS NOT NULL ORDER BY created_at, id", [account.rawValue])
+    return try await records(
+      SessionRow.self, "session", "WHERE account = ? AND ended_at IS NOT NULL ORDER BY created_at, id",
+      [account.rawValue])
   }
 
   @concurrent public func expired(at now: UnixTime, limit: Int) async throws(RegistryStoreError) -> [SessionRow] {
-    try await sessions(
+    try await records(
+      SessionRow.self, "session",
       "WHERE ended_at IS NULL AND expiry IS NOT NULL AND expiry <= ? ORDER BY expiry, id LIMIT ?",
       [now.milliseconds, max(limit, 0)])
   }
@@ -224,65 +228,55 @@ public final class SQLiteRegistryStore: ServerStore {
   }
 
   @concurrent public func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryStoreError) -> OneTimeTokenRecord? {
-    try await read { db in
-      let statement = try db.cachedStatement(sql: "SELECT \(OneTimeTokenRecord.columns) FROM ticket WHERE id = ?")
-      return try Row.fetchOne(statement, arguments: [Data(id.bytes)]).map(OneTimeTokenRecord.init(row:))
-    }
+    try await records(OneTimeTokenRecord.self, "ticket", "WHERE id = ?", [Data(id.bytes)]).first
   }
 
   @concurrent public func item(_ id: StoredItemID) async throws(RegistryStoreError) -> StoredItem? {
-    try await items("WHERE id = ?", [Data(id.bytes)]).first
+    try await records(StoredItem.self, "fact", "WHERE id = ?", [Data(id.bytes)]).first
   }
 
   @concurrent public func items(
     _ kind: StoredItem.Kind, subject: String
   ) async throws(RegistryStoreError) -> [StoredItem] {
     guard !subject.utf8.contains(0) else { return [] }
-    return try await items("WHERE kind = ? AND subject = ? ORDER BY created_at, id", [kind.rawValue, subject])
+    return try await records(
+      StoredItem.self, "fact", "WHERE kind = ? AND subject = ? ORDER BY created_at, id", [kind.rawValue, subject])
   }
 
   @concurrent public func dueItems(
     _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem] {
-    try await items(
-      "WHERE kind = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, id LIMIT ?",
+    try await records(
+      StoredItem.self, "fact", "WHERE kind = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, id LIMIT ?",
       [kind.rawValue, now.milliseconds, max(limit, 0)])
   }
 
   @concurrent public func accounts(
     after id: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [AccountRecord] {
-    try await read { db in
-      let sql = "SELECT \(AccountRecord.columns) FROM account WHERE id > ? ORDER BY id LIMIT ?"
-      // No ID is empty.
-      return try Row.fetchAll(
-        try db.cachedStatement(sql: sql), arguments: [id?.rawValue ?? "", max(limit, 0)]
-      ).map(AccountRecord.init(row:))
-    }
+    // No ID is empty.
+    try await records(
+      AccountRecord.self, "account", "WHERE id > ? ORDER BY id LIMIT ?", [id?.rawValue ?? "", max(limit, 0)])
   }
 
   @concurrent public func auditedActions(
     after id: Int64, about account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
-    guard let account else { return try await audited("WHERE id > ? ORDER BY id LIMIT ?", [id, max(limit, 0)]) }
-    return try await audited(
-      "WHERE id > ? AND account = ? ORDER BY id LIMIT ?", [id, account.rawValue, max(limit, 0)])
+    guard let account else {
+      return try await records(
+        StoredAuditedAction.self, "audit", "WHERE id > ? ORDER BY id LIMIT ?", [id, max(limit, 0)])
+    }
+    return try await records(
+      StoredAuditedAction.self, "audit", "WHERE id > ? AND account = ? ORDER BY id LIMIT ?",
+      [id, account.rawValue, max(limit, 0)])
   }
 
   @concurrent public func latestAuditedActions(
     about account: AccountID, before id: Int64?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
-    try await audited(
-      "WHERE id < ? AND account = ? ORDER BY id DESC LIMIT ?", [id ?? .max, account.rawValue, max(limit, 0)])
-  }
-
-  private func audited(
-    _ condition: String, _ arguments: StatementArguments
-  ) async throws(RegistryStoreError) -> [StoredAuditedAction] {
-    try await read { db in
-      let statement = try db.cachedStatement(sql: "SELECT \(StoredAuditedAction.columns) FROM audit \(condition)")
-      return try Row.fetchAll(statement, arguments: arguments).map(StoredAuditedAction.init(row:))
-    }
+    try await records(
+      StoredAuditedAction.self, "audit", "WHERE id < ? AND account = ? ORDER BY id DESC LIMIT ?",
+      [id ?? .max, account.rawValue, max(limit, 0)])
   }
 
   @concurrent public func counts() async throws(RegistryStoreError) -> RegistryCounts {
@@ -320,10 +314,7 @@ public final class SQLiteRegistryStore: ServerStore {
   @concurrent public func clockNote() async throws(RegistryStoreError) -> ClockNote? {
     // The read must find at least the revision that was seen before it started.
     let least = newestNote.withLock { $0 }
-    let note = try await read { db in
-      try Row.fetchOne(try db.cachedStatement(sql: "SELECT at, doubted_since, revision FROM clock"))
-        .map(ClockNote.init(row:))
-    }
+    let note = try await records(ClockNote.self, "clock").first
     let found = note?.revision ?? -1
     newestNote.withLock { $0 = max($0, found) }
     guard found < least else { return note }
@@ -335,11 +326,9 @@ public final class SQLiteRegistryStore: ServerStore {
     after id: EventID, account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredEvent] {
     let filter = account == nil ? "" : "AND account = ?"
-    let sql = "SELECT \(StoredEvent.columns) FROM event WHERE id > ? \(filter) ORDER BY id LIMIT ?"
-    let arguments: StatementArguments = [id.rawValue] + (account.map { [$0.rawValue] } ?? []) + [max(limit, 0)]
-    return try await read { db in
-      try Row.fetchAll(try db.cachedStatement(sql: sql), arguments: arguments).map(StoredEvent.init(row:))
-    }
+    return try await records(
+      StoredEvent.self, "event", "WHERE id > ? \(filter) ORDER BY id LIMIT ?",
+      [id.rawValue] + (account.map { [$0.rawValue] } ?? []) + [max(limit, 0)])
   }
 
   public var damage: String? { place.damage }
@@ -355,31 +344,19 @@ public final class SQLiteRegistryStore: ServerStore {
     return EventID(rawValue: id ?? 0)
   }
 
-  private func sessions(
-    _ condition: String, _ arguments: StatementArguments
-  ) async throws(RegistryStoreError) -> [SessionRow] {
+  private func records<Record: StoredRecord>(
+    _ type: Record.Type, _ table: String, _ condition: String = "", _ arguments: StatementArguments = []
+  ) async throws(RegistryStoreError) -> [Record] {
     try await read { db in
-      let statement = try db.cachedStatement(sql: "SELECT \(SessionRow.columns) FROM session \(condition)")
-      return try Row.fetchAll(statement, arguments: arguments).map(SessionRow.init(row:))
-    }
-  }
-
-  private func items(
-    _ condition: String, _ arguments: StatementArguments
-  ) async throws(RegistryStoreError) -> [StoredItem] {
-    try await read { db in
-      let statement = try db.cachedStatement(sql: "SELECT \(StoredItem.columns) FROM fact \(condition)")
-      return try Row.fetchAll(statement, arguments: arguments).map(StoredItem.init(row:))
+      let statement = try db.cachedStatement(sql: "SELECT \(Record.columns) FROM \(table) \(condition)")
+      return try Row.fetchAll(statement, arguments: arguments).map(Record.init(row:))
     }
   }
 
   private func account(_ column: String, _ value: String) async throws(RegistryStoreError) -> AccountRecord? {
     // SQLite would truncate the text there, and find a row with that prefix.
     guard !value.utf8.contains(0) else { return nil }
-    return try await read { db in
-      let sql = "SELECT \(AccountRecord.columns) FROM account WHERE \(column) = ?"
-      return try Row.fetchOne(try db.cachedStatement(sql: sql), arguments: [value]).map(AccountRecord.init(row:))
-    }
+    return try await records(AccountRecord.self, "account", "WHERE \(column) = ?", [value]).first
   }
 
   private func read<Value: Sendable>(

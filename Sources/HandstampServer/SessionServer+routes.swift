@@ -84,18 +84,15 @@ extension SessionServer {
     let limit = configuration.bodyLimit
     let own = api.group().add(middleware: OwnAccountsOnly(hasDirectory: directory != nil))
     DocumentsController(
-      registry: registry, keySet: keySet, metadata: serverMetadata, appConfig: appConfig, openAPI: openAPI,
-      limits: limits, readiness: readiness
+      keySet: keySet, metadata: serverMetadata, appConfig: appConfig, openAPI: openAPI, limits: limits,
+      readiness: readiness
     )
-    .addRoutes(
-      to: api)
+    .addRoutes(to: api)
     SignUpController(service: service, sessions: sessions, authenticator: authenticator, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
     SignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: api, ownAccounts: own)
-    PasskeySignInController(service: service, sessions: sessions, bodyLimit: limit).addRoutes(to: own)
     PasskeysController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: own)
     BrowserSessionController(web: web, cookies: cookies, responses: responses, bodyLimit: limit).addRoutes(to: api)
-    PasswordResetController(service: service, bodyLimit: limit).addRoutes(to: own)
     AccountController(service: service, authenticator: authenticator, responses: responses, bodyLimit: limit)
       .addRoutes(to: api, ownAccounts: own)
     SessionsController(service: service, authenticator: authenticator, bodyLimit: limit).addRoutes(to: api)
@@ -139,7 +136,7 @@ extension SessionServer {
   }
 
   private func addPages<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    AssetsController(pages: pages).addRoutes(to: routes)
+    routes.get("/assets/:name") { _, context in try pages.assets.response(try context.parameters.require("name")) }
     AuthorizePageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     LogoutPageController(clients: clients, idTokens: idTokens, web: web).addRoutes(to: routes)
     DevicePageController(web: web, deviceCodes: deviceCodes, clients: clients).addRoutes(to: routes)
@@ -231,30 +228,7 @@ extension SessionServer {
   /// `nil` if no sessions are ended elsewhere.
   var formerEnder: FormerEnder? {
     guard configuration.former?.ends == true, let formerServer else { return nil }
-    return FormerEnder(
-      bell: formerEnds, registry: registry, server: formerServer, clock: clock, metrics: metrics, errors: errors,
-      logger: configuration.logger)
-  }
-  var logoutNotifier: LogoutNotifier {
-    LogoutNotifier(
-      queue: logoutQueue, registry: registry, clients: clients, tokens: idTokens, transport: transport, clock: clock,
-      metrics: metrics, errors: errors, logger: configuration.logger,
-      reloaded: { [reloaded] in reloaded.server?.logoutNotifier })
-  }
-  var webhookCarrier: WebhookCarrier {
-    WebhookCarrier(
-      queue: webhookQueue, registry: registry, signer: webhookSigner, network: configuration.webhookNetwork,
-      clock: clock, metrics: metrics, errors: errors, logger: configuration.logger,
-      reloaded: { [reloaded] in reloaded.server?.webhookCarrier })
-  }
-  var carrier: MailCarrier {
-    MailCarrier(
-      outbox: outbox, registry: registry, mailer: mailer,
-      writer: MailWriter(
-        sender: configuration.sender, link: configuration.mail.link, issuer: configuration.issuer,
-        devicesLink: configuration.mail.devicesLink ?? configuration.issuer + "/account/devices"),
-      clock: clock, metrics: metrics, errors: errors, width: configuration.mail.atOnce, logger: configuration.logger,
-      reloaded: { [reloaded] in reloaded.server?.carrier })
+    return FormerEnder(server: self, former: formerServer)
   }
 }
 #endif

@@ -100,7 +100,7 @@ extension SessionServer {
     let listener = try listener(on: addresses, notifier: notifier, onReady: onReady, respond: respond)
     // Services shut down last to first: the streams end before the server waits for its connections.
     var configuration = ServiceGroupConfiguration(
-      services: others + [carrier, logoutNotifier, webhookCarrier, listener] + backgroundServices
+      services: others + jobServices + [listener] + backgroundServices
         + [DrainService(readiness: readiness, delay: self.configuration.shutdownDelay)],
       gracefulShutdownSignals: signals,
       logger: self.configuration.logger)
@@ -149,7 +149,11 @@ extension SessionServer {
   /// The work besides responding to requests: the server sends mails, ends expired sessions, deletes
   /// old data, accepts a clock that jumped once it runs steadily, and announces events of other servers. Give them to the
   /// Hummingbird application that has the server's routes; ``run(host:port:stoppingOnSignals:onReady:)`` runs them itself.
-  public var services: [any Service] { [carrier, logoutNotifier, webhookCarrier] + backgroundServices }
+  public var services: [any Service] { jobServices + backgroundServices }
+
+  private var jobServices: [any Service] {
+    [MailCarrier(server: self), LogoutNotifier(server: self), WebhookCarrier(server: self)]
+  }
 
   private var backgroundServices: [any Service] {
     [

@@ -153,6 +153,11 @@ import Testing
       (#"{"error":"invalid_grant","reason":"token_reuse"}"#, .rejected(.tokenReuseDetected)),
       (#"{"error":"invalid_grant","reason":"misused"}"#, .rejected(.tokenReuseDetected)),
       (#"{"error":"invalid_grant","reason":"of tomorrow"}"#, .rejected(.rejected)),
+      (
+        #"{"error":"invalid_grant","reason":"ended_at_provider","provider":"Google"}"#,
+        .rejected(.endedAtProvider("Google"))
+      ),
+      (#"{"error":"invalid_grant","reason":"ended_at_provider","provider":7}"#, .rejected(.endedAtProvider())),
       (#"{"error":"invalid_grant","error_code":"superseded"}"#, .superseded),
     ]
     for (body, expected) in bodies {

@@ -155,6 +155,19 @@ import Testing
     #expect(EndReason(rawValue: "misused") == .tokenReuseDetected)
     #expect(EndReason(rawValue: "Misused") == nil)
   }
+
+  @Test func `can name a provider, beside its raw value`() {
+    let named = EndReason.endedAtProvider("Google")
+    #expect(named != .endedAtProvider() && named.rawValue == EndReason.endedAtProvider().rawValue)
+    #expect(EndReason(reported: "ended_at_provider", at: "Google") == named)
+    #expect(EndReason(reported: "ended_at_provider", at: nil) == .endedAtProvider())
+    // Names are shown, in terminals as well.
+    for name in ["", "a\u{1B}[2J", "a\u{202E}b", String(repeating: "a", count: 201)] {
+      #expect(EndReason(reported: "ended_at_provider", at: name) == .endedAtProvider())
+    }
+    #expect(EndReason(reported: "revoked", at: "Google") == .revoked)
+    #expect(EndReason(reported: "of tomorrow", at: "Google") == .rejected)
+  }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `Errors` {

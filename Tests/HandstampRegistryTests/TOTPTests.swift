@@ -41,6 +41,16 @@ import Testing
     {
       #expect(TOTPSecret(bytes: Array(text.utf8)).text == Secret(expected))
     }
+    for count in 16...64 {
+      let secret = TOTPSecret(bytes: (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ count) })
+      #expect(TOTPSecret(text: secret.text) == secret, "\(count)")
+    }
+    let typed = TOTPSecret(text: Secret("gezd gnbv gy3t qojq GEZD GNBV GY3T QOJQ===="))
+    #expect(typed == TOTPSecret(bytes: Array("12345678901234567890".utf8)))
+    let (short, long) = (TOTPSecret(bytes: 0..<15).text, TOTPSecret(bytes: 0..<65).text)
+    for wrong in [short, long, Secret(""), Secret("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJ1")] {
+      #expect(TOTPSecret(text: wrong) == nil)
+    }
     let uri = TOTPSecret(bytes: Array("12345678901234567890".utf8)).uri(
       issuer: "Ada & Co: Ltd", name: "ada@example.org")
     #expect(

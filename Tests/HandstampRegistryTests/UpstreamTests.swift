@@ -46,12 +46,31 @@ extension World {
     let local = try await world.registry.createSession(
       for: world.ada, device: DeviceInfo(id: DeviceID("tv"), name: "tv", platform: "linux"), now: start)
     #expect(try await world.end(sid: "s1") == [one.row.id])
-    #expect(try await world.reason(one) == .endedAtProvider)
+    #expect(try await world.reason(one) == .endedAtProvider())
     for new in [two, other, local] { #expect(try await world.reason(new) == nil) }
     // The owner reads where it ended.
     let log = try await world.registry.store.latestAuditedActions(about: world.ada.id, before: nil, limit: 9)
     let entry = try #require(log.first { $0.audited.action == "session.ended_at_provider" })
     #expect(entry.audited.session == one.row.id && entry.audited.details == #"{"name":"Up"}"#)
+  }
+
+  @Test func `is named to the device, also after the user has signed in again`() async throws {
+    let world = try await World()
+    let (one, two) = (try await world.signInThere(), try await world.signInThere("laptop", sid: "s2"))
+    let registry = world.registry
+    _ = try await world.end(sid: "s1")
+    _ = try await registry.end(two.row.id, of: two.account.id, now: start)
+    _ = try await world.signInThere(sid: "s3", at: after(.seconds(9)), now: after(.seconds(9)))
+    let now = after(.seconds(10))
+    func reason(_ new: NewSession) async throws -> SessionStatus {
+      try await registry.status(of: new.row.id, account: world.ada.id, now: now)
+    }
+    #expect(try await reason(one) == .ended(.endedAtProvider("Up")))
+    #expect(try await reason(two) == .ended(.revoked))
+    let refused = try await registry.refresh(one.refreshToken, key: nil, now: now)
+    #expect(refused == .ended(.endedAtProvider("Up")))
+    let told = try await registry.events(after: .zero).filter { $0.event.session == one.row.id }.last
+    #expect(told?.event.reason == .endedAtProvider("Up"))
   }
 
   @Test func `of all of a user's sessions ends all that began by them, also without a sid`() async throws {
@@ -166,7 +185,7 @@ extension World {
     let one = try await world.signInThere()
     _ = try await world.end(change, at: after(.seconds(10)), now: after(.seconds(10)))
     let endsSessions = [.ended, .disabled, .purged].contains(change)
-    #expect(try await world.reason(one) == (endsSessions ? .endedAtProvider : nil))
+    #expect(try await world.reason(one) == (endsSessions ? .endedAtProvider() : nil))
     let now = after(.seconds(20))
     /// Whether a sign-in that was at the provider at that time begins a session.
     func begins(_ proven: UnixTime?, now: UnixTime) async throws -> Bool {

@@ -53,6 +53,27 @@ private struct AuthorityBackend: Backend {
     #expect(api.controller.state.isSignedIn)
   }
 
+  @Test(arguments: [(#""Google""#, "Google"), ("{}", nil)])
+  func `at a provider names it, also after a restart`(member: String, name: String?) async throws {
+    let (vault, backend) = (MemoryVault(), AuthorityBackend(authority: base.absoluteString))
+    let controller = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
+    try await controller.signIn { .sample(0) }
+    clock.advance(by: .seconds(1))
+    let body = #"{"code":"session_ended","reason":"ended_at_provider","provider":\#(member)}"#
+    let transport = StubTransport { _ in .init(status: 401, body: Array(body.utf8)) }
+    let api = APIClient(baseURL: base, controller: controller, transport: transport)
+    let reason = EndReason.endedAtProvider(name)
+    await #expect(throws: APIError.session(.sessionEnded(reason))) { try await api.send(Anything()) }
+    let next = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock)
+    #expect(await first(next.states) { $0.isSignedOut } == .signedOut(reason))
+  }
+
+  @Test func `and an event of the feed name the provider`() {
+    let event = ServerSentEvent(
+      name: "session-revoked", data: #"{"sid":"s1","reason":"ended_at_provider","provider":"Google"}"#)
+    #expect(SessionEvent(event)?.reason == .endedAtProvider("Google"))
+  }
+
   @Test func `with an unknown reason ends it all the same`() async throws {
     let (api, _) = try await client(
       authority: base.absoluteString, body: Array(#"{"code":"session_ended","reason":"tea time"}"#.utf8))

@@ -52,8 +52,8 @@ import Testing
   @Test(arguments: [
     (EndReason.signedOut, Word?.none), (.revoked, .reasonRevoked), (.replaced, .reasonReplaced),
     (.tokenReuseDetected, .reasonTokenReuse), (.expired, .reasonExpired), (.idle, .reasonIdle),
-    (.accountClosed, .reasonAccountClosed), (.endedAtProvider, .reasonProvider), (.rejected, .reasonRejected),
-    (.erased, .reasonRejected),
+    (.accountClosed, .reasonAccountClosed), (.endedAtProvider(), .reasonProvider), (.rejected, .reasonRejected),
+    (.erased, .reasonRejected), (.endedAtProvider("Google"), .reasonProviderNamed),
   ])
   func `says why a session ended, unless the user ended it`(reason: EndReason, word: Word?) async throws {
     let session = session(vault)

@@ -54,6 +54,12 @@ import Testing
     #expect(Wording(SessionError.refused(code: code, detail: "secret")) == Wording(.errorRefused, shown))
   }
 
+  @Test func `name the provider where a session ended`() {
+    let wording = Wording(EndReason.endedAtProvider("Google"))
+    #expect(wording?.text(in: "en") == "You were signed out at Google. Please sign in again.")
+    #expect(wording?.text(in: "de") == "Sie wurden bei Google abgemeldet. Bitte melden Sie sich erneut an.")
+  }
+
   @Test func `do not mention cancellations`() {
     let cancellations: [any Error] = [
       SessionError.cancelled, SessionError.presence(.cancelled), APIError.session(.cancelled),

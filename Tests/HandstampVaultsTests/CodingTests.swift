@@ -13,7 +13,7 @@ import Testing
       readings: (0..<RefreshAttempt.readingLimit).map { VaultSamples.moment(Int64($0)) })
     return VaultEntry(
       revision: 7, session: session,
-      tombstones: EndReason.allCases.map {
+      tombstones: (EndReason.allCases + [.endedAtProvider("Google")]).map {
         Tombstone(
           session: session.id, reason: $0, endedAt: session.startedAt, revocation: session.revocation,
           delay: DeliveryDelay(attempts: 3, last: VaultSamples.moment(5)))

@@ -4,16 +4,16 @@ Starts it as often as needed, and prints a line for each attack with its figure.
 before it (p99), and fails if they take more than ten times as long. Takes about two minutes on two idle cores, and at most 1500 sockets."""
 import resource, sys, threading
 
-from attacks import accounts, floods, http2, oauth, operation, owners, passwords, settings, timing, wire
+from attacks import accounts, ends, factors, floods, hooks, http2, imports, oauth, operation, owners, passwords, providers, settings, timing, wire
 from kit import build, server
 from kit.report import Report
 
 # Measurements of time come first, alone. Slow clients wait behind everything else, and the rest has no need of quiet.
-QUIET, FLOODS, SLOW = timing.ATTACKS, floods.ATTACKS + [passwords.guesses], wire.SLOW
-REST = [passwords.ATTACKS + accounts.ATTACKS + owners.ATTACKS + settings.ATTACKS,
-        oauth.ATTACKS + wire.ATTACKS + http2.ATTACKS + operation.ATTACKS]
+QUIET, FLOODS, SLOW = timing.ATTACKS, floods.ATTACKS + [passwords.guesses], wire.SLOW + providers.SLOW + hooks.SLOW
+REST = [passwords.ATTACKS + accounts.ATTACKS + owners.ATTACKS + settings.ATTACKS + factors.ATTACKS + imports.ATTACKS + imports.LONG,
+        oauth.ATTACKS + wire.ATTACKS + http2.ATTACKS + operation.ATTACKS + providers.ATTACKS + ends.ATTACKS + hooks.ATTACKS + hooks.LONG]
 # These take long.
-LONG = [settings.circles, settings.open_files, settings.unsaid, operation.restored, owners.waiting_address, owners.taken_back]
+LONG = [settings.circles, settings.open_files, settings.unsaid, operation.restored, owners.waiting_address, owners.taken_back, *imports.LONG, *hooks.LONG]
 SHORT = [attack for attack in sum(REST, []) if attack not in passwords.ATTACKS + LONG]
 
 

@@ -35,7 +35,7 @@ extension APIClient {
       Origin(request.url) == authority,
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body)), problem.code == "session_ended"
     else { return }
-    let reason = problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected
+    let reason = EndReason(reported: problem.reason, at: problem.provider)
     if await end(reason, in: generation) { throw .session(.sessionEnded(reason)) }
   }
 

@@ -1,4 +1,5 @@
 public import Foundation
+import HandstampCore
 
 /// One API call: its path, its body and its response.
 ///
@@ -100,11 +101,21 @@ public struct Problem: Codable, Sendable, Hashable {
   public var code: String?
   /// Why the session ended, if the code is `session_ended`: a raw value of ``EndReason``.
   public var reason: String?
+  /// The provider where it ended, if the reason is ``EndReason/endedAtProvider(_:)``.
+  package var provider: String?
 
   public init(title: String? = nil, detail: String? = nil, code: String? = nil, reason: String? = nil) {
     self.title = title
     self.detail = detail
     self.code = code
     self.reason = reason
+  }
+
+  /// A member of another type, as other APIs may have, counts as missing.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    self.init(
+      title: values.word(.title), detail: values.word(.detail), code: values.word(.code), reason: values.word(.reason))
+    provider = values.word(.provider)
   }
 }

@@ -27,7 +27,7 @@ extension ServerBackend {
       if [400, 401].contains(response.status), refusal?.error == "invalid_grant",
         refusal?.error_code == "former_session_ended"
       {
-        throw .sessionEnded(refusal?.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
+        throw .sessionEnded(EndReason(reported: refusal?.reason, at: refusal?.provider))
       }
       if refusal?.error == "unsupported_grant_type" { throw .unsupported("sessions of a former system") }
       let server = RequestError.ServerResponse(

@@ -51,7 +51,7 @@ extension RefreshResult {
     if refusal?.error_code == "superseded" {
       self = .superseded
     } else {
-      self = .rejected(refusal?.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
+      self = .rejected(EndReason(reported: refusal?.reason, at: refusal?.provider))
     }
   }
 }
@@ -71,7 +71,7 @@ extension SessionError {
         return
       }
       if response.status == 401, code == "session_ended" {
-        self = .sessionEnded(problem.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
+        self = .sessionEnded(EndReason(reported: problem.reason, at: problem.provider))
         return
       }
       // This concerns the access token, not the request.

@@ -21,6 +21,7 @@ public struct SessionEvent: Sendable, Hashable {
     struct Body: Decodable {
       var sid: String?
       var reason: String?
+      var provider: String?
       var at_ms: Int64?
       var current: Bool?
     }
@@ -28,7 +29,7 @@ public struct SessionEvent: Sendable, Hashable {
     else { return nil }
     name = event.name
     sessionID = body.sid.map { SessionID($0) }
-    reason = body.reason.flatMap { EndReason(rawValue: $0) }
+    reason = body.reason.flatMap { EndReason(rawValue: $0) }?.at(body.provider)
     at = body.at_ms.map { UnixTime(milliseconds: $0) }
     isCurrent = body.current ?? false
     id = event.id

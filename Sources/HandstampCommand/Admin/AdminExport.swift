@@ -13,12 +13,21 @@ struct AdminExport: AsyncParsableCommand {
       disabled; handstamp admin import gives the same accounts back; deleted
       accounts and guests are left out
 
+      with secrets, people sign in as before after an import, also with their
+      authenticator apps and recovery codes
+
       only the file's owner can read it; it replaces an older one
       """)
 
   @Argument(help: "file to write, or - for stdout") var file: String
-  @Flag(help: "with the hashes of passwords, into a file only; keep it as secret as the passwords")
-  var withPasswordHashes = false
+  @Flag(
+    name: [.customLong("with-secrets"), .customLong("with-password-hashes")],
+    help: ArgumentHelp(
+      """
+      with the hashes of passwords and recovery codes and the secrets of \
+      authenticator apps, into a file only; keep it as secret as the passwords
+      """))
+  var withSecrets = false
   @OptionGroup var options: AdminOptions
   @OptionGroup var output: OutputOptions
 
@@ -28,9 +37,9 @@ struct AdminExport: AsyncParsableCommand {
   }
 
   func run() async throws {
-    guard file != "-" || (!withPasswordHashes && !output.json) else {
+    guard file != "-" || (!withSecrets && !output.json) else {
       throw CommandError(
-        .usage, "stdout has the accounts alone, without hashes", hint: "name a file, which only its owner can read")
+        .usage, "stdout has the accounts alone, without secrets", hint: "name a file, which only its owner can read")
     }
     let target: NewFile?
     do throws(SystemError) { target = try file == "-" ? nil : NewFile(file) } catch {
@@ -54,7 +63,7 @@ struct AdminExport: AsyncParsableCommand {
   private func write(
     _ administration: Administration, to target: NewFile?, _ failure: Locked<SystemError?>
   ) async throws -> (accounts: Int, guests: Int) {
-    try await administration.exportAccounts(withPasswordHashes: withPasswordHashes) { lines in
+    try await administration.exportAccounts(withSecrets: withSecrets) { lines in
       guard let target else {
         Terminal.out(bytes: lines)
         return

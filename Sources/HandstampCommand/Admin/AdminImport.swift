@@ -28,6 +28,15 @@ struct AdminImport: AsyncParsableCommand {
   @Flag(help: "change nothing, and show what would be done") var dryRun = false
   @Flag(help: "give accounts that are here what they lack, such as a password") var merge = false
   @Option(help: "file with the hash_config of a Firebase project, from its console") var firebaseConfig: String?
+  @Option(
+    name: .customLong("provider"),
+    help: ArgumentHelp(
+      """
+      a provider that people signed in with, as the export calls it, and its \
+      issuer, such as github=https://github.com; may be repeated (google and \
+      apple are known)
+      """, valueName: "name=issuer"))
+  var providers: [String] = []
   @OptionGroup var options: AdminOptions
   @OptionGroup var output: OutputOptions
 
@@ -102,6 +111,11 @@ struct AdminImport: AsyncParsableCommand {
     }
     var settings = ImportOptions(format)
     (settings.merges, settings.isTrial) = (merge, dryRun)
+    for provider in providers where !settings.addProvider(provider) {
+      throw CommandError(
+        .usage, "not a provider: \(plain(provider))",
+        hint: "name it as the export does, with the issuer that serve --providers has: github=https://github.com")
+    }
     if let firebaseConfig {
       guard let data = FileManager.default.contents(atPath: firebaseConfig), data.count <= 65_536,
         let hashing = FirebaseHashing(configuration: String(decoding: data, as: UTF8.self))

@@ -44,8 +44,8 @@ extension AdminSessions {
           if lines.isEmpty, let rest = held {
             let piece = await pieces.next()
             lines = (rest + (piece ?? [])).split(separator: 10, omittingEmptySubsequences: false).map { Array($0) }
-            // The last one goes on in the next piece.
-            held = piece == nil ? nil : lines.popLast()
+            // The last one goes on in the next piece. One that is too long is refused, however long it is.
+            held = piece == nil ? nil : lines.popLast().map { Array($0.prefix(FormerEntry.longest + 1)) }
           }
           let batch = Array(lines.prefix(Administration.formerBatch))
           guard !batch.isEmpty else { continue }

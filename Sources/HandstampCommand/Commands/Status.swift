@@ -144,6 +144,8 @@ struct StatusReport: Document {
   var state: State
   /// Why the account is signed out, or why the vault is unavailable.
   var reason: String?
+  /// The provider where the session ended, if it did.
+  var provider: String?
   var account: Account?
   var session: String?
   var signedInAt: String?
@@ -186,7 +188,8 @@ struct StatusReport: Document {
       pendingEnds = entry.tombstones.count { $0.revocation != nil }
       guard let session = entry.session else {
         state = .signedOut
-        reason = entry.tombstones.last?.reason.rawValue
+        let end = entry.tombstones.last?.reason
+        (reason, provider) = (end?.rawValue, end?.provider)
         return
       }
       state = .signedIn
@@ -261,7 +264,7 @@ struct StatusReport: Document {
   private var namedAs: String?
 
   private enum CodingKeys: String, CodingKey {
-    case home, keyStore, server, name, tag, folder, state, reason, account, session, signedInAt,
+    case home, keyStore, server, name, tag, folder, state, reason, provider, account, session, signedInAt,
       signedInAtEpoch, accessToken, refreshable, refreshFailure, repeats, revocable, pendingEnds, environmentToken,
       network, verified, programs
   }
@@ -305,7 +308,7 @@ struct StatusReport: Document {
     if pendingEnds > 0 { Terminal.say("\(pendingEnds) sign-out(s) not yet sent to the server") }
   }
 
-  private var endWords: String? { reason.flatMap { EndReason(rawValue: $0) }?.words }
+  private var endWords: String? { reason.flatMap { EndReason(rawValue: $0)?.at(provider) }?.words }
 
   /// The state in words, for a table column.
   var stateWords: String {

@@ -22,6 +22,8 @@ struct Watch: SessionCommand {
     /// Whether the event is about the session of this command.
     var current: Bool
     var reason: String?
+    /// The provider where the session ended, if it did.
+    var provider: String?
     var at: String?
     var atEpoch: Int64?
   }
@@ -50,6 +52,7 @@ struct Watch: SessionCommand {
     guard !output.json else {
       return Answer(
         event: event.name, id: event.id, session: event.sessionID?.rawValue, current: event.isCurrent, reason: reason,
+        provider: event.reason?.provider,
         at: event.at?.description, atEpoch: event.at?.seconds
       ).writeLine()
     }

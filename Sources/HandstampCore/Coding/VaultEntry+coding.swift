@@ -27,7 +27,7 @@ extension VaultEntry {
     return tombstones.reduce((session ?? 0) + 64) {
       $0 + 256 + $1.session.rawValue.utf8.count + ($1.revocation?.secret.count ?? 0)
         + ($1.account?.rawValue.utf8.count ?? 0) + ($1.issuer?.utf8.count ?? 0)
-        + $1.steps.reduce(0) { $0 + 8 + $1.utf8.count }
+        + ($1.reason.provider?.utf8.count ?? 0) + $1.steps.reduce(0) { $0 + 8 + $1.utf8.count }
     }
   }
 
@@ -344,6 +344,7 @@ extension Tombstone {
       }
     }
     if let issuer { writer.field(8, issuer) }
+    if let provider = reason.provider { writer.field(9, provider) }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
@@ -354,7 +355,7 @@ extension Tombstone {
     var endedAt: Moment?
     var revocation: RevocationHandle?
     var delay: DeliveryDelay?
-    var issuer: String?
+    var (issuer, provider): (String?, String?)
     let isTombstone = FieldReader.fields(fields) { tag, value in
       switch tag {
       case 1: return FieldReader.set(&session, FieldReader.text(value))
@@ -373,13 +374,14 @@ extension Tombstone {
         else { return false }
         delay = DeliveryDelay(attempts: Int(attempts), last: last)
       case 8: return FieldReader.set(&issuer, FieldReader.text(value))
+      case 9: provider = FieldReader.text(value)
       default: break
       }
       return true
     }
     guard isTombstone, let session, let reason, let endedAt else { return nil }
     self.init(
-      session: SessionID(session), reason: reason, endedAt: endedAt, revocation: revocation,
+      session: SessionID(session), reason: reason.at(provider), endedAt: endedAt, revocation: revocation,
       account: account.map { AccountID($0) }, issuer: issuer, delay: delay, steps: steps)
   }
 }

@@ -90,12 +90,16 @@ package struct TokenRefusal: Decodable, Sendable {
   package var error_description: String?
   /// Handstamp's addition: an ``EndReason``.
   package var reason: String?
+  /// Handstamp's addition: the name of the provider where the session ended.
+  package var provider: String?
   /// Microsoft's addition to `invalid_grant`, such as `consent_required`.
   package var suberror: String?
   /// The interval of further polling, in seconds, which some servers name beside `slow_down`.
   package var interval: Double?
 
-  private enum CodingKeys: String, CodingKey { case error, error_code, error_description, reason, suberror, interval }
+  private enum CodingKeys: String, CodingKey {
+    case error, error_code, error_description, reason, provider, suberror, interval
+  }
 
   package init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
@@ -107,6 +111,7 @@ package struct TokenRefusal: Decodable, Sendable {
     error_code = values.word(.error_code)
     error_description = values.word(.error_description)
     reason = values.word(.reason)
+    provider = values.word(.provider)
     suberror = values.word(.suberror)
     interval = values.number(.interval)
   }

@@ -73,7 +73,7 @@ extension RefreshResult {
   /// Maps a refusal: only `invalid_grant`, and a known provider's word for it, ends the session, with whatever status, except those
   /// that say of the server itself that it could not answer.
   ///
-  /// - Parameter isOwn: whether the server speaks Handstamp's additions, `error_code` and `reason`.
+  /// - Parameter isOwn: whether the server speaks Handstamp's additions, `error_code`, `reason` and `provider`.
   init(
     _ refusal: TokenRefusal, _ response: TransportResponse, isOwn: Bool, _ provider: OAuthProvider, at now: UnixTime
   ) {
@@ -93,7 +93,7 @@ extension RefreshResult {
     if refusal.error_code == "superseded" {
       self = .superseded
     } else {
-      self = .rejected(refusal.reason.flatMap { EndReason(rawValue: $0) } ?? .rejected)
+      self = .rejected(EndReason(reported: refusal.reason, at: refusal.provider))
     }
   }
 

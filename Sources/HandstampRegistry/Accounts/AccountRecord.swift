@@ -79,6 +79,13 @@ public struct ExternalIdentity: Sendable, Hashable {
     self.subject = subject
   }
 
+  /// Whether every store can hold it: without control characters, of which databases refuse some, and cut a text at others. A subject has
+  /// at most 255 bytes (OpenID Connect Core 1.0 section 2).
+  package var isStorable: Bool {
+    (1...2048).contains(issuer.utf8.count) && (1...255).contains(subject.utf8.count)
+      && (issuer + subject).utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+  }
+
   /// Issuer and subject as one unambiguous string, for a store's index.
   public var key: String { "\(issuer.utf8.count):\(issuer)\(subject)" }
 

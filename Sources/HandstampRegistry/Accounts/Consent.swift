@@ -62,10 +62,7 @@ extension Registry {
 
   /// Returns what the account's owner allows clients, the oldest first.
   public func consents(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [Consent] {
-    let items = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.consent, subject: account.rawValue)
-    }
-    return items.filter { $0.expiresAt > now }.compactMap { Consent($0) }
+    try await liveItems(.consent, of: account.rawValue, now: now).compactMap { Consent($0) }
   }
 
   /// Returns which OAuth clients have access to an account, the oldest first: those that its owner allows something, and those that

@@ -13,9 +13,7 @@ public enum PasskeyRemoval: Sendable, Hashable {
 extension Registry {
   /// Returns the passkeys of an account, the oldest first.
   public func passkeys(of account: AccountID) async throws(RegistryError) -> [PasskeyRecord] {
-    try await reading { () throws(RegistryStoreError) in
-      try await store.items(.passkey, subject: account.rawValue)
-    }.compactMap { PasskeyRecord($0) }
+    try await items(.passkey, of: account.rawValue).compactMap { PasskeyRecord($0) }
   }
 
   /// Returns the passkey with that ID, of whichever account.
@@ -112,10 +110,7 @@ extension Registry {
     let audit = audited(
       .reauthenticated, account: use.account.id, details: JSONText([("way", use.way.rawValue)]).text, at: now)
     let changes = use.changes + (try await expectations(of: use.upstream, now: now)) + [audit]
-    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
-      if case .unavailable = error { throw RegistryError(error) }
-      throw .oneTimeTokenInvalid
-    }
+    guard try await write(changes, []) != nil else { throw .oneTimeTokenInvalid }
   }
 
   /// Logs that a passkey was refused whose signature is valid, because its counter says that it was copied.

@@ -52,6 +52,15 @@ public struct RecoveryCode: Sendable, Hashable {
   func hash(of account: AccountID) -> String {
     Base64URL.encode(SHA256.hash(data: Array("handstamp recovery code \(account) \(characters)".utf8)))
   }
+
+  /// Whether a text can be ``hash(of:)``.
+  package static func isHash(_ text: String) -> Bool { Base64URL.decode(text)?.count == SHA256.byteCount }
+
+  static func item(_ hashes: [String], of account: AccountID, now: UnixTime) -> StoredItem {
+    StoredItem(
+      id: StoredItemID(.recoveryCodes, account.rawValue), kind: .recoveryCodes, subject: account.rawValue,
+      payload: hashes.joined(separator: " "), createdAt: now, expiresAt: now.advanced(by: StoredItem.forever))
+  }
 }
 
 extension Registry {
@@ -64,10 +73,7 @@ extension Registry {
     var source = source
     let codes = (0..<RecoveryCode.count).map { _ in RecoveryCode(from: &source) }
     let account = user.account.id
-    let item = StoredItem(
-      id: StoredItemID(.recoveryCodes, account.rawValue), kind: .recoveryCodes, subject: account.rawValue,
-      payload: codes.map { $0.hash(of: account) }.joined(separator: " "), createdAt: now,
-      expiresAt: now.advanced(by: StoredItem.forever))
+    let item = RecoveryCode.item(codes.map { $0.hash(of: account) }, of: account, now: now)
     try await writeIfUnchanged(
       user.expectations + [.putItem(item)]
         + changed(.recoveryCodesMade, .recoveryCodesMade, of: account, user.row.device.name, now: now),
@@ -77,7 +83,13 @@ extension Registry {
 
   /// Returns how many recovery codes of an account are unused.
   public func recoveryCodesLeft(of account: AccountID) async throws(RegistryError) -> Int {
-    try await item(StoredItemID(.recoveryCodes, account.rawValue)).map { $0.payload.split(separator: " ").count } ?? 0
+    try await recoveryCodeHashes(of: account).count
+  }
+
+  /// Returns the hashes of the unused recovery codes of an account, which hold for its ID alone.
+  package func recoveryCodeHashes(of account: AccountID) async throws(RegistryError) -> [String] {
+    let item = try await item(StoredItemID(.recoveryCodes, account.rawValue))
+    return item?.payload.split(separator: " ").map(String.init) ?? []
   }
 
   private static let noCodes = Array(repeating: String(repeating: "-", count: 43), count: RecoveryCode.count)

@@ -109,15 +109,38 @@ extension Registry {
         changes: [.replaceItem(used.item(now: now), expecting: record.revision)]))
   }
 
+  /// Returns the authenticator app of an account with its secret, for an export; `nil` without one.
+  ///
+  /// - Throws: ``RegistryError/unknownKey(_:)`` if the secret is sealed with a key that this server does not have.
+  package func movingTOTP(of account: AccountID) async throws(RegistryError) -> MovingTOTP? {
+    guard let record = try await totp(of: account) else { return nil }
+    guard let secret = try mint.secret(record.sealed, for: .totp, boundTo: Registry.context(account)) else {
+      // Without it, the password alone would be enough elsewhere.
+      throw .unavailable("the authenticator app of \(account) cannot be read")
+    }
+    var moving = MovingTOTP(secret.withExposedBytes { TOTPSecret(bytes: $0) })
+    (moving.createdAt, moving.lastUsedAt, moving.step) = (record.createdAt, record.lastUsedAt, record.step)
+    return moving
+  }
+
+  /// The change that gives an authenticator app of another server to an account that has none.
+  func creating(_ moving: MovingTOTP, of account: AccountID, now: UnixTime) throws(RegistryError) -> RegistryChange {
+    var record = TOTPRecord(
+      account: account, createdAt: min(moving.createdAt ?? now, now),
+      // A later one would refuse codes to come.
+      step: min(moving.step, TOTPSecret.step(at: now) + TOTPSecret.tolerance),
+      sealed: try mint.seal(moving.secret.secret, for: .totp, boundTo: Registry.context(account)))
+    record.lastUsedAt = moving.lastUsedAt
+    return .createItem(record.item(now: now))
+  }
+
   /// Seals secrets with the current master key that were sealed a week ago or earlier, so that a former key can be retired.
   ///
   /// - Parameter all: whether those that were sealed later count as well, up to `now`.
   /// - Returns: how many it has looked at.
   public func resealTOTP(all: Bool = false, now: UnixTime, limit: Int) async throws(RegistryError) -> Int {
     let time = all ? now.advanced(by: TOTPRecord.sealLife - .milliseconds(1)) : now
-    let due = try await reading { () throws(RegistryStoreError) in
-      try await store.dueItems(.totp, at: time, limit: limit)
-    }
+    let due = try await read(try await store.dueItems(.totp, at: time, limit: limit))
     for item in due {
       guard var record = TOTPRecord(item) else { continue }
       let context = Registry.context(record.account)

@@ -48,9 +48,12 @@ public struct TOTPSecret: Sendable, Hashable {
     return found
   }
 
-  /// The secret as it is typed into an app: base32 without padding (RFC 4648 section 6).
+  /// RFC 4648 section 6.
+  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
+
+  /// The secret as it is typed into an app: base32 without padding.
   public var text: Secret {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
+    let alphabet = TOTPSecret.alphabet
     return secret.withExposedBytes { bytes in
       var (letters, held, bits) = ([UInt8](), 0, 0)
       for byte in bytes {
@@ -63,6 +66,24 @@ public struct TOTPSecret: Sendable, Hashable {
       if bits > 0 { letters.append(alphabet[held << (5 - bits) & 31]) }
       return Secret(bytes: letters)
     }
+  }
+
+  /// Reads ``text``; case, spaces and padding do not matter. `nil` unless it is base32 of 16 to 64 bytes.
+  package init?(text: Secret) {
+    let bytes: [UInt8]? = text.withExposedBytes { letters in
+      var (bytes, held, bits) = ([UInt8](), 0, 0)
+      for letter in letters where letter != UInt8(ascii: "=") && letter != UInt8(ascii: " ") {
+        let capital = (0x61...0x7A).contains(letter) ? letter - 0x20 : letter
+        guard let value = TOTPSecret.alphabet.firstIndex(of: capital) else { return nil }
+        (held, bits) = (held << 5 & 0xFFF | value, bits + 5)
+        guard bits >= 8 else { continue }
+        bits -= 8
+        bytes.append(UInt8(truncatingIfNeeded: held >> bits))
+      }
+      return (16...64).contains(bytes.count) ? bytes : nil
+    }
+    guard let bytes else { return nil }
+    self.init(bytes: bytes)
   }
 
   /// The address that apps read from a QR code (Google Authenticator's Key URI Format).
@@ -78,6 +99,18 @@ public struct TOTPSecret: Sendable, Hashable {
       Secret("otpauth://totp/\(label)?secret=\($0)&issuer=\(PercentEncoding.encode(issuer))")
     }
   }
+}
+
+/// An authenticator app on its way from one server to another: its secret is not sealed.
+package struct MovingTOTP: Sendable, Hashable {
+  package let secret: TOTPSecret
+  /// `nil` if it is not known.
+  package var createdAt: UnixTime?
+  package var lastUsedAt: UnixTime?
+  /// The step of the last password that was accepted.
+  package var step: Int64 = 0
+
+  package init(_ secret: TOTPSecret) { self.secret = secret }
 }
 
 /// The authenticator app of an account. Its secret is sealed with a master key, so that the database alone does not give it away.

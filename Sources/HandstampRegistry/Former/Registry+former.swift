@@ -64,10 +64,8 @@ extension Registry {
 
   /// Has the imported tokens of an account begin no session any more, because all of its sessions end.
   func spendFormerTokens(of account: AccountID, now: UnixTime) async throws(RegistryError) {
-    let items = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.formerToken, subject: account.rawValue)
-    }
-    for token in items.compactMap({ FormerToken($0) }) where token.record.session == nil {
+    for item in try await items(.formerToken, of: account.rawValue) {
+      guard let token = FormerToken(item), token.record.session == nil else { continue }
       var spent = token.record
       spent.session = Registry.noSession
       // One that is used at the same time has begun a session, which ends with the others.

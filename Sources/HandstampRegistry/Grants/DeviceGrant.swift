@@ -90,13 +90,8 @@ extension Registry {
         .createOneTimeToken(record(ids.device, .deviceCode, other: ids.user)),
         .createOneTimeToken(record(ids.user, .userCode, other: ids.device)),
       ]
-      do throws(RegistryStoreError) {
-        _ = try await store.write(changes, events: [])
-        return DeviceCodes(device: device, user: user)
-      } catch {
-        // The code is in use: draw another one.
-        guard error == .alreadyExists else { throw RegistryError(error) }
-      }
+      // If it cannot be written, the code is in use: draw another one.
+      if try await write(changes, []) != nil { return DeviceCodes(device: device, user: user) }
     }
     throw Registry.contention
   }

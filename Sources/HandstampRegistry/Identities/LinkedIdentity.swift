@@ -18,7 +18,7 @@ public struct LinkedIdentity: Sendable, Hashable {
   /// That of the stored item; `nil` if only the account's record has the identity.
   var revision: Int64?
 
-  init(
+  package init(
     _ identity: ExternalIdentity, of account: AccountID, provider: String = "", label: String = "",
     at createdAt: UnixTime
   ) {

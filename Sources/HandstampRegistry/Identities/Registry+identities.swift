@@ -8,17 +8,14 @@ import HandstampSupport
 extension Registry {
   /// Returns the account of a user of another identity provider.
   public func account(identity: ExternalIdentity) async throws(RegistryError) -> AccountRecord? {
-    let first = try await reading { () throws(RegistryStoreError) in try await store.account(identity: identity) }
-    if let first { return first }
+    if let first = try await read(try await store.account(identity: identity)) { return first }
     guard let link = try await item(StoredItemID(identity)).flatMap({ LinkedIdentity($0) }) else { return nil }
     return try await account(link.account)
   }
 
   /// Returns the identities of an account, the oldest first.
   public func identities(of account: AccountRecord) async throws(RegistryError) -> [LinkedIdentity] {
-    let linked = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.identity, subject: account.id.rawValue)
-    }.compactMap { LinkedIdentity($0) }
+    let linked = try await items(.identity, of: account.id.rawValue).compactMap { LinkedIdentity($0) }
     guard let first = account.identity, !linked.contains(where: { $0.identity == first }) else { return linked }
     return [LinkedIdentity(first, of: account.id, at: account.createdAt)] + linked
   }
@@ -52,8 +49,7 @@ extension Registry {
     var record = newAccount(
       email: email, identity: email == nil ? proof.identity : nil, username: username, passwordHash: nil, now: now)
     record.emailConfirmedAt = email == nil ? nil : now
-    let link = LinkedIdentity(
-      proof.identity, of: record.id, provider: proof.provider, label: proof.label, at: now)
+    let link = LinkedIdentity(proof, of: record.id, at: now)
     return CredentialUse(
       by: proof, of: record,
       changes: [
@@ -85,9 +81,7 @@ extension Registry {
         [.expectSession(session), .replaceAccount(record, expecting: record.revision)]
         + linking(proof, to: record, now: now)
       if try await writeWays(changes, of: id, in: session, now: now) {
-        return .done(
-          LinkedIdentity(
-            proof.identity, of: id, provider: proof.provider, label: proof.label, at: now))
+        return .done(LinkedIdentity(proof, of: id, at: now))
       }
     }
     throw Registry.contention
@@ -121,8 +115,7 @@ extension Registry {
   }
 
   private func linking(_ proof: IdentityProof, to account: AccountRecord, now: UnixTime) -> [RegistryChange] {
-    let link = LinkedIdentity(
-      proof.identity, of: account.id, provider: proof.provider, label: proof.label, at: now)
+    let link = LinkedIdentity(proof, of: account.id, at: now)
     return [.createItem(link.item)]
       + changed(.identityLinked, .identityLinked, of: account.id, link.shownName, now: now)
   }
@@ -162,18 +155,18 @@ extension Registry {
   func writeWays(
     _ changes: [RegistryChange], of id: AccountID, in session: SessionID?, now: UnixTime
   ) async throws(RegistryError) -> Bool {
-    do throws(RegistryStoreError) {
-      _ = try await store.write(changes, events: [RegistryEvent(kind: .credentialChange, account: id, at: now)])
-      return true
-    } catch {
-      if case .unavailable = error { throw RegistryError(error) }
-      if let session, try await !isLive(session, now: now) { throw .accountChanged }
-      return false
-    }
+    let event = RegistryEvent(kind: .credentialChange, account: id, at: now)
+    guard try await write(changes, [event]) == nil else { return true }
+    if let session, try await !isLive(session, now: now) { throw .accountChanged }
+    return false
   }
 }
 
 extension LinkedIdentity {
+  fileprivate init(_ proof: IdentityProof, of account: AccountID, at now: UnixTime) {
+    self.init(proof.identity, of: account, provider: proof.provider, label: proof.label, at: now)
+  }
+
   /// For mails and the audit log: the provider, and how it calls the user.
   public var shownName: String {
     let place = provider.isEmpty ? identity.issuer : provider

@@ -24,15 +24,15 @@ package struct LogoutJob: StoredJob {
     self.session = session
   }
 
-  /// The change that stores the job; `nil` for a session that no OpenID Connect client has.
-  static func change(for row: SessionRow, now: UnixTime) -> RegistryChange? {
-    guard let client = row.client, client.scopes.contains("openid") else { return nil }
+  /// The change that stores the job; none for a session that no OpenID Connect client has.
+  static func changes(for row: SessionRow, now: UnixTime) -> [RegistryChange] {
+    guard let client = row.client, client.scopes.contains("openid") else { return [] }
     let job = LogoutJob(client: client.id, account: row.account, session: row.id)
     // Put, not created: it must not be what an end of a session fails for.
-    return .putItem(
-      StoredItem(
-        id: StoredItemID(.logout, row.id.rawValue), kind: .logout, subject: client.id, payload: PayloadCoding.text(job),
-        createdAt: now, dueAt: now, expiresAt: now.advanced(by: memory)))
+    let item = StoredItem(
+      id: StoredItemID(.logout, row.id.rawValue), kind: .logout, subject: client.id, payload: PayloadCoding.text(job),
+      createdAt: now, dueAt: now, expiresAt: now.advanced(by: memory))
+    return [.putItem(item)]
   }
 }
 
@@ -89,8 +89,7 @@ extension Registry {
 
   /// Returns the logouts that a client was not told of yet, the oldest first.
   public func waitingLogouts(of client: String, now: UnixTime) async throws(RegistryError) -> [WaitingLogout] {
-    let items = try await reading { () throws(RegistryStoreError) in try await store.items(.logout, subject: client) }
-    return items.filter { $0.expiresAt > now }.compactMap { item in
+    try await liveItems(.logout, of: client, now: now).compactMap { item in
       PayloadCoding.value(LogoutJob.self, item.payload).map { job in
         WaitingLogout(
           client: job.client, session: job.session, endedAt: item.createdAt, failures: job.failures,

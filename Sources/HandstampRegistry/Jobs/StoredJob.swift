@@ -29,7 +29,7 @@ extension Registry {
   package func dueJobs<Job: StoredJob>(
     _ type: Job.Type, at now: UnixTime, limit: Int
   ) async throws(RegistryError) -> [StoredItem] {
-    try await reading { () throws(RegistryStoreError) in try await store.dueItems(Job.kind, at: now, limit: limit) }
+    try await read(try await store.dueItems(Job.kind, at: now, limit: limit))
   }
 
   /// Claims a job until `lease`; then another worker may. Returns `nil` if another has it, or if this version does not understand
@@ -55,12 +55,8 @@ extension Registry {
 
   /// Ends the work for a job that was done, or that concerns no one.
   package func finish<Job: StoredJob>(_ claimed: ClaimedJob<Job>) async throws(RegistryError) {
-    do throws(RegistryStoreError) {
-      _ = try await store.write([.removeItem(claimed.item)], events: [])
-    } catch {
-      // Another worker has it by now.
-      guard error == .conflict || error == .notFound else { throw RegistryError(error) }
-    }
+    // If it cannot be removed, another worker has it by now.
+    _ = try await write([.removeItem(claimed.item)], [])
   }
 
   /// Has a job done later, because it could not be done now.
@@ -91,14 +87,6 @@ extension Registry {
   private func replace(
     _ item: StoredItem, by next: StoredItem, with more: [RegistryChange] = []
   ) async throws(RegistryError) -> Bool {
-    do throws(RegistryStoreError) {
-      _ = try await store.write(more + [.replaceItem(next, expecting: item.revision)], events: [])
-      return true
-    } catch {
-      switch error {
-      case .conflict, .notFound: return false
-      case .alreadyExists, .unavailable: throw RegistryError(error)
-      }
-    }
+    try await write(more + [.replaceItem(next, expecting: item.revision)], []) != nil
   }
 }

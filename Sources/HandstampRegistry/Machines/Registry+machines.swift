@@ -31,10 +31,8 @@ extension Registry {
 
   /// Returns the clients that have had tokens for themselves lately, the most recent first.
   public func machines(now: UnixTime) async throws(RegistryError) -> [MachineRecord] {
-    let items = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.machine, subject: Registry.machines)
-    }
-    return items.filter { $0.expiresAt > now }.compactMap { PayloadCoding.value(MachineRecord.self, $0.payload) }
+    try await liveItems(.machine, of: Registry.machines, now: now)
+      .compactMap { PayloadCoding.value(MachineRecord.self, $0.payload) }
       .sorted { ($0.issuedAt, $0.client) > ($1.issuedAt, $1.client) }
   }
 
@@ -51,7 +49,7 @@ extension Registry {
       let fresh = SessionID(Base64URL.encode(randomBytes(16, from: &source)))
       let next = (former ?? MachineRecord(client: client, session: fresh, at: now))
         .counting(at: now, from: actor.address)
-      var changes = Registry.replacing(item, by: self.item(of: next, at: item?.createdAt ?? now))
+      var changes = [Registry.replacing(item, by: self.item(of: next, at: item?.createdAt ?? now))]
       if former == nil || former?.address != next.address {
         changes.append(audited(.machineToken, session: next.session, details: details(client), at: now))
       }
@@ -82,10 +80,5 @@ extension Registry {
   }
 
   /// Replaces an item, or creates the first one.
-  private static func replacing(_ item: StoredItem?, by next: StoredItem) -> [RegistryChange] {
-    guard let item else { return [.createItem(next)] }
-    return [.replaceItem(next, expecting: item.revision)]
-  }
-
   private func details(_ client: String) -> String { JSONText([("client", client)]).text }
 }

@@ -36,10 +36,8 @@ extension Registry {
   {
     guard notices.contains(.newDevice), account.email != nil, try await isNews(device.id, of: account.id, now: now)
     else { return [] }
-    let others = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.mail, subject: account.id.rawValue)
-    }
-    guard others.count(where: { $0.expiresAt > now }) < Registry.mostNotices else { return [] }
+    let others = try await liveItems(.mail, of: account.id.rawValue, now: now)
+    guard others.count < Registry.mostNotices else { return [] }
     return notice(.newDevice, of: account.id, device: device.name, now: now)
   }
 

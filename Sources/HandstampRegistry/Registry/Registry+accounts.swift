@@ -15,23 +15,16 @@ extension Registry {
   func create(
     _ record: AccountRecord, with more: [RegistryChange] = []
   ) async throws(RegistryError) -> AccountRecord {
-    do throws(RegistryStoreError) {
-      _ = try await store.write([.createAccount(record)] + more, events: [])
-      return record
-    } catch {
-      switch error {
-      case .alreadyExists: throw .emailTaken
-      case .conflict, .notFound, .unavailable: throw RegistryError(error)
-      }
-    }
+    guard try await write([.createAccount(record)] + more, []) != nil else { throw .emailTaken }
+    return record
   }
 
   public func account(_ id: AccountID) async throws(RegistryError) -> AccountRecord? {
-    try await reading { () throws(RegistryStoreError) in try await store.account(id) }
+    try await read(try await store.account(id))
   }
 
   public func account(email: EmailAddress) async throws(RegistryError) -> AccountRecord? {
-    try await reading { () throws(RegistryStoreError) in try await store.account(email: email.normalized) }
+    try await read(try await store.account(email: email.normalized))
   }
 
   /// Stores a changed record, such as one with a new name, in place of the stored record with the same revision.

@@ -4,22 +4,18 @@ public import HandstampCore
 extension Registry {
   /// Returns at most `limit` accounts in the order of their IDs, deleted ones too: those after `id`, or the first ones.
   public func accounts(after id: AccountID? = nil, limit: Int) async throws(RegistryError) -> [AccountRecord] {
-    try await reading { () throws(RegistryStoreError) in try await store.accounts(after: id, limit: limit) }
+    try await read(try await store.accounts(after: id, limit: limit))
   }
 
   /// Returns the sessions of an account that have ended and are still stored, the oldest first.
   public func endedSessions(of account: AccountID) async throws(RegistryError) -> [SessionRow] {
-    try await reading { () throws(RegistryStoreError) in try await store.endedSessions(of: account) }
+    try await read(try await store.endedSessions(of: account))
   }
 
   /// Returns the items about an account, its devices for example.
   public func items(about account: AccountRecord) async throws(RegistryError) -> [StoredItem] {
     var items: [StoredItem] = []
-    for kind in StoredItem.Kind.allCases {
-      items += try await reading { () throws(RegistryStoreError) in
-        try await store.items(kind, subject: account.id.rawValue)
-      }
-    }
+    for kind in StoredItem.Kind.allCases { items += try await self.items(kind, of: account.id.rawValue) }
     if let email = account.email, let guesses = try await item(GuessSubject(email).id) { items.append(guesses) }
     return items
   }
@@ -28,9 +24,7 @@ extension Registry {
   public func auditedActions(
     after id: Int64 = 0, about account: AccountID? = nil, limit: Int
   ) async throws(RegistryError) -> [StoredAuditedAction] {
-    try await reading { () throws(RegistryStoreError) in
-      try await store.auditedActions(after: id, about: account, limit: limit)
-    }
+    try await read(try await store.auditedActions(after: id, about: account, limit: limit))
   }
 
   /// Returns at most `limit` entries of the audit log about an account, the newest first: those before the one with that ID, or
@@ -38,9 +32,7 @@ extension Registry {
   public func latestAuditedActions(
     about account: AccountID, before id: Int64? = nil, limit: Int
   ) async throws(RegistryError) -> [StoredAuditedAction] {
-    try await reading { () throws(RegistryStoreError) in
-      try await store.latestAuditedActions(about: account, before: id, limit: limit)
-    }
+    try await read(try await store.latestAuditedActions(about: account, before: id, limit: limit))
   }
 
   /// Appends to the audit log an action that changes nothing in the store.
@@ -55,26 +47,19 @@ extension Registry {
   /// once; what that server does with it is not known.
   public func takeAuditedActions(limit: Int, now: UnixTime) async throws(RegistryError) -> [StoredAuditedAction] {
     let id = StoredItemID(.auditCopy)
-    do throws(RegistryStoreError) {
-      let former = try await store.item(id)
-      let entries = try await store.auditedActions(
-        after: former.flatMap { Int64($0.payload) } ?? 0, about: nil, limit: limit)
-      guard let last = entries.last else { return [] }
-      let next = StoredItem(
-        id: id, kind: .auditCopy, payload: String(last.id), createdAt: former?.createdAt ?? now,
-        expiresAt: now.advanced(by: StoredItem.forever))
-      _ = try await store.write(
-        [former.map { .replaceItem(next, expecting: $0.revision) } ?? .createItem(next)], events: [])
-      return entries
-    } catch .conflict, .alreadyExists, .notFound {
-      // Another server has taken them.
-      return []
-    } catch { throw RegistryError(error) }
+    let former = try await item(id)
+    let entries = try await auditedActions(after: former.flatMap { Int64($0.payload) } ?? 0, limit: limit)
+    guard let last = entries.last else { return [] }
+    let next = StoredItem(
+      id: id, kind: .auditCopy, payload: String(last.id), createdAt: former?.createdAt ?? now,
+      expiresAt: now.advanced(by: StoredItem.forever))
+    // If it cannot be written, another server has taken them.
+    return try await write([Registry.replacing(former, by: next)], []) == nil ? [] : entries
   }
 
   /// Counts the rows of the store. It may take long on a large one.
   public func counts() async throws(RegistryError) -> RegistryCounts {
-    try await reading { () throws(RegistryStoreError) in try await store.counts() }
+    try await read(try await store.counts())
   }
 
   /// Creates an account without a password, and a code that sets its first one, in one write.
@@ -87,17 +72,14 @@ extension Registry {
     let record = newAccount(email: email, username: username, passwordHash: nil, now: now)
     let (code, change) = token(
       .passwordReset, subject: record.id.rawValue, account: record.id, lasting: life, now: now)
-    do throws(RegistryStoreError) {
-      _ = try await store.write(
-        [
-          .createAccount(record), change, audited(.accountCreated, account: record.id, at: now),
-          audited(.resetCodeIssued, account: record.id, at: now),
-        ], events: [])
-    } catch {
-      // IDs and codes are random, so only the address can be taken.
-      throw error == .alreadyExists ? .emailTaken : RegistryError(error)
-    }
-    return (record, code)
+    // IDs and codes are random, so only the address can be taken.
+    let created = try await create(
+      record,
+      with: [
+        change, audited(.accountCreated, account: record.id, at: now),
+        audited(.resetCodeIssued, account: record.id, at: now),
+      ])
+    return (created, code)
   }
 
   /// Issues a code that sets a password, for an administrator to hand over. Unlike ``beginReset(of:now:)``, the account need not

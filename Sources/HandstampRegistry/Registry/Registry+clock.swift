@@ -3,7 +3,7 @@ import HandstampCore
 extension Registry {
   /// The last clock reading that any server on this store recorded, or `nil` if there is none.
   public func clockNote() async throws(RegistryError) -> ClockNote? {
-    try await reading { () throws(RegistryStoreError) in try await store.clockNote() }
+    try await read(try await store.clockNote())
   }
 
   /// Records the server's clock reading. Call it periodically.
@@ -12,17 +12,11 @@ extension Registry {
   /// - Returns: `false` if another server has already written a note of that revision. Nothing was written then.
   public func note(_ note: ClockNote, moving shift: TimeShift? = nil) async throws(RegistryError) -> Bool {
     let moves = shift.map { [RegistryChange.moveTimes($0)] } ?? []
-    do throws(RegistryStoreError) {
-      _ = try await store.write([.noteClock(note)] + moves, events: [])
-      return true
-    } catch {
-      guard error == .conflict else { throw RegistryError(error) }
-      return false
-    }
+    return try await write([.noteClock(note)] + moves, []) != nil
   }
 
   /// Moves stored times that were written by a wrong clock, so that no session ends because of that clock.
   public func moveTimes(_ shift: TimeShift) async throws(RegistryError) {
-    try await reading { () throws(RegistryStoreError) in _ = try await store.write([.moveTimes(shift)], events: []) }
+    try await write([.moveTimes(shift)])
   }
 }

@@ -59,8 +59,7 @@ extension Registry {
   public func end(
     _ id: SessionID, of account: AccountID, reason: EndReason = .revoked, isAudited: Bool = false, now: UnixTime
   ) async throws(RegistryError) -> EndOutcome {
-    let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-    guard let row, row.account == account else { throw .notFound }
+    guard let row = try await storedSession(id), row.account == account else { throw .notFound }
     let audit = isAudited ? [audited(.sessionEnded, account: account, session: id, at: now)] : []
     // A device that was thrown out must not be one that the account knows.
     let forgotten = reason == .revoked ? [forgetting(row.device.id, of: account, now: now)] : []
@@ -88,15 +87,13 @@ extension Registry {
     try await write(TakeBack.pending.changes(of: account))
     try await spendFormerTokens(of: account, now: now)
     let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
-    let first = try await end(reason, now: now, keeping: kept, finally: [audit]) { () throws(RegistryStoreError) in
+    func others() async throws(RegistryStoreError) -> [SessionRow] {
       try await store.sessions(of: account).filter { $0.id != kept }
     }
+    let first = try await end(reason, now: now, keeping: kept, finally: [audit], rows: others)
     // Those that began between the look and the write, by a code of a session that had not ended then. From now on none can.
     guard !first.ended.isEmpty else { return first }
-    return first
-      + (try await end(reason, now: now, keeping: kept) { () throws(RegistryStoreError) in
-        try await store.sessions(of: account).filter { $0.id != kept }
-      })
+    return first + (try await end(reason, now: now, keeping: kept, rows: others))
   }
 
   /// Ends the sessions of one client of an account, whose consent and waiting codes go first. The audit log gets an entry if any ended.
@@ -146,10 +143,7 @@ extension Registry {
   ///
   /// - Throws: ``RegistryError/nonceUsed``.
   public func use(_ nonce: OneTimeTokenRecord) async throws(RegistryError) {
-    do throws(RegistryStoreError) { _ = try await store.write([.createOneTimeToken(nonce)], events: []) } catch {
-      if case .alreadyExists = error { throw .nonceUsed }
-      throw RegistryError(error)
-    }
+    guard try await write([.createOneTimeToken(nonce)], []) != nil else { throw .nonceUsed }
   }
 
   /// Sets the push token of a session's device; `nil` removes it. It is deleted when the session ends.
@@ -183,27 +177,29 @@ extension Registry {
   /// With the session of a browser end those of the clients that the user signed in to with it.
   ///
   /// - Parameters:
+  ///   - provider: the name of the provider where they end, if they do.
   ///   - kept: a session that does not end with its browser.
   ///   - onlyUnchanged: whether a concurrent write to a session makes the call read the rows and decide again. If
   ///   `false`, a client cannot keep a session alive by refreshing it constantly.
   func end(
-    _ reason: EndReason, now: UnixTime, keeping kept: SessionID? = nil, with more: [RegistryChange] = [],
+    _ reason: EndReason, at provider: String? = nil, now: UnixTime, keeping kept: SessionID? = nil,
+    with more: [RegistryChange] = [],
     finally last: [RegistryChange] = [],
     events moreEvents: [RegistryEvent] = [], onlyUnchanged: Bool = false,
     rows: () async throws(RegistryStoreError) -> [SessionRow]
   ) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
-      let found = try await reading { () throws(RegistryStoreError) in
-        let rows = try await rows().filter { $0.end == nil }
-        return rows + (reason.reachesClients ? try await dependents(of: rows).filter { $0.id != kept } : [])
-      }
+      var found = try await read(try await rows()).filter { $0.end == nil }
+      if reason.reachesClients { found += try await read(try await dependents(of: found)).filter { $0.id != kept } }
       guard !found.isEmpty || !more.isEmpty else { return .nothing }
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       for row in found {
         let end = SessionEnd(at: now, reason: row.endReason(at: now) ?? reason)
         let next = row.ended(end.reason, at: end.at)
         ended.append(next)
-        changes += onlyUnchanged ? replacingEnded(row, by: next) : ending(row, end)
+        changes += onlyUnchanged ? [.replaceSession(next, expecting: row.revision)] : [.endSession(row.id, end)]
+        changes += LogoutJob.changes(for: row, now: end.at)
+        if let provider { changes.append(naming(provider, for: row.id, now: now)) }
         if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
         if reason == .revoked, let client = row.client {
           changes.append(remembering(client, of: row.account, for: .zero, now: now))
@@ -227,12 +223,12 @@ extension Registry {
       // Sessions that began between the look at the rows and the write, by what the account's record no longer allows, or with a
       // browser that is no longer signed in. From now on none can begin so.
       if more.contains(where: \.replacesAccount) {
-        return outcome + (try await end(reason, now: now, keeping: kept, finally: last, rows: rows))
+        return outcome + (try await end(reason, at: provider, now: now, keeping: kept, finally: last, rows: rows))
       }
       let browsers = reason.reachesClients ? ended.filter { $0.kind == .browser } : []
       guard !browsers.isEmpty else { return outcome }
       return outcome
-        + (try await end(reason, now: now) { () throws(RegistryStoreError) in
+        + (try await end(reason, at: provider, now: now) { () throws(RegistryStoreError) in
           try await dependents(of: browsers).filter { $0.id != kept }
         })
     }
@@ -241,13 +237,7 @@ extension Registry {
 
   /// The changes that end a session, whatever its revision.
   func ending(_ row: SessionRow, _ end: SessionEnd) -> [RegistryChange] {
-    [.endSession(row.id, end)] + (LogoutJob.change(for: row, now: end.at).map { [$0] } ?? [])
-  }
-
-  /// The changes that end a session unless it has changed.
-  private func replacingEnded(_ row: SessionRow, by next: SessionRow) -> [RegistryChange] {
-    [.replaceSession(next, expecting: row.revision)]
-      + (next.end.flatMap { LogoutJob.change(for: row, now: $0.at) }.map { [$0] } ?? [])
+    [.endSession(row.id, end)] + LogoutJob.changes(for: row, now: end.at)
   }
 
   /// Returns whether what changes depend on is still as they expect.
@@ -255,11 +245,9 @@ extension Registry {
     for change in changes {
       switch change {
       case .replaceAccount(let record, let expecting):
-        let stored = try await reading { () throws(RegistryStoreError) in try await store.account(record.id) }
-        if stored?.revision != expecting { return false }
+        if try await account(record.id)?.revision != expecting { return false }
       case .expectAccount(let id, let revision):
-        let stored = try await reading { () throws(RegistryStoreError) in try await store.account(id) }
-        if stored?.revision != revision { return false }
+        if try await account(id)?.revision != revision { return false }
       case .redeemOneTimeToken(let id):
         if try await oneTimeToken(id) == nil { return false }
       case .replaceItem(let item, let expecting):
@@ -267,8 +255,7 @@ extension Registry {
       case .removeItem(let item):
         if try await self.item(item.id)?.revision != item.revision { return false }
       case .expectSession(let id):
-        let stored = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-        if stored?.end != nil { return false }
+        if try await storedSession(id)?.end != nil { return false }
       case .createOneTimeToken(let record):
         if try await oneTimeToken(record.id) != nil { return false }
       case .createItem(let item):

@@ -6,9 +6,14 @@ extension Registry {
   public func events(
     after id: EventID, of account: AccountID? = nil, limit: Int = 256
   ) async throws(RegistryError) -> [StoredEvent] {
-    try await reading { () throws(RegistryStoreError) in
-      try await store.events(after: id, account: account, limit: limit)
+    var events = try await read(try await store.events(after: id, account: account, limit: limit))
+    for (index, stored) in events.enumerated() {
+      guard let reason = stored.event.reason, let session = stored.event.session else { continue }
+      var event = stored.event
+      event.reason = try await named(reason, of: session)
+      if event != stored.event { events[index] = StoredEvent(id: stored.id, event: event) }
     }
+    return events
   }
 
   /// Begins to listen for events of other servers, see ``RegistryStore/news()``.
@@ -19,7 +24,7 @@ extension Registry {
 
   /// Returns the ID of the newest event, or ``EventID/zero`` if there has never been one.
   public func lastEventID() async throws(RegistryError) -> EventID {
-    try await reading { () throws(RegistryStoreError) in try await store.lastEventID() }
+    try await read(try await store.lastEventID())
   }
 
   /// Returns the event with that ID; `nil` if there never was one, or it was deleted.

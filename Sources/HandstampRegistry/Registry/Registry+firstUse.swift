@@ -35,13 +35,10 @@ extension Registry {
         if old.device.id != row.device.id, let device = remembering(old) { changes.append(device) }
       }
       changes.append(.replaceSession(next, expecting: row.revision))
-      do throws(RegistryStoreError) {
-        let events = try await store.write(changes, events: ended.map { .revoked($0, at: now) })
+      if let events = try await write(changes, ended.map { .revoked($0, at: now) }) {
         return EndOutcome(ended: ended, events: events)
-      } catch {
-        // One of them has ended or was used in the meantime: decide again.
-        if case .unavailable = error { throw RegistryError(error) }
       }
+      // One of them has ended or was used in the meantime: decide again.
     }
     throw Registry.contention
   }
@@ -62,9 +59,7 @@ extension Registry {
     var left: [SessionRow] = []
     for id in pending.replaces {
       guard let row = try await storedSession(id), row.account != account, row.end == nil else { continue }
-      left += try await reading { () throws(RegistryStoreError) in
-        [row] + (try await dependents(of: [row])).filter { $0.end == nil }
-      }
+      left += try await read([row] + (try await dependents(of: [row])).filter { $0.end == nil })
     }
     return left
   }

@@ -9,12 +9,27 @@ public struct ArrivingAccount: Sendable, Hashable {
   /// Their account is that of ``record``.
   public var passkeys: [PasskeyRecord]
   public var groups: [String]
+  /// Those beside the record's. Their account is that of ``record``.
+  public var identities: [LinkedIdentity]
+  package var totp: MovingTOTP?
+  /// Hashes that hold for the ID of ``record``.
+  package var recoveryCodes: [String] = []
 
-  public init(_ record: AccountRecord, keepsID: Bool, passkeys: [PasskeyRecord] = [], groups: [String] = []) {
+  public init(
+    _ record: AccountRecord, keepsID: Bool, passkeys: [PasskeyRecord] = [], groups: [String] = [],
+    identities: [LinkedIdentity] = []
+  ) {
     self.record = record
     self.keepsID = keepsID
     self.passkeys = passkeys
     self.groups = groups
+    self.identities = identities
+  }
+
+  /// All identities, each once. That of the record has an item as well, which keeps it from belonging to two accounts.
+  package var links: [LinkedIdentity] {
+    guard let first = record.identity, !identities.contains(where: { $0.identity == first }) else { return identities }
+    return [LinkedIdentity(first, of: record.id, at: record.createdAt)] + identities
   }
 }
 
@@ -53,16 +68,19 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - batch: at most some hundred, without two that have an ID, an address, an identity or a passkey in common.
-  ///   - merging: whether an account that is here gets what it lacks: a password that its owner has not removed, a name, groups,
-  ///     passkeys, an identity, and the confirmation of its address. An account with another ID only if both addresses are confirmed.
+  ///   - merging: whether an account that is here gets what it lacks: a password that its owner has not removed, with the
+  ///     authenticator app that protects it, a name, groups, passkeys, identities, recovery codes, and the confirmation of its address.
+  ///     An account with another ID only if both addresses are confirmed.
   ///   - isTrial: whether nothing is written.
   /// - Returns: the results in the order of the batch.
   public func receive(
     _ batch: [ArrivingAccount], merging: Bool, isTrial: Bool = false, now: UnixTime
   ) async throws(RegistryError) -> [Arrival] {
     if !isTrial {
+      var changes: [RegistryChange] = []
+      for account in batch { changes += try creating(account, now: now) }
       do throws(RegistryStoreError) {
-        _ = try await store.write(batch.flatMap { creating($0, now: now) }, events: [])
+        _ = try await store.write(changes, events: [])
         return batch.map { _ in .created }
       } catch {
         guard error == .alreadyExists else { throw RegistryError(error) }
@@ -119,13 +137,13 @@ extension Registry {
       if merging && isConfirmed { return try await merge(account, into: known, now: now) }
       return ([], account.keepsID ? .refused(.addressTaken) : .unchanged)
     }
-    if let identity = new.identity, try await self.account(identity: identity) != nil {
+    for link in account.links where try await self.account(identity: link.identity) != nil {
       return ([], .refused(.identityTaken))
     }
     for passkey in account.passkeys where try await self.passkey(passkey.id) != nil {
       return ([], .refused(.passkeyTaken))
     }
-    return (creating(account, now: now), .created)
+    return (try creating(account, now: now), .created)
   }
 
   /// The facts that the account lacks. It is never given back what its owner has removed or an administrator has closed.
@@ -137,6 +155,13 @@ extension Registry {
     if known.closedAt == nil, known.passwordHash == nil, known.credentialsChangedAt == nil, new.passwordHash != nil {
       changed.passwordHash = new.passwordHash
       added.append("password")
+      // The password alone was never enough.
+      if let totp = account.totp, try await self.totp(of: known.id) == nil,
+        try await !hasRemoved([.totpRemoved], from: known.id)
+      {
+        more.append(try creating(totp, of: known.id, now: now))
+        added.append("authenticator_app")
+      }
     }
     if known.username.isEmpty, !new.username.isEmpty {
       changed.username = new.username
@@ -148,15 +173,25 @@ extension Registry {
     }
     // Facts that were never here, and none that the owner has removed.
     let mayGetWaysIn =
-      if known.credentialsChangedAt == nil, new.identity != nil || !account.passkeys.isEmpty {
-        try await !hasRemovedWaysIn(known.id)
+      if known.credentialsChangedAt == nil,
+        !account.links.isEmpty || !account.passkeys.isEmpty || !account.recoveryCodes.isEmpty
+      {
+        try await !hasRemoved([.passkeyRemoved, .identityUnlinked], from: known.id)
       } else { false }
-    if mayGetWaysIn, known.identity == nil, let identity = new.identity,
-      try await self.account(identity: identity) == nil
+    // As at a sign-in with an address that a provider vouches for: an authenticator app here is not passed by.
+    if mayGetWaysIn, !account.links.isEmpty, try await totp(of: known.id) == nil {
+      let (former, count) = (more.count, try await identities(of: known).count)
+      for link in account.links where count + more.count - former < LinkedIdentity.most {
+        guard try await self.account(identity: link.identity) == nil else { continue }
+        more.append(.createItem(LinkedIdentity(link.identity, of: known.id, label: link.label, at: now).item))
+      }
+      if more.count > former { added.append("identity") }
+    }
+    if mayGetWaysIn, known.id == new.id, !account.recoveryCodes.isEmpty,
+      try await item(StoredItemID(.recoveryCodes, known.id.rawValue)) == nil
     {
-      changed.identity = identity
-      more.append(.createItem(LinkedIdentity(identity, of: known.id, at: now).item))
-      added.append("identity")
+      more.append(.createItem(RecoveryCode.item(account.recoveryCodes, of: known.id, now: now)))
+      added.append("recovery_codes")
     }
     if mayGetWaysIn, !account.passkeys.isEmpty, try await passkeys(of: known.id).isEmpty {
       let former = more.count
@@ -179,9 +214,11 @@ extension Registry {
     )
   }
 
-  /// Whether a passkey or an identity of an account was removed, as far back as the audit log has it.
-  private func hasRemovedWaysIn(_ account: AccountID) async throws(RegistryError) -> Bool {
-    let removals = [AuditedAction.Kind.passkeyRemoved, .identityUnlinked].map(\.rawValue)
+  /// Whether the audit log has one of these removals about an account.
+  private func hasRemoved(
+    _ kinds: [AuditedAction.Kind], from account: AccountID
+  ) async throws(RegistryError) -> Bool {
+    let removals = kinds.map(\.rawValue)
     var last: Int64?
     while true {
       let actions = try await latestAuditedActions(about: account, before: last, limit: 500)
@@ -191,12 +228,16 @@ extension Registry {
     }
   }
 
-  private func creating(_ account: ArrivingAccount, now: UnixTime) -> [RegistryChange] {
+  private func creating(_ account: ArrivingAccount, now: UnixTime) throws(RegistryError) -> [RegistryChange] {
     let id = account.record.id
-    // The item keeps the identity from belonging to two accounts: others have it as an item alone.
-    let link = account.record.identity.map { LinkedIdentity($0, of: id, at: account.record.createdAt) }
-    return [.createAccount(account.record)] + (link.map { [.createItem($0.item)] } ?? [])
-      + account.passkeys.map { .createItem($0.item) }
-      + (account.groups.isEmpty ? [] : [Registry.groupsChange(account.groups, of: id, now: now)])
+    var changes: [RegistryChange] = [.createAccount(account.record)]
+    changes += account.links.map { .createItem($0.item) }
+    changes += account.passkeys.map { .createItem($0.item) }
+    if !account.groups.isEmpty { changes.append(Registry.groupsChange(account.groups, of: id, now: now)) }
+    if let totp = account.totp { changes.append(try creating(totp, of: id, now: now)) }
+    if !account.recoveryCodes.isEmpty {
+      changes.append(.createItem(RecoveryCode.item(account.recoveryCodes, of: id, now: now)))
+    }
+    return changes
   }
 }

@@ -2,7 +2,24 @@ import HandstampCore
 
 extension Registry {
   func item(_ id: StoredItemID) async throws(RegistryError) -> StoredItem? {
-    try await reading { () throws(RegistryStoreError) in try await store.item(id) }
+    try await read(try await store.item(id))
+  }
+
+  /// Returns the items of a kind about one subject.
+  func items(_ kind: StoredItem.Kind, of subject: String) async throws(RegistryError) -> [StoredItem] {
+    try await read(try await store.items(kind, subject: subject))
+  }
+
+  /// Returns the items of a kind about one subject that have not expired.
+  func liveItems(
+    _ kind: StoredItem.Kind, of subject: String, now: UnixTime
+  ) async throws(RegistryError) -> [StoredItem] {
+    try await items(kind, of: subject).filter { $0.expiresAt > now }
+  }
+
+  /// Writes an item in the place of a stored one, or as the first.
+  static func replacing(_ stored: StoredItem?, by next: StoredItem) -> RegistryChange {
+    stored.map { .replaceItem(next, expecting: $0.revision) } ?? .createItem(next)
   }
 
   /// Returns an item that still holds at `now`.

@@ -47,10 +47,7 @@ extension Registry {
       id: StoredItemID(.nodeKeys, keys.node), kind: .nodeKeys, subject: Registry.nodes,
       payload: "\(keys.node) \(keys.text)", createdAt: now, expiresAt: now.advanced(by: Registry.nodeLife))
     try await write([.putItem(item)])
-    let items = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.nodeKeys, subject: Registry.nodes)
-    }
-    return items.filter { $0.expiresAt > now }.compactMap { item in
+    return try await liveItems(.nodeKeys, of: Registry.nodes, now: now).compactMap { item in
       let parts = item.payload.split(separator: " ", maxSplits: 1)
       guard parts.count == 2, parts[0] != keys.node else { return nil }
       return NodeKeys(node: String(parts[0]), text: String(parts[1]))

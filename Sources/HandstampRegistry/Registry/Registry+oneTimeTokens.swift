@@ -80,15 +80,7 @@ extension Registry {
       lasting: OneTimeTokenLimits.confirmation, now: now)
   }
 
-  /// Issues a one-time token that turns a guest account into a full one. It replaces any earlier one.
-  public func beginUpgrade(
-    of guest: AccountRecord, email: EmailAddress, username: String, now: UnixTime
-  ) async throws(RegistryError) -> OneTimeToken {
-    guard guest.isGuest else { throw .notGuest }
-    let (token, changes) = upgradeToken(for: guest, email, username, now: now)
-    return try await stored(token, changes)
-  }
-
+  /// Makes a one-time token that turns a guest account into a full one. It replaces any earlier one.
   func upgradeToken(
     for guest: AccountRecord, _ email: EmailAddress, _ username: String, now: UnixTime
   ) -> (OneTimeToken, [RegistryChange]) {
@@ -120,27 +112,6 @@ extension Registry {
   ) async throws(RegistryError) -> NewSession {
     var origin = confirmationOrigin(token, thumbprint, key)
     (origin.kind, origin.replaces) = (kind, former)
-    return try await completeSignUp(token, hash, device, origin, now)
-  }
-
-  /// Returns the unused session that an earlier request with the same key and token has created; `nil` if there is none. Hand it out
-  /// only to a client that knows the account's password as well.
-  public func repeatedConfirmation(
-    _ token: OneTimeToken, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
-  ) async throws(RegistryError) -> NewSession? {
-    try await repeated(confirmationOrigin(token, thumbprint, key), device, now: now)
-  }
-
-  private func confirmationOrigin(_ token: OneTimeToken, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
-    let id = OneTimeTokenID(of: token.secret, purpose: .signUp)
-    return SessionOrigin(
-      way: .signUp, thumbprint: thumbprint,
-      request: RepeatableRequest(key, for: "confirmation", Base64URL.encode(id.bytes)))
-  }
-
-  private func completeSignUp(
-    _ token: OneTimeToken, _ hash: Secret, _ device: DeviceInfo, _ origin: SessionOrigin, _ now: UnixTime
-  ) async throws(RegistryError) -> NewSession {
     for _ in 0..<Registry.attempts {
       if let stored = try await find(token, .upgrade, now: now) {
         guard let id = stored.account, let guest = try await account(id), guest.isGuest, let email = stored.email
@@ -180,8 +151,23 @@ extension Registry {
     throw Registry.contention
   }
 
+  /// Returns the unused session that an earlier request with the same key and token has created; `nil` if there is none. Hand it out
+  /// only to a client that knows the account's password as well.
+  public func repeatedConfirmation(
+    _ token: OneTimeToken, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+  ) async throws(RegistryError) -> NewSession? {
+    try await repeated(confirmationOrigin(token, thumbprint, key), device, now: now)
+  }
+
+  private func confirmationOrigin(_ token: OneTimeToken, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
+    let id = OneTimeTokenID(of: token.secret, purpose: .signUp)
+    return SessionOrigin(
+      way: .signUp, thumbprint: thumbprint,
+      request: RepeatableRequest(key, for: "confirmation", Base64URL.encode(id.bytes)))
+  }
+
   func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {
-    try await reading { () throws(RegistryStoreError) in try await store.oneTimeToken(id) }
+    try await read(try await store.oneTimeToken(id))
   }
 
   func liveOneTimeToken(_ id: OneTimeTokenID, now: UnixTime) async throws(RegistryError) -> OneTimeTokenRecord? {
@@ -236,5 +222,4 @@ extension Registry {
     try await writeIfUnchanged(changes)
     return token
   }
-
 }

@@ -13,13 +13,10 @@ extension Registry {
     let before = now.advanced(by: .zero - limits.retention)
     // Verifiers of access tokens have to hear of every session whose tokens may be valid still.
     let heard = Registry.revocationHorizon(now: now, life: try await longestTokenLife(now: now))
-    return try await reading { () throws(RegistryStoreError) in
-      let retention = Retention(
-        eventsBefore: min(before, heard), endedBefore: before,
-        auditBefore: now.advanced(by: .zero - limits.auditRetention),
-        addressesBefore: now.advanced(by: .zero - limits.addressRetention),
-        now: now)
-      return try await store.prune(retention, limit: limit)
-    }
+    let retention = Retention(
+      eventsBefore: min(before, heard), endedBefore: before,
+      auditBefore: now.advanced(by: .zero - limits.auditRetention),
+      addressesBefore: now.advanced(by: .zero - limits.addressRetention), now: now)
+    return try await read(try await store.prune(retention, limit: limit))
   }
 }

@@ -59,6 +59,7 @@ extension Registry {
         // The row has changed in the meantime: decide again.
         continue
       }
+      if case .ended(let reason) = outcome { return .ended(try await named(reason, of: claims.session.id)) }
       guard case .issued(var issue) = outcome else { return outcome }
       guard !isSettled, issue.isFirstUse else {
         issue.displaced = displaced ?? .nothing

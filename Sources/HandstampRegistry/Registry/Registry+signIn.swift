@@ -243,7 +243,7 @@ extension Registry {
 
   /// The account's sessions that were not ended.
   func liveSessions(of account: AccountID) async throws(RegistryError) -> [SessionRow] {
-    try await reading { () throws(RegistryStoreError) in try await store.sessions(of: account) }
+    try await read(try await store.sessions(of: account))
   }
 
   /// Throws if the stored account is no longer this record, to tell a change of the account from one of a session.

@@ -32,9 +32,7 @@ extension Registry {
 
   /// Returns the longest life of an access token that may be valid still; zero if none was noted.
   public func longestTokenLife(now: UnixTime) async throws(RegistryError) -> Duration {
-    let items = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.tokenLife, subject: Registry.subject)
-    }
-    return items.filter { $0.expiresAt > now }.compactMap { Int64($0.payload) }.map { .milliseconds($0) }.max() ?? .zero
+    try await liveItems(.tokenLife, of: Registry.subject, now: now)
+      .compactMap { Int64($0.payload) }.map { .milliseconds($0) }.max() ?? .zero
   }
 }

@@ -65,14 +65,12 @@ public struct Registry: Sendable {
   /// Returns a live session, or `nil`. One that has waited too long for its first use does not count, see
   /// ``SessionRow/isForgotten(at:)``.
   public func session(_ id: SessionID, now: UnixTime) async throws(RegistryError) -> SessionRow? {
-    let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-    guard let row, row.endReason(at: now) == nil, !row.isForgotten(at: now) else { return nil }
-    return row
+    try await storedSession(id).flatMap { $0.endReason(at: now) == nil && !$0.isForgotten(at: now) ? $0 : nil }
   }
 
   /// Returns a session, ended or not; `nil` if there is none, or it was deleted.
   public func storedSession(_ id: SessionID) async throws(RegistryError) -> SessionRow? {
-    try await reading { () throws(RegistryStoreError) in try await store.session(id) }
+    try await read(try await store.session(id))
   }
 
   /// Returns whether the session is live.
@@ -82,22 +80,19 @@ public struct Registry: Sendable {
 
   /// Returns an account's live sessions, most recently seen first, without those that have waited too long for their first use.
   public func sessions(of account: AccountID, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
-    let rows = try await reading { () throws(RegistryStoreError) in try await store.sessions(of: account) }
-    return rows.filter { $0.endReason(at: now) == nil && !$0.isForgotten(at: now) }.sorted {
+    try await liveSessions(of: account).filter { $0.endReason(at: now) == nil && !$0.isForgotten(at: now) }.sorted {
       ($0.lastSeenAt, $0.id) > ($1.lastSeenAt, $1.id)
     }
   }
 
-  func reading<Value: Sendable>(
-    _ body: () async throws(RegistryStoreError) -> Value
+  func read<Value: Sendable>(
+    _ value: @autoclosure () async throws(RegistryStoreError) -> Value
   ) async throws(RegistryError) -> Value {
-    do throws(RegistryStoreError) { return try await body() } catch { throw RegistryError(error) }
+    do throws(RegistryStoreError) { return try await value() } catch { throw RegistryError(error) }
   }
 
   func write(_ changes: [RegistryChange]) async throws(RegistryError) {
-    do throws(RegistryStoreError) { _ = try await store.write(changes, events: []) } catch {
-      throw RegistryError(error)
-    }
+    _ = try await read(try await store.write(changes, events: []))
   }
 
   /// Writes changes that depend on an account.

@@ -17,9 +17,8 @@ extension Registry {
   public func status(
     of id: SessionID, account: AccountID, now: UnixTime
   ) async throws(RegistryError) -> SessionStatus {
-    let row = try await reading { () throws(RegistryStoreError) in try await store.session(id) }
-    guard let row, row.account == account else { return .unknown }
-    if let reason = row.endReason(at: now) { return .ended(reason) }
+    guard let row = try await storedSession(id), row.account == account else { return .unknown }
+    if let reason = row.endReason(at: now) { return .ended(try await named(reason, of: id)) }
     return row.isForgotten(at: now) ? .forgotten : .live(row)
   }
 }

@@ -54,7 +54,7 @@ public struct StoredItem: Sendable, Hashable, Identifiable {
     case upstreamSession = "upstream_session"
     /// The last end that a provider has announced for a user or a session there, see `UpstreamMark`.
     case upstreamEnd = "upstream_end"
-    /// An event of a provider that was applied, so that a repeat has no effect.
+    /// An event of a provider that was applied, so that a repeat has no effect; and the name of the provider where a session ended.
     case upstreamEvent = "upstream_event"
   }
 

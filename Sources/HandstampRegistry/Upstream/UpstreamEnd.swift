@@ -28,7 +28,7 @@ public struct UpstreamEnd: Sendable, Hashable {
   public var at: UnixTime
   /// The ID of the announcement, unique for the issuer.
   public var event: String
-  /// The provider's name, for the account's owner.
+  /// The provider's name, for the account's owner, on its pages and on the devices whose sessions end.
   public var provider: String
 
   public init(
@@ -83,7 +83,8 @@ extension Registry {
         let ids = Set(rows.map(\.id))
         outcome =
           outcome
-          + (try await self.end(.endedAtProvider, now: now, finally: audits) { () throws(RegistryStoreError) in
+          + (try await self.end(.endedAtProvider(), at: end.provider, now: now, finally: audits) {
+            () throws(RegistryStoreError) in
             try await store.sessions(of: account).filter { ids.contains($0.id) }
           })
       }
@@ -96,6 +97,28 @@ extension Registry {
       id: end.eventID, kind: .upstreamEvent, createdAt: now, expiresAt: now.advanced(by: Registry.upstreamEventMemory))
     try await updateItem(end.eventID, now: now) { $0 ?? applied }
     return .applied(outcome)
+  }
+
+  /// The change that notes where a session ends, for as long as the session is kept after that. Rows and events have the word alone.
+  func naming(_ provider: String, for session: SessionID, now: UnixTime) -> RegistryChange {
+    .putItem(
+      StoredItem(
+        id: StoredItemID(.upstreamEvent, session.rawValue), kind: .upstreamEvent, payload: provider, createdAt: now,
+        expiresAt: now.advanced(by: limits.retention)))
+  }
+
+  /// The reason for the end of a session, with the name of the provider if it ended at one.
+  func named(_ reason: EndReason, of session: SessionID) async throws(RegistryError) -> EndReason {
+    guard case .endedAtProvider(nil) = reason else { return reason }
+    return reason.at(try await item(StoredItemID(.upstreamEvent, session.rawValue))?.payload)
+  }
+
+  /// Returns the name of the provider where the session of a browser's cookie ended; `nil` if it did not end so.
+  package func providerOfEnd(of presented: Secret) async throws(RegistryError) -> String? {
+    guard case .genuine(let claims) = mint.read(browserCookie: presented),
+      let end = try await storedSession(claims.session.id)?.end
+    else { return nil }
+    return try await named(end.reason, of: claims.session.id).provider
   }
 
   private func mark(_ end: UpstreamEnd, now: UnixTime) async throws(RegistryError) {
@@ -148,11 +171,8 @@ extension Registry {
   func dependents(
     on key: UpstreamKey
   ) async throws(RegistryError) -> [(item: StoredItem, dependency: UpstreamDependency, row: SessionRow?)] {
-    let items = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.upstreamSession, subject: key.text)
-    }
     var found: [(item: StoredItem, dependency: UpstreamDependency, row: SessionRow?)] = []
-    for item in items {
+    for item in try await items(.upstreamSession, of: key.text) {
       guard let dependency = PayloadCoding.value(UpstreamDependency.self, item.payload) else { continue }
       found.append((item, dependency, try await storedSession(dependency.session)))
     }

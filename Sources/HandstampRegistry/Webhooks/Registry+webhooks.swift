@@ -14,10 +14,7 @@ extension Registry {
 
   /// Returns the webhooks, the oldest first.
   package func webhooks() async throws(RegistryError) -> [Webhook] {
-    let items = try await reading { () throws(RegistryStoreError) in
-      try await store.items(.webhook, subject: Registry.webhooks)
-    }
-    return items.compactMap { PayloadCoding.value(Webhook.self, $0.payload) }
+    try await items(.webhook, of: Registry.webhooks).compactMap { PayloadCoding.value(Webhook.self, $0.payload) }
   }
 
   /// Adds a webhook, which is told of events from now on. Returns `nil` if its name is taken.
@@ -65,7 +62,7 @@ extension Registry {
   ) async throws(RegistryError) -> Webhook? {
     var changes = [audited(.webhookRestarted, details: details(name), at: now)]
     if let first {
-      let items = try await letterItems(of: name)
+      let items = try await items(.deadLetter, of: Registry.letters(name))
       changes += items.filter { PayloadCoding.value(DeadLetter.self, $0.payload).map { $0.event >= first } ?? false }
         .map { .removeItem($0) }
     }
@@ -89,14 +86,9 @@ extension Registry {
 
   /// Returns the events that a webhook's receiver has not taken, the oldest first.
   package func deadLetters(of name: String) async throws(RegistryError) -> [DeadLetter] {
-    try await letterItems(of: name).compactMap { PayloadCoding.value(DeadLetter.self, $0.payload) }
+    try await items(.deadLetter, of: Registry.letters(name))
+      .compactMap { PayloadCoding.value(DeadLetter.self, $0.payload) }
       .sorted { $0.event < $1.event }
-  }
-
-  private func letterItems(of name: String) async throws(RegistryError) -> [StoredItem] {
-    try await reading { () throws(RegistryStoreError) in
-      try await store.items(.deadLetter, subject: Registry.letters(name))
-    }
   }
 
   private func details(_ name: String) -> String { JSONText([("webhook", name)]).text }

@@ -71,12 +71,11 @@ struct Assurance: Sendable {
 extension ProblemError {
   /// The password, or another provider, is not enough for this account. A passkey helps.
   static func secondFactorMissing(at page: String) -> ProblemError {
-    var problem = ProblemError(
+    ProblemError(
       .forbidden, "second_factor_missing", "This account needs a second factor",
       detail:
-        "Sign in with a passkey, or with the code of an authenticator app. To set one up, open \(page) in a browser.")
-    problem.page = page
-    return problem
+        "Sign in with a passkey, or with the code of an authenticator app. To set one up, open \(page) in a browser.",
+      page: page)
   }
 }
 #endif

@@ -185,7 +185,7 @@ extension AccountService {
   /// The user proves to be the account's owner by a passkey.
   func prove(byPasskey answer: String, _ owner: Owner) async throws -> AuthenticationMethods {
     try await verify(
-      passkey: answer, boundTo: PasskeySignInController.app, as: owner.account.id, owner.caller
+      passkey: answer, boundTo: PasskeyService.app, as: owner.account.id, owner.caller
     ) {
       try await owned(owner.caller).commit($0, now: clock.now)
       return $0.methods

@@ -20,8 +20,7 @@ extension AccountService {
   ) async throws -> Value {
     guard try await registry.totp(of: account.id) != nil else { return try await work(nil) }
     guard let email = account.email, let code, !code.isEmpty else { throw ProblemError.secondFactorRequired }
-    let attempt = PasswordAttempt(
-      email: email, password: code, device: device, client: caller.client, logger: caller.logger)
+    let attempt = PasswordAttempt(email: email, password: code, device: device, caller: caller)
     var value: Value?
     let fits = try await passwordGuard.check(attempt, for: account.id, isCode: true, at: clock.now) { _ in
       // Again if the record was changed at the same time.
@@ -53,11 +52,6 @@ extension AccountService {
     try await requireStrongProof(owner)
     try requirePassword(owner)
     return try registry.newTOTP(in: owner.session, now: clock.now)
-  }
-
-  /// Returns the app that is being set up with a form of this session; `nil` if it was not, or is too old.
-  func totpSetup(_ sealed: String, of owner: Owner) throws -> TOTPSetup? {
-    try registry.totpSetup(sealed, in: owner.session, now: clock.now)
   }
 
   /// Adds an authenticator app that shows the right code.
@@ -96,19 +90,12 @@ extension ProblemError {
   /// Only after the right password.
   static let secondFactorRequired = ProblemError(
     .unauthorized, "second_factor_required", "The account asks for a second factor",
-    detail: "Send the request again with the code of the authenticator app as `code`, or sign in with a passkey."
-  ).challenging
+    detail: "Send the request again with the code of the authenticator app as `code`, or sign in with a passkey.",
+    headers: [.wwwAuthenticate: "Bearer"])
 
   static let secondFactorWrong = ProblemError(
     .unauthorized, "second_factor_wrong", "The code is wrong, or was used before",
-    detail: "Wait for the next code, and check the device's clock."
-  ).challenging
-
-  private var challenging: ProblemError {
-    var problem = self
-    problem.headers[.wwwAuthenticate] = "Bearer"
-    return problem
-  }
+    detail: "Wait for the next code, and check the device's clock.", headers: [.wwwAuthenticate: "Bearer"])
 
   /// The error for a signed-in user: the access token is valid, so the status is not 401.
   var signedIn: ProblemError {

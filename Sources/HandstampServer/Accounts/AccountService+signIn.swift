@@ -13,8 +13,7 @@ extension AccountService {
     email: EmailAddress, password: Secret, code: Secret?, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {
     let account = try await accounts.account(
-      PasswordAttempt(
-        email: email, password: password, device: start.device.id, client: caller.client, logger: caller.logger))
+      PasswordAttempt(email: email, password: password, device: start.device.id, caller: caller))
     let (registry, device, now) = (owned(caller), start.device, clock.now)
     let new = try await confirming(account, code: code, on: device.id, caller) { () async throws -> NewSession? in
       guard let key = start.key else { return nil }
@@ -37,7 +36,7 @@ extension AccountService {
   /// - Throws: ``PasskeyService/VerificationError``, ``ProblemError/accountDisabled``, `rate_limited`.
   func signIn(byPasskey answer: String, _ start: SessionStart, by caller: Caller) async throws -> NewSession {
     try await verify(
-      passkey: answer, boundTo: PasskeySignInController.app, mayRepeat: start.key != nil, caller
+      passkey: answer, boundTo: PasskeyService.app, mayRepeat: start.key != nil, caller
     ) { use in
       began(
         try await owned(caller).createSession(

@@ -33,8 +33,7 @@ extension AccountService {
     try limits.take(.signUps, from: caller.client, .own)
     try policy.check(new: password, of: new.email, new.username)
     try limits.take(.signUps, from: nil, .shared)
-    let make = try await accounts.newAccount(new, password: password, by: caller)
-    return .began(began(try await make(clock.now), as: .signUp, caller))
+    return .began(began(try await accounts.create(new, password: password, by: caller), as: .signUp, caller))
   }
 
   /// Asks for a confirmation of an address that signed up before, whose mail was lost.
@@ -183,7 +182,7 @@ extension AccountService {
 
   /// Counts and logs a session that began.
   func began(_ new: NewSession, as start: SessionEventRecorder.Start, _ caller: Caller) -> NewSession {
-    if !new.isRepeated { recorder.recordSignIn(new, as: start, logger: caller.logger) }
+    if !new.isRepeated { recorder.recordSignIn(new.row, as: start, logger: caller.logger) }
     return new
   }
 }

@@ -106,8 +106,7 @@ struct AccountService: Sendable {
       throw ProblemError.wrongPassword
     }
     let device = try await registry.session(owner.session, now: clock.now)?.device.id
-    let attempt = PasswordAttempt(
-      email: email, password: password, device: device, client: owner.caller.client, logger: owner.caller.logger)
+    let attempt = PasswordAttempt(email: email, password: password, device: device, caller: owner.caller)
     var place: PasswordPool.Place?
     let fits = try await passwordGuard.check(attempt, for: owner.account.id, at: clock.now) { isKnown in
       let admitted = try passwords.admit(isPreferred: isKnown)

@@ -10,11 +10,9 @@ protocol AccountSource: Sendable {
   ///   right; ``ProblemError`` `rate_limited` after too many wrong ones; ``PasswordHashError`` if too many passwords are being hashed.
   func account(_ attempt: PasswordAttempt) async throws -> AccountRecord
 
-  /// Prepares a new account. The returned function creates it with its first session at the time that it is given.
+  /// Creates an account with its first session.
   ///
-  /// - Throws: ``PasswordHashError``. The returned function throws ``RegistryError/emailTaken`` if an account has the address.
-  func newAccount(
-    _ new: NewAccount, password: Secret, by caller: AccountService.Caller
-  ) async throws -> @Sendable (UnixTime) async throws -> NewSession
+  /// - Throws: ``PasswordHashError``; ``RegistryError/emailTaken`` if an account has the address.
+  func create(_ new: NewAccount, password: Secret, by caller: AccountService.Caller) async throws -> NewSession
 }
 #endif

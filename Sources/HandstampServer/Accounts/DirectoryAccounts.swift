@@ -49,23 +49,20 @@ struct DirectoryAccounts: AccountSource {
     return renamed == record ? record : try await registry.update(renamed)
   }
 
-  func newAccount(
-    _ new: NewAccount, password: Secret, by caller: AccountService.Caller
-  ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
-    { now in
-      let entry: DirectoryAccount
-      do {
-        entry = try await directory.create(email: new.email, username: new.username, password: password)
-      } catch AccountDirectoryError.emailTaken {
-        guard let repeated = try await repeated(new, password: password, at: now) else {
-          throw AccountDirectoryError.emailTaken
-        }
-        return repeated
+  func create(_ new: NewAccount, password: Secret, by caller: AccountService.Caller) async throws -> NewSession {
+    let now = clock.now
+    let entry: DirectoryAccount
+    do {
+      entry = try await directory.create(email: new.email, username: new.username, password: password)
+    } catch AccountDirectoryError.emailTaken {
+      guard let repeated = try await repeated(new, password: password, at: now) else {
+        throw AccountDirectoryError.emailTaken
       }
-      return try await registry.createSession(
-        for: adopted(entry, at: now), device: new.session.device, thumbprint: new.session.thumbprint,
-        key: new.session.key, now: now)
+      return repeated
     }
+    return try await registry.createSession(
+      for: adopted(entry, at: now), device: new.session.device, thumbprint: new.session.thumbprint,
+      key: new.session.key, now: now)
   }
 
   /// The session that an earlier request with the same key has created.

@@ -21,7 +21,7 @@ struct RegistryAccounts: AccountSource {
     guard fits, let found else { throw ProblemError.wrongCredentials }
     // Only to someone who knows the password.
     guard found.closedAt == nil else {
-      try await registry.acting(as: .owner(from: attempt.client.text)).audit(
+      try await registry.acting(as: .owner(from: attempt.caller.client.text)).audit(
         .signInRefused, account: found.id, details: #"{"way":"password","reason":"account_disabled"}"#, now: clock.now)
       throw ProblemError.accountDisabled
     }
@@ -35,30 +35,28 @@ struct RegistryAccounts: AccountSource {
       let new = try? await passwords.hash(attempt.password)
     else { return account }
     do throws(RegistryError) { return try await registry.strengthen(account, hash: new) } catch {
-      attempt.logger.info("Password hash not strengthened", metadata: ["handstamp.cause": "\(error)"])
+      attempt.caller.logger.info("Password hash not strengthened", metadata: ["handstamp.cause": "\(error)"])
       return account
     }
   }
 
-  func newAccount(
-    _ new: NewAccount, password: Secret, by caller: AccountService.Caller
-  ) async throws -> @Sendable (UnixTime) async throws -> NewSession {
+  func create(_ new: NewAccount, password: Secret, by caller: AccountService.Caller) async throws -> NewSession {
     // Hash before the address is looked up, so that the response time is the same either way.
     let hash = try await passwords.hash(password)
     let registry = registry.acting(as: .owner(from: caller.client.text))
-    return { [passwords, start = new.session] now in
-      do throws(RegistryError) {
-        return try await registry.signUp(
-          email: new.email, username: new.username, passwordHash: hash, device: start.device, kind: start.kind,
-          leaving: start.leaving, thumbprint: start.thumbprint, key: start.key, now: now)
-      } catch {
-        guard error == .emailTaken, let key = start.key,
-          let repeated = try await registry.repeatedSignUp(
-            email: new.email, device: start.device, thumbprint: start.thumbprint, key: key, now: now),
-          try await passwords.verify(password, against: repeated.account.passwordHash)
-        else { throw error }
-        return repeated
-      }
+    let start = new.session
+    let now = clock.now
+    do throws(RegistryError) {
+      return try await registry.signUp(
+        email: new.email, username: new.username, passwordHash: hash, device: start.device, kind: start.kind,
+        leaving: start.leaving, thumbprint: start.thumbprint, key: start.key, now: now)
+    } catch {
+      guard error == .emailTaken, let key = start.key,
+        let repeated = try await registry.repeatedSignUp(
+          email: new.email, device: start.device, thumbprint: start.thumbprint, key: key, now: now),
+        try await passwords.verify(password, against: repeated.account.passwordHash)
+      else { throw error }
+      return repeated
     }
   }
 }

@@ -1,6 +1,7 @@
 #if Server
 public import HandstampCore
 public import HandstampRegistry
+import HandstampSupport
 
 /// A code with which the owner of an account sets a password, once.
 public struct ResetCode: Sendable, Hashable {
@@ -16,21 +17,17 @@ extension Administration {
   public func accounts(
     after id: AccountID? = nil, limit: Int = 100
   ) async throws(AdministrationError) -> [AccountRecord] {
-    try await asking { () throws(RegistryError) in
-      try await registry.accounts(after: id, limit: Administration.clamped(limit))
-    }
+    try await ask(try await registry.accounts(after: id, limit: Administration.clamped(limit)))
   }
 
   public func account(_ id: AccountID) async throws(AdministrationError) -> AccountRecord {
-    let record = try await asking { () throws(RegistryError) in try await registry.account(id) }
-    guard let record else { throw .accountNotFound }
+    guard let record = try await ask(try await registry.account(id)) else { throw .accountNotFound }
     return record
   }
 
   public func account(email: String) async throws(AdministrationError) -> AccountRecord {
     guard let email = EmailAddress(printable: email) else { throw .invalidEmail }
-    let record = try await asking { () throws(RegistryError) in try await registry.account(email: email) }
-    guard let record else { throw .accountNotFound }
+    guard let record = try await ask(try await registry.account(email: email)) else { throw .accountNotFound }
     return record
   }
 
@@ -48,18 +45,16 @@ extension Administration {
     guard name.isDisplayName else { throw .invalidName }
     guard let password else {
       let time = now()
-      let (record, code) = try await asking { () throws(RegistryError) in
+      let (record, code) = try await ask(
         try await registry.openAccount(
-          email: email, username: name, codeLasting: Administration.invitation, now: time)
-      }
+          email: email, username: name, codeLasting: Administration.invitation, now: time))
       return (record, resetCode(code, expiresAt: time.advanced(by: Administration.invitation)))
     }
     if let weakness = policy.weakness(of: password, names: [email.normalized, name]) { throw .weakPassword(weakness) }
     let hash: Secret
     do throws(PasswordHashError) { hash = try await passwords.hash(password) } catch { throw .busy(error) }
-    let record = try await asking { () throws(RegistryError) in
-      try await registry.openAccount(email: email, username: name, passwordHash: hash, now: now())
-    }
+    let record = try await ask(
+      try await registry.openAccount(email: email, username: name, passwordHash: hash, now: now()))
     return (record, nil)
   }
 
@@ -72,7 +67,7 @@ extension Administration {
     let outcome = try await changing(id) { record throws(AdministrationError) -> EndOutcome in
       guard record.state == .active else { return .nothing }
       guard !record.isGuest else { throw .noAddress }
-      return try await asking { () throws(RegistryError) in try await registry.closeAccount(record, now: now()) }
+      return try await ask(try await registry.closeAccount(record, now: now()))
     }
     announce(id, outcome)
     return outcome.ended.count
@@ -82,7 +77,7 @@ extension Administration {
   public func enable(_ id: AccountID) async throws(AdministrationError) {
     try await changing(id) { record throws(AdministrationError) in
       guard record.state == .disabled else { return }
-      _ = try await asking { () throws(RegistryError) in try await registry.reopenAccount(record, now: now()) }
+      _ = try await ask(try await registry.reopenAccount(record, now: now()))
     }
   }
 
@@ -92,7 +87,7 @@ extension Administration {
   @discardableResult
   public func delete(_ id: AccountID) async throws(AdministrationError) -> Int {
     let outcome = try await changing(id) { record throws(AdministrationError) in
-      try await asking { () throws(RegistryError) in try await registry.deleteAccount(record, now: now()) }
+      try await ask(try await registry.deleteAccount(record, now: now()))
     }
     announce(id, outcome)
     return outcome.ended.count
@@ -106,9 +101,7 @@ extension Administration {
     let code = try await changing(id) { record throws(AdministrationError) in
       guard record.state == .active else { throw .accountDisabled }
       guard record.email != nil else { throw .noAddress }
-      return try await asking { () throws(RegistryError) in
-        try await registry.issueResetCode(of: record, now: time)
-      }
+      return try await ask(try await registry.issueResetCode(of: record, now: time))
     }
     return resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset))
   }

@@ -25,14 +25,13 @@ extension Administration {
   public func credentials(of id: AccountID) async throws(AdministrationError) -> Credentials {
     let record = try await account(id)
     let time = now()
-    return try await asking { () throws(RegistryError) in
+    return try await ask(
       Credentials(
         hasPassword: record.passwordHash != nil, passwordChangedAt: record.credentialsChangedAt,
         identities: try await registry.identities(of: record), passkeys: try await registry.passkeys(of: id),
         recoveryCodes: try await registry.recoveryCodesLeft(of: id), totp: try await registry.totp(of: id),
         consents: try await registry.apps(of: id, now: time),
-        pendingEmail: try await registry.emailChange(of: id, now: time))
-    }
+        pendingEmail: try await registry.emailChange(of: id, now: time)))
   }
 
   /// Removes the authenticator app of an account, such as after its owner has lost the device and the recovery codes. The password is
@@ -42,17 +41,15 @@ extension Administration {
   public func removeTOTP(of id: AccountID) async throws(AdministrationError) -> Bool {
     _ = try await account(id)
     let time = now()
-    let isRemoved = try await asking { () throws(RegistryError) in try await registry.removeTOTP(of: id, now: time) }
+    let isRemoved = try await ask(try await registry.removeTOTP(of: id, now: time))
     if isRemoved { announce(id, .nothing) }
     return isRemoved
   }
 
   /// When the audit log says that the address of an account was changed, the last time; `nil` if it does not.
   public func lastAddressChange(of id: AccountID) async throws(AdministrationError) -> UnixTime? {
-    try await asking { () throws(RegistryError) in
-      try await registry.latestAuditedActions(about: id, limit: Administration.mostRows)
-        .first { $0.audited.action == AuditedAction.Kind.emailChanged.rawValue }?.audited.at
-    }
+    try await ask(try await registry.latestAuditedActions(about: id, limit: Administration.mostRows))
+      .first { $0.audited.action == AuditedAction.Kind.emailChanged.rawValue }?.audited.at
   }
 
   /// Takes an account back for its owner: ends its sessions, removes its password, passkeys, recovery codes, consents and known
@@ -73,9 +70,7 @@ extension Administration {
     let time = now()
     let (outcome, code) = try await changing(id) { record throws(AdministrationError) in
       guard record.email != nil else { throw .noAddress }
-      return try await asking { () throws(RegistryError) in
-        try await registry.takeBack(record, email: owner, now: time)
-      }
+      return try await ask(try await registry.takeBack(record, email: owner, now: time))
     }
     announce(id, outcome)
     return (outcome.ended.count, resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset)))
@@ -83,7 +78,7 @@ extension Administration {
 
   /// Returns the clients that have had tokens for themselves lately, the most recent first.
   public func machines() async throws(AdministrationError) -> [MachineRecord] {
-    try await asking { () throws(RegistryError) in try await registry.machines(now: now()) }
+    try await ask(try await registry.machines(now: now()))
   }
 
   /// Ends all sessions of a client, account by account, such as after it was removed from the configuration. If it fails, those of some
@@ -93,9 +88,7 @@ extension Administration {
   @discardableResult
   public func endSessions(ofClient client: String) async throws(AdministrationError) -> Int {
     var (count, last) = (0, AccountID?.none)
-    let machine = try await asking { () throws(RegistryError) in
-      try await registry.endTokens(ofMachine: client, now: now())
-    }
+    let machine = try await ask(try await registry.endTokens(ofMachine: client, now: now()))
     if machine != nil {
       count = 1
       announce(AccountID(client), .nothing)
@@ -103,9 +96,7 @@ extension Administration {
     while case let page = try await accounts(after: last, limit: Administration.mostRows), let end = page.last {
       // A disabled account has no sessions, but what it has allowed comes back when it is enabled.
       for record in page where record.state != .deleted {
-        let outcome = try await asking { () throws(RegistryError) in
-          try await registry.endAll(of: record.id, ofClient: client, now: now())
-        }
+        let outcome = try await ask(try await registry.endAll(of: record.id, ofClient: client, now: now()))
         if !outcome.ended.isEmpty { announce(record.id, outcome) }
         count += outcome.ended.count
       }

@@ -19,26 +19,22 @@ extension Administration {
     json.add("account", record.described)
     json.add("credentials", try await credentials(of: id).described)
     // In this order: a session that ends in between is in both lists rather than in neither.
-    let live = try await asking { () throws(RegistryError) in try await registry.sessions(of: id, now: now()) }
-    let ended = try await asking { () throws(RegistryError) in try await registry.endedSessions(of: id) }
+    let live = try await ask(try await registry.sessions(of: id, now: now()))
+    let ended = try await ask(try await registry.endedSessions(of: id))
     let over = Set(ended.map(\.id))
     json.add("sessions", (live.filter { !over.contains($0.id) } + ended).map(\.described))
-    let items = try await asking { () throws(RegistryError) in try await registry.items(about: record) }
+    let items = try await ask(try await registry.items(about: record))
     json.add("remembered", items.map(\.described))
     json.add("events", try await events(of: id))
     json.add("audit", try await entries(about: id))
-    try await asking { () throws(RegistryError) in
-      try await registry.audit(.accountExported, account: id, now: now())
-    }
+    try await ask(try await registry.audit(.accountExported, account: id, now: now()))
     return json.finished
   }
 
   private func events(of id: AccountID) async throws(AdministrationError) -> [JSONText] {
     var (all, last): ([JSONText], EventID) = ([], .zero)
     while true {
-      let page = try await asking { () throws(RegistryError) in
-        try await registry.events(after: last, of: id, limit: Administration.page)
-      }
+      let page = try await ask(try await registry.events(after: last, of: id, limit: Administration.page))
       guard let end = page.last else { return all }
       all += page.map(\.event.described)
       last = end.id

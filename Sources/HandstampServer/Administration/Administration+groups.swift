@@ -6,7 +6,7 @@ extension Administration {
   /// Returns the names of an account's groups, sorted.
   public func groups(of id: AccountID) async throws(AdministrationError) -> [String] {
     let record = try await account(id)
-    return try await asking { () throws(RegistryError) in try await registry.groups(of: record.id) }
+    return try await ask(try await registry.groups(of: record.id))
   }
 
   /// Changes the groups of an account. ID tokens and userinfo have them from the next token on, for clients with the scope
@@ -19,11 +19,11 @@ extension Administration {
     of id: AccountID, _ change: (inout Set<String>) -> Void
   ) async throws(AdministrationError) -> [String] {
     try await changing(id) { record throws(AdministrationError) in
-      var groups = Set(try await asking { () throws(RegistryError) in try await registry.groups(of: id) })
+      var groups = Set(try await ask(try await registry.groups(of: id)))
       change(&groups)
       guard groups.count <= Registry.mostGroups, groups.allSatisfy(Registry.isGroup) else { throw .invalidGroup }
       let next = groups.sorted()
-      try await asking { () throws(RegistryError) in try await registry.setGroups(next, of: record, now: now()) }
+      try await ask(try await registry.setGroups(next, of: record, now: now()))
       return next
     }
   }

@@ -6,12 +6,12 @@ extension Administration {
   /// Returns an account's live sessions, most recently seen first.
   public func sessions(of id: AccountID) async throws(AdministrationError) -> [SessionRow] {
     _ = try await account(id)
-    return try await asking { () throws(RegistryError) in try await registry.sessions(of: id, now: now()) }
+    return try await ask(try await registry.sessions(of: id, now: now()))
   }
 
   /// Returns the ended sessions that a client was not told of yet (OpenID Connect Back-Channel Logout 1.0), the oldest first.
   public func waitingLogouts(of client: String) async throws(AdministrationError) -> [WaitingLogout] {
-    try await asking { () throws(RegistryError) in try await registry.waitingLogouts(of: client, now: now()) }
+    try await ask(try await registry.waitingLogouts(of: client, now: now()))
   }
 
   /// Ends one session. One that has already ended is not an error.
@@ -25,8 +25,7 @@ extension Administration {
     if let account {
       owner = account
     } else {
-      let row = try await asking { () throws(RegistryError) in try await registry.session(id, now: time) }
-      guard let row else { throw .sessionNotFound }
+      guard let row = try await ask(try await registry.session(id, now: time)) else { throw .sessionNotFound }
       owner = row.account
     }
     do throws(RegistryError) {
@@ -63,7 +62,7 @@ extension Administration {
   }
 
   private func endAll(of id: AccountID) async throws(AdministrationError) -> Int {
-    let outcome = try await asking { () throws(RegistryError) in try await registry.endAll(of: id, now: now()) }
+    let outcome = try await ask(try await registry.endAll(of: id, now: now()))
     announce(id, outcome)
     return outcome.ended.count
   }

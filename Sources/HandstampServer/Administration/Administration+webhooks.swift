@@ -14,16 +14,13 @@ extension Administration {
 
   /// Returns the webhooks, the oldest first.
   public func webhooks() async throws(AdministrationError) -> [WebhookState] {
-    try await asking { () throws(RegistryError) in
-      let newest = try await registry.lastEventID()
-      var states: [WebhookState] = []
-      for webhook in try await registry.webhooks() {
-        let letters = try await registry.deadLetters(of: webhook.name)
-        states.append(
-          WebhookState(webhook: webhook, backlog: webhook.backlog(newest: newest), deadLetters: letters))
-      }
-      return states
+    let newest = try await ask(try await registry.lastEventID())
+    var states: [WebhookState] = []
+    for webhook in try await ask(try await registry.webhooks()) {
+      let letters = try await ask(try await registry.deadLetters(of: webhook.name))
+      states.append(WebhookState(webhook: webhook, backlog: webhook.backlog(newest: newest), deadLetters: letters))
     }
+    return states
   }
 
   /// Adds a receiver, which is told of events from now on.
@@ -37,28 +34,21 @@ extension Administration {
     guard settings.audience.map({ (1...1024).contains($0.utf8.count) }) ?? true else {
       throw .invalidWebhook("audience")
     }
-    let count = try await asking { () throws(RegistryError) in try await registry.webhooks().count }
-    guard count < Registry.mostWebhooks else { throw .tooManyWebhooks }
-    let added = try await asking { () throws(RegistryError) in try await registry.addWebhook(settings, now: now()) }
-    guard let added else { throw .webhookExists }
+    guard try await ask(try await registry.webhooks()).count < Registry.mostWebhooks else { throw .tooManyWebhooks }
+    guard let added = try await ask(try await registry.addWebhook(settings, now: now())) else { throw .webhookExists }
     return secret(of: added)
   }
 
   /// Removes a webhook. A message that is being sent may still arrive.
   public func removeWebhook(_ name: String) async throws(AdministrationError) {
-    let isRemoved = try await asking { () throws(RegistryError) in
-      try await registry.removeWebhook(name, now: now())
-    }
-    guard isRemoved else { throw .webhookNotFound }
+    guard try await ask(try await registry.removeWebhook(name, now: now())) else { throw .webhookNotFound }
   }
 
   /// Gives a webhook another secret, made with the current master key. For a day messages have a signature by the former one as well.
   ///
   /// - Returns: as ``addWebhook(_:)``.
   public func renewWebhookSecret(_ name: String) async throws(AdministrationError) -> Secret? {
-    let renewed = try await asking { () throws(RegistryError) in
-      try await registry.renewSecret(ofWebhook: name, now: now())
-    }
+    let renewed = try await ask(try await registry.renewSecret(ofWebhook: name, now: now()))
     guard let renewed else { throw .webhookNotFound }
     return secret(of: renewed)
   }
@@ -66,10 +56,9 @@ extension Administration {
   /// Sends events again: those from `first` on, or with `nil` at once those that wait for another attempt. Also a receiver that was gone
   /// is told again.
   public func replayWebhook(_ name: String, from first: EventID? = nil) async throws(AdministrationError) {
-    let restarted = try await asking { () throws(RegistryError) in
-      try await registry.restartWebhook(name, from: first, now: now())
+    guard try await ask(try await registry.restartWebhook(name, from: first, now: now())) != nil else {
+      throw .webhookNotFound
     }
-    guard restarted != nil else { throw .webhookNotFound }
   }
 
   /// Has the server send a test message, within a second or two. Its result is that of the webhook's last attempt, once
@@ -78,8 +67,7 @@ extension Administration {
   /// - Returns: the ID of the message.
   @discardableResult
   public func testWebhook(_ name: String) async throws(AdministrationError) -> String {
-    let id = try await asking { () throws(RegistryError) in try await registry.testWebhook(name) }
-    guard let id else { throw .webhookNotFound }
+    guard let id = try await ask(try await registry.testWebhook(name)) else { throw .webhookNotFound }
     return id
   }
 

@@ -51,7 +51,7 @@ public struct Administration: Sendable {
 
   /// Counts accounts, sessions and the other rows. It may take long on a large store.
   public func counts() async throws(AdministrationError) -> RegistryCounts {
-    try await asking { () throws(RegistryError) in try await registry.counts() }
+    try await ask(try await registry.counts())
   }
 
   /// Returns at most `limit` entries of the audit log after the one with that ID, in order.
@@ -69,9 +69,7 @@ public struct Administration: Sendable {
     let step = since == nil && pseudonym == nil ? limit : Administration.mostRows
     repeat {
       let after = last
-      let page = try await asking { () throws(RegistryError) in
-        try await registry.auditedActions(after: after, about: account, limit: step)
-      }
+      let page = try await ask(try await registry.auditedActions(after: after, about: account, limit: step))
       found += page.filter { entry in
         (since.map { entry.audited.at >= $0 } ?? true) && (pseudonym.map(entry.audited.details.contains) ?? true)
       }
@@ -90,10 +88,16 @@ public struct Administration: Sendable {
 
   /// Appends to the audit log an action that is not in the store, such as a backup.
   public func audit(_ kind: AuditedAction.Kind, details: String = "{}") async throws(AdministrationError) {
-    try await asking { () throws(RegistryError) in try await registry.audit(kind, details: details, now: now()) }
+    try await ask(try await registry.audit(kind, details: details, now: now()))
   }
 
   static func clamped(_ limit: Int) -> Int { min(max(limit, 1), mostRows) }
+
+  func ask<Value: Sendable>(
+    _ value: @autoclosure () async throws(RegistryError) -> Value
+  ) async throws(AdministrationError) -> Value {
+    do throws(RegistryError) { return try await value() } catch { throw AdministrationError(error) }
+  }
 
   func asking<Value: Sendable>(
     _ body: () async throws(RegistryError) -> Value

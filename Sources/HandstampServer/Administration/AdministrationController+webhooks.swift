@@ -6,77 +6,58 @@ import Hummingbird
 
 /// `/admin/v1/webhooks`.
 extension AdministrationController {
-  func addWebhookRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
-    group.get(
-      "webhooks",
-      use: admitted { _, _, administration in
-        .json("webhooks", try await administration.webhooks().map(\.described))
-      })
+  func addWebhookRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
+    routes.on(.get, "webhooks") { _, _, administration in
+      .json("webhooks", try await administration.webhooks().map(\.described))
+    }
     // Adds a receiver. The response has its secret, which is never shown again.
-    group.post(
-      "webhooks",
-      use: admitted { request, _, administration in
-        let body = try await request.json(as: NewWebhookBody.self, upTo: bodyLimit)
-        return .webhookSecret(try await administration.addWebhook(body.settings))
-      })
-    group.delete(
-      "webhooks/:name",
-      use: admitted { _, context, administration in
-        try await administration.removeWebhook(try context.decoded("name"))
-        return .nothing
-      })
+    routes.on(.post, "webhooks") { request, _, administration in
+      let settings = try await request.json(upTo: bodyLimit).webhook()
+      return .webhookSecret(try await administration.addWebhook(settings))
+    }
+    routes.on(.delete, "webhooks/:name") { _, context, administration in
+      try await administration.removeWebhook(try context.decoded("name"))
+      return .nothing
+    }
     // Makes another secret; the former one signs for another day.
-    group.post(
-      "webhooks/:name/secret",
-      use: admitted { _, context, administration in
-        .webhookSecret(try await administration.renewWebhookSecret(try context.decoded("name")))
-      })
+    routes.on(.post, "webhooks/:name/secret") { _, context, administration in
+      .webhookSecret(try await administration.renewWebhookSecret(try context.decoded("name")))
+    }
     // Sends events again, those from `from` on.
-    group.post(
-      "webhooks/:name/replay",
-      use: admitted { request, context, administration in
-        let body = try await request.optionalJSON(as: ReplayBody.self, upTo: bodyLimit)
-        try await administration.replayWebhook(try context.decoded("name"), from: body?.from)
-        return .nothing
-      })
+    routes.on(.post, "webhooks/:name/replay") { request, context, administration in
+      let first = try await request.optionalJSON(upTo: bodyLimit)?.event("from")
+      try await administration.replayWebhook(try context.decoded("name"), from: first)
+      return .nothing
+    }
     // Has a test message sent.
-    group.post(
-      "webhooks/:name/test",
-      use: admitted { _, context, administration in
-        let id = try await administration.testWebhook(try context.decoded("name"))
-        return .json(JSONText([("id", id)]), status: .accepted)
-      })
+    routes.on(.post, "webhooks/:name/test") { _, context, administration in
+      let id = try await administration.testWebhook(try context.decoded("name"))
+      return .json(JSONText([("id", id)]), status: .accepted)
+    }
   }
 }
 
-/// The body of `POST /admin/v1/webhooks`.
-struct NewWebhookBody: JSONBody {
-  var settings: Webhook.Settings
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    let format = try fields.optionalText("format").map { Webhook.Format(rawValue: $0) } ?? .standard
+extension JSONFields {
+  /// The settings of a new webhook.
+  fileprivate func webhook() throws(ProblemError) -> Webhook.Settings {
+    let format = try optionalText("format").map { Webhook.Format(rawValue: $0) } ?? .standard
     guard let format else { throw .invalidRequest("format: must be standard or set.") }
     var events: Set<WebhookEvent> = []
-    for name in try fields.texts("events") {
+    for name in try texts("events") {
       guard let event = WebhookEvent(rawValue: name) else { throw .invalidRequest("events: no such event.") }
       events.insert(event)
     }
-    settings = Webhook.Settings(
-      name: try fields.text("name"), url: try fields.text("url"), events: events, format: format,
-      audience: try fields.optionalText("audience"),
-      allowsPrivate: fields.contains("allow_private") ? try fields.flag("allow_private") : false)
+    return Webhook.Settings(
+      name: try text("name"), url: try text("url"), events: events, format: format,
+      audience: try optionalText("audience"), allowsPrivate: try optionalFlag("allow_private"))
   }
-}
 
-/// The body of `POST /admin/v1/webhooks/{name}/replay`.
-struct ReplayBody: JSONBody {
-  var from: EventID?
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    guard fields.contains("from") else { return }
-    let number = try fields.integer("from")
-    guard number > 0 else { throw .invalidRequest("from: not an event.") }
-    from = EventID(rawValue: number)
+  /// The ID of an event; `nil` if the field is missing.
+  fileprivate func event(_ name: String) throws(ProblemError) -> EventID? {
+    guard contains(name) else { return nil }
+    let number = try integer(name)
+    guard number > 0 else { throw .invalidRequest("\(name): not an event.") }
+    return EventID(rawValue: number)
   }
 }
 

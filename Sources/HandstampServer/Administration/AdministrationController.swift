@@ -23,11 +23,11 @@ struct AdministrationController: Sendable {
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     guard !administrators.isEmpty else { return }
-    let group = routes.group("/admin/v1")
-    addAccountRoutes(to: group)
-    addSessionRoutes(to: group)
-    addServerRoutes(to: group)
-    addWebhookRoutes(to: group)
+    let admitted = AdministrationRoutes(group: routes.group("/admin/v1"), controller: self)
+    addAccountRoutes(to: admitted)
+    addSessionRoutes(to: admitted)
+    addServerRoutes(to: admitted)
+    addWebhookRoutes(to: admitted)
   }
 
   /// Returns a route that runs `body` for administrators only.
@@ -66,214 +66,181 @@ struct AdministrationController: Sendable {
     try limits.take(.adminFailures, from: client)
     context.logger.notice(
       "Administrator refused", metadata: ["handstamp.address": "\(client.text ?? "unknown")"])
-    var problem = ProblemError(.unauthorized, "token_invalid", "The administrator's token is not valid")
-    // Administrators' tokens have no keys, and no authorization server issues them.
-    problem.headers[.wwwAuthenticate] = "Bearer error=\"invalid_token\""
-    throw problem
+    throw ProblemError(
+      .unauthorized, "token_invalid", "The administrator's token is not valid",
+      headers: [.wwwAuthenticate: "Bearer error=\"invalid_token\""])
   }
 
-  private static let tokenMissing: ProblemError = {
-    var problem = ProblemError.tokenMissing
-    problem.challenge = nil
-    problem.headers[.wwwAuthenticate] = "Bearer"
-    return problem
-  }()
+  /// Administrators' tokens have no keys, and no authorization server issues them.
+  private static let tokenMissing = ProblemError(
+    .unauthorized, "token_missing", "Sign-in required", headers: [.wwwAuthenticate: "Bearer"])
 
-  private func addAccountRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
+  private func addAccountRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
     // A page of accounts in the order of their IDs, or with `email=` the one with it.
-    group.get(
-      "accounts",
-      use: admitted { request, _, administration in
-        let query = request.uri.queryParameters
-        var json = JSONText()
-        if let email = query.get("email") {
-          json.add("accounts", [try await administration.account(email: email).described])
-          return .json(json)
-        }
-        let limit = try query.limit
-        let page = try await administration.accounts(after: query.get("after").map { AccountID($0) }, limit: limit)
-        json.add("accounts", page.map(\.described))
-        // A full page may have been the last one; then the next is empty.
-        if page.count == limit { json.add("next", ifPresent: page.last?.id.rawValue) }
+    routes.on(.get, "accounts") { request, _, administration in
+      let query = request.uri.queryParameters
+      var json = JSONText()
+      if let email = query.get("email") {
+        json.add("accounts", [try await administration.account(email: email).described])
         return .json(json)
-      })
+      }
+      let limit = try query.limit
+      let page = try await administration.accounts(after: query.get("after").map { AccountID($0) }, limit: limit)
+      json.add("accounts", page.map(\.described))
+      // A full page may have been the last one; then the next is empty.
+      if page.count == limit { json.add("next", ifPresent: page.last?.id.rawValue) }
+      return .json(json)
+    }
     // Creates an account. Without a password the response has a code that sets one.
-    group.post(
-      "accounts",
-      use: admitted { request, _, administration in
-        let body = try await request.json(as: NewAccountBody.self, upTo: bodyLimit)
-        let new = try await administration.createAccount(
-          email: body.email, username: body.username, password: body.password)
-        var json = JSONText()
-        json.add("account", new.account.described)
-        if let code = new.code { json.add("reset", code.described) }
-        return .json(json, status: .created)
-      })
+    routes.on(.post, "accounts") { request, _, administration in
+      let body = try await request.json(upTo: bodyLimit)
+      let new = try await administration.createAccount(
+        email: try body.text("email"), username: try body.optionalText("username"),
+        password: try body.optionalSecret("password"))
+      var json = JSONText()
+      json.add("account", new.account.described)
+      if let code = new.code { json.add("reset", code.described) }
+      return .json(json, status: .created)
+    }
     // Stores accounts of another system, a chunk of its export at a time.
-    group.post(
-      "accounts/import",
-      use: admitted { request, _, administration in
-        let options = try ImportOptions(request.uri.queryParameters)
-        let body = try await request.wholeBody(of: "application/x-ndjson", upTo: bodyLimit)
-        let bytes = AsyncStream([UInt8].self) { stream in
-          stream.yield(Array(body.readableBytesView))
-          stream.finish()
-        }
-        return .json(try await administration.importAccounts(bytes, options: options).described())
-      })
+    routes.on(.post, "accounts/import") { request, _, administration in
+      let options = try ImportOptions(request.uri.queryParameters)
+      let body = try await request.wholeBody(of: "application/x-ndjson", upTo: bodyLimit)
+      let bytes = AsyncStream([UInt8].self) { stream in
+        stream.yield(Array(body.readableBytesView))
+        stream.finish()
+      }
+      return .json(try await administration.importAccounts(bytes, options: options).described())
+    }
     // The account and its live sessions.
-    group.get(
-      "accounts/:id",
-      use: admitted { _, context, administration in
-        let account = try await administration.account(try context.account)
-        var json = JSONText()
-        json.add("account", account.described)
-        json.add("sessions", try await administration.sessions(of: account.id).map(\.described))
-        return .json(json)
-      })
+    routes.on(.get, "accounts/:id") { _, context, administration in
+      let account = try await administration.account(try context.account)
+      var json = JSONText()
+      json.add("account", account.described)
+      json.add("sessions", try await administration.sessions(of: account.id).map(\.described))
+      return .json(json)
+    }
     // Permanently deletes the account.
-    group.delete(
-      "accounts/:id",
-      use: admitted { _, context, administration in
-        .ended(try await administration.delete(try context.account))
-      })
-    group.post(
-      "accounts/:id/disable",
-      use: admitted { _, context, administration in
-        .ended(try await administration.disable(try context.account))
-      })
-    group.post(
-      "accounts/:id/enable",
-      use: admitted { _, context, administration in
-        try await administration.enable(try context.account)
-        return .nothing
-      })
+    routes.on(.delete, "accounts/:id") { _, context, administration in
+      .ended(try await administration.delete(try context.account))
+    }
+    routes.on(.post, "accounts/:id/disable") { _, context, administration in
+      .ended(try await administration.disable(try context.account))
+    }
+    routes.on(.post, "accounts/:id/enable") { _, context, administration in
+      try await administration.enable(try context.account)
+      return .nothing
+    }
     // Issues a code that sets a new password.
-    group.post(
-      "accounts/:id/reset",
-      use: admitted { _, context, administration in
-        .json(try await administration.issueResetCode(of: try context.account).described, status: .created)
-      })
+    routes.on(.post, "accounts/:id/reset") { _, context, administration in
+      .json(try await administration.issueResetCode(of: try context.account).described, status: .created)
+    }
     // The ways into the account.
-    group.get(
-      "accounts/:id/credentials",
-      use: admitted { _, context, administration in
-        .json(try await administration.credentials(of: try context.account).described)
-      })
+    routes.on(.get, "accounts/:id/credentials") { _, context, administration in
+      .json(try await administration.credentials(of: try context.account).described)
+    }
     // The password is then enough.
-    group.delete(
-      "accounts/:id/authenticator-app",
-      use: admitted { _, context, administration in
-        guard try await administration.removeTOTP(of: try context.account) else { throw ProblemError.notFound }
-        return .nothing
-      })
-    group.get(
-      "accounts/:id/groups",
-      use: admitted { _, context, administration in
-        .groups(try await administration.groups(of: try context.account))
-      })
+    routes.on(.delete, "accounts/:id/authenticator-app") { _, context, administration in
+      guard try await administration.removeTOTP(of: try context.account) else { throw ProblemError.notFound }
+      return .nothing
+    }
+    routes.on(.get, "accounts/:id/groups") { _, context, administration in
+      .groups(try await administration.groups(of: try context.account))
+    }
     // Puts the account into exactly these groups.
-    group.put(
-      "accounts/:id/groups",
-      use: admitted { request, context, administration in
-        let body = try await request.json(as: GroupsBody.self, upTo: bodyLimit)
-        return .groups(try await administration.changeGroups(of: try context.account) { $0 = Set(body.groups) })
-      })
+    routes.on(.put, "accounts/:id/groups") { request, context, administration in
+      let body = try await request.json(upTo: bodyLimit)
+      guard body.contains("groups") else { throw ProblemError.invalidRequest("Missing: groups.") }
+      let groups = Set(try body.texts("groups"))
+      return .groups(try await administration.changeGroups(of: try context.account) { $0 = groups })
+    }
     // Removes every way into the account, and issues a code that sets a new password.
-    group.post(
-      "accounts/:id/take-back",
-      use: admitted { request, context, administration in
-        let body = try await request.optionalJSON(as: TakeBackBody.self, upTo: bodyLimit)
-        let (count, code) = try await administration.takeBack(try context.account, email: body?.email)
-        var json = JSONText()
-        json.add("ended", Int64(count))
-        json.add("reset", code.described)
-        return .json(json, status: .created)
-      })
+    routes.on(.post, "accounts/:id/take-back") { request, context, administration in
+      let email = try await request.optionalJSON(upTo: bodyLimit)?.optionalText("email")
+      let (count, code) = try await administration.takeBack(try context.account, email: email)
+      var json = JSONText()
+      json.add("ended", Int64(count))
+      json.add("reset", code.described)
+      return .json(json, status: .created)
+    }
     // Everything that is stored about the owner.
-    group.get(
-      "accounts/:id/export",
-      use: admitted { _, context, administration in
-        let document = try await administration.export(try context.account)
-        return Response(
-          status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-          body: .init(byteBuffer: ByteBuffer(bytes: document)))
-      })
+    routes.on(.get, "accounts/:id/export") { _, context, administration in
+      let document = try await administration.export(try context.account)
+      return Response(
+        status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+        body: .init(byteBuffer: ByteBuffer(bytes: document)))
+    }
   }
 
-  private func addSessionRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
+  private func addSessionRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
     // The live ones.
-    group.get(
-      "accounts/:id/sessions",
-      use: admitted { _, context, administration in
-        .json("sessions", try await administration.sessions(of: try context.account).map(\.described))
-      })
+    routes.on(.get, "accounts/:id/sessions") { _, context, administration in
+      .json("sessions", try await administration.sessions(of: try context.account).map(\.described))
+    }
     // Ends all of them.
-    group.delete(
-      "accounts/:id/sessions",
-      use: admitted { request, context, administration in
-        // A caller who adds a condition does not mean all sessions.
-        guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
-        return .ended(try await administration.endSessions(of: try context.account))
-      })
-    group.delete(
-      "accounts/:id/sessions/:session",
-      use: admitted { _, context, administration in
-        let session = SessionID(try context.decoded("session"))
-        return .ended(try await administration.endSession(session, of: try context.account) ? 1 : 0)
-      })
+    routes.on(.delete, "accounts/:id/sessions") { request, context, administration in
+      // A caller who adds a condition does not mean all sessions.
+      guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
+      return .ended(try await administration.endSessions(of: try context.account))
+    }
+    routes.on(.delete, "accounts/:id/sessions/:session") { _, context, administration in
+      let session = SessionID(try context.decoded("session"))
+      return .ended(try await administration.endSession(session, of: try context.account) ? 1 : 0)
+    }
   }
 
-  private func addServerRoutes<Context: SessionRequestContext>(to group: RouterGroup<Context>) {
+  private func addServerRoutes(to routes: AdministrationRoutes<some SessionRequestContext>) {
     // The OAuth clients of the configuration, with what is known of their own tokens.
-    group.get(
-      "clients",
-      use: admitted { _, _, administration in
-        let machines = try await administration.machines()
-        return .json(
-          "clients", clients.map { client in client.described(with: machines.first { $0.client == client.id }) })
-      })
+    routes.on(.get, "clients") { _, _, administration in
+      let machines = try await administration.machines()
+      return .json(
+        "clients", clients.map { client in client.described(with: machines.first { $0.client == client.id }) })
+    }
     // The ended sessions that a client was not told of yet.
-    group.get(
-      "clients/:id/logouts",
-      use: admitted { _, context, administration in
-        let id = try context.parameters.require("id")
-        guard clients.contains(where: { $0.id == id }) else { throw ProblemError.notFound }
-        return .json("logouts", try await administration.waitingLogouts(of: id).map(\.described))
-      })
+    routes.on(.get, "clients/:id/logouts") { _, context, administration in
+      let id = try context.parameters.require("id")
+      guard clients.contains(where: { $0.id == id }) else { throw ProblemError.notFound }
+      return .json("logouts", try await administration.waitingLogouts(of: id).map(\.described))
+    }
     // Ends a client's sessions and its own tokens, also of one that was removed from the configuration.
-    group.delete(
-      "clients/:id/sessions",
-      use: admitted { request, context, administration in
-        guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
-        return .ended(try await administration.endSessions(ofClient: try context.decoded("id")))
-      })
+    routes.on(.delete, "clients/:id/sessions") { request, context, administration in
+      guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
+      return .ended(try await administration.endSessions(ofClient: try context.decoded("id")))
+    }
     // A page of the audit log, oldest first.
-    group.get(
-      "audit",
-      use: admitted { request, _, administration in
-        let query = request.uri.queryParameters
-        var after: Int64 = 0
-        if let text = query.get("after") {
-          guard let number = Int64(text), number >= 0 else { throw ProblemError.invalidRequest("after: not an ID.") }
-          after = number
-        }
-        let limit = try query.limit
-        let account = query.get("account").map { AccountID($0) }
-        let since = query.get("since").flatMap { UnixTime(date: $0) }
-        guard since != nil || query.get("since") == nil else { throw ProblemError.invalidRequest("since: not a time.") }
-        let page = try await administration.auditedActions(after: after, about: account, since: since, limit: limit)
-        var json = JSONText()
-        json.add("audit", page.map(\.described))
-        if page.count == limit, let last = page.last { json.add("next", last.id) }
-        return .json(json)
-      })
+    routes.on(.get, "audit") { request, _, administration in
+      let query = request.uri.queryParameters
+      var after: Int64 = 0
+      if let text = query.get("after") {
+        guard let number = Int64(text), number >= 0 else { throw ProblemError.invalidRequest("after: not an ID.") }
+        after = number
+      }
+      let limit = try query.limit
+      let account = query.get("account").map { AccountID($0) }
+      let since = query.get("since").flatMap { UnixTime(date: $0) }
+      guard since != nil || query.get("since") == nil else { throw ProblemError.invalidRequest("since: not a time.") }
+      let page = try await administration.auditedActions(after: after, about: account, since: since, limit: limit)
+      var json = JSONText()
+      json.add("audit", page.map(\.described))
+      if page.count == limit, let last = page.last { json.add("next", last.id) }
+      return .json(json)
+    }
     // How many rows of each kind the store has.
-    group.get(
-      "stats",
-      use: admitted { _, _, administration in
-        .json(try await administration.counts().described)
-      })
+    routes.on(.get, "stats") { _, _, administration in
+      .json(try await administration.counts().described)
+    }
+  }
+}
+
+/// Routes for administrators only.
+struct AdministrationRoutes<Context: SessionRequestContext> {
+  let group: RouterGroup<Context>
+  let controller: AdministrationController
+
+  func on(
+    _ method: HTTPRequest.Method, _ path: RouterPath, _ body: @escaping AdministrationController.Route<Context>
+  ) {
+    group.on(path, method: method, use: controller.admitted(body))
   }
 }
 
@@ -285,38 +252,9 @@ extension ImportOptions {
     self.init(format)
     merges = try query.flag("merge")
     isTrial = try query.flag("dry_run")
-  }
-}
-
-/// The body of `POST /admin/v1/accounts/{id}/take-back`.
-struct TakeBackBody: JSONBody {
-  var email: String?
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    email = try fields.optionalText("email")
-  }
-}
-
-/// The body of `PUT /admin/v1/accounts/{id}/groups`.
-struct GroupsBody: JSONBody {
-  var groups: [String]
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    guard fields.contains("groups") else { throw .invalidRequest("Missing: groups.") }
-    groups = try fields.texts("groups")
-  }
-}
-
-/// The body of `POST /admin/v1/accounts`.
-struct NewAccountBody: JSONBody {
-  var email: String
-  var username: String?
-  var password: Secret?
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    email = try fields.text("email")
-    username = try fields.optionalText("username")
-    password = try fields.optionalText("password").map { Secret($0) }
+    for provider in query.getAll("provider") where !addProvider(provider) {
+      throw .invalidRequest("provider: not a name, = and an issuer.")
+    }
   }
 }
 

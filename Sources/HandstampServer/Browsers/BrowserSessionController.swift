@@ -34,34 +34,32 @@ struct BrowserSessionController: Sendable {
     return .json(BrowserSessionController.state(of: user, cookie: cookie))
   }
 
-  /// `POST /v1/session`: signs in with a password or a passkey. If the browser is signed in to the account, the user has proved it
+  /// `POST /v1/session`: signs in with a password, and the one-time password that the account may ask for, or with a passkey's answer
+  /// (`AuthenticationResponseJSON` as a text). If the browser is signed in to the account, the user has proved it
   /// again. There is another cookie, and another CSRF token, each time; the former ones count until the browser has presented them.
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
-    let body = try await request.json(as: BrowserSessionBody.self, upTo: bodyLimit)
-    let visit = try await web.visit(request, isForm: false, context.logger)
-    let caller = web.service.caller(request, context)
+    let body = try await request.json(upTo: bodyLimit)
+    let visit = try await web.visit(request, isForm: false, context)
     let new: NewBrowserSession
-    switch body.proof {
-    case .password(let email, let password, let code):
-      let account = try await web.service.accounts.account(
-        PasswordAttempt(
-          email: email, password: password, device: visit.browser.id, client: caller.client, logger: context.logger))
-      new = try await web.service.confirming(account, code: code, on: visit.browser.id, caller) {
+    if let answer = try body.optionalText("passkey") {
+      new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, visit.caller) {
+        try await web.session(of: $0.account, by: $0, visit)
+      }
+    } else {
+      let attempt = PasswordAttempt(
+        email: try body.email(), password: try body.secret("password"), device: visit.browser.id, caller: visit.caller)
+      let code = try body.optionalSecret("code")
+      let account = try await web.service.accounts.account(attempt)
+      new = try await web.service.confirming(account, code: code, on: visit.browser.id, visit.caller) {
         (use: CredentialUse?) async throws -> NewBrowserSession in
         try await web.service.require(use?.methods ?? .password, of: account)
-        return try await web.session(of: account, by: use, visit, caller)
-      }
-    case .passkey(let answer):
-      new = try await web.service.verify(passkey: answer, boundTo: PasskeySignInController.app, caller) {
-        try await web.session(of: $0.account, by: $0, visit, caller)
+        return try await web.session(of: account, by: use, visit)
       }
     }
     var response = Response.json(
       BrowserSessionController.state(of: new.session, cookie: new.cookie.withExposed { $0 }))
-    for cookie in web.cookies(of: new, visit) {
-      response.headers.append(HTTPField(name: .setCookie, value: cookie.field))
-    }
+    response.headers.add(web.registry.cookies(of: new, device: visit.device))
     return response
   }
 
@@ -71,8 +69,7 @@ struct BrowserSessionController: Sendable {
       try await web.end(user.row.id, of: user.account.id, context.logger)
     }
     var response = Response.nothing
-    response.headers.append(
-      HTTPField(name: .setCookie, value: ResponseCookie(name: ResponseCookie.session, value: nil).field))
+    response.headers.add([ResponseCookie(name: ResponseCookie.session, value: nil)])
     response.headers[.clearSiteData] = web.clearedData
     return response
   }
@@ -81,7 +78,8 @@ struct BrowserSessionController: Sendable {
   /// there is nothing to refresh it with but the cookie.
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard let user = try await cookies.session(of: request, context.logger) else { throw ProblemError.notSignedIn }
-    return .json(try responses.accessToken(of: user))
+    // As old as the proof that the cookie shows.
+    return .json(try responses.tokens(of: user.row, for: user.row.client, proof: (user.authenticatedAt, user.methods)))
   }
 
   private static func state(of user: BrowserSession, cookie: String) -> JSONText {
@@ -93,27 +91,6 @@ struct BrowserSessionController: Sendable {
     json.add("expires_at", ifPresent: user.row.absoluteExpiry?.description)
     json.add("profile", user.account.profile)
     return json
-  }
-}
-
-/// The body of `POST /v1/session`.
-struct BrowserSessionBody: JSONBody {
-  enum Proof: Sendable {
-    /// The code is the one-time password that the account may ask for.
-    case password(EmailAddress, Secret, code: Secret?)
-    /// `AuthenticationResponseJSON`, as a text.
-    case passkey(String)
-  }
-  var proof: Proof
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    proof =
-      if let passkey = try fields.optionalText("passkey") {
-        .passkey(passkey)
-      } else {
-        .password(
-          try fields.email(), try fields.secret("password"), code: try fields.optionalText("code").map { Secret($0) })
-      }
   }
 }
 

@@ -4,7 +4,7 @@ import HandstampRegistry
 import HandstampSupport
 import Hummingbird
 
-/// The signed-in account: its profile, its password, its deletion.
+/// The signed-in account: its profile, its password, its deletion. A forgotten password is replaced with a mailed one-time token.
 struct AccountController: Sendable {
   let service: AccountService
   let authenticator: Authenticator
@@ -20,6 +20,8 @@ struct AccountController: Sendable {
     own.delete("/v1/me", use: delete)
     own.post("/v1/password", use: changePassword)
     own.post("/v1/reauthenticate", use: reauthenticate)
+    ownAccounts.post("/v1/password-reset", use: requestReset)
+    ownAccounts.post("/v1/password-reset/confirm", use: resetPassword)
   }
 
   /// `GET /v1/me`: the signed-in account.
@@ -42,9 +44,29 @@ struct AccountController: Sendable {
   @concurrent func changePassword(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(as: PasswordBody.self, upTo: bodyLimit)
+    let body = try await request.json(upTo: bodyLimit)
+    let (current, new) = (try body.secret("current"), try body.secret("new"))
+    let endsOthers = try body.flag("end_others")
     try await service.changePassword(
-      of: try await service.owner(request, context), from: body.current, to: body.new, endingOthers: body.endOthers)
+      of: try await service.owner(request, context), from: current, to: new, endingOthers: endsOthers)
+    return .nothing
+  }
+
+  /// `POST /v1/password-reset`: answers 202 for every address, before it is looked up. A mail is sent later if there is a password
+  /// to reset.
+  @concurrent func requestReset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let email = try await request.json(upTo: bodyLimit).email()
+    try await service.requestReset(of: email, by: service.caller(request, context))
+    return .accepted("mail_sent")
+  }
+
+  /// `POST /v1/password-reset/confirm`: sets the password, ends every session of the account, and takes it back: passkeys, recovery
+  /// codes, consents and known devices stay only on request.
+  @concurrent func resetPassword(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    let body = try await request.json(upTo: bodyLimit)
+    try await service.resetPassword(
+      with: try body.secret("token"), to: try body.secret("new_password"),
+      keepingOthers: try body.optionalFlag("keep_passkeys"), by: service.caller(request, context))
     return .nothing
   }
 
@@ -53,29 +75,37 @@ struct AccountController: Sendable {
   @concurrent func reauthenticate(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(as: ReauthenticationBody.self, upTo: bodyLimit)
-    let owner = try await service.owner(request, context)
-    let methods =
-      switch body.proof {
-      case .password(let password, let code): try await service.prove(password, code: code, owner)
-      case .identity(let token, let nonce, nil): try await service.prove(by: token, nonce: nonce, owner)
-      case .identity(let token, let nonce, let provider?):
-        try await service.prove(by: token, nonce: nonce, at: provider, owner)
-      case .passkey(let answer): try await service.prove(byPasskey: answer, owner)
-      }
+    let body = try await request.json(upTo: bodyLimit)
+    let methods = try await prove(body, try await service.owner(request, context))
     let now = service.clock.now
     guard let row = try await service.registry.session(context.session.id, now: now) else {
       throw RegistryError.notFound
     }
-    return .json(try responses.reauthenticated(row, by: methods, at: now))
+    // This token alone has the new `auth_time`. Copies of the session's other tokens gain nothing, nor do those that are refreshed
+    // from them (RFC 9068 section 2.2.1).
+    return .json(try responses.tokens(of: row, for: row.client, proof: (now, methods)))
   }
 
-  /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions.
+  /// Checks a password, with the one-time password that the account may ask for; a passkey's answer (`AuthenticationResponseJSON`); or a
+  /// token of another identity provider with its nonce: of the one with that ID, or of Apple.
+  private func prove(_ body: JSONFields, _ owner: AccountService.Owner) async throws -> AuthenticationMethods {
+    if body.contains("id_token") {
+      let (token, nonce) = (try body.secret("id_token"), try body.text("nonce"))
+      guard let provider = try body.optionalText("provider") else {
+        return try await service.prove(by: token, nonce: nonce, owner)
+      }
+      return try await service.prove(by: token, nonce: nonce, at: provider, owner)
+    }
+    if let answer = try body.optionalText("passkey") { return try await service.prove(byPasskey: answer, owner) }
+    return try await service.prove(try body.secret("password"), code: try body.optionalSecret("code"), owner)
+  }
+
+  /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. For an account without a password there is no body.
   @concurrent func delete(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.optionalJSON(as: DeletionBody.self, upTo: bodyLimit)
-    try await service.delete(try await service.owner(request, context), password: body?.password)
+    let password = try await request.optionalJSON(upTo: bodyLimit)?.optionalSecret("password")
+    try await service.delete(try await service.owner(request, context), password: password)
     return .nothing
   }
 }

@@ -1,11 +1,9 @@
 #if Server
-import HandstampRegistry
 import HandstampSupport
 import Hummingbird
 
 /// Public documents: the key set, the operator's configuration for apps, whether the server works.
 struct DocumentsController: Sendable {
-  let registry: Registry
   let keySet: FixedDocument
   let metadata: FixedDocument
   let appConfig: FixedDocument

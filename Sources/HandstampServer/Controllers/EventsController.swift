@@ -30,14 +30,10 @@ struct EventsController: Sendable {
     let newest = try await registry.lastEventID()
     // Check the session only now, so that its end after this check is an event after the cursor.
     let session = try await authenticator.session(of: request, logger: context.logger)
-    let channel = context.channel
     let stream = EventStream(
       session: session, cursor: try cursor(of: request, newest: newest),
-      life: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat,
-      place: try recorder.place(for: session, within: limits),
-      eventLoop: channel.eventLoop, metrics: recorder.metrics,
-      abort: { channel.close(promise: nil) },
-      read: { [registry] in try await registry.events(after: $0, of: session.account) })
+      longest: min(session.tokenExpiresAt.since(clock.now), longest), heartbeat: heartbeat, registry: registry,
+      place: try recorder.place(for: session, within: limits), channel: context.channel, metrics: recorder.metrics)
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }
 

@@ -29,17 +29,15 @@ struct RevocationsController: Sendable {
     let client = try authentication.confidentialClient(request, context)
     guard client.introspects else { throw ProblemError.notOffered("This client may not follow ended sessions") }
     let place = try place()
-    let channel = context.channel
     let stream = RevocationStream(
-      registry: registry, clock: clock, life: life, interval: interval,
-      replacements: registry.replacements,
+      registry: registry, clock: clock, life: life, heartbeat: interval, replacements: registry.replacements,
       start: try await RevocationCursor.start(
         after: request.headers[.lastEventID], in: registry, now: clock.now, life: life),
-      place: place, eventLoop: channel.eventLoop, metrics: metrics, abort: { channel.close(promise: nil) })
+      place: place, channel: context.channel, metrics: metrics)
     return .events(from: stream, to: request, context, lost: "Revocation feed ended, store unavailable")
   }
 
-  private func place() throws(ProblemError) -> EventHub.VerifierPlace {
+  private func place() throws(ProblemError) -> EventHub.Place {
     if let place = hub.verifierPlace(within: limit) { return place }
     metrics.update { $0.refusedFeeds += 1 }
     throw .tooManyStreams

@@ -41,8 +41,8 @@ struct SessionsController: Sendable {
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let id = try context.sessionID
-    let body = try await request.json(as: NameBody.self, upTo: bodyLimit)
-    let row = try await service.rename(id, to: body.name, by: try await service.owner(request, context))
+    let name = try await request.json(upTo: bodyLimit).name("name")
+    let row = try await service.rename(id, to: name, by: try await service.owner(request, context))
     return .json(row.description(current: context.session.id))
   }
 
@@ -90,10 +90,24 @@ struct SessionsController: Sendable {
   @concurrent func setPushToken(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(as: PushTokenBody.self, upTo: bodyLimit)
-    try await registry.setPushToken(
-      body.token, for: context.session.id, of: context.session.account, now: clock.now)
+    let token = try await request.json(upTo: bodyLimit).pushToken()
+    try await registry.setPushToken(token, for: context.session.id, of: context.session.account, now: clock.now)
     return .nothing
+  }
+}
+
+extension JSONFields {
+  private static let longestPushToken = 4096
+
+  /// A push token: at most 4096 bytes of printable ASCII. Null must be explicit; a missing field is an error.
+  fileprivate func pushToken() throws(ProblemError) -> Secret? {
+    if isNull("token") { return nil }
+    let text = try text("token")
+    let isPrintable = text.utf8.allSatisfy { (33...126).contains($0) }
+    guard (1...JSONFields.longestPushToken).contains(text.utf8.count), isPrintable else {
+      throw .invalidRequest("token: must be 1 to \(JSONFields.longestPushToken) printable ASCII characters, or null.")
+    }
+    return Secret(text)
   }
 }
 

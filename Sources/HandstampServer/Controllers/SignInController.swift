@@ -3,7 +3,7 @@ import HandstampCore
 import HandstampRegistry
 import Hummingbird
 
-/// Sign-in with a password, and with Apple.
+/// Sign-in with a password, with a passkey, and with another identity provider.
 struct SignInController: Sendable {
   let service: AccountService
   let sessions: SessionIssuer
@@ -16,27 +16,30 @@ struct SignInController: Sendable {
     routes.post("/v1/sign-in", use: signIn)
     own.post("/v1/sign-in/provider", use: signInWithProvider)
     routes.post("/v1/sign-in/apple", use: signInWithApple)
+    own.post("/v1/sign-in/passkey/options", use: passkeyOptions)
+    own.post("/v1/sign-in/passkey", use: signInWithPasskey)
   }
 
-  /// `POST /v1/sign-in`: signs in with email address and password.
+  /// `POST /v1/sign-in`: signs in with email address and password, and the one-time password that the account may ask for.
   @concurrent func signIn(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let body = try await request.json(as: SignInBody.self, upTo: bodyLimit)
-    let binding = try sessions.binding(of: request)
+    let body = try await request.json(upTo: bodyLimit)
+    let (email, password) = (try body.email(), try body.secret("password"))
+    let code = try body.optionalSecret("code")
+    let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(
-      email: body.email, password: body.password, code: body.code, binding.start(body.device, body.key),
-      by: service.caller(request, context))
-    return try sessions.answer(new, binding)
+      email: email, password: password, code: code, start, by: service.caller(request, context))
+    return try sessions.answer(new, proof)
   }
 
   /// `POST /v1/sign-in/apple`: signs in a user with Apple's identity token; the first sign-in creates the account.
   @concurrent func signInWithApple(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard service.identityTokens != nil else { throw ProblemError.noApple }
-    let body = try await request.json(as: AppleBody.self, upTo: bodyLimit)
-    let binding = try sessions.binding(of: request)
+    let body = try await request.json(upTo: bodyLimit)
+    let (token, nonce, username) = try body.identity()
+    let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(
-      with: body.idToken, nonce: body.nonce, username: body.username ?? "", binding.start(body.device, body.key),
-      by: service.caller(request, context))
-    return try sessions.answer(new, binding)
+      with: token, nonce: nonce, username: username, start, by: service.caller(request, context))
+    return try sessions.answer(new, proof)
   }
 
   /// `POST /v1/sign-in/provider`: signs in a user with an ID token that the app got from a provider; the first sign-in may create the
@@ -44,12 +47,39 @@ struct SignInController: Sendable {
   @concurrent func signInWithProvider(
     _ request: Request, _ context: some SessionRequestContext
   ) async throws -> Response {
-    let body = try await request.json(as: ProviderBody.self, upTo: bodyLimit)
-    let binding = try sessions.binding(of: request)
+    let body = try await request.json(upTo: bodyLimit)
+    let provider = try body.text("provider")
+    let (token, nonce, username) = try body.identity()
+    let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(
-      at: body.provider, with: body.token.idToken, nonce: body.token.nonce, username: body.token.username ?? "",
-      binding.start(body.token.device, body.token.key), by: service.caller(request, context))
-    return try sessions.answer(new, binding)
+      at: provider, with: token, nonce: nonce, username: username, start, by: service.caller(request, context))
+    return try sessions.answer(new, proof)
+  }
+
+  /// `POST /v1/sign-in/passkey/options`: what the app passes to the system, as `PublicKeyCredentialRequestOptionsJSON`.
+  @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
+    guard let passkeys = service.passkeys else { throw ProblemError.noPasskeys }
+    return .json(try passkeys.requestOptions(boundTo: PasskeyService.app))
+  }
+
+  /// `POST /v1/sign-in/passkey`: signs in with the system's answer: `AuthenticationResponseJSON` as a text, because it is signed, and
+  /// its readers are strict.
+  @concurrent func signInWithPasskey(
+    _ request: Request, _ context: some SessionRequestContext
+  ) async throws -> Response {
+    guard service.passkeys != nil else { throw ProblemError.noPasskeys }
+    let body = try await request.json(upTo: bodyLimit)
+    let answer = try body.text("passkey")
+    let (start, proof) = try sessions.start(of: request, body)
+    let new = try await service.signIn(byPasskey: answer, start, by: service.caller(request, context))
+    return try sessions.answer(new, proof)
+  }
+}
+
+extension JSONFields {
+  /// An ID token with its nonce, and the name of a new account, which Apple gives the app only once.
+  fileprivate func identity() throws(ProblemError) -> (token: Secret, nonce: String, username: String) {
+    (try secret("id_token"), try text("nonce"), contains("username") ? try name("username") : "")
   }
 }
 #endif

@@ -23,27 +23,24 @@ struct SignUpController: Sendable {
 
   /// `POST /v1/sign-up`: creates an account and its first session, or answers 202 for every address.
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let body = try await request.json(as: SignUpBody.self, upTo: bodyLimit)
-    let binding = try sessions.binding(of: request)
-    let result = try await service.signUp(body.account(binding), by: service.caller(request, context))
-    return try answer(result, binding, status: .created)
+    let (new, proof) = try account(in: try await request.json(upTo: bodyLimit), of: request)
+    return try answer(try await service.signUp(new, by: service.caller(request, context)), proof, status: .created)
   }
 
   /// `POST /v1/sign-up/confirm`: redeems a mailed one-time token.
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let body = try await request.json(as: ConfirmBody.self, upTo: bodyLimit)
-    let binding = try sessions.binding(of: request)
-    let new = try await service.confirm(
-      body.token, password: body.password, binding.start(body.device, body.key), by: service.caller(request, context))
-    return try sessions.answer(new, binding, status: .created)
+    let body = try await request.json(upTo: bodyLimit)
+    let (token, password) = (try body.secret("token"), try body.secret("password"))
+    let (start, proof) = try sessions.start(of: request, body)
+    let new = try await service.confirm(token, password: password, start, by: service.caller(request, context))
+    return try sessions.answer(new, proof, status: .created)
   }
 
   /// `POST /v1/sign-in/anonymous`: creates a guest account and its only session.
   @concurrent func createGuest(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let body = try await request.json(as: GuestBody.self, upTo: bodyLimit)
-    let binding = try sessions.binding(of: request)
-    let new = try await service.beginGuest(binding.start(body.device, body.key), by: service.caller(request, context))
-    return try sessions.answer(new, binding, status: .created)
+    let (start, proof) = try sessions.start(of: request, try await request.json(upTo: bodyLimit))
+    let new = try await service.beginGuest(start, by: service.caller(request, context))
+    return try sessions.answer(new, proof, status: .created)
   }
 
   /// `POST /v1/upgrade`: turns a guest account into a full one, with a session that replaces the guest's with its first use; or
@@ -51,25 +48,30 @@ struct SignUpController: Sendable {
   @concurrent func upgrade(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(as: SignUpBody.self, upTo: bodyLimit)
+    let body = try await request.json(upTo: bodyLimit)
+    let (full, proof) = try account(in: body, of: request, replacing: context.session)
     let owner = try await service.owner(request, context)
-    let binding = try sessions.binding(of: request, replacing: context.session)
-    return try answer(try await service.upgrade(owner, to: body.account(binding)), binding, status: .ok)
+    return try answer(try await service.upgrade(owner, to: full), proof, status: .ok)
+  }
+
+  /// Returns the account that a body asks for. Where addresses are confirmed, the password is ignored: the owner of the address chooses
+  /// it then.
+  private func account(
+    in body: JSONFields, of request: Request, replacing session: AuthenticatedSession? = nil
+  ) throws -> (NewAccount, DPoPVerifier.Proof?) {
+    let (email, username) = (try body.newEmail(), try body.name("username"))
+    let password = try body.optionalSecret("password")
+    let (start, proof) = try sessions.start(of: request, body, replacing: session)
+    return (NewAccount(email: email, username: username, password: password, session: start), proof)
   }
 
   private func answer(
-    _ result: AccountService.SignUpResult, _ binding: SessionIssuer.Binding, status: HTTPResponse.Status
+    _ result: AccountService.SignUpResult, _ proof: DPoPVerifier.Proof?, status: HTTPResponse.Status
   ) throws -> Response {
     switch result {
-    case .began(let new): try sessions.answer(new, binding, status: status)
+    case .began(let new): try sessions.answer(new, proof, status: status)
     case .confirmationSent: .accepted("confirmation_sent")
     }
-  }
-}
-
-extension SignUpBody {
-  fileprivate func account(_ binding: SessionIssuer.Binding) -> NewAccount {
-    NewAccount(email: email, username: username, password: password, session: binding.start(device, key))
   }
 }
 #endif

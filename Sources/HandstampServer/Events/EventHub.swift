@@ -27,6 +27,14 @@ final class EventHub: Sendable {
 
     var all: [Doorbell] { bells.values.flatMap(\.values).map(\.bell) + general.values }
 
+    /// Adds one that listens to all accounts.
+    mutating func add(_ bell: Doorbell) -> UInt64 {
+      next += 1
+      general[next] = bell
+      if stopped { bell.ring(.over) }
+      return next
+    }
+
     mutating func remove(_ number: UInt64, of account: AccountID) {
       guard bells[account]?.removeValue(forKey: number) != nil else { return }
       count -= 1
@@ -36,23 +44,19 @@ final class EventHub: Sendable {
 
   private let members = Locked(Members())
 
-  /// The place of a stream among those of its account, until it leaves or is released.
+  /// The place of a listener, until it leaves or is released.
   final class Place: Sendable {
     let bell: Doorbell
-    private let account: AccountID
-    private let number: UInt64
-    private let hub: EventHub
+    private let remove: @Sendable () -> Void
 
-    fileprivate init(_ bell: Doorbell, _ account: AccountID, _ number: UInt64, _ hub: EventHub) {
+    fileprivate init(_ bell: Doorbell, removedBy remove: @escaping @Sendable () -> Void) {
       self.bell = bell
-      self.account = account
-      self.number = number
-      self.hub = hub
+      self.remove = remove
     }
 
-    func leave() { hub.members.withLock { $0.remove(number, of: account) } }
+    func leave() { remove() }
 
-    deinit { leave() }
+    deinit { remove() }
   }
 
   /// Returns a place for a stream of a session. A session that has its number of streams loses the oldest: a phone that
@@ -80,54 +84,29 @@ final class EventHub: Sendable {
     guard let (number, replaced, stopped) = result else { return nil }
     for bell in replaced { bell.ring(.over) }
     if stopped { bell.ring(.over) }
-    return (Place(bell, account, number, self), replaced.count)
+    let place = Place(bell) { [members] in members.withLock { $0.remove(number, of: account) } }
+    return (place, replaced.count)
   }
 
-  /// Subscribes `bell` to all accounts. Pass the returned number to ``unsubscribe(_:)``.
-  func subscribe(_ bell: Doorbell) -> UInt64 {
-    let (number, stopped) = members.withLock { members in
-      members.next += 1
-      if !members.stopped { members.general[members.next] = bell }
-      return (members.next, members.stopped)
-    }
-    if stopped { bell.ring(.over) }
-    return number
-  }
-
-  func unsubscribe(_ number: UInt64) { members.withLock { $0.general[number] = nil } }
-
-  /// The place of a verifier, until it leaves or is released.
-  final class VerifierPlace: Sendable {
-    let bell: Doorbell
-    private let number: UInt64
-    private let hub: EventHub
-
-    fileprivate init(_ bell: Doorbell, _ number: UInt64, _ hub: EventHub) {
-      self.bell = bell
-      self.number = number
-      self.hub = hub
-    }
-
-    func leave() {
-      hub.members.withLock { if $0.general.removeValue(forKey: number) != nil { $0.verifiers -= 1 } }
-    }
-
-    deinit { leave() }
+  /// Returns a place that hears of all accounts.
+  func place() -> Place {
+    let bell = Doorbell()
+    let number = members.withLock { $0.add(bell) }
+    return Place(bell) { [members] in members.withLock { $0.general[number] = nil } }
   }
 
   /// Returns a place for the stream of a verifier, which hears of all accounts; `nil` if there are too many.
-  func verifierPlace(within limit: Int) -> VerifierPlace? {
+  func verifierPlace(within limit: Int) -> Place? {
     let bell = Doorbell()
     let number = members.withLock { members -> UInt64? in
       guard members.verifiers < limit else { return nil }
       members.verifiers += 1
-      members.next += 1
-      members.general[members.next] = bell
-      if members.stopped { bell.ring(.over) }
-      return members.next
+      return members.add(bell)
     }
     guard let number else { return nil }
-    return VerifierPlace(bell, number, self)
+    return Place(bell) { [members] in
+      members.withLock { if $0.general.removeValue(forKey: number) != nil { $0.verifiers -= 1 } }
+    }
   }
 
   /// Notifies the streams of `account`. Call it after every commit with events; ``EventRelay`` covers other processes.

@@ -4,7 +4,6 @@ import HandstampRegistry
 import HandstampSupport
 import Hummingbird
 import NIOCore
-import ServiceLifecycle
 
 /// An open stream of server-sent events (WHATWG HTML section 9.2): an account's events after a cursor, in the store's order.
 /// It ends when its token expires, right after the event that its own session has ended, and when the server shuts down.
@@ -13,55 +12,29 @@ struct EventStream: EventSource {
   /// The ID of the last event that the reader has.
   let cursor: EventID
   /// The remaining lifetime of the token.
-  let life: Duration
+  let longest: Duration
   let heartbeat: Duration
+  let registry: Registry
   let place: EventHub.Place
-  /// Where its timers run.
-  let eventLoop: any EventLoop
+  let channel: any Channel
   let metrics: ServerMetrics
-  /// Closes the connection of a reader that no longer accepts data.
-  let abort: @Sendable () -> Void
-  /// Returns the account's next events after an ID, in order; empty if there are none.
-  let read: @Sendable (EventID) async throws -> [StoredEvent]
 
-  var bell: Doorbell { place.bell }
-  /// How long a reader may still take to accept data after its token has expired.
-  private static let patience = Duration.seconds(5)
+  static let patience = Duration.seconds(5)
+  static var openCount: any WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { \.openStreams }
 
-  /// Writes until the stream ends or the reader disconnects. Timers of the event loop ring the bell: a task for each would cost
-  /// several times the memory.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws {
-    let bell = bell
-    metrics.update { $0.openStreams += 1 }
-    let beats = eventLoop.scheduleRepeatedTask(
-      initialDelay: TimeAmount(heartbeat), delay: TimeAmount(heartbeat)
-    ) { _ in bell.ring(.heartbeat) }
-    let end = eventLoop.scheduleTask(in: TimeAmount(life)) { bell.ring(.over) }
-    let aborting = eventLoop.scheduleTask(in: TimeAmount(life + EventStream.patience)) { [abort] in abort() }
-    defer {
-      place.leave()
-      beats.cancel()
-      end.cancel()
-      aborting.cancel()
-      metrics.update { $0.openStreams -= 1 }
-    }
+  @concurrent func begin(_ writer: inout any ResponseBodyWriter) async throws {
     try await writer.write(opening)
     // Covers commits between the read of the cursor and the subscription.
     bell.ring(.news)
-    // Where the server runs in another program, its services may learn of the shutdown only after all requests.
-    try await withGracefulShutdownHandler {
-      try await pump(bell, &writer)
-    } onGracefulShutdown: {
-      bell.ring(.over)
-    }
   }
 
-  @concurrent private func pump(_ bell: Doorbell, _ writer: inout any ResponseBodyWriter) async throws {
+  @concurrent func pump(_ writer: inout any ResponseBodyWriter) async throws {
+    let bell = bell
     var last = cursor
     for await _ in bell.bells {
       let rings = bell.take()
       if rings.contains(.news) {
-        while case let events = try await read(last), let newest = events.last {
+        while case let events = try await registry.events(after: last, of: session.account), let newest = events.last {
           for stored in events {
             try await writer.write(block(of: stored))
             metrics.update { $0.eventsSent += 1 }
@@ -89,6 +62,7 @@ struct EventStream: EventSource {
     var json = JSONText()
     json.add("sid", ifPresent: event.session?.rawValue)
     json.add("reason", ifPresent: event.reason?.rawValue)
+    json.add("provider", ifPresent: event.reason?.provider)
     json.add("at", event.at.description)
     json.add("at_ms", event.at.milliseconds)
     json.add("current", event.session == session.id)

@@ -4,17 +4,14 @@ import HandstampRegistry
 import HandstampSupport
 import Hummingbird
 import NIOCore
-import ServiceLifecycle
 
 /// An open feed of ended sessions, as server-sent events. `revocations` has sessions, and until when tokens of theirs may be valid.
 /// `verification` says that the verifier has everything up to a time: it follows a successful read of the store, and nothing else.
 struct RevocationStream: EventSource {
   /// Time between two confirmations, unless the heartbeat is shorter.
   static let interval = Duration.seconds(2)
-  /// Maximum length of a stream: a client that the operator has removed does not keep its own for longer.
-  private static let longest = Duration.seconds(900)
-  /// How long a reader may still take to accept data after that.
-  private static let patience = Duration.seconds(30)
+  static let patience = Duration.seconds(30)
+  static var openCount: any WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { \.openFeeds }
   /// How many events are read at once, and so how many sessions an event has at most.
   private static let page = 512
 
@@ -22,45 +19,23 @@ struct RevocationStream: EventSource {
   let clock: ServerClock
   /// Lifetime of this server's own access tokens.
   let life: Duration
-  let interval: Duration
+  /// Time between two confirmations.
+  let heartbeat: Duration
   /// Those of the store before `start` was read.
   let replacements: Int
   let start: RevocationCursor.Start
-  let place: EventHub.VerifierPlace
-  let eventLoop: any EventLoop
+  let place: EventHub.Place
+  let channel: any Channel
   let metrics: ServerMetrics
-  /// Closes the connection of a reader that no longer accepts data.
-  let abort: @Sendable () -> Void
-  var bell: Doorbell { place.bell }
 
-  /// Writes until the reader disconnects, the store fails, or the time is over.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws {
+  /// A client that the operator has removed does not keep its stream for longer.
+  var longest: Duration { .seconds(900) }
+
+  /// The first look is due at once.
+  @concurrent func begin(_ writer: inout any ResponseBodyWriter) async throws { bell.ring(.heartbeat) }
+
+  @concurrent func pump(_ writer: inout any ResponseBodyWriter) async throws {
     let bell = bell
-    metrics.update { $0.openFeeds += 1 }
-    let beats = eventLoop.scheduleRepeatedTask(initialDelay: TimeAmount(interval), delay: TimeAmount(interval)) { _ in
-      bell.ring(.heartbeat)
-    }
-    let end = eventLoop.scheduleTask(in: TimeAmount(RevocationStream.longest)) { bell.ring(.over) }
-    let aborting = eventLoop.scheduleTask(in: TimeAmount(RevocationStream.longest + RevocationStream.patience)) {
-      [abort] in abort()
-    }
-    defer {
-      place.leave()
-      beats.cancel()
-      end.cancel()
-      aborting.cancel()
-      metrics.update { $0.openFeeds -= 1 }
-    }
-    // The first look is due at once.
-    bell.ring(.heartbeat)
-    try await withGracefulShutdownHandler {
-      try await pump(bell, &writer)
-    } onGracefulShutdown: {
-      bell.ring(.over)
-    }
-  }
-
-  @concurrent private func pump(_ bell: Doorbell, _ writer: inout any ResponseBodyWriter) async throws {
     var last = start.id
     var cursor: RevocationCursor? = if case .resumed(let cursor) = start { cursor } else { nil }
     for await _ in bell.bells {

@@ -24,15 +24,15 @@ public struct SessionEvents: AsyncSequence, Sendable {
   let logger: Logger
 
   public func makeAsyncIterator() -> Iterator {
-    Iterator(
-      registry: registry, subscription: Subscription(hub), position: start, replacements: replacements, logger: logger)
+    Iterator(registry: registry, place: hub.place(), position: start, replacements: replacements, logger: logger)
   }
 
   public struct Iterator: AsyncIteratorProtocol {
     public typealias Failure = Never
 
     let registry: Registry
-    private let subscription: Subscription
+    /// Hears of commits for as long as the iterator exists.
+    private let place: EventHub.Place
     private var bells: AsyncStream<Void>.Iterator
     private var position: EventID
     private var replacements: Int
@@ -41,11 +41,11 @@ public struct SessionEvents: AsyncSequence, Sendable {
     private let logger: Logger
 
     fileprivate init(
-      registry: Registry, subscription: Subscription, position: EventID, replacements: Int, logger: Logger
+      registry: Registry, place: EventHub.Place, position: EventID, replacements: Int, logger: Logger
     ) {
       self.registry = registry
-      self.subscription = subscription
-      bells = subscription.bell.bells.makeAsyncIterator()
+      self.place = place
+      bells = place.bell.bells.makeAsyncIterator()
       self.position = position
       self.replacements = replacements
       self.logger = logger
@@ -71,24 +71,10 @@ public struct SessionEvents: AsyncSequence, Sendable {
         guard pending.isEmpty else { continue }
         // The last events before the end are read once more.
         guard !isOver, await bells.next() != nil else { return nil }
-        isOver = subscription.bell.take().contains(.over)
+        isOver = place.bell.take().contains(.over)
       }
       return nil
     }
-  }
-
-  /// Hears of commits for as long as the iterator exists.
-  fileprivate final class Subscription: Sendable {
-    let bell = Doorbell()
-    private let hub: EventHub
-    private let number: UInt64
-
-    init(_ hub: EventHub) {
-      self.hub = hub
-      number = hub.subscribe(bell)
-    }
-
-    deinit { hub.unsubscribe(number) }
   }
 }
 

@@ -46,7 +46,7 @@ extension Administration {
       }
     }
     let rows = entries.map(\.entry)
-    let stored = try await asking { () throws(RegistryError) in try await registry.importFormer(rows, now: now()) }
+    let stored = try await ask(try await registry.importFormer(rows, now: now()))
     for ((line, _), isNew) in zip(entries, stored) {
       switch isNew {
       case true?: result.imported += 1
@@ -60,7 +60,11 @@ extension Administration {
 }
 
 extension FormerEntry {
+  /// The most bytes of a line.
+  package static let longest = 1 << 16
+
   enum Defect: String, Error {
+    case tooLong = "longer than 64 KiB"
     case notAnObject = "not a JSON object"
     case noAccount = "account is missing"
     case noToken = "token or sha256 is missing or malformed"
@@ -68,6 +72,7 @@ extension FormerEntry {
   }
 
   static func read(_ line: [UInt8]) -> Result<FormerEntry, Defect> {
+    guard line.count <= longest else { return .failure(.tooLong) }
     guard case .object(let members)? = JSONValue(line) else { return .failure(.notAnObject) }
     guard let account = members["account"]?.string, !account.isEmpty else { return .failure(.noAccount) }
     let hash: FormerToken.Hash?

@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 
 extension FormerSessions {
   /// Token exchange (RFC 8693 section 2.1).

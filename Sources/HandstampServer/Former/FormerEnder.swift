@@ -12,21 +12,17 @@ struct FormerEnder: Service, CustomStringConvertible {
   /// How long it is tried, for a system that is down.
   private static let patience = Duration.seconds(14 * 86_400)
 
-  let bell: JobBell
-  let registry: Registry
-  let server: FormerServer
-  let clock: ServerClock
-  let metrics: ServerMetrics
-  let errors: ErrorMapper
-  let logger: Logger
+  let server: SessionServer
+  let former: FormerServer
+  private var logger: Logger { server.configuration.logger }
 
   /// The name of the service in logs.
   var description: String { "FormerEnder" }
 
   func run() async throws {
     await JobWorker<FormerEnd>(
-      bell: bell, registry: registry, clock: clock, errors: errors, logger: logger, interval: FormerEnder.interval,
-      width: 8, lease: FormerServer.timeout * 4
+      server: server, bell: server.formerEnds, interval: FormerEnder.interval, width: 8,
+      lease: FormerServer.timeout * 4
     ) { job in await end(job) }.run()
   }
 
@@ -38,12 +34,12 @@ struct FormerEnder: Service, CustomStringConvertible {
       let access = if let text = claimed.job.access { try opened(text, claimed) } else { Secret?.none }
       var grant: FormerGrant?
       do throws(FormerError) {
-        do throws(FormerError) { try await server.end(refresh: refresh, access: access) } catch {
+        do throws(FormerError) { try await former.end(refresh: refresh, access: access) } catch {
           guard error == .ended else { throw error }
           // The access token has expired: another one ends the session.
-          let newer = try await server.refresh(refresh)
+          let newer = try await former.refresh(refresh)
           grant = newer
-          try await server.end(refresh: newer.refresh, access: newer.access)
+          try await former.end(refresh: newer.refresh, access: newer.access)
         }
       } catch {
         if case .unavailable(let cause, _) = error {
@@ -53,35 +49,35 @@ struct FormerEnder: Service, CustomStringConvertible {
         }
         // It has ended there by itself.
       }
-      metrics.update { $0.formerEnds += 1 }
-      try await registry.finish(claimed)
+      server.metrics.update { $0.formerEnds += 1 }
+      try await server.registry.finish(claimed)
     } catch {
-      errors.report(error, logger: logger)
+      server.errors.report(error, logger: logger)
     }
   }
 
   private func sealed(_ token: Secret, _ job: ClaimedJob<FormerEnd>) throws(RegistryError) -> String {
-    try registry.mint.seal(token, for: .formerToken, boundTo: job.context)
+    try server.registry.mint.seal(token, for: .formerToken, boundTo: job.context)
   }
 
   private func opened(_ text: String, _ job: ClaimedJob<FormerEnd>) throws(RegistryError) -> Secret? {
-    try registry.mint.secret(text, for: .formerToken, boundTo: job.context)
+    try server.registry.mint.secret(text, for: .formerToken, boundTo: job.context)
   }
 
   private func retry(
     _ claimed: ClaimedJob<FormerEnd>, after cause: String, newer: (refresh: String, access: String?)?
   ) async throws(RegistryError) {
     let failures = claimed.job.failures + 1
-    let next = clock.now.advanced(by: FormerEnder.pause.after(attempts: failures))
+    let next = server.clock.now.advanced(by: FormerEnder.pause.after(attempts: failures))
     let isOver = next.since(claimed.createdAt) >= FormerEnder.patience
     let metadata: Logger.Metadata = ["handstamp.attempts": "\(failures)", "handstamp.cause": "\(cause)"]
     if isOver {
-      metrics.update { $0.formerEndsAbandoned += 1 }
+      server.metrics.update { $0.formerEndsAbandoned += 1 }
       logger.error("Former session cannot be ended there; given up", metadata: metadata)
     } else {
       logger.warning("Former session not ended there; will retry", metadata: metadata)
     }
-    try await registry.fail(claimed, because: cause, newer: newer, until: isOver ? nil : next)
+    try await server.registry.fail(claimed, because: cause, newer: newer, until: isOver ? nil : next)
   }
 }
 #endif

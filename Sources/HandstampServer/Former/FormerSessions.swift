@@ -60,7 +60,7 @@ struct FormerSessions: Sendable {
         }
       }
       ends.signal(.look)
-      recorder.recordSignIn(new, logger: caller.logger)
+      recorder.recordSignIn(new.row, logger: caller.logger)
       metrics.update { $0.formerSessions += 1 }
       return new
     }

@@ -60,9 +60,8 @@ struct ErrorMapper: Sendable {
     case is CancellationError: return .unavailable
     case is HTTPParserError:
       // In the middle of a body: a chunk without a length, for example.
-      var problem = ProblemError(.badRequest, "invalid_request", "The request is not valid HTTP")
-      problem.headers[.connection] = "close"
-      return problem
+      return ProblemError(
+        .badRequest, "invalid_request", "The request is not valid HTTP", headers: [.connection: "close"])
     case let error as HTTPError where error.status == .notFound: return .notFound
     case let error as any HTTPResponseError where error.status.kind == .clientError:
       return ProblemError(error.status, "invalid_request", "The request is not valid")
@@ -157,14 +156,13 @@ struct ErrorMapper: Sendable {
       return .unavailable
     // RFC 9449 section 7.1.
     case .proofInvalid:
-      var problem = ProblemError(.unauthorized, "proof_invalid", "The proof of possession is not valid")
-      problem.challenge = AccessChallenge(to: .dpop, error: "invalid_dpop_proof")
-      return problem
+      return ProblemError(
+        .unauthorized, "proof_invalid", "The proof of possession is not valid",
+        challenge: AccessChallenge(to: .dpop, error: "invalid_dpop_proof"))
     case .proofWantsNonce(let nonce):
-      var problem = ProblemError(.unauthorized, "proof_invalid", "The proof must contain the server's nonce")
-      problem.challenge = AccessChallenge(to: .dpop, error: "use_dpop_nonce")
-      problem.headers[.dpopNonce] = nonce
-      return problem
+      return ProblemError(
+        .unauthorized, "proof_invalid", "The proof must contain the server's nonce", headers: [.dpopNonce: nonce],
+        challenge: AccessChallenge(to: .dpop, error: "use_dpop_nonce"))
     }
   }
 

@@ -40,6 +40,7 @@ struct OAuthError: Error, Equatable {
     json.add("error", error)
     json.add("error_code", ifPresent: code)
     json.add("reason", ifPresent: reason?.rawValue)
+    json.add("provider", ifPresent: reason?.provider)
     json.add("error_description", ifPresent: description)
     var headers = Response.oauthHeaders
     for field in self.headers { headers[field.name] = field.value }

@@ -1,5 +1,6 @@
 #if Server
 import HTTPTypes
+import HandstampCore
 import HandstampSupport
 import Hummingbird
 import NIOCore
@@ -13,24 +14,29 @@ struct ProblemError: Error, HTTPResponseError {
   var detail: String?
   /// Why the session ended, if that is the cause.
   var reason: String?
+  /// The name of the provider where it ended, if it did.
+  var provider: String?
   /// The page where a person can do something about it.
   var page: String?
   /// Seconds after which the same request may succeed.
   var retryAfter: Int?
-  var headers: HTTPFields = [:]
+  var headers: HTTPFields
   /// For requests with access tokens. ``ErrorMapper`` adds it to the header fields, for it knows the resource.
   var challenge: AccessChallenge?
 
   init(
     _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil, reason: String? = nil,
-    retryAfter: Int? = nil
+    page: String? = nil, retryAfter: Int? = nil, headers: HTTPFields = [:], challenge: AccessChallenge? = nil
   ) {
     self.status = status
     self.code = code
     self.title = title
     self.detail = detail
     self.reason = reason
+    self.page = page
     self.retryAfter = retryAfter
+    self.headers = headers
+    self.challenge = challenge
   }
 
   func response(from request: Request, context: some RequestContext) -> Response { response }
@@ -44,6 +50,7 @@ struct ProblemError: Error, HTTPResponseError {
     json.add("detail", ifPresent: detail)
     json.add("code", code)
     json.add("reason", ifPresent: reason)
+    json.add("provider", ifPresent: provider)
     json.add("page", ifPresent: page)
     return json.buffer
   }
@@ -79,9 +86,8 @@ extension ProblemError {
   }
 
   static func methodNotAllowed(_ allowed: String) -> ProblemError {
-    var problem = ProblemError(.methodNotAllowed, "method_not_allowed", "This method is not allowed here")
-    problem.headers[.allow] = allowed
-    return problem
+    ProblemError(
+      .methodNotAllowed, "method_not_allowed", "This method is not allowed here", headers: [.allow: allowed])
   }
 
   static func unsupportedMediaType(_ expected: String) -> ProblemError {
@@ -108,17 +114,13 @@ extension ProblemError {
     retryAfter: 30)
 
   /// Does not reveal whether the ID or the secret of an OAuth client is wrong.
-  static let invalidClient: ProblemError = {
-    var problem = ProblemError(.unauthorized, "invalid_client", "The client's credentials are not valid")
-    problem.headers[.wwwAuthenticate] = "Basic realm=\"oauth\""
-    return problem
-  }()
+  static let invalidClient = ProblemError(
+    .unauthorized, "invalid_client", "The client's credentials are not valid",
+    headers: [.wwwAuthenticate: "Basic realm=\"oauth\""])
 
-  static let wrongCredentials: ProblemError = {
-    var problem = ProblemError(.unauthorized, "wrong_credentials", "The email address or the password is wrong")
-    problem.headers[.wwwAuthenticate] = "Bearer"
-    return problem
-  }()
+  static let wrongCredentials = ProblemError(
+    .unauthorized, "wrong_credentials", "The email address or the password is wrong",
+    headers: [.wwwAuthenticate: "Bearer"])
 
   /// Only for a client that proved to be the account's owner: otherwise it would reveal that there is an account.
   static let accountDisabled = ProblemError(
@@ -149,33 +151,29 @@ extension ProblemError {
   static let emailTaken = ProblemError(.conflict, "email_taken", "An account with this email address already exists")
 
   /// A request without a token (RFC 6750 section 3.1: no error code then).
-  static let tokenMissing: ProblemError = {
-    var problem = ProblemError(.unauthorized, "token_missing", "Sign-in required")
-    problem.challenge = AccessChallenge()
-    return problem
-  }()
+  static let tokenMissing = ProblemError(
+    .unauthorized, "token_missing", "Sign-in required", challenge: AccessChallenge())
 
   /// The access token is invalid or expired, or its session has ended.
   static func invalidToken(
-    _ scheme: AccessScheme, code: String, _ title: String, reason: String? = nil
+    _ scheme: AccessScheme, code: String, _ title: String, reason: EndReason? = nil
   ) -> ProblemError {
-    var problem = ProblemError(.unauthorized, code, title, reason: reason)
-    problem.challenge = AccessChallenge(to: scheme, error: "invalid_token")
+    var problem = ProblemError(
+      .unauthorized, code, title, reason: reason?.rawValue, challenge: AccessChallenge(to: scheme, error: "invalid_token"))
+    problem.provider = reason?.provider
     return problem
   }
 
   /// The token belongs to another client, which was not granted this access (RFC 6750 section 3.1).
-  static func insufficientScope(_ scheme: AccessScheme) -> ProblemError {
-    var problem = ProblemError(.forbidden, "insufficient_scope", "The access token does not allow this")
-    problem.challenge = AccessChallenge(to: scheme, error: "insufficient_scope")
-    return problem
+  static func insufficientScope(_ scheme: AccessScheme, detail: String? = nil) -> ProblemError {
+    ProblemError(
+      .forbidden, "insufficient_scope", "The access token does not allow this", detail: detail,
+      challenge: AccessChallenge(to: scheme, error: "insufficient_scope"))
   }
 
   /// The token is a client's own: no user has signed in (RFC 6749 section 4.4).
   static func noAccount(_ scheme: AccessScheme) -> ProblemError {
-    var problem = insufficientScope(scheme)
-    problem.detail = "It is a client's own, and belongs to no account."
-    return problem
+    insufficientScope(scheme, detail: "It is a client's own, and belongs to no account.")
   }
 
   static let `internal` = ProblemError(.internalServerError, "internal", "Internal server error")

@@ -21,26 +21,26 @@ extension Request {
     }
   }
 
-  /// Decodes the body like ``json(as:upTo:)``. Returns `nil` for a request without a body.
-  func optionalJSON<Value: JSONBody>(as type: Value.Type, upTo limit: Int) async throws -> Value? {
+  /// Reads the body like ``json(upTo:)``. Returns `nil` for a request without a body.
+  func optionalJSON(upTo limit: Int) async throws -> JSONFields? {
     if headers[.contentType] == nil {
       guard try await wholeBody(upTo: limit).readableBytes == 0 else {
         throw ProblemError.unsupportedMediaType("application/json")
       }
       return nil
     }
-    return try await json(as: type, upTo: limit)
+    return try await json(upTo: limit)
   }
 
-  /// Decodes the body as a value.
+  /// Reads the body: a JSON object.
   ///
   /// - Throws: ``ProblemError``, which never repeats data from the request.
-  func json<Value: JSONBody>(as type: Value.Type, upTo limit: Int) async throws -> Value {
+  func json(upTo limit: Int) async throws -> JSONFields {
     let buffer = try await wholeBody(of: "application/json", upTo: limit)
     guard case .object(let members)? = JSONValue(Array(buffer.readableBytesView)) else {
       throw ProblemError.invalidRequest("The body is not the expected JSON object.")
     }
-    return try Value(JSONFields(members))
+    return JSONFields(members)
   }
 }
 
@@ -53,12 +53,8 @@ extension String {
   }
 }
 
-/// A body of the JSON API. Unknown fields are ignored: a newer client must be able to speak to this server.
-protocol JSONBody {
-  init(_ fields: JSONFields) throws(ProblemError)
-}
-
-/// The fields of a body. Of the request, the errors name fields that are the server's own alone.
+/// The fields of a body of the JSON API. Unknown ones are ignored: a newer client must be able to speak to this server. Of the request,
+/// the errors name fields that are the server's own alone.
 struct JSONFields {
   private let members: [String: JSONValue]
   /// The name of the object in the body, with a dot.
@@ -95,11 +91,15 @@ struct JSONFields {
   }
 
   func secret(_ name: String) throws(ProblemError) -> Secret { Secret(try text(name)) }
+  func optionalSecret(_ name: String) throws(ProblemError) -> Secret? { contains(name) ? try secret(name) : nil }
 
   func flag(_ name: String) throws(ProblemError) -> Bool {
     guard case .bool(let flag) = try value(name) else { throw wrongType(name) }
     return flag
   }
+
+  /// `false` if the field is missing.
+  func optionalFlag(_ name: String) throws(ProblemError) -> Bool { contains(name) ? try flag(name) : false }
 
   func object(_ name: String) throws(ProblemError) -> JSONFields {
     guard case .object(let members) = try value(name) else { throw wrongType(name) }

@@ -3,13 +3,60 @@ import HandstampRegistry
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOCore
+import ServiceLifecycle
 
 /// A stream of server-sent events (WHATWG HTML section 9.2).
 protocol EventSource: Sendable {
-  /// Ends the stream when it is rung for that.
-  var bell: Doorbell { get }
-  /// Writes until the stream ends.
-  @concurrent func run(_ writer: inout any ResponseBodyWriter) async throws
+  /// Its bell ends the stream when it is rung for that.
+  var place: EventHub.Place { get }
+  var channel: any Channel { get }
+  var metrics: ServerMetrics { get }
+  /// The number of open streams of its kind.
+  static var openCount: any WritableKeyPath<ServerMetrics.Snapshot, Int> & Sendable { get }
+  /// Time without an event after which its bell rings.
+  var heartbeat: Duration { get }
+  /// Maximum length of the stream.
+  var longest: Duration { get }
+  /// How long a reader may still take to accept data after that.
+  static var patience: Duration { get }
+  /// Writes the first block, and rings the bell for the first look.
+  @concurrent func begin(_ writer: inout any ResponseBodyWriter) async throws
+  /// Writes until the stream ends or the reader disconnects.
+  @concurrent func pump(_ writer: inout any ResponseBodyWriter) async throws
+}
+
+extension EventSource {
+  var bell: Doorbell { place.bell }
+
+  /// Writes until the stream ends or the reader disconnects. Timers of the event loop ring the bell: a task for each would cost
+  /// several times the memory.
+  @concurrent fileprivate func run(_ writer: inout any ResponseBodyWriter) async throws {
+    let (bell, channel) = (bell, channel)
+    metrics.update { $0[keyPath: Self.openCount] += 1 }
+    let beats = channel.eventLoop.scheduleRepeatedTask(
+      initialDelay: TimeAmount(heartbeat), delay: TimeAmount(heartbeat)
+    ) { _ in bell.ring(.heartbeat) }
+    let end = channel.eventLoop.scheduleTask(in: TimeAmount(longest)) { bell.ring(.over) }
+    // A reader that no longer accepts data loses its connection.
+    let aborting = channel.eventLoop.scheduleTask(in: TimeAmount(longest + Self.patience)) {
+      channel.close(promise: nil)
+    }
+    defer {
+      place.leave()
+      beats.cancel()
+      end.cancel()
+      aborting.cancel()
+      metrics.update { $0[keyPath: Self.openCount] -= 1 }
+    }
+    try await begin(&writer)
+    // Where the server runs in another program, its services may learn of the shutdown only after all requests.
+    try await withGracefulShutdownHandler {
+      try await pump(&writer)
+    } onGracefulShutdown: {
+      bell.ring(.over)
+    }
+  }
 }
 
 extension Response {

@@ -65,9 +65,7 @@ actor Readiness {
   }
 
   private static func response(_ status: String, _ code: HTTPResponse.Status) -> Response {
-    var json = JSONText()
-    json.add("status", status)
-    return .json(json, status: code)
+    .json(JSONText([("status", status)]), status: code)
   }
 }
 #endif

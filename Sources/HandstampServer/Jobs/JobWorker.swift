@@ -6,11 +6,8 @@ import Logging
 /// Does the jobs of one kind that wait in the store, several at a time. A job that it has claimed is another server's only after a
 /// while; so one is done twice only if a server dies, or cannot write, between doing it and noting that.
 struct JobWorker<Job: StoredJob>: Sendable {
+  let server: SessionServer
   let bell: JobBell
-  let registry: Registry
-  let clock: ServerClock
-  let errors: ErrorMapper
-  let logger: Logger
   /// How often the store is looked at without a signal: for jobs of other servers, and of those that died.
   let interval: Duration
   /// How many jobs are done at once.
@@ -30,15 +27,16 @@ struct JobWorker<Job: StoredJob>: Sendable {
       var pause = interval
       do throws(RegistryError) {
         while running < width {
-          let now = clock.now
-          let soon = try await registry.dueJobs(Job.self, at: now.advanced(by: interval), limit: width - running)
+          let now = server.clock.now
+          let soon = try await server.registry.dueJobs(Job.self, at: now.advanced(by: interval), limit: width - running)
           let due = soon.compactMap { item in item.dueAt.map { (item, at: $0) } }
           if let next = due.first?.at, next > now { pause = next.since(now) }
           let ready = due.filter { $0.at <= now }
           guard !ready.isEmpty else { break }
           for (item, _) in ready {
             // Another server may have been faster.
-            guard let job = try await registry.claim(item, as: Job.self, until: now.advanced(by: lease), now: now)
+            guard
+              let job = try await server.registry.claim(item, as: Job.self, until: now.advanced(by: lease), now: now)
             else { continue }
             running += 1
             group.addTask {
@@ -48,7 +46,7 @@ struct JobWorker<Job: StoredJob>: Sendable {
           }
         }
       } catch {
-        errors.report(error, logger: logger)
+        server.errors.report(error, logger: server.configuration.logger)
       }
       return (pause, running > 0)
     }

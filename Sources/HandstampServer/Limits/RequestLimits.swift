@@ -33,11 +33,12 @@ extension ProblemError {
   /// 429 (RFC 6585 section 4) with the fields of draft-ietf-httpapi-ratelimit-headers.
   static func rateLimited(_ name: String, _ limit: RateLimit, wait: Duration) -> ProblemError {
     let seconds = Int(clamping: max(1, wait.roundedUpSeconds))
-    var problem = ProblemError(
-      .tooManyRequests, "rate_limited", "Too many attempts", detail: "Try again later.", retryAfter: seconds)
-    problem.headers[.rateLimitPolicy] = "\"\(name)\";q=\(limit.burst);w=\(max(1, limit.window.roundedUpSeconds))"
-    problem.headers[.rateLimit] = "\"\(name)\";r=0;t=\(seconds)"
-    return problem
+    return ProblemError(
+      .tooManyRequests, "rate_limited", "Too many attempts", detail: "Try again later.", retryAfter: seconds,
+      headers: [
+        .rateLimitPolicy: "\"\(name)\";q=\(limit.burst);w=\(max(1, limit.window.roundedUpSeconds))",
+        .rateLimit: "\"\(name)\";r=0;t=\(seconds)",
+      ])
   }
 }
 #endif

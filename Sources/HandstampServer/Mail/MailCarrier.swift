@@ -19,69 +19,61 @@ struct MailCarrier: Service, CustomStringConvertible {
   /// How long a server has a mail for itself while it sends it, longer than mailers take. If the server dies, another sends it then.
   private static let lease = Duration.seconds(120)
 
-  let outbox: Outbox
-  let registry: Registry
-  /// `nil` if mail is not set up.
-  let mailer: (any Mailer)?
-  let writer: MailWriter
-  let clock: ServerClock
-  let metrics: ServerMetrics
-  let errors: ErrorMapper
-  /// How many mails are sent at once.
-  let width: Int
-  let logger: Logger
-  /// The carrier of the server after the last reload.
-  let reloaded: @Sendable () -> MailCarrier?
+  let server: SessionServer
+  private var logger: Logger { server.configuration.logger }
 
   /// The name of the service in logs.
   var description: String { "MailCarrier" }
 
   func run() async throws {
-    guard let mailer else {
+    // Without one, mail is not set up.
+    guard let mailer = server.mailer else {
       try? await gracefulShutdown()
       return
     }
     let tidied = Locked<UnixTime?>(nil)
     await JobWorker<MailJob>(
-      bell: outbox.bell, registry: registry, clock: clock, errors: errors, logger: logger,
-      interval: MailCarrier.pollInterval, width: width, lease: MailCarrier.lease,
+      server: server, bell: server.outbox.bell, interval: MailCarrier.pollInterval,
+      width: server.configuration.mail.atOnce, lease: MailCarrier.lease,
       tidy: {
-        let now = clock.now
+        let now = server.clock.now
         let isTime = tidied.withLock { last in
           guard last.map({ now.since($0) >= .seconds(3600) }) ?? true else { return false }
           last = now
           return true
         }
-        if isTime { await (reloaded()?.mailer ?? mailer).tidy(at: clock.read().wall) }
+        if isTime { await (server.current.mailer ?? mailer).tidy(at: server.clock.read().wall) }
       }
     ) { mail in
-      let carrier = reloaded() ?? self
-      await carrier.deliver(mail, with: carrier.mailer ?? mailer)
+      let current = server.current
+      await MailCarrier(server: current).deliver(mail, with: current.mailer ?? mailer)
     }.run()
   }
 
   /// Looks up the account, and sends the mail if there is one to send.
   private func deliver(_ claimed: ClaimedMail, with mailer: any Mailer) async {
     do {
-      guard clock.now.since(claimed.createdAt) < MailCarrier.patience else { return try await giveUp(claimed, nil) }
+      guard server.clock.now.since(claimed.createdAt) < MailCarrier.patience else {
+        return try await giveUp(claimed, nil)
+      }
       guard
-        let (mail, letter) = try await registry.write(
-          claimed, leasedUntil: clock.now.advanced(by: MailCarrier.lease), now: clock.now)
+        let (mail, letter) = try await server.registry.write(
+          claimed, leasedUntil: server.clock.now.advanced(by: MailCarrier.lease), now: server.clock.now)
       else { return }
       if let letter { try await send(letter, of: mail, with: mailer) } else { try await finish(mail) }
     } catch {
-      _ = errors.problem(for: error, logger: logger)
+      _ = server.errors.problem(for: error, logger: logger)
     }
   }
 
   private func send(_ letter: Letter, of mail: ClaimedMail, with mailer: any Mailer) async throws {
     do throws(MailError) {
-      try await mailer.send(try writer.mail(letter, at: clock.read().wall))
-      metrics.update { $0.mailsSent += 1 }
+      try await mailer.send(try MailWriter(server.configuration).mail(letter, at: server.clock.read().wall))
+      server.metrics.update { $0.mailsSent += 1 }
     } catch {
-      metrics.update { $0.mailsFailed += 1 }
+      server.metrics.update { $0.mailsFailed += 1 }
       let pause = MailCarrier.pause.after(attempts: mail.job.attempts)
-      let next = clock.now.advanced(by: pause)
+      let next = server.clock.now.advanced(by: pause)
       guard !error.isPermanent, next.since(mail.createdAt) < MailCarrier.patience else {
         return try await giveUp(mail, error)
       }
@@ -89,18 +81,18 @@ struct MailCarrier: Service, CustomStringConvertible {
       metadata["handstamp.cause"] = "\(error)"
       metadata["handstamp.retry_seconds"] = "\(pause.components.seconds)"
       logger.warning("Mail delivery failed; will retry", metadata: metadata)
-      return try await registry.postpone(mail, until: next)
+      return try await server.registry.postpone(mail, until: next)
     }
     try await finish(mail)
   }
 
   private func finish(_ mail: ClaimedMail) async throws {
     let interval = mail.job.kind.notice == nil ? MailCarrier.interval : MailCarrier.noticeMemory
-    try await registry.finish(mail, interval: interval, now: clock.now)
+    try await server.registry.finish(mail, interval: interval, now: server.clock.now)
   }
 
   private func giveUp(_ mail: ClaimedMail, _ fault: MailError?) async throws {
-    metrics.update { $0.mailsAbandoned += 1 }
+    server.metrics.update { $0.mailsAbandoned += 1 }
     var metadata = metadata(of: mail)
     metadata["handstamp.cause"] = "\(fault.map { "\($0)" } ?? "too old")"
     logger.error("Mail delivery failed permanently", metadata: metadata)
@@ -112,7 +104,7 @@ struct MailCarrier: Service, CustomStringConvertible {
       "handstamp.mail": "\(mail.job.kind.rawValue)", "handstamp.attempts": "\(mail.job.attempts)",
     ]
     if let email = mail.job.email {
-      metadata["handstamp.email_hash"] = "\(registry.mint.mac(of: email.normalized, for: .logName))"
+      metadata["handstamp.email_hash"] = "\(server.registry.mint.mac(of: email.normalized, for: .logName))"
     }
     if let account = mail.job.account { metadata["handstamp.account"] = "\(account)" }
     return metadata

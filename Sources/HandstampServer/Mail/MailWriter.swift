@@ -11,6 +11,13 @@ struct MailWriter: Sendable {
   /// Where users see their devices.
   let devicesLink: String
 
+  init(_ configuration: ServerConfiguration) {
+    sender = configuration.sender
+    link = configuration.mail.link
+    issuer = configuration.issuer
+    devicesLink = configuration.mail.devicesLink ?? configuration.issuer + "/account/devices"
+  }
+
   /// - Throws: ``MailError/badAddress`` if mail cannot be sent to the address.
   func mail(_ letter: Letter, at time: UnixTime) throws(MailError) -> Mail {
     guard let from = Mailbox(sender), let to = Mailbox(letter.to) else { throw .badAddress }

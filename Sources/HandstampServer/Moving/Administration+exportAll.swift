@@ -4,20 +4,22 @@ import HandstampRegistry
 
 extension Administration {
   /// Passes all accounts to `write`, as lines of ``ImportFormat/handstamp``: IDs, addresses, names, groups, passkeys, identities, and
-  /// whether they are disabled. An import of them into an empty server gives the same accounts.
+  /// whether they are disabled. An import of them into an empty server gives the same accounts; with secrets, people sign in there as
+  /// they do here.
   ///
   /// Deleted accounts and guests are left out: there is no way to sign in to them elsewhere. The audit log gets the export.
   ///
   /// - Parameters:
-  ///   - withPasswordHashes: with them, passwords can be guessed.
+  ///   - withSecrets: whether hashes of passwords are included, by which passwords can be guessed, secrets of authenticator apps, and
+  ///     hashes of recovery codes.
   ///   - write: gets some hundred lines at a time.
   /// - Returns: how many accounts there were, and how many guests were left out.
   public func exportAccounts(
-    withPasswordHashes: Bool = false, _ write: ([UInt8]) throws -> Void
+    withSecrets: Bool = false, _ write: ([UInt8]) throws -> Void
   ) async throws -> (accounts: Int, guests: Int) {
     var (count, guests, last) = (0, 0, AccountID?.none)
     // First, so that there is none that the log does not have.
-    try await audit(.accountExported, details: #"{"accounts":"all","password_hashes":\#(withPasswordHashes)}"#)
+    try await audit(.accountExported, details: #"{"accounts":"all","secrets":\#(withSecrets)}"#)
     while case let page = try await accounts(after: last, limit: Administration.mostRows), let end = page.last {
       var lines: [UInt8] = []
       for account in page where account.state != .deleted {
@@ -25,16 +27,27 @@ extension Administration {
           guests += 1
           continue
         }
-        let (passkeys, groups) = try await asking { () throws(RegistryError) in
-          (try await registry.passkeys(of: account.id), try await registry.groups(of: account.id))
-        }
-        lines += ImportedAccount(account, passkeys: passkeys, groups: groups, withHash: withPasswordHashes).line
+        lines += try await asking { () throws(RegistryError) in
+          try await moving(account, withSecrets: withSecrets)
+        }.line
         count += 1
       }
       try write(lines)
       last = end.id
     }
     return (count, guests)
+  }
+
+  private func moving(_ record: AccountRecord, withSecrets: Bool) async throws(RegistryError) -> ImportedAccount {
+    var account = ImportedAccount(
+      record, passkeys: try await registry.passkeys(of: record.id), groups: try await registry.groups(of: record.id),
+      identities: try await registry.identities(of: record))
+    if withSecrets {
+      account.passwordHash = record.passwordHash
+      account.totp = try await registry.movingTOTP(of: record.id)
+      account.recoveryCodes = try await registry.recoveryCodeHashes(of: record.id)
+    }
+    return account
   }
 }
 #endif

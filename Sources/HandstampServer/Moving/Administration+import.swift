@@ -12,8 +12,22 @@ public struct ImportOptions: Sendable, Hashable {
   public var isTrial = false
   /// For ``ImportFormat/firebase``.
   public var firebase: FirebaseHashing?
+  /// The issuers of providers by the names that the export has for them, such as `["github": "https://github.com"]`. An identity at a
+  /// provider is its issuer and the user's ID there. Google and Apple are known; other names may mean servers of a company's own, whose
+  /// users have the same IDs as strangers elsewhere.
+  public var issuers: [String: String] = [:]
 
   public init(_ format: ImportFormat) { self.format = format }
+
+  /// Adds a provider, as in `github=https://github.com`.
+  ///
+  /// - Returns: `false` unless that is a name and a URL that can be an issuer.
+  package mutating func addProvider(_ text: String) -> Bool {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    guard parts.count == 2, !parts[0].isEmpty, Origin(parts[1])?.isTrustworthy == true else { return false }
+    issuers[parts[0]] = parts[1]
+    return true
+  }
 }
 
 extension Administration {
@@ -69,7 +83,7 @@ private struct ImportRun {
   init(administration: Administration, options: ImportOptions) {
     self.administration = administration
     self.options = options
-    reader = ImportReader(options.format, firebase: options.firebase)
+    reader = ImportReader(options.format, firebase: options.firebase, issuers: options.issuers)
   }
 
   mutating func add(_ record: ImportRecords.Record) async throws(AdministrationError) {
@@ -118,7 +132,7 @@ extension ArrivingAccount {
     var keys: Set<Int> = passkeys.reduce(into: []) { $0.insert(["passkey", $1.id].hashValue) }
     if keepsID { keys.insert(["id", record.id.rawValue].hashValue) }
     if let email = record.email { keys.insert(["email", email.normalized].hashValue) }
-    if let identity = record.identity { keys.insert(["identity", identity.key].hashValue) }
+    for link in links { keys.insert(["identity", link.identity.key].hashValue) }
     return keys
   }
 

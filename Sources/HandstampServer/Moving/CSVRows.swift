@@ -62,8 +62,11 @@ struct CSVRows {
       return ImportRecords.Record(line: start, content: .failure(ImportRefusal(.tooLong)))
     }
     guard let header else {
-      header = fields.map { $0 ?? "" }
-      return isBroken ? ImportRecords.Record(line: start, content: .failure(ImportRefusal(.invalidCSV))) : nil
+      let names = fields.compactMap(\.self)
+      let isUnclear = isBroken || Set(names).count < names.count
+      // Of a column that cannot be told from another, no row is read.
+      header = isUnclear ? [] : fields.map { $0 ?? "" }
+      return isUnclear ? ImportRecords.Record(line: start, content: .failure(ImportRefusal(.invalidCSV))) : nil
     }
     guard !isBroken, fields.count == header.count else {
       return ImportRecords.Record(line: start, content: .failure(ImportRefusal(.invalidCSV)))

@@ -31,6 +31,13 @@ struct ImportFields {
   /// The objects of a list; none if there is no list.
   func objects(_ name: String) -> [ImportFields] { self[name]?.array?.map { ImportFields($0) } ?? [] }
 
+  /// The objects of a list, which CSV has as JSON text; none if there is nothing.
+  func list(_ name: String) throws(ImportRefusal) -> [ImportFields] {
+    guard case .string(let text)? = self[name], !text.isEmpty else { return objects(name) }
+    guard let list = JSONValue(Array(text.utf8))?.array else { throw ImportRefusal(.invalidField, field: name) }
+    return list.map { ImportFields($0) }
+  }
+
   /// The first of these fields that there is, unless it is empty.
   func text(_ names: String...) throws(ImportRefusal) -> String? {
     for name in names {

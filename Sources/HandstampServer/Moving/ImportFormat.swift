@@ -1,9 +1,9 @@
 #if Server
 /// The systems whose exports can be read.
 public enum ImportFormat: String, Sendable, Hashable, CaseIterable {
-  /// JSON lines, as ``Administration/exportAccounts(withPasswordHashes:_:)`` writes them.
+  /// JSON lines, as ``Administration/exportAccounts(withSecrets:_:)`` writes them.
   case handstamp
-  /// `auth.users` of GoTrue (Supabase), as JSON lines, a JSON array or CSV.
+  /// `auth.users` of GoTrue (Supabase), as JSON lines, a JSON array or CSV, also joined with `auth.identities`.
   case gotrue
   /// The JSON of a realm, with its users.
   case keycloak

@@ -7,16 +7,25 @@ import HandstampSupport
 struct ImportReader {
   let format: ImportFormat
   let firebase: FirebaseHashing?
+  /// See ``ImportOptions/issuers``.
+  let issuers: [String: String]
   /// Django's groups, which users name by their keys.
   var groupNames: [String: String] = [:]
 
-  init(_ format: ImportFormat, firebase: FirebaseHashing? = nil) {
+  init(_ format: ImportFormat, firebase: FirebaseHashing? = nil, issuers: [String: String] = [:]) {
     self.format = format
     self.firebase = firebase
+    self.issuers = issuers
   }
 
   /// `nil` for a record that is no account, such as a group.
   mutating func account(_ fields: ImportFields) throws(ImportRefusal) -> ImportedAccount? {
+    var account = try read(fields)
+    account?.resolveProviders(issuers)
+    return account
+  }
+
+  private mutating func read(_ fields: ImportFields) throws(ImportRefusal) -> ImportedAccount? {
     switch format {
     case .handstamp: try ImportedAccount(handstamp: fields)
     case .gotrue: try ImportedAccount(gotrue: fields)

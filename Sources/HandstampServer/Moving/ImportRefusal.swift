@@ -48,7 +48,8 @@ public struct ImportRefusal: Error, Sendable, Hashable {
   public var hint: String {
     switch code {
     case .invalidJSON: "write one JSON object per line, nested at most 16 deep, without repeated names"
-    case .invalidCSV: "write RFC 4180, with a header, as many fields as it has, and quotes around fields with quotes"
+    case .invalidCSV:
+      "write RFC 4180, with a header of different names, as many fields as it has, and quotes around fields with quotes"
     case .tooLong: "a record has at most \(ImportRecords.longest >> 10) KiB; look for a quote that is not closed"
     case .truncated: "the file ends inside a record: export it again"
     case .noAccounts: "check the format that --from names"

@@ -17,7 +17,7 @@ extension ImportedAccount {
     groups = fields.texts("groups").map { $0.hasPrefix("/") ? String($0.dropFirst()) : $0 }
     for other in fields.objects("federatedIdentities") {
       if let provider = try other.text("identityProvider"), let subject = try other.text("userId") {
-        add(provider: provider, subject: subject)
+        add(provider: provider, subject: subject, label: try other.text("userName"))
       }
     }
     for credential in fields.objects("credentials") { try add(keycloak: credential) }
@@ -78,7 +78,8 @@ extension ImportedAccount {
     if fields["mfaInfo"] != nil { left.insert("second_factor") }
     for other in fields.objects("providerUserInfo") {
       guard let provider = try other.text("providerId"), provider != "password", provider != "phone" else { continue }
-      add(provider: provider, subject: try other.text("rawId") ?? "")
+      add(
+        provider: provider, subject: try other.text("rawId"), label: try other.text("email", "displayName"))
     }
     guard let hash = try fields.bytes("passwordHash"), !hash.isEmpty else { return }
     guard let hashing, let salt = try fields.bytes("salt") else {
@@ -107,7 +108,8 @@ extension ImportedAccount {
     if fields["multifactor"] != nil { left.insert("second_factor") }
     for other in fields.objects("identities") {
       guard let provider = try other.text("provider"), provider != "auth0" else { continue }
-      add(provider: provider, subject: try other.text("user_id") ?? "")
+      let data = other.object("profileData")
+      add(provider: provider, subject: try other.text("user_id"), label: try data.text("email", "name"))
     }
     passwordHash = try fields.secret("passwordHash", "password_hash")
   }

@@ -17,16 +17,36 @@ extension ImportedAccount {
     disabledAt = try fields.time("disabled_at")
     isDisabled = try fields.flag("disabled") ?? (disabledAt != nil)
     groups = fields.texts("groups")
-    let provider = fields.object("identity")
-    if let issuer = try provider.text("issuer"), let subject = try provider.text("subject") {
-      identity = ExternalIdentity(issuer: issuer, subject: subject)
+    identity = try fields.object("identity").externalIdentity
+    for other in fields.objects("identities") {
+      guard let identity = try other.externalIdentity else { throw ImportRefusal(.invalidField, field: "identities") }
+      add(
+        Identity(
+          identity: identity, label: try other.text("label") ?? "", createdAt: try other.time("created_at"),
+          lastUsedAt: try other.time("last_used_at")))
+    }
+    if let identity { add(Identity(identity: identity)) }
+    let app = fields.object("totp")
+    if let text = try app.secret("secret") {
+      guard let secret = TOTPSecret(text: text) else { throw ImportRefusal(.invalidField, field: "totp") }
+      totp = MovingTOTP(secret)
+      totp?.createdAt = try app.time("created_at")
+      totp?.lastUsedAt = try app.time("last_used_at")
+      totp?.step = try app.integer("last_step") ?? 0
+    } else if fields["totp"] != nil {
+      // Without it, the password alone would be enough.
+      throw ImportRefusal(.invalidField, field: "totp")
+    }
+    recoveryCodes = fields.texts("recovery_code_hashes")
+    guard recoveryCodes.count <= RecoveryCode.count, recoveryCodes.allSatisfy(RecoveryCode.isHash) else {
+      throw ImportRefusal(.invalidField, field: "recovery_code_hashes")
     }
     for key in fields.objects("passkeys") { passkeys.append(try Passkey(handstamp: key)) }
     passwordHash = try fields.secret("password_hash")
     passwordChangedAt = try fields.time("password_changed_at")
   }
 
-  init(_ account: AccountRecord, passkeys keys: [PasskeyRecord], groups: [String], withHash: Bool) {
+  init(_ account: AccountRecord, passkeys keys: [PasskeyRecord], groups: [String], identities: [LinkedIdentity]) {
     self.init()
     id = account.id.rawValue
     email = account.email?.typed
@@ -36,8 +56,10 @@ extension ImportedAccount {
     (isDisabled, disabledAt) = (account.closedAt != nil, account.closedAt)
     self.groups = groups
     identity = account.identity
+    self.identities = identities.map {
+      Identity(identity: $0.identity, label: $0.label, createdAt: $0.createdAt, lastUsedAt: $0.lastUsedAt)
+    }
     passkeys = keys.compactMap { Passkey($0) }
-    passwordHash = withHash ? account.passwordHash : nil
     passwordChangedAt = account.credentialsChangedAt
   }
 
@@ -52,16 +74,42 @@ extension ImportedAccount {
     json.add("disabled", isDisabled)
     json.add("disabled_at", ifPresent: disabledAt?.moment)
     if !groups.isEmpty { json.add("groups", groups) }
-    if let identity {
-      var provider = JSONText()
-      provider.add("issuer", identity.issuer)
-      provider.add("subject", identity.subject)
-      json.add("identity", provider)
-    }
+    if let identity { json.add("identity", Identity(identity: identity).described) }
+    if !identities.isEmpty { json.add("identities", identities.map(\.described)) }
     if !passkeys.isEmpty { json.add("passkeys", passkeys.map(\.described)) }
     json.add("password_hash", ifPresent: passwordHash?.withExposed { $0 })
     json.add("password_changed_at", ifPresent: passwordChangedAt?.moment)
+    if let totp {
+      var app = JSONText()
+      app.add("secret", totp.secret.text.withExposed { $0 })
+      app.add("created_at", ifPresent: totp.createdAt?.moment)
+      app.add("last_used_at", ifPresent: totp.lastUsedAt?.moment)
+      app.add("last_step", totp.step)
+      json.add("totp", app)
+    }
+    if !recoveryCodes.isEmpty { json.add("recovery_code_hashes", recoveryCodes) }
     return json.finished + [10]
+  }
+}
+
+extension ImportFields {
+  fileprivate var externalIdentity: ExternalIdentity? {
+    get throws(ImportRefusal) {
+      guard let issuer = try text("issuer"), let subject = try text("subject") else { return nil }
+      return ExternalIdentity(issuer: issuer, subject: subject)
+    }
+  }
+}
+
+extension ImportedAccount.Identity {
+  fileprivate var described: JSONText {
+    var json = JSONText()
+    json.add("issuer", identity.issuer)
+    json.add("subject", identity.subject)
+    if !label.isEmpty { json.add("label", label) }
+    json.add("created_at", ifPresent: createdAt?.moment)
+    json.add("last_used_at", ifPresent: lastUsedAt?.moment)
+    return json
   }
 }
 

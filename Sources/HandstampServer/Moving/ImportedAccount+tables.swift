@@ -4,7 +4,7 @@ import HandstampSupport
 
 /// Systems whose exports are rows of their table of users.
 extension ImportedAccount {
-  /// A row of `auth.users` (GoTrue, `internal/models/user.go`).
+  /// A row of `auth.users` (GoTrue, `internal/models/user.go`), also with the person's rows of `auth.identities`.
   init(gotrue fields: ImportFields) throws(ImportRefusal) {
     guard try fields.flag("is_anonymous") != true, try fields.time("deleted_at") == nil else {
       throw ImportRefusal(.noPerson)
@@ -19,6 +19,14 @@ extension ImportedAccount {
       if end != "infinity" { disabledUntil = try fields.time("banned_until") }
     }
     if try fields.text("phone") != nil { left.insert("phone") }
+    // Rows of `auth.identities` (`internal/models/identity.go`), which a query has joined, or the admin API has.
+    for other in try fields.list("identities") {
+      guard let provider = try other.text("provider"), provider != "email", provider != "phone" else { continue }
+      let data = other.object("identity_data")
+      // Earlier versions have no `provider_id`.
+      let subject = try other.text("provider_id")
+      add(provider: provider, subject: try data.text("sub") ?? subject, label: try data.text("email", "name"))
+    }
     if let hash = try fields.text("encrypted_password") { passwordHash = try ImportedAccount.gotrueHash(hash) }
   }
 

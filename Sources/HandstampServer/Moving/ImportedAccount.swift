@@ -18,7 +18,15 @@ struct ImportedAccount: Sendable, Hashable {
   /// A disabled account that is enabled again at this time is not disabled after it.
   var disabledUntil: UnixTime?
   var groups: [String] = []
+  /// That of the account's record.
   var identity: ExternalIdentity?
+  /// All that are known, also that of the record.
+  var identities: [Identity] = []
+  /// Identities whose provider the export calls by a name, see ``resolveProviders(_:)``.
+  var named: [NamedIdentity] = []
+  var totp: MovingTOTP?
+  /// Hashes of unused recovery codes, which hold for the ID alone.
+  var recoveryCodes: [String] = []
   var passkeys: [Passkey] = []
   /// In an encoding that ``PasswordHashes`` knows.
   var passwordHash: Secret?
@@ -41,21 +49,51 @@ struct ImportedAccount: Sendable, Hashable {
     var lastUsedAt: UnixTime?
   }
 
+  struct Identity: Sendable, Hashable {
+    var identity: ExternalIdentity
+    /// How the provider calls the user.
+    var label = ""
+    var createdAt: UnixTime?
+    var lastUsedAt: UnixTime?
+  }
+
+  struct NamedIdentity: Sendable, Hashable {
+    var provider: String
+    var subject: String
+    var label: String
+  }
+
   init() {}
 
-  /// Keeps an identity at a provider whose issuer is known. An account has one, and the rest is left.
-  mutating func add(provider: String, subject: String) {
-    let issuer: String? =
-      switch provider {
-      case "google", "google.com", "google-oauth2": "https://accounts.google.com"
-      case "apple", "apple.com": "https://appleid.apple.com"
-      default: nil
+  mutating func add(provider: String, subject: String?, label: String? = nil) {
+    named.append(NamedIdentity(provider: provider, subject: subject ?? "", label: label ?? ""))
+  }
+
+  /// Keeps the identities at providers whose issuers are known; the rest is left.
+  ///
+  /// - Parameter issuers: by the names of the export.
+  mutating func resolveProviders(_ issuers: [String: String]) {
+    for other in named {
+      let known: String? =
+        switch other.provider {
+        case "google", "google.com", "google-oauth2": "https://accounts.google.com"
+        case "apple", "apple.com": "https://appleid.apple.com"
+        default: nil
+        }
+      guard let issuer = issuers[other.provider] ?? known, !other.subject.isEmpty else {
+        left.insert("identity")
+        continue
       }
-    guard let issuer, identity == nil, !subject.isEmpty else {
-      left.insert("identity")
-      return
+      let new = ExternalIdentity(issuer: issuer, subject: other.subject)
+      add(Identity(identity: new, label: other.label))
+      identity = identity ?? new
     }
-    identity = ExternalIdentity(issuer: issuer, subject: subject)
+    named = []
+  }
+
+  /// Adds an identity, unless it is there.
+  mutating func add(_ new: Identity) {
+    if !identities.contains(where: { $0.identity == new.identity }) { identities.append(new) }
   }
 }
 
@@ -65,16 +103,18 @@ extension ImportedAccount {
     in registry: Registry, at now: UnixTime
   ) throws(ImportRefusal) -> (account: ArrivingAccount, left: Set<String>) {
     let address = try self.address
-    guard address != nil || identity != nil else { throw ImportRefusal(.noAddress) }
+    guard address != nil || !identities.isEmpty else { throw ImportRefusal(.noAddress) }
     if let id, !((1...255).contains(id.utf8.count) && id.utf8.allSatisfy { (0x21...0x7E).contains($0) }) {
       throw ImportRefusal(.invalidID)
     }
+    guard identity?.isStorable ?? true else { throw ImportRefusal(.invalidField, field: "identity") }
     let drawn = registry.arriving(email: address, username: "", at: now)
     var record = AccountRecord(
       id: id.map { AccountID($0) } ?? drawn.id, email: address, username: "", passwordHash: nil,
       createdAt: min(createdAt ?? now, now))
     record.username = name ?? address.map { String($0.typed.prefix { $0 != "@" }) } ?? ""
-    record.identity = identity
+    // An account without an address is known by one.
+    record.identity = identity ?? (address == nil ? identities.first?.identity : nil)
     if isEmailVerified, address != nil { record.emailConfirmedAt = min(emailVerifiedAt ?? record.createdAt, now) }
     if isDisabled, disabledUntil.map({ $0 > now }) ?? true { record.closedAt = min(disabledAt ?? now, now) }
     if let passwordHash {
@@ -86,10 +126,17 @@ extension ImportedAccount {
     let keys = passkeys.compactMap { $0.record(of: record) }
     let named = Set(groups.filter { Registry.isGroup($0) })
     guard named.count <= Registry.mostGroups else { throw ImportRefusal(.invalidField, field: "groups") }
+    var account = ArrivingAccount(
+      record, keepsID: id != nil, passkeys: keys, groups: named.sorted(),
+      identities: identities.prefix(LinkedIdentity.most).map { $0.link(to: record) })
+    account.totp = totp
+    account.recoveryCodes = id == nil ? [] : recoveryCodes
     return (
-      ArrivingAccount(record, keepsID: id != nil, passkeys: keys, groups: named.sorted()),
+      account,
       left.union(keys.count == passkeys.count ? [] : ["passkey"])
         .union(groups.allSatisfy { named.contains($0) } ? [] : ["group"])
+        .union(identities.count <= LinkedIdentity.most ? [] : ["identity"])
+        .union(account.recoveryCodes == recoveryCodes ? [] : ["recovery_code"])
     )
   }
 
@@ -99,6 +146,14 @@ extension ImportedAccount {
       guard let address = EmailAddress(new: email) else { throw ImportRefusal(.invalidAddress) }
       return address
     }
+  }
+}
+
+extension ImportedAccount.Identity {
+  fileprivate func link(to account: AccountRecord) -> LinkedIdentity {
+    var link = LinkedIdentity(identity, of: account.id, label: label, at: createdAt ?? account.createdAt)
+    link.lastUsedAt = lastUsedAt
+    return link
   }
 }
 

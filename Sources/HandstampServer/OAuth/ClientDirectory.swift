@@ -52,9 +52,6 @@ struct ClientDirectory: Sendable {
   /// Returns the client with that ID, if the operator has configured it.
   func configured(_ id: String) -> ConfiguredClient? { clients[id] }
 
-  /// Whether clients may be described by documents of their own.
-  var hasDocuments: Bool { documents != nil }
-
   /// Returns the client with the redirect URIs and the name of its document, unless the operator has configured it.
   func described(_ client: ConfiguredClient) async throws(ClientDocumentError) -> ConfiguredClient {
     guard clients[client.id] == nil, let documents, let url = ClientURL(client.id) else { return client }

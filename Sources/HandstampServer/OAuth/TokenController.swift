@@ -185,7 +185,7 @@ struct TokenController: Sendable {
     case .signedIn(let new, let nonce):
       // If two requests had one proof, either session is bound to its key.
       if let proof { proofs.use(proof, at: clock.now) }
-      if !new.isRepeated { recorder.recordSignIn(new, logger: logger) }
+      if !new.isRepeated { recorder.recordSignIn(new.row, logger: logger) }
       let claims = try await responses.claims(of: new.account.id, for: new.grant, from: registry)
       return .oauth(try responses.signedIn(new, about: claims, nonce: nonce))
     case .pending: throw OAuthError(isPaced ? "authorization_pending" : "slow_down")

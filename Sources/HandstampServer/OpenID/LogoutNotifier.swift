@@ -19,49 +19,40 @@ struct LogoutNotifier: Service, CustomStringConvertible {
   private static let timeout = Duration.seconds(5)
   private static let width = 64
 
-  let queue: LogoutQueue
-  let registry: Registry
-  let clients: ClientDirectory
-  let tokens: IDTokens
-  /// `nil` if no client is to be told.
-  let transport: (any Transport)?
-  let clock: ServerClock
-  let metrics: ServerMetrics
-  let errors: ErrorMapper
-  let logger: Logger
-  /// The notifier of the server after the last reload.
-  let reloaded: @Sendable () -> LogoutNotifier?
+  let server: SessionServer
+  private var logger: Logger { server.configuration.logger }
 
   /// The name of the service in logs.
   var description: String { "LogoutNotifier" }
 
   func run() async throws {
     await JobWorker<LogoutJob>(
-      bell: queue.bell, registry: registry, clock: clock, errors: errors, logger: logger,
-      interval: LogoutNotifier.interval, width: LogoutNotifier.width, lease: LogoutNotifier.timeout * 4
-    ) { job in await (reloaded() ?? self).deliver(job) }.run()
+      server: server, bell: server.logoutQueue.bell, interval: LogoutNotifier.interval, width: LogoutNotifier.width,
+      lease: LogoutNotifier.timeout * 4
+    ) { job in await LogoutNotifier(server: server.current).deliver(job) }.run()
   }
 
   private func deliver(_ claimed: ClaimedJob<LogoutJob>) async {
     do throws(RegistryError) {
-      guard let client = clients[claimed.job.client], let uri = client.backChannelLogoutURI, let transport else {
-        return try await registry.finish(claimed)
-      }
+      guard let client = server.clients[claimed.job.client], let uri = client.backChannelLogoutURI,
+        let transport = server.transport
+      else { return try await server.registry.finish(claimed) }
       // One client that is slow or down must not keep the others waiting.
       let place: LogoutQueue.Place
-      switch queue.admit(client.id) {
+      switch server.logoutQueue.admit(client.id) {
       case .now(let free): place = free
-      case .after(let pause): return try await registry.postpone(claimed, until: clock.now.advanced(by: pause))
+      case .after(let pause):
+        return try await server.registry.postpone(claimed, until: server.clock.now.advanced(by: pause))
       }
       let failure = await failure(of: claimed.job, for: client, at: uri, with: transport)
       place.leave(hasFailed: failure != nil)
       guard let failure else {
-        metrics.update { $0.logoutsSent += 1 }
-        return try await registry.finish(claimed)
+        server.metrics.update { $0.logoutsSent += 1 }
+        return try await server.registry.finish(claimed)
       }
       try await retry(claimed, after: failure)
     } catch {
-      errors.report(error, logger: logger)
+      server.errors.report(error, logger: logger)
     }
   }
 
@@ -78,8 +69,8 @@ struct LogoutNotifier: Service, CustomStringConvertible {
     // Another one for each attempt: a client that has seen one before refuses it.
     let id = Base64URL.encode(randomBytes(16))
     guard
-      let token = try? tokens.logout(
-        of: job.session, job.account, for: client, id: id, at: clock.read().issueTime)
+      let token = try? server.idTokens.logout(
+        of: job.session, job.account, for: client, id: id, at: server.clock.read().issueTime)
     else { return Failure(words: "the logout token cannot be signed") }
     let request = TransportRequest(
       method: "POST", url: uri, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
@@ -98,11 +89,11 @@ struct LogoutNotifier: Service, CustomStringConvertible {
   private func retry(_ claimed: ClaimedJob<LogoutJob>, after failure: Failure) async throws(RegistryError) {
     let failures = claimed.job.failures + 1
     let pause = LogoutNotifier.pause.after(attempts: failures)
-    let next = clock.now.advanced(by: pause)
+    let next = server.clock.now.advanced(by: pause)
     let isOver =
       next.since(claimed.createdAt) >= LogoutNotifier.patience
       || failure.isRefusal && failures >= LogoutNotifier.mostRefusals
-    metrics.update {
+    server.metrics.update {
       $0.logoutsFailed += 1
       if isOver { $0.logoutsAbandoned += 1 }
     }
@@ -115,7 +106,7 @@ struct LogoutNotifier: Service, CustomStringConvertible {
     } else {
       logger.warning("Back-channel logout failed; will retry", metadata: metadata)
     }
-    try await registry.fail(claimed, because: failure.words, until: isOver ? nil : next)
+    try await server.registry.fail(claimed, because: failure.words, until: isOver ? nil : next)
   }
 }
 

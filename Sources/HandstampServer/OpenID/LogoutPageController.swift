@@ -28,11 +28,11 @@ struct LogoutPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     let ask = try ask(request.uri.query ?? "")
     guard let user = visit.web else { return done(ask, visit) }
     if let hint = ask.hint, hint.account == user.account.id, try await isOf(hint.session, user) {
-      return try await signOut(ask, visit, context.logger)
+      return try await signOut(ask, visit)
     }
     return confirmPage(ask, visit)
   }
@@ -44,10 +44,10 @@ struct LogoutPageController: Sendable {
     guard form["csrf"] != nil else {
       return .seeOther(web.issuer + "/oauth/logout?" + form.encoded(keeping: LogoutPageController.parameters))
     }
-    let visit = try await web.visit(request, form: form, context.logger)
+    let visit = try await web.visit(request, form: form, context)
     let ask = try ask(request.uri.query ?? "")
     switch form["action"] {
-    case "sign-out": return try await signOut(ask, visit, context.logger)
+    case "sign-out": return try await signOut(ask, visit)
     case "stay": return .seeOther(web.issuer + "/account")
     default: return web.unknownAction(visit)
     }
@@ -85,12 +85,12 @@ struct LogoutPageController: Sendable {
     return row.client.map { $0.browser == user.row.device.id || $0.scopes.contains("offline_access") } ?? false
   }
 
-  private func signOut(_ ask: Ask, _ visit: BrowserRequest, _ logger: Logger) async throws -> Response {
+  private func signOut(_ ask: Ask, _ visit: BrowserRequest) async throws -> Response {
     // The client's own session may outlast the browser's, but its user wants to be signed out.
     if let hint = ask.hint, hint.account == visit.account?.id {
-      try await web.end(hint.session, of: hint.account, logger)
+      try await web.end(hint.session, of: hint.account, visit.caller.logger)
     }
-    return try await web.signOut(by: visit, backTo: ask.target ?? web.issuer + "/oauth/logout", logger)
+    return try await web.signOut(by: visit, backTo: ask.target ?? web.issuer + "/oauth/logout")
   }
 
   private func done(_ ask: Ask, _ visit: BrowserRequest) -> Response {

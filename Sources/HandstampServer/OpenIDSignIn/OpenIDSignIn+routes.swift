@@ -11,6 +11,8 @@ extension OpenIDSignIn {
   private static let tokenCookie = "__Host-handstamp-id-token"
   /// Browsers drop larger cookies (RFC 6265bis section 5.6), and sign-outs go without.
   private static let longestCookie = 3800
+  /// Maximum size of the form with a logout token, in bytes.
+  private static let longestLogout = 65_536
 
   func begin(_ request: Request) async throws -> Response {
     let asked = try? FormFields(Array((request.uri.query ?? "").utf8))
@@ -33,8 +35,7 @@ extension OpenIDSignIn {
       outcome = try await upstream.finish(
         request.uri.query ?? "", attempt: request.cookie(upstream.cookie), boundTo: "", at: now())
     } catch { return failed(error) }
-    let device = request.cookie(ResponseCookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
-    let known = device ?? Base64URL.encode(randomBytes(16))
+    let known = request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn()
     let browser = DeviceInfo(
       id: DeviceID("browser " + known), name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       platform: "web")
@@ -52,9 +53,7 @@ extension OpenIDSignIn {
     let life = registry.limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest
     return .seeOther(
       outcome.context,
-      [
-        ResponseCookie(name: ResponseCookie.session, value: new.cookie.withExposed { $0 }, life: life),
-        ResponseCookie(name: ResponseCookie.device, value: known, life: Registry.deviceMemory.components.seconds),
+      registry.cookies(of: new, device: known) + [
         ResponseCookie(name: OpenIDSignIn.tokenCookie, value: sealed(outcome.idToken, of: new.session), life: life),
         ResponseCookie(name: upstream.cookie, value: nil),
       ])
@@ -113,6 +112,24 @@ extension OpenIDSignIn {
     return .seeOther(
       target,
       [ResponseCookie.session, OpenIDSignIn.tokenCookie].map { ResponseCookie(name: $0, value: nil) })
+  }
+
+  /// Ends the sessions whose user has signed out at the provider (OpenID Connect Back-Channel Logout 1.0 section 2.5).
+  func receiveLogout(_ request: Request) async throws -> Response {
+    let token = try await request.logoutToken(upTo: OpenIDSignIn.longestLogout)
+    let source = UpstreamEventSource(provider, keys: upstream.endpoints.keys, receiver: origins.own)
+    do {
+      try await source.apply(token, .logout, to: registry, at: now(), logger: logger)
+      return .logoutApplied
+    } catch let refusal as UpstreamEventSource.Refusal {
+      refusal.log(source, logger)
+      return refusal.logoutResponse
+    } catch {
+      logger.warning(
+        "Event of a provider not applied; will retry",
+        metadata: ["handstamp.provider": "\(provider.id)", "handstamp.cause": "\(error)"])
+      throw ProblemError.unavailable
+    }
   }
 
   private func sealed(_ token: Secret?, of session: BrowserSession) -> String? {

@@ -15,8 +15,8 @@ public import Logging
 /// signIn.protected(router.group("/notes")).get { _, context in "the notes of \(context.session.account.username)" }
 /// ```
 ///
-/// Register `https://forum.example/sign-in/with/ID/callback` as the redirect URI at the provider, and `https://forum.example/` as the
-/// URI after a sign-out.
+/// Register `https://forum.example/sign-in/with/ID/callback` as the redirect URI at the provider, `https://forum.example/` as the URI
+/// after a sign-out, and `https://forum.example/sign-in/with/ID/logout` as that of back-channel logouts.
 public struct OpenIDSignIn: Sendable {
   let provider: UpstreamProvider
   let registry: Registry
@@ -53,11 +53,13 @@ public struct OpenIDSignIn: Sendable {
   }
 
   /// Adds the routes at the router's root: `GET /sign-in/with/ID`, whose parameter `next` is a path of the app, the callback below it,
-  /// and `POST /sign-out`.
+  /// `POST /sign-out`, and `POST /sign-in/with/ID/logout` for the provider's back-channel logouts, unless it is without ID tokens.
   public func addRoutes<Context: RequestContext>(to router: some RouterMethods<Context>) {
     router.get(RouterPath(signInPath)) { request, _ in try await begin(request) }
     router.get(RouterPath(provider.callbackPath)) { request, _ in try await finish(request) }
     router.post("/sign-out") { request, _ in try await signOut(request) }
+    guard provider.userInfo == nil else { return }
+    router.post(RouterPath(signInPath + "/logout")) { request, _ in try await receiveLogout(request) }
   }
 
   /// Returns a group of an app's routes that require a session, which their context has. Browsers without one are sent to the

@@ -90,7 +90,7 @@ struct AccountPageController: Sendable {
         }
         do { try await pages.service.beginEmailChange(of: call.owner, to: email) } catch {
           return try await emailPage(
-            call, typed: typed, notice: try web.refusal(of: error, call.visit, call.logger).notice)
+            call, typed: typed, notice: try web.refusal(of: error, call.visit).notice)
         }
         return pages.go(to: "/account/email")
       }

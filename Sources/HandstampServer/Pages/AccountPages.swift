@@ -16,42 +16,31 @@ struct AccountPages: Sendable {
   struct Call: Sendable {
     var visit: BrowserRequest
     var user: BrowserSession
-    var client: ClientAddress
-    var logger: Logger
 
     var account: AccountRecord { user.account }
-    var caller: AccountService.Caller { AccountService.Caller(client: client, logger: logger) }
-    var owner: AccountService.Owner { AccountService.Owner(user, caller) }
+    var owner: AccountService.Owner { AccountService.Owner(user, visit.caller) }
   }
 
   /// Runs `body` for a signed-in person. Others are sent to the page for signing in, and come back.
   func call<Context: SessionRequestContext>(
     _ request: Request, _ context: Context, _ body: @concurrent (Call) async throws -> Response
   ) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     guard let user = visit.web else {
       let next = visit.place.here.hasSuffix("?") ? String(visit.place.here.dropLast()) : visit.place.here
       return .seeOther(web.issuer + "/sign-in?next=" + PercentEncoding.encode(next))
     }
     // The page that asks for a proof was shown at this address.
     if visit.signsIn {
-      return try await web.signIn(by: visit, try await confirmation(by: user), request, context) { _ in
+      return try await web.signIn(by: visit, try await confirmation(by: user)) { _ in
         web.issuer + visit.place.here.dropFirst(web.pages.base.utf8.count)
       }
     }
-    let call = Call(visit: visit, user: user, client: web.limits.client(of: request, context), logger: context.logger)
-    do { return try await body(call) } catch let problem as ProblemError
+    do { return try await body(Call(visit: visit, user: user)) } catch let problem as ProblemError
       where problem.code == ProblemError.reauthenticationRequired.code
     {
       return web.signInPage(visit, try await confirmation(by: user))
     }
-  }
-
-  /// Returns the signed-in person of a script's request; `nil` if the browser is not signed in.
-  func owner(
-    of visit: BrowserRequest, _ request: Request, _ context: some SessionRequestContext
-  ) -> AccountService.Owner? {
-    visit.web.map { AccountService.Owner($0, service.caller(request, context)) }
   }
 
   private func confirmation(by user: BrowserSession) async throws -> WebSessions.Purpose {
@@ -68,7 +57,7 @@ struct AccountPages: Sendable {
 }
 
 extension AccountService.Owner {
-  fileprivate init(_ user: BrowserSession, _ caller: AccountService.Caller) {
+  init(_ user: BrowserSession, _ caller: AccountService.Caller) {
     self.init(
       account: user.account, session: user.row.id, provenAt: user.authenticatedAt,
       methods: user.methods, caller: caller)

@@ -30,7 +30,7 @@ struct AuthorizePageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     let ask: Ask
     do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.ValidationError {
       return response(to: fault, visit)
@@ -38,7 +38,7 @@ struct AuthorizePageController: Sendable {
     let prompt = ask.request.signIn
     guard let user = ask.user else { return prompt.isSilent ? refuseSilently(ask) : signInPage(ask) }
     if !prompt.wantsPage, let consent = try await remembered(ask.request, by: user) {
-      return try await allow(ask, by: user, remembered: consent, context.logger)
+      return try await allow(ask, by: user, remembered: consent)
     }
     guard !prompt.isSilent else { return refuseSilently(ask) }
     return consentPage(ask.request, user.account, visit)
@@ -52,7 +52,7 @@ struct AuthorizePageController: Sendable {
     if form["csrf"] == nil, form["client_id"] != nil {
       return .seeOther(web.issuer + "/oauth/authorize?" + form.encoded(keeping: AuthorizationRequest.parameters))
     }
-    let visit = try await web.visit(request, form: form, context.logger)
+    let visit = try await web.visit(request, form: form, context)
     let ask: Ask
     do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.ValidationError {
       return response(to: fault, visit)
@@ -62,13 +62,13 @@ struct AuthorizePageController: Sendable {
     let (here, query) = (web.issuer + "/oauth/authorize?", request.uri.query ?? "")
     switch visit.action {
     case _ where visit.signsIn:
-      return try await web.signIn(by: visit, .init(asked: ask.request), request, context) { session in
+      return try await web.signIn(by: visit, .init(asked: ask.request)) { session in
         here + fresh.proven(query, by: session)
       }
-    case "sign-out": return try await web.signOut(by: visit, backTo: here + query, context.logger)
+    case "sign-out": return try await web.signOut(by: visit, backTo: here + query)
     case "allow":
       guard let user = ask.user else { return signInPage(ask) }
-      return try await allow(ask, by: user, context.logger)
+      return try await allow(ask, by: user)
     case "deny": return refuse(ask, "access_denied", "the user did not allow it")
     default: return web.unknownAction(visit)
     }
@@ -117,13 +117,13 @@ struct AuthorizePageController: Sendable {
   }
 
   private func allow(
-    _ ask: Ask, by user: BrowserSession, remembered: Consent? = nil, _ logger: Logger
+    _ ask: Ask, by user: BrowserSession, remembered: Consent? = nil
   ) async throws -> Response {
     do throws(RegistryError) {
       let code = try await web.registry.issueCode(
         ask.request.grant, by: user, for: ask.pushed, remembered: remembered, now: web.clock.now)
       if !ask.request.leftOut.isEmpty {
-        logger.info(
+        ask.visit.caller.logger.info(
           "Scopes left out that the client may not request",
           metadata: [
             "handstamp.client": "\(ask.request.client.id)",

@@ -14,6 +14,8 @@ struct BrowserRequest: Sendable {
   var web: BrowserSession?
   /// The cookie of the session as received, valid or not.
   var session: Secret?
+  /// The name of the provider where the browser's session ended; `nil` if it did not end so.
+  var providerOfEnd: String?
   /// The cookie that recognizes this browser at its next sign-in; a new one if the request had none.
   var device: String
   /// The browser's name for itself, such as "Firefox on Linux".
@@ -23,6 +25,7 @@ struct BrowserRequest: Sendable {
   var isFormCookieNew: Bool
   /// The language and the address of the page.
   var place: PageReader
+  var caller: AccountService.Caller
   /// The parameters in the address.
   var query: FormFields?
   /// The submitted form; `nil` unless the request is a POST.

@@ -28,9 +28,9 @@ struct DataPageController: Sendable {
     try pages.service.requireProof(call.owner)
     do throws(ProblemError) {
       // It reads the whole audit log.
-      try web.limits.take(.codes, from: call.client, about: call.account.id.rawValue)
+      try web.limits.take(.codes, from: call.visit.caller.client, about: call.account.id.rawValue)
     } catch { return show(call, notice: web.notice(of: error, call.visit)) }
-    let json = try await export(call.account.id, .owner(from: call.client.text))
+    let json = try await export(call.account.id, .owner(from: call.visit.caller.client.text))
     return Response(
       status: .ok,
       headers: [
@@ -64,7 +64,7 @@ struct DataPageController: Sendable {
       return deletePage(call, errors: ["password": "field_error.password_missing"])
     }
     do { try await pages.service.delete(call.owner, password: password) } catch {
-      let refusal = try web.refusal(of: error, passwordIn: "password", call.visit, call.logger)
+      let refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
       return deletePage(call, errors: refusal.errors, notice: refusal.notice)
     }
     var visit = call.visit

@@ -17,28 +17,28 @@ struct DevicePageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     guard let user = visit.web else { return web.signInPage(visit) }
     guard let typed = visit.query?["user_code"] else { return codePage(user.account, visit) }
     // The address that the device shows has the code: one step less.
-    return try await look(at: typed, user, visit, request.uri.query, context.logger)
+    return try await look(at: typed, user, visit, request.uri.query)
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
     if visit.signsIn {
-      return try await web.signIn(by: visit, .init(), request, context) { session in
+      return try await web.signIn(by: visit, .init()) { session in
         request.uri.query.map { web.issuer + "/device?" + fresh.proven($0, by: session) } ?? here
       }
     }
-    if visit.action == "sign-out" { return try await web.signOut(by: visit, backTo: here, context.logger) }
+    if visit.action == "sign-out" { return try await web.signOut(by: visit, backTo: here) }
     guard let user = visit.web else { return web.signInPage(visit) }
     let typed = visit.form?["user_code"] ?? ""
     switch visit.action {
-    case "look": return try await look(at: typed, user, visit, request.uri.query, context.logger)
+    case "look": return try await look(at: typed, user, visit, request.uri.query)
     case "allow", "deny":
-      guard let (code, grant) = try await grant(typed, user, context.logger) else {
+      guard let (code, grant) = try await grant(typed, user, visit) else {
         return codePage(user.account, visit, typed: typed, isWrong: true)
       }
       if visit.action == "allow", let detour = try await detour(code, grant, user, visit, request.uri.query) {
@@ -60,11 +60,11 @@ struct DevicePageController: Sendable {
   ///
   /// - Throws: ``ProblemError`` after too many wrong codes.
   private func grant(
-    _ typed: String, _ user: BrowserSession, _ logger: Logger
+    _ typed: String, _ user: BrowserSession, _ visit: BrowserRequest
   ) async throws -> (UserCode, DeviceGrant)? {
     let (account, now) = (user.account.id, web.clock.now)
     guard deviceCodes.mayGuess(account, now: now) else {
-      logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account)"])
+      visit.caller.logger.warning("Too many device codes tried", metadata: ["handstamp.account": "\(account)"])
       throw ProblemError(
         .tooManyRequests, "rate_limited", "Too many attempts",
         retryAfter: Int(DeviceCodeRateLimiter.window.components.seconds))
@@ -98,9 +98,9 @@ struct DevicePageController: Sendable {
   }
 
   private func look(
-    at typed: String, _ user: BrowserSession, _ visit: BrowserRequest, _ query: String?, _ logger: Logger
+    at typed: String, _ user: BrowserSession, _ visit: BrowserRequest, _ query: String?
   ) async throws -> Response {
-    guard let (code, grant) = try await grant(typed, user, logger) else {
+    guard let (code, grant) = try await grant(typed, user, visit) else {
       return codePage(user.account, visit, typed: typed, isWrong: true)
     }
     if let detour = try await detour(code, grant, user, visit, query) { return detour }

@@ -50,7 +50,7 @@ struct DevicesPageController: Sendable {
 
   /// The list alone, for the page's script.
   @concurrent func list(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     var page = Page(name: "devices_list", title: "account_devices.title")
     page.context["devices"] = .list(try await devices(user, visit))
@@ -60,18 +60,16 @@ struct DevicesPageController: Sendable {
   /// The account's events, for the page's script.
   @concurrent func events(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let newest = try await web.registry.lastEventID()
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     let session = AuthenticatedSession(
       account: user.account.id, id: user.row.id,
       tokenExpiresAt: web.clock.now.advanced(by: DevicesPageController.longest))
     let last = request.headers[.lastEventID].flatMap { Int64($0) }.map { min(EventID(rawValue: max(0, $0)), newest) }
-    let channel = context.channel
     let stream = EventStream(
-      session: session, cursor: last ?? newest, life: DevicesPageController.longest, heartbeat: heartbeat,
-      place: try web.recorder.place(for: session, within: streams), eventLoop: channel.eventLoop,
-      metrics: web.recorder.metrics, abort: { channel.close(promise: nil) },
-      read: { [registry = web.registry] in try await registry.events(after: $0, of: session.account) })
+      session: session, cursor: last ?? newest, longest: DevicesPageController.longest, heartbeat: heartbeat,
+      registry: web.registry, place: try web.recorder.place(for: session, within: streams), channel: context.channel,
+      metrics: web.recorder.metrics)
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }
 

@@ -1,5 +1,7 @@
 #if Server
+import HandstampCore
 import HandstampPages
+import HandstampRegistry
 import HandstampSupport
 import HTTPTypes
 import Hummingbird
@@ -121,9 +123,33 @@ struct ResponseCookie: Sendable {
     let age = value == nil ? "; Max-Age=0" : life.map { "; Max-Age=\($0)" } ?? ""
     return "\(name)=\(value ?? ""); Path=/; Secure; HttpOnly; SameSite=Lax" + age
   }
+
+  /// A new value, at random.
+  static func drawn() -> String { Base64URL.encode(randomBytes(16)) }
+}
+
+extension HTTPFields {
+  mutating func add(_ cookies: [ResponseCookie]) {
+    for cookie in cookies { append(HTTPField(name: .setCookie, value: cookie.field)) }
+  }
+}
+
+extension Registry {
+  /// The cookies of a browser whose session has begun.
+  func cookies(of new: NewBrowserSession, device: String) -> [ResponseCookie] {
+    [
+      ResponseCookie(
+        name: ResponseCookie.session, value: new.cookie.withExposed { $0 },
+        life: limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest),
+      ResponseCookie(name: ResponseCookie.device, value: device, life: Registry.deviceMemory.components.seconds),
+    ]
+  }
 }
 
 extension Request {
+  /// Returns the value of a cookie that has the size of ``ResponseCookie/drawn()``.
+  func drawnCookie(_ name: String) -> String? { cookie(name).flatMap { $0.utf8.count == 22 ? $0 : nil } }
+
   /// Returns the value of a cookie, or `nil` if it is missing, or present twice: one of the two may have been planted.
   func cookie(_ name: String) -> String? {
     var values: [Substring] = []

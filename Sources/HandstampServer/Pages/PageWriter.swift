@@ -105,7 +105,7 @@ struct PageWriter: Sendable {
     if let chosen = reader.chosen {
       cookies.append(ResponseCookie(name: ResponseCookie.language, value: chosen, life: ResponseCookie.longest))
     }
-    for cookie in cookies { response.headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
+    response.headers.add(cookies)
     return response
   }
 

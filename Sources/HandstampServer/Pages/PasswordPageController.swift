@@ -18,27 +18,24 @@ struct PasswordPageController: Sendable {
 
   @concurrent func showForgot(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     return forgotPage(visit, typed: visit.account?.email?.typed)
   }
 
   /// Answers every address alike.
   @concurrent func send(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     let typed = visit.form?["email"]
     guard visit.action == "send" else { return web.unknownAction(visit) }
     switch TypedAddress(typed) {
     case .bad(let error): return forgotPage(visit, typed: typed, error: error)
     case .good(let email):
-      do { try await service.requestReset(of: email, by: service.caller(request, context)) } catch {
-        let refusal = try web.refusal(of: error, visit, context.logger)
+      do { try await service.requestReset(of: email, by: visit.caller) } catch {
+        let refusal = try web.refusal(of: error, visit)
         return forgotPage(visit, typed: typed, notice: refusal.notice, status: refusal.status)
       }
-      return web.show(
-        .message(
-          "forgot_sent", ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
-          to: [PageAction(text: "common.back_to_sign_in", href: web.pages.base + "/sign-in", isPrimary: false)]), visit)
+      return web.sent("forgot_sent", to: email, visit)
     }
   }
 
@@ -55,35 +52,35 @@ struct PasswordPageController: Sendable {
   /// A link must change nothing when it is merely opened: mail programs open links, too.
   @concurrent func showReset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     let text = visit.query?["token"] ?? ""
-    let account = try await service.account(forResetToken: Secret(text), service.caller(request, context))
+    let account = try await service.account(forResetToken: Secret(text), visit.caller)
     return try await resetPage(visit, text, account)
   }
 
   @concurrent func reset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context.logger)
-    let caller = service.caller(request, context)
+    let visit = try await web.visit(request, context)
     guard visit.action == "reset" else { return web.unknownAction(visit) }
     let text = visit.form?["token"] ?? ""
     var errors: [String: PageText] = ["new_password": "field_error.password_missing"]
     if let password = visit.form?.password("new_password") {
       do {
         try await service.resetPassword(
-          with: Secret(text), to: password, keepingOthers: visit.form?["keep_passkeys"] != nil, by: caller)
+          with: Secret(text), to: password, keepingOthers: visit.form?["keep_passkeys"] != nil, by: visit.caller)
         return web.show(
           .message("reset_done", to: [PageAction(text: "action.sign_in", href: web.pages.base + "/sign-in")]), visit)
       } catch RegistryError.oneTimeTokenInvalid {
         return try await resetPage(visit, text, nil)
       } catch {
-        let refusal = try web.refusal(of: error, visit, context.logger)
+        let refusal = try web.refusal(of: error, visit)
         // Busy, or too many attempts: a page of its own says so.
         guard refusal.notice == nil else { throw error }
         errors = refusal.errors
       }
     }
-    return try await resetPage(visit, text, try await service.account(forResetToken: Secret(text), caller), errors)
+    return try await resetPage(
+      visit, text, try await service.account(forResetToken: Secret(text), visit.caller), errors)
   }
 
   /// - Parameter account: `nil` if the link is not valid.

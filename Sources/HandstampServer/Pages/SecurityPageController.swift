@@ -3,6 +3,7 @@ import HandstampCore
 import HandstampPages
 import HandstampRegistry
 import HandstampSupport
+import HandstampWebAuthn
 import Hummingbird
 
 /// `/account/security`: how a person signs in.
@@ -28,7 +29,7 @@ struct SecurityPageController: Sendable {
       "password_least": pages.service.policy.shownLeast,
     ]
     try await addIdentities(to: &page, call)
-    if let passkeys = web.passkeys { try await add(try await passkeys.list(of: account), to: &page, call, codes) }
+    if let passkeys = web.passkeys { try await addPasskeys(of: passkeys.domain, to: &page, call, codes) }
     if web.passkeys != nil, account.email != nil {
       let totp = try await web.registry.totp(of: account.id)
       let dates = web.dates(call.visit)
@@ -40,16 +41,16 @@ struct SecurityPageController: Sendable {
     return pages.show(page, call)
   }
 
-  private func add(
-    _ list: PasskeyService.List, to page: inout Page, _ call: AccountPages.Call, _ codes: [RecoveryCode]
+  private func addPasskeys(
+    of domain: String, to page: inout Page, _ call: AccountPages.Call, _ codes: [RecoveryCode]
   ) async throws {
-    let dates = web.dates(call.visit)
-    let passkeys = list.passkeys
+    let (user, dates) = (try PasskeyService.user(of: call.account), web.dates(call.visit))
+    let passkeys = try await web.registry.passkeys(of: call.account.id)
     let left = try await web.registry.recoveryCodesLeft(of: call.account.id)
     // The script tells the browser's password manager which passkeys are left.
     page.context["passkeys_on"] = .object([
-      "domain": .text(list.domain), "user": .text(list.user), "user_name": .text(list.userName),
-      "display_name": .text(list.displayName),
+      "domain": .text(domain), "user": .text(user.handle.text), "user_name": .text(user.name),
+      "display_name": .text(user.displayName),
     ])
     page.context["passkeys"] = .list(
       passkeys.map { passkey in
@@ -96,7 +97,7 @@ struct SecurityPageController: Sendable {
       return pages.go(to: "/account/security")
     case "link":
       try await pages.service.requireStrongProof(call.owner)
-      return try await web.leave(call.visit, .link, next: "/account/security", isFresh: true, call.caller)
+      return try await web.leave(call.visit, .link, next: "/account/security", isFresh: true)
     case "unlink":
       switch try await pages.service.unlink(call.visit.form?["identity"] ?? "", of: call.owner) {
       case .done: return try await changed(call, notice: .good("notice.identity_unlinked"))
@@ -118,7 +119,8 @@ struct SecurityPageController: Sendable {
     case "add-totp": return try showTOTP(try await service.newTOTP(of: call.owner), call)
     case "confirm-totp":
       try await service.requireStrongProof(call.owner)
-      guard let setup = try service.totpSetup(form?["setup"] ?? "", of: call.owner) else {
+      let sealed = form?["setup"] ?? ""
+      guard let setup = try web.registry.totpSetup(sealed, in: call.owner.session, now: web.clock.now) else {
         return try await show(call, notice: .warning("notice.totp_expired"))
       }
       do {
@@ -126,7 +128,7 @@ struct SecurityPageController: Sendable {
           return try showTOTP(setup, call, error: "field_error.code_wrong")
         }
       } catch {
-        return try showTOTP(setup, call, notice: try web.refusal(of: error, call.visit, call.logger).notice)
+        return try showTOTP(setup, call, notice: try web.refusal(of: error, call.visit).notice)
       }
       // A lost device must not be the end of the account.
       var call = call
@@ -176,7 +178,7 @@ struct SecurityPageController: Sendable {
         try await pages.service.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
       }
     } catch {
-      let refusal = try web.refusal(of: error, call.visit, call.logger)
+      let refusal = try web.refusal(of: error, call.visit)
       return try await show(call, errors: refusal.errors, notice: refusal.notice)
     }
     let text: PageText =
@@ -192,7 +194,7 @@ struct SecurityPageController: Sendable {
         try await service.addPasskey(
           form?["passkey"] ?? "", boundTo: call.visit.token, orNamed: call.visit.name, of: call.owner)
       } catch {
-        return try await show(call, notice: try web.refusal(of: error, call.visit, call.logger).notice)
+        return try await show(call, notice: try web.refusal(of: error, call.visit).notice)
       }
       return try await changed(call, notice: .good("notice.passkey_added"))
     case "remove-passkey":
@@ -218,8 +220,9 @@ struct SecurityPageController: Sendable {
 
   /// `PublicKeyCredentialCreationOptionsJSON`, for the script.
   @concurrent private func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.scriptVisit(request, context.logger)
-    guard let owner = pages.owner(of: visit, request, context) else { return Response(status: .unauthorized) }
+    let visit = try await web.scriptVisit(request, context)
+    guard let user = visit.web else { return Response(status: .unauthorized) }
+    let owner = AccountService.Owner(user, visit.caller)
     return .json(try await pages.service.passkeyOptions(boundTo: visit.token, of: owner))
   }
 }

@@ -18,7 +18,7 @@ struct SignInPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     let next = NextPage(visit.query?["next"])
     guard visit.web == nil else { return .seeOther(web.issuer + next.path) }
     return web.signInPage(visit, .init(next: next.asked))
@@ -26,29 +26,29 @@ struct SignInPageController: Sendable {
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit: BrowserRequest
-    do { visit = try await web.visit(request, context.logger) } catch let problem as ProblemError
+    do { visit = try await web.visit(request, context) } catch let problem as ProblemError
       where [ProblemError.formExpired.code, ProblemError.cookieMissing.code].contains(problem.code)
     {
       // The form of a second tab, after signing in in the first, which takes the cookie of forms away.
-      let visit = try await web.visit(request, isForm: false, context.logger)
+      let visit = try await web.visit(request, isForm: false, context)
       guard visit.web != nil else { throw problem }
       return .seeOther(web.issuer + NextPage(visit.query?["next"]).path)
     }
     let next = NextPage(visit.query?["next"])
     guard visit.signsIn else { return web.unknownAction(visit) }
-    return try await web.signIn(by: visit, .init(next: next.asked), request, context) { _ in web.issuer + next.path }
+    return try await web.signIn(by: visit, .init(next: next.asked)) { _ in web.issuer + next.path }
   }
 
   /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
   @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.scriptVisit(request, context.logger)
+    let visit = try await web.scriptVisit(request, context)
     guard let passkeys = web.passkeys else { throw ProblemError.noPasskeys }
     return .json(try passkeys.requestOptions(boundTo: visit.token))
   }
 
   @concurrent func signOut(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
-    return try await web.signOut(by: visit, backTo: web.issuer + "/oauth/logout", context.logger)
+    let visit = try await web.visit(request, context)
+    return try await web.signOut(by: visit, backTo: web.issuer + "/oauth/logout")
   }
 }
 

@@ -21,14 +21,14 @@ struct SignUpPageController: Sendable {
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard service.signUp != .closed else { throw ProblemError.notFound }
-    return signUpPage(try await web.visit(request, context.logger))
+    return signUpPage(try await web.visit(request, context))
   }
 
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     if visit.action == "provider" {
       let next = NextPage(visit.query?["next"]).path
-      return try await web.signInElsewhere(by: visit, .init(next: next), service.caller(request, context))
+      return try await web.signInElsewhere(by: visit, .init(next: next))
     }
     guard visit.action == "sign-up" else { return web.unknownAction(visit) }
     var errors: [String: PageText] = [:]
@@ -47,23 +47,16 @@ struct SignUpPageController: Sendable {
     guard errors.isEmpty, let address else { return signUpPage(visit, errors) }
     do {
       let new = NewAccount(email: address, username: name, password: password, session: web.start(visit))
-      switch try await service.signUp(new, by: service.caller(request, context)) {
-      case .confirmationSent: return sent(to: address, visit)
+      switch try await service.signUp(new, by: visit.caller) {
+      case .confirmationSent: return web.sent("sign_up_sent", to: address, visit)
       case .began(let new):
         return web.redirect(
           to: web.issuer + NextPage(visit.query?["next"]).path, with: web.registry.browserSession(of: new), visit)
       }
     } catch {
-      let refusal = try web.refusal(of: error, visit, context.logger)
+      let refusal = try web.refusal(of: error, visit)
       return signUpPage(visit, refusal.errors, notice: refusal.notice, status: refusal.status)
     }
-  }
-
-  private func sent(to email: EmailAddress, _ visit: BrowserRequest) -> Response {
-    web.show(
-      .message(
-        "sign_up_sent", ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
-        to: [PageAction(text: "common.back_to_sign_in", href: web.pages.base + "/sign-in", isPrimary: false)]), visit)
   }
 
   private func signUpPage(
@@ -84,47 +77,46 @@ struct SignUpPageController: Sendable {
 
   @concurrent func showConfirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     let text = visit.query?["token"] ?? ""
-    let found = try await service.confirmation(by: Secret(text), service.caller(request, context))
+    let found = try await service.confirmation(by: Secret(text), visit.caller)
     return confirmPage(visit, text, found, isExpired: found == nil)
   }
 
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context.logger)
-    let caller = service.caller(request, context)
+    let visit = try await web.visit(request, context)
     switch visit.action {
     case "send":
       switch TypedAddress(visit.form?["email"]) {
       case .bad(let error): return confirmPage(visit, "", nil, isExpired: true, errors: ["email": error])
       case .good(let email):
-        try await service.resendConfirmation(to: email, by: caller)
-        return sent(to: email, visit)
+        try await service.resendConfirmation(to: email, by: visit.caller)
+        return web.sent("sign_up_sent", to: email, visit)
       }
     case "confirm": break
     default: return web.unknownAction(visit)
     }
     let text = visit.form?["token"] ?? ""
     guard let password = visit.form?.password("new_password") else {
-      let found = try await service.confirmation(by: Secret(text), caller)
+      let found = try await service.confirmation(by: Secret(text), visit.caller)
       return confirmPage(
         visit, text, found, isExpired: found == nil, errors: ["new_password": "field_error.password_missing"])
     }
     do {
-      let new = try await service.confirm(Secret(text), password: password, web.start(visit), by: caller)
+      let new = try await service.confirm(Secret(text), password: password, web.start(visit), by: visit.caller)
       return web.redirect(to: web.issuer + "/account", with: web.registry.browserSession(of: new), visit)
     } catch RegistryError.oneTimeTokenInvalid {
       return confirmPage(visit, text, nil, isExpired: true)
     } catch {
-      let refusal = try web.refusal(of: error, visit, context.logger)
+      let refusal = try web.refusal(of: error, visit)
       // Busy, or too many attempts: the link has not expired.
       guard refusal.notice == nil else { throw error }
       guard refusal.errors["new_password"] != nil else {
         return confirmPage(visit, text, nil, isExpired: true, errors: refusal.errors)
       }
       return confirmPage(
-        visit, text, try await service.confirmation(by: Secret(text), caller), errors: refusal.errors)
+        visit, text, try await service.confirmation(by: Secret(text), visit.caller), errors: refusal.errors)
     }
   }
 

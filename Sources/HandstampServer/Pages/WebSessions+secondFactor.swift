@@ -10,16 +10,16 @@ import Hummingbird
 extension WebSessions {
   private var halfSignIn: HalfSignIn { HalfSignIn(registry: registry) }
 
-  /// Begins or renews a session as ``session(of:by:_:_:)`` after the right password.
+  /// Begins or renews a session as ``session(of:by:_:)`` after the right password.
   ///
   /// - Parameter code: the one-time password that the account may ask for.
   /// - Throws: as ``AccountService/confirming(_:code:on:_:repeated:_:)``.
   func session(
-    of account: AccountRecord, code: Secret?, _ visit: BrowserRequest, _ caller: AccountService.Caller
+    of account: AccountRecord, code: Secret?, _ visit: BrowserRequest
   ) async throws -> NewBrowserSession {
-    try await service.confirming(account, code: code, on: visit.browser.id, caller) {
+    try await service.confirming(account, code: code, on: visit.browser.id, visit.caller) {
       (use: CredentialUse?) async throws -> NewBrowserSession in
-      try await session(of: account, by: use, visit, caller)
+      try await session(of: account, by: use, visit)
     }
   }
 
@@ -40,8 +40,7 @@ extension WebSessions {
   }
 
   func secondFactor(
-    by visit: BrowserRequest, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
-    backTo target: (BrowserSession) -> String
+    by visit: BrowserRequest, _ purpose: Purpose, backTo target: (BrowserSession) -> String
   ) async throws -> Response {
     let account = try await halfSignIn.account(
       provenBy: visit.form?["proof"] ?? "", in: visit, at: clock.now)
@@ -51,7 +50,7 @@ extension WebSessions {
     }
     do {
       let code = Secret(visit.form?["code"] ?? "")
-      let new = try await session(of: account, code: code, visit, service.caller(request, context))
+      let new = try await session(of: account, code: code, visit)
       return redirect(to: target(new.session), with: new, visit)
     } catch let problem as ProblemError {
       guard problem.status != .unauthorized else {

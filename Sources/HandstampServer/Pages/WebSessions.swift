@@ -42,36 +42,38 @@ struct WebSessions: Sendable {
   ///   - isForm: whether a POST submits a form; `false` for those of scripts.
   /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in.
   func visit(
-    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ logger: Logger
+    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ context: some SessionRequestContext
   ) async throws -> BrowserRequest {
     var form = read
     if form == nil, isForm, request.method == .post { form = try await self.form(of: request) }
     let session = request.cookie(ResponseCookie.session).map { Secret($0) }
-    let known = request.cookie(ResponseCookie.form).flatMap { $0.utf8.count == 22 ? $0 : nil }
+    let known = request.drawnCookie(ResponseCookie.form)
     var web: BrowserSession?
     if let session { web = try await registry.browserSession(session, now: clock.now) }
+    let provider = if web == nil, let session { try await registry.providerOfEnd(of: session) } else { nil as String? }
     if let web {
-      recorder.recordDisplacement(web.displaced, logger: logger)
-      try await seen(web, logger)
+      recorder.recordDisplacement(web.displaced, logger: context.logger)
+      try await seen(web, context.logger)
     }
-    let device = request.cookie(ResponseCookie.device).flatMap { $0.utf8.count == 22 ? $0 : nil }
     var visit = BrowserRequest(
-      web: web, session: session, device: device ?? WebSessions.drawn(),
+      web: web, session: session, providerOfEnd: provider,
+      device: request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn(),
       name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
-      formCookie: known ?? WebSessions.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
+      formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
+      caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     guard let form else { return visit }
     guard isFromHere(request) else {
       guard let origin = request.headers[.origin].flatMap({ Origin($0) }),
         origin.text == "\(origin.scheme)://\(request.head.authority ?? "")"
       else { throw ProblemError.formExpired }
-      logger.notice(
+      context.logger.notice(
         "Form sent from another address than the issuer's",
         metadata: ["handstamp.origin": "\(origin.text)", "handstamp.issuer": "\(issuer)"])
       throw ProblemError.formElsewhere(issuer)
     }
     guard known != nil else {
-      logger.notice("Form sent without its cookie", metadata: ["handstamp.issuer": "\(issuer)"])
+      context.logger.notice("Form sent without its cookie", metadata: ["handstamp.issuer": "\(issuer)"])
       throw ProblemError.cookieMissing
     }
     guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw ProblemError.formExpired }
@@ -100,21 +102,27 @@ struct WebSessions: Sendable {
   /// Reads a request of a page's script, without a body: it shows the token of the page's form.
   ///
   /// - Throws: ``ProblemError`` for one from another site, or from a browser that the page was not shown in.
-  func scriptVisit(_ request: Request, _ logger: Logger) async throws -> BrowserRequest {
-    let visit = try await visit(request, isForm: false, logger)
+  func scriptVisit(_ request: Request, _ context: some SessionRequestContext) async throws -> BrowserRequest {
+    let visit = try await visit(request, isForm: false, context)
     guard isFromHere(request), !visit.isFormCookieNew, let token = request.headers[.csrfToken],
       Secret(token) == Secret(visit.token)
     else { throw ProblemError.formExpired }
     return visit
   }
 
-  private static func drawn() -> String { Base64URL.encode(randomBytes(16)) }
-
   /// Shows a page to the browser.
   func show(_ page: Page, _ visit: BrowserRequest) -> Response {
     var page = page
     page.cookies += visit.cookies
     return pages.response(page, to: visit.reader)
+  }
+
+  /// Says that a mail is on its way.
+  func sent(_ name: String, to email: EmailAddress, _ visit: BrowserRequest) -> Response {
+    show(
+      .message(
+        name, ["email": .text(email.typed)], icon: "mail", detail: "message.mail_detail",
+        to: [PageAction(text: "common.back_to_sign_in", href: pages.base + "/sign-in", isPrimary: false)]), visit)
   }
 
   /// The times on a page.
@@ -143,8 +151,12 @@ struct WebSessions: Sendable {
     notice: PageNotice? = nil, unknownPasskey: String? = nil, status: HTTPResponse.Status = .ok
   ) -> Response {
     let confirms = purpose.cancel != nil && visit.account != nil
+    let ended = visit.providerOfEnd.map {
+      PageNotice(kind: .note, text: PageText("sign_in.ended_at", ["name": .text($0)]))
+    }
     var page = Page(
-      name: "sign_in", title: confirms ? "sign_in.title_confirm" : "sign_in.title", status: status, notice: notice)
+      name: "sign_in", title: confirms ? "sign_in.title_confirm" : "sign_in.title", status: status,
+      notice: notice ?? ended)
     let known =
       confirms ? visit.account?.email?.typed : email ?? purpose.asked?.loginHint ?? visit.account?.email?.typed
     let hasPasskeys = passkeys != nil && (!confirms || purpose.hasPasskey)
@@ -171,13 +183,12 @@ struct WebSessions: Sendable {
 
   /// Signs in with the form of ``signInPage(_:_:email:error:notice:unknownPasskey:status:)`` and redirects to `target`.
   func signIn(
-    by visit: BrowserRequest, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
-    backTo target: (BrowserSession) -> String
+    by visit: BrowserRequest, _ purpose: Purpose, backTo target: (BrowserSession) -> String
   ) async throws -> Response {
     switch visit.action {
-    case "passkey": return try await signInWithPasskey(by: visit, purpose, request, context, backTo: target)
-    case "provider": return try await signInElsewhere(by: visit, purpose, service.caller(request, context))
-    case "second-factor": return try await secondFactor(by: visit, purpose, request, context, backTo: target)
+    case "passkey": return try await signInWithPasskey(by: visit, purpose, backTo: target)
+    case "provider": return try await signInElsewhere(by: visit, purpose)
+    case "second-factor": return try await secondFactor(by: visit, purpose, backTo: target)
     default: break
     }
     let confirms = purpose.cancel != nil && visit.account != nil
@@ -190,15 +201,14 @@ struct WebSessions: Sendable {
     do {
       account = try await service.accounts.account(
         PasswordAttempt(
-          email: email, password: Secret(password), device: visit.browser.id,
-          client: limits.client(of: request, context), logger: context.logger))
+          email: email, password: Secret(password), device: visit.browser.id, caller: visit.caller))
     } catch {
-      let problem = errors.problem(for: error, logger: context.logger)
+      let problem = errors.problem(for: error, logger: visit.caller.logger)
       guard problem.status != .unauthorized else { return signInPage(visit, purpose, email: typed, error: wrong) }
       return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
     }
     do {
-      let new = try await session(of: account, code: nil, visit, service.caller(request, context))
+      let new = try await session(of: account, code: nil, visit)
       return redirect(to: target(new.session), with: new, visit)
     } catch let problem as ProblemError where problem.code == ProblemError.secondFactorRequired.code {
       return secondFactorPage(of: account, visit, purpose)
@@ -206,15 +216,13 @@ struct WebSessions: Sendable {
   }
 
   private func signInWithPasskey(
-    by visit: BrowserRequest, _ purpose: Purpose, _ request: Request, _ context: some SessionRequestContext,
-    backTo target: (BrowserSession) -> String
+    by visit: BrowserRequest, _ purpose: Purpose, backTo target: (BrowserSession) -> String
   ) async throws -> Response {
     guard passkeys != nil, let answer = visit.form?["passkey"] else { return unknownAction(visit) }
-    let caller = service.caller(request, context)
     do {
       let account = purpose.cancel == nil ? nil : visit.account?.id
-      let new = try await service.verify(passkey: answer, boundTo: visit.token, as: account, caller) {
-        try await session(of: $0.account, by: $0, visit, caller)
+      let new = try await service.verify(passkey: answer, boundTo: visit.token, as: account, visit.caller) {
+        try await session(of: $0.account, by: $0, visit)
       }
       return redirect(to: target(new.session), with: new, visit)
     } catch let refusal as PasskeyService.VerificationError {
@@ -251,10 +259,10 @@ struct WebSessions: Sendable {
   /// - Parameter field: that of the password that was checked.
   /// - Throws: what concerns more than the form, such as ``ProblemError/reauthenticationRequired``.
   func refusal(
-    of error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest, _ logger: Logger
+    of error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest
   ) throws -> Refusal {
     if let refusal = error as? PasskeyService.VerificationError { return Refusal(notice: .warning(refusal.text)) }
-    let problem = errors.problem(for: error, logger: logger)
+    let problem = errors.problem(for: error, logger: visit.caller.logger)
     if let fault = problem.reason.flatMap({ PasswordPolicy.Weakness(rawValue: $0) }) {
       return Refusal(errors: ["new_password": service.policy.text(of: fault)])
     }
@@ -274,17 +282,9 @@ struct WebSessions: Sendable {
 
   /// Redirects to `target`, and gives the browser the cookies of a session that has begun.
   func redirect(to target: String, with new: NewBrowserSession, _ visit: BrowserRequest) -> Response {
-    .seeOther(target, cookies(of: new, visit) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
-  }
-
-  /// The cookies of a session.
-  func cookies(of new: NewBrowserSession, _ visit: BrowserRequest) -> [ResponseCookie] {
-    [
-      ResponseCookie(
-        name: ResponseCookie.session, value: new.cookie.withExposed { $0 },
-        life: registry.limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest),
-      ResponseCookie(name: ResponseCookie.device, value: visit.device, life: Registry.deviceMemory.components.seconds),
-    ]
+    .seeOther(
+      target,
+      registry.cookies(of: new, device: visit.device) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
   }
 
   /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The former cookie counts
@@ -292,24 +292,24 @@ struct WebSessions: Sendable {
   ///
   /// - Parameter use: the passkey or recovery code that it begins by; `nil` for a password.
   func session(
-    of account: AccountRecord, by use: CredentialUse? = nil, _ visit: BrowserRequest, _ caller: AccountService.Caller
+    of account: AccountRecord, by use: CredentialUse? = nil, _ visit: BrowserRequest
   ) async throws -> NewBrowserSession {
-    let (registry, now) = (service.owned(caller), clock.now)
+    let (registry, now) = (service.owned(visit.caller), clock.now)
     if let former = visit.web, former.account.id == account.id {
       return try await registry.reauthenticated(former, by: use, now: now)
     }
     // It goes on until the browser presents the new cookie.
     let new = try await registry.beginBrowserSession(
       of: account, by: use, on: visit.browser, leaving: visit.web?.row.id, now: now)
-    recorder.recordSignIn(new, logger: caller.logger)
+    recorder.recordSignIn(new.session.row, logger: visit.caller.logger)
     return new
   }
 
   // MARK: Sign-out
 
   /// Signs this browser out and redirects to `target`.
-  func signOut(by visit: BrowserRequest, backTo target: String, _ logger: Logger) async throws -> Response {
-    if let former = visit.web { try await end(former.row.id, of: former.account.id, logger) }
+  func signOut(by visit: BrowserRequest, backTo target: String) async throws -> Response {
+    if let former = visit.web { try await end(former.row.id, of: former.account.id, visit.caller.logger) }
     var response = Response.seeOther(
       target,
       [ResponseCookie(name: ResponseCookie.session, value: nil), ResponseCookie(name: ResponseCookie.form, value: nil)])
@@ -385,7 +385,7 @@ extension Response {
   /// Redirects with 303: the browser loads the page with GET and drops the form.
   static func seeOther(_ address: String, _ cookies: [ResponseCookie] = []) -> Response {
     var headers: HTTPFields = [.location: address, .cacheControl: "no-store"]
-    for cookie in cookies { headers.append(HTTPField(name: .setCookie, value: cookie.field)) }
+    headers.add(cookies)
     return Response(status: .seeOther, headers: headers)
   }
 }

@@ -25,6 +25,9 @@ struct PasskeyService: Sendable {
   /// How often a use is tried when the same passkey is used elsewhere at the same time.
   static let attempts = 4
 
+  /// The binding of the challenges of apps: none, because they have no cookies. They expire, and are used once.
+  static let app = "app"
+
   let party: RelyingParty
   let registry: Registry
   let clock: ServerClock
@@ -32,24 +35,6 @@ struct PasskeyService: Sendable {
   private var challenges: PasskeyChallenges { PasskeyChallenges(mint: registry.mint) }
 
   // MARK: Creation
-
-  /// The passkeys of an account, with what credential managers know it by: enough to tell them which passkeys the server accepts
-  /// (WebAuthn Level 3 section 5.1.10, _Signal_).
-  struct List: Sendable {
-    let domain: String
-    /// The user handle, in base64url.
-    let user: String
-    let userName: String
-    let displayName: String
-    let passkeys: [PasskeyRecord]
-  }
-
-  func list(of account: AccountRecord) async throws -> List {
-    let user = try PasskeyService.user(of: account)
-    return List(
-      domain: domain, user: user.handle.text, userName: user.name, displayName: user.displayName,
-      passkeys: try await registry.passkeys(of: account.id))
-  }
 
   /// Returns `PublicKeyCredentialCreationOptionsJSON` for an account.
   func creationOptions(for account: AccountRecord, boundTo place: String) async throws -> JSONText {
@@ -172,8 +157,9 @@ struct PasskeyService: Sendable {
     }
   }
 
-  /// The account as authenticators show it.
-  private static func user(of account: AccountRecord) throws -> PasskeyUser {
+  /// The account as authenticators show it. With its passkeys, it is enough to tell credential managers which ones the server accepts
+  /// (WebAuthn Level 3 section 5.1.10, _Signal_).
+  static func user(of account: AccountRecord) throws -> PasskeyUser {
     PasskeyUser(
       handle: try handle(of: account.id), name: account.email?.typed ?? account.shownName,
       displayName: account.shownName)

@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
+import HandstampWebAuthn
 import HTTPTypes
 import Hummingbird
 
@@ -37,15 +38,15 @@ struct PasskeysController: Sendable {
     return .json(try await service.passkeyOptions(boundTo: owner.session.rawValue, of: owner))
   }
 
-  /// `POST /v1/passkeys`: adds the passkey of the system's answer.
+  /// `POST /v1/passkeys`: adds the passkey of the system's answer, `RegistrationResponseJSON` as a text.
   @concurrent func add(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let body = try await request.json(as: NewPasskeyBody.self, upTo: bodyLimit)
+    let answer = try await request.json(upTo: bodyLimit).text("passkey")
     let owner = try await service.owner(request, context)
     let device = try await service.registry.session(owner.session, now: service.clock.now)?.device.name ?? ""
     try await service.addPasskey(
-      body.answer, boundTo: owner.session.rawValue, orNamed: device.isEmpty ? "Passkey" : device, of: owner)
+      answer, boundTo: owner.session.rawValue, orNamed: device.isEmpty ? "Passkey" : device, of: owner)
     return try await list(of: owner, status: .created)
   }
 
@@ -61,14 +62,14 @@ struct PasskeysController: Sendable {
 
   private func list(of owner: AccountService.Owner, status: HTTPResponse.Status = .ok) async throws -> Response {
     guard let passkeys = service.passkeys else { throw ProblemError.noPasskeys }
-    let list = try await passkeys.list(of: owner.account)
+    let user = try PasskeyService.user(of: owner.account)
     var json = JSONText()
-    json.add("rp_id", list.domain)
-    json.add("user_handle", list.user)
-    json.add("user_name", list.userName)
+    json.add("rp_id", passkeys.domain)
+    json.add("user_handle", user.handle.text)
+    json.add("user_name", user.name)
     json.add(
       "passkeys",
-      list.passkeys.map { passkey in
+      try await service.registry.passkeys(of: owner.account.id).map { passkey in
         var json = JSONText()
         json.add("id", passkey.id)
         json.add("name", passkey.name)
@@ -82,17 +83,8 @@ struct PasskeysController: Sendable {
   }
 }
 
-/// The body of `POST /v1/passkeys`.
-struct NewPasskeyBody: JSONBody {
-  /// `RegistrationResponseJSON`, as a text, like ``PasskeyBody/answer``.
-  var answer: String
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    answer = try fields.text("passkey")
-  }
-}
-
 extension ProblemError {
+  static let noPasskeys = notOffered("This server has no passkeys")
   static let lastPasskey = ProblemError(
     .conflict, "passkey_last", "This is the only way into the account", detail: "Set a password or add another first.")
 }

@@ -16,15 +16,15 @@ struct RecoverPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     return page(visit)
   }
 
   @concurrent func recover(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context.logger)
+    let visit = try await web.visit(request, context)
     guard visit.action == "recover" else { return web.unknownAction(visit) }
     let (typed, code) = (visit.form?["email"] ?? "", visit.form?["recovery_code"] ?? "")
-    do throws(ProblemError) { try web.limits.take(.codes, from: web.limits.client(of: request, context), .own) } catch {
+    do throws(ProblemError) { try web.limits.take(.codes, from: visit.caller.client, .own) } catch {
       return page(visit, notice: web.notice(of: error, visit), status: error.status)
     }
     for _ in 0..<2 {
@@ -32,10 +32,10 @@ struct RecoverPageController: Sendable {
       let account = try await web.registry.account(email: email)
       guard
         let use = try await web.service.use(
-          of: code, account: account, on: visit.browser.name, web.service.caller(request, context))
+          of: code, account: account, on: visit.browser.name, visit.caller)
       else { break }
       do {
-        let new = try await web.session(of: use.account, by: use, visit, web.service.caller(request, context))
+        let new = try await web.session(of: use.account, by: use, visit)
         let next = NextPage(visit.query?["next"]).asked ?? "/account/security"
         return web.redirect(to: web.issuer + next, with: new, visit)
       } catch RegistryError.oneTimeTokenInvalid { continue }

@@ -11,8 +11,7 @@ struct PasswordAttempt: Sendable {
   var password: Secret
   /// The device that it is made on, as the client says; `nil` if it says nothing.
   var device: DeviceID?
-  var client: ClientAddress
-  var logger: Logger
+  var caller: AccountService.Caller
 }
 
 /// Bounds the guessing of passwords, see ``GuessCount``. The counts are in the store, so that neither a restart nor another
@@ -48,7 +47,7 @@ final class PasswordGuard: Sendable {
   ) async throws -> Bool {
     var (subject, isKnown) = try await subject(of: attempt, account, at: now)
     if isCode, let account { subject = Registry.GuessSubject(codesOf: account, on: isKnown ? attempt.device : nil) }
-    try limits.take(.passwords, from: attempt.client, about: attempt.email.normalized, .own)
+    try limits.take(.passwords, from: attempt.caller.client, about: attempt.email.normalized, .own)
     let others = pending.withLock { pending in
       defer { pending[subject, default: 0] += 1 }
       return pending[subject, default: 0]
@@ -62,19 +61,19 @@ final class PasswordGuard: Sendable {
     let count = try await registry.guesses(of: subject, now: now)
     if let wait = count.wait(at: now, pending: others) {
       metrics.update { $0.guessesStopped += 1 }
-      attempt.logger.notice("Password not checked: too many were wrong", metadata: metadata(of: attempt))
+      attempt.caller.logger.notice("Password not checked: too many were wrong", metadata: metadata(of: attempt))
       throw ProblemError.rateLimited("guesses", RateLimit(burst: GuessCount.free, every: GuessCount.pause), wait: wait)
     }
     if !isKnown { try limits.take(.passwords, from: nil, .shared) }
     guard try await check(isKnown) else {
-      let count = try await registry.acting(as: .server(from: attempt.client.text))
+      let count = try await registry.acting(as: .server(from: attempt.caller.client.text))
         .countGuess(
           of: subject, account: account, as: count.count == 0 && !isCode && isRecorded(at: now) ? attempt.email : nil,
           now: now)
       metrics.update { $0.refusedSignIns += 1 }
       var metadata = metadata(of: attempt)
       metadata["handstamp.guesses"] = "\(count.count)"
-      attempt.logger.info("Sign-in refused", metadata: metadata)
+      attempt.caller.logger.info("Sign-in refused", metadata: metadata)
       return false
     }
     // A sign-in of a stranger to this device proves nothing about the guesses of others, but ends their row.
@@ -105,7 +104,7 @@ final class PasswordGuard: Sendable {
 
   private func metadata(of attempt: PasswordAttempt) -> Logger.Metadata {
     [
-      "handstamp.address": "\(attempt.client.address.map { "\($0)" } ?? "unknown")",
+      "handstamp.address": "\(attempt.caller.client.address.map { "\($0)" } ?? "unknown")",
       "handstamp.email_hash": "\(registry.mint.mac(of: attempt.email.normalized, for: .logName))",
     ]
   }

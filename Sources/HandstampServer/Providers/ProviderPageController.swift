@@ -17,17 +17,15 @@ struct ProviderPageController: Sendable {
   @concurrent func finish(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let id = context.parameters.get("provider")
     guard let provider = service.providers.first(where: { $0.provider.id == id }) else { throw ProblemError.notFound }
-    let visit = try await web.visit(request, context.logger)
-    let caller = service.caller(request, context)
-    try web.limits.take(.passwords, from: caller.client, .own)
-    var response = try await answer(request, provider, visit, caller)
-    response.headers.append(
-      HTTPField(name: .setCookie, value: ResponseCookie(name: provider.cookie, value: nil).field))
+    let visit = try await web.visit(request, context)
+    try web.limits.take(.passwords, from: visit.caller.client, .own)
+    var response = try await answer(request, provider, visit)
+    response.headers.add([ResponseCookie(name: provider.cookie, value: nil)])
     return response
   }
 
   private func answer(
-    _ request: Request, _ provider: UpstreamSignIn, _ visit: BrowserRequest, _ caller: AccountService.Caller
+    _ request: Request, _ provider: UpstreamSignIn, _ visit: BrowserRequest
   ) async throws -> Response {
     let outcome: UpstreamOutcome
     do throws(UpstreamError) {
@@ -37,7 +35,7 @@ struct ProviderPageController: Sendable {
     } catch {
       let context = provider.context(of: request.cookie(provider.cookie), boundTo: visit.formCookie)
       let errand = context.flatMap { PayloadCoding.value(ProviderErrand.self, $0) }
-      return web.refusal(of: error, at: provider.provider, back: errand?.next ?? "/sign-in", visit, caller)
+      return web.refusal(of: error, at: provider.provider, back: errand?.next ?? "/sign-in", visit)
     }
     guard let errand = PayloadCoding.value(ProviderErrand.self, outcome.context) else {
       throw ProblemError.invalidRequest("The sign-in is of another version of this server.")
@@ -45,41 +43,39 @@ struct ProviderPageController: Sendable {
     guard errand.isMet(by: outcome.user) else {
       return web.show(web.failed("provider_stale", at: provider.provider, back: errand.next), visit)
     }
-    return try await finish(errand, outcome.user, provider.provider, visit, caller)
+    return try await finish(errand, outcome.user, provider.provider, visit)
   }
 
   private func finish(
-    _ errand: ProviderErrand, _ user: UpstreamUser, _ provider: UpstreamProvider, _ visit: BrowserRequest,
-    _ caller: AccountService.Caller
+    _ errand: ProviderErrand, _ user: UpstreamUser, _ provider: UpstreamProvider, _ visit: BrowserRequest
   ) async throws -> Response {
     let new: NewBrowserSession
     switch errand.purpose {
     case .signIn:
-      new = try await service.admitting(user, at: provider, caller) { use, isNew in
-        let new = try await web.session(of: use.account, by: use, visit, caller)
+      new = try await service.admitting(user, at: provider, visit.caller) { use, isNew in
+        let new = try await web.session(of: use.account, by: use, visit)
         if isNew { web.recorder.metrics.update { $0.signUps += 1 } }
         return new
       }
     case .confirm:
-      let owner = try owner(of: errand, visit, caller)
-      let use = try await service.owned(caller).credentialUse(
+      let owner = try owner(of: errand, visit)
+      let use = try await service.owned(visit.caller).credentialUse(
         by: user.proof(nil, at: web.clock.now), of: owner.account, now: web.clock.now)
       guard let use else {
         return web.show(web.failed("provider_other", at: provider, back: errand.next), visit)
       }
-      new = try await web.session(of: use.account, by: use, visit, caller)
-    case .link: return try await link(user, to: owner(of: errand, visit, caller), provider, visit)
+      new = try await web.session(of: use.account, by: use, visit)
+    case .link: return try await link(user, to: owner(of: errand, visit), provider, visit)
     }
     return web.redirect(to: web.issuer + page(errand, after: new.session), with: new, visit)
   }
 
   /// The signed-in user whose session sent the browser away.
   private func owner(
-    of errand: ProviderErrand, _ visit: BrowserRequest, _ caller: AccountService.Caller
+    of errand: ProviderErrand, _ visit: BrowserRequest
   ) throws(ProblemError) -> AccountService.Owner {
     guard let user = visit.web, user.row.id == errand.session else { throw .formExpired }
-    return AccountService.Owner(
-      account: user.account, session: user.row.id, provenAt: user.authenticatedAt, caller: caller)
+    return AccountService.Owner(user, visit.caller)
   }
 
   private func link(

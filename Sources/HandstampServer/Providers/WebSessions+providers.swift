@@ -26,13 +26,13 @@ extension WebSessions {
 
   /// Sends the browser to the provider whose button was pressed on the sign-in page.
   func signInElsewhere(
-    by visit: BrowserRequest, _ purpose: Purpose, _ caller: AccountService.Caller
+    by visit: BrowserRequest, _ purpose: Purpose
   ) async throws -> Response {
     let confirms = purpose.cancel != nil && visit.account != nil
     return try await leave(
       visit, confirms ? .confirm : .signIn, next: purpose.next ?? here(visit),
       // A signed-in user is asked only if that sign-in is not enough.
-      isFresh: confirms || visit.web != nil || purpose.asked?.signIn.wantsSignIn == true, caller)
+      isFresh: confirms || visit.web != nil || purpose.asked?.signIn.wantsSignIn == true)
   }
 
   /// Sends the browser to the provider that the form names.
@@ -42,10 +42,9 @@ extension WebSessions {
   ///
   /// - Parameter isFresh: whether the user has to sign in there again.
   func leave(
-    _ visit: BrowserRequest, _ purpose: ProviderErrand.Purpose, next: String, isFresh: Bool,
-    _ caller: AccountService.Caller
+    _ visit: BrowserRequest, _ purpose: ProviderErrand.Purpose, next: String, isFresh: Bool
   ) async throws -> Response {
-    try limits.take(.passwords, from: caller.client, .own)
+    try limits.take(.passwords, from: visit.caller.client, .own)
     let provider = try service.provider(visit.form?["provider"])
     let now = clock.now
     let errand = PayloadCoding.text(
@@ -59,7 +58,7 @@ extension WebSessions {
       start = try await provider.begin(
         for: errand, boundTo: visit.formCookie,
         parameters: isFresh && provider.provider.userInfo == nil ? ["max_age": "0"] : [:], at: now)
-    } catch { return refusal(of: error, at: provider.provider, back: next, visit, caller) }
+    } catch { return refusal(of: error, at: provider.provider, back: next, visit) }
     var page = Page.message(
       "provider_next", ["provider": .text(provider.provider.name)], icon: "sign-in",
       to: [PageAction(text: "common.continue", href: start.url)])
@@ -78,11 +77,10 @@ extension WebSessions {
 
   /// The page for a sign-in elsewhere that failed.
   func refusal(
-    of error: UpstreamError, at provider: UpstreamProvider, back next: String, _ visit: BrowserRequest,
-    _ caller: AccountService.Caller
+    of error: UpstreamError, at provider: UpstreamProvider, back next: String, _ visit: BrowserRequest
   ) -> Response {
     recorder.metrics.update { $0.refusedSignIns += 1 }
-    caller.logger.notice(
+    visit.caller.logger.notice(
       "Sign-in at a provider failed",
       metadata: ["handstamp.provider": "\(provider.id)", "handstamp.cause": "\(error)"])
     let (name, status): (String, HTTPResponse.Status) =

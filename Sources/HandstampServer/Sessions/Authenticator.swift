@@ -131,7 +131,7 @@ struct Authenticator: Sendable {
     _ scheme: AccessScheme, _ code: String, _ title: String, reason: EndReason? = nil
   ) -> ProblemError {
     metrics.update { $0.refusedTokens += 1 }
-    return .invalidToken(scheme, code: code, title, reason: reason?.rawValue)
+    return .invalidToken(scheme, code: code, title, reason: reason)
   }
 
   /// Returns the token of the `Authorization` field, and its scheme. There must be exactly one field.

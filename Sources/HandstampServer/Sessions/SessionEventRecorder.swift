@@ -13,8 +13,8 @@ struct SessionEventRecorder: Sendable {
   /// How a session began.
   enum Start: Sendable { case signIn, signUp, guest, upgrade }
 
-  func recordSignIn(_ new: NewSession, as start: Start = .signIn, logger: Logger) {
-    hub.announce(new.account.id)
+  func recordSignIn(_ new: SessionRow, as start: Start = .signIn, logger: Logger) {
+    hub.announce(new.account)
     metrics.update {
       $0.signIns += 1
       switch start {
@@ -24,10 +24,8 @@ struct SessionEventRecorder: Sendable {
       case .upgrade: $0.upgrades += 1
       }
     }
-    var metadata: Logger.Metadata = [
-      "handstamp.account": "\(new.account.id)", "handstamp.session": "\(new.row.id)",
-    ]
-    if let client = new.row.client { metadata["handstamp.client"] = "\(client.id)" }
+    var metadata: Logger.Metadata = ["handstamp.account": "\(new.account)", "handstamp.session": "\(new.id)"]
+    if let client = new.client { metadata["handstamp.client"] = "\(client.id)" }
     let text =
       switch start {
       case .signIn: "Signed in"
@@ -35,15 +33,6 @@ struct SessionEventRecorder: Sendable {
       case .upgrade: "Guest account upgraded"
       }
     logger.info("\(text)", metadata: metadata)
-  }
-
-  /// Call it after a sign-in in a browser.
-  func recordSignIn(_ new: NewBrowserSession, logger: Logger) {
-    hub.announce(new.session.account.id)
-    metrics.update { $0.signIns += 1 }
-    logger.info(
-      "Signed in",
-      metadata: ["handstamp.account": "\(new.session.account.id)", "handstamp.session": "\(new.session.row.id)"])
   }
 
   /// Call it after every end. Returns how many sessions ended.

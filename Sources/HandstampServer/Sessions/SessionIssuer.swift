@@ -11,35 +11,26 @@ struct SessionIssuer: Sendable {
   let proofs: DPoPVerifier
   let clock: ServerClock
 
-  /// The key that a new session's tokens are bound to, if any.
-  struct Binding: Sendable {
-    /// The key's JWK thumbprint.
-    var thumbprint: String?
-    /// The proof of its possession, which counts as used once the session has begun.
-    fileprivate var proof: DPoPVerifier.Proof?
-
-    /// The session that the request begins.
-    func start(_ device: DeviceInfo, _ key: RotationKey?) -> AccountService.SessionStart {
-      AccountService.SessionStart(device: device, thumbprint: thumbprint, key: key)
-    }
-  }
-
-  /// Returns the key of a request's DPoP proof (RFC 9449). Call it before the request's credentials are verified: a client
-  /// repeats its first request with the server's nonce, which must not count as another attempt.
+  /// Returns the session that a request asks for, bound to the key of its DPoP proof (RFC 9449), and that proof, which counts as used
+  /// once the session has begun. Call it before the request's credentials are verified: a client repeats its first request with the
+  /// server's nonce, which must not count as another attempt.
   ///
   /// - Parameter session: the session that makes the request. If it is bound to a key, so is the new one.
-  /// - Throws: ``TokenError`` for the proof.
-  func binding(
-    of request: Request, replacing session: AuthenticatedSession? = nil
-  ) throws(TokenError) -> Binding {
-    if let thumbprint = session?.thumbprint { return Binding(thumbprint: thumbprint) }
+  /// - Throws: ``ProblemError`` for the body, ``TokenError`` for the proof.
+  func start(
+    of request: Request, _ body: JSONFields, replacing session: AuthenticatedSession? = nil
+  ) throws -> (AccountService.SessionStart, DPoPVerifier.Proof?) {
+    var start = AccountService.SessionStart(device: try body.device(), key: try body.rotationKey())
+    start.thumbprint = session?.thumbprint
+    guard start.thumbprint == nil else { return (start, nil) }
     let proof = try proofs.check(request, token: nil, at: clock.read())
-    return Binding(thumbprint: proof?.thumbprint, proof: proof)
+    start.thumbprint = proof?.thumbprint
+    return (start, proof)
   }
 
   /// Returns the response to a request that has begun a session. The status is 201 if an account was created.
-  func answer(_ new: NewSession, _ binding: Binding, status: HTTPResponse.Status = .ok) throws -> Response {
-    if let proof = binding.proof { proofs.use(proof, at: clock.now) }
+  func answer(_ new: NewSession, _ proof: DPoPVerifier.Proof?, status: HTTPResponse.Status = .ok) throws -> Response {
+    if let proof { proofs.use(proof, at: clock.now) }
     return .json(try responses.signedIn(new), status: status)
   }
 }
@@ -52,7 +43,7 @@ extension Registry {
     guard let account = try await account(session.account), account.closedAt == nil else {
       throw ProblemError.invalidToken(
         session.thumbprint == nil ? .bearer : .dpop, code: "session_ended", "The session has ended",
-        reason: EndReason.accountClosed.rawValue)
+        reason: .accountClosed)
     }
     return account
   }

@@ -44,19 +44,6 @@ struct TokenResponses: Sendable {
     return try await AccountClaims.read(account, allowedBy: client.scopes, from: registry)
   }
 
-  /// Returns the response to a reauthentication: another access token of the session, which alone has the new `auth_time`.
-  /// Copies of the session's other tokens gain nothing, nor do those that are refreshed from them (RFC 9068 section 2.2.1).
-  func reauthenticated(
-    _ row: SessionRow, by methods: AuthenticationMethods, at now: UnixTime
-  ) throws(RegistryError) -> JSONText {
-    try tokens(of: row, for: row.client, proof: (now, methods))
-  }
-
-  /// Returns an access token of a browser's session, as old as the proof that its cookie shows.
-  func accessToken(of user: BrowserSession) throws(RegistryError) -> JSONText {
-    try tokens(of: user.row, for: user.row.client, proof: (user.authenticatedAt, user.methods))
-  }
-
   /// Returns a new access token of a session; with a refresh token, as after a sign-in or a refresh, also the members that these
   /// have (RFC 6749 section 5.1).
   ///

@@ -31,8 +31,6 @@ struct IdentityTokens: Sendable {
   static let nonceLengths = 16...256
   /// How far the issuer's clock may be ahead.
   static let skew = Duration.seconds(60)
-  /// Maximum length of a subject, in bytes (OpenID Connect Core section 2).
-  private static let longestSubject = 255
 
   let keys: KeySet
   let clientIDs: Set<String>
@@ -57,7 +55,7 @@ struct IdentityTokens: Sendable {
       json.time("iat").map({ $0 <= now.advanced(by: IdentityTokens.skew) }) ?? true,
       json.time("nbf").map({ $0 <= now.advanced(by: IdentityTokens.skew) }) ?? true,
       IdentityTokens.nonceLengths.contains(nonce.utf8.count), isNonce(claimed, nonce),
-      (1...IdentityTokens.longestSubject).contains(sub.utf8.count)
+      ExternalIdentity(issuer: iss, subject: sub).isStorable
     else { throw .invalid }
     return Claims(
       identity: ExternalIdentity(issuer: iss, subject: sub), nonce: claimed, expiresAt: end, all: json)

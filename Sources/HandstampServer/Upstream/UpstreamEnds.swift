@@ -21,36 +21,83 @@ struct UpstreamEnds: Sendable {
   func apply(
     _ token: String, _ kind: UpstreamEventSource.Kind, from source: UpstreamEventSource, logger: Logger
   ) async throws -> String {
-    let (event, ends) = try await source.ends(in: token, kind, at: clock.now)
-    for (number, end) in ends.enumerated() {
-      // Each of several events in a token counts as one.
-      var end = end
-      if number > 0 { end.event += " \(end.change.rawValue)" }
-      switch try await registry.endSessions(upstream: end, now: clock.now) {
+    try await source.apply(token, kind, to: registry, at: clock.now, logger: logger) { outcome in
+      switch outcome {
       case .repeated: metrics.update { $0.upstreamRepeats += 1 }
       case .applied(let outcome):
         metrics.update {
           if outcome.ended.isEmpty { $0.upstreamUnknown += 1 } else { $0.upstreamEnds += 1 }
         }
         recorder.recordEnd(outcome, logger: logger)
-        logger.info(
-          "Event of a provider applied",
-          metadata: [
-            "handstamp.provider": "\(source.id)", "handstamp.change": "\(end.change.rawValue)",
-            "handstamp.count": "\(outcome.ended.count)",
-          ])
       }
     }
-    return event
   }
 
   /// Counts and logs a token that was refused; the token itself is not logged.
   func record(_ refusal: UpstreamEventSource.Refusal, from source: UpstreamEventSource, logger: Logger) {
     metrics.update { $0.upstreamRefusals += 1 }
+    refusal.log(source, logger)
+  }
+}
+
+extension UpstreamEventSource {
+  /// Verifies a token and applies the ends that it tells of. They are stored when this returns.
+  ///
+  /// - Parameter applied: is called after each of them.
+  /// - Throws: ``Refusal``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
+  /// - Returns: the `jti`.
+  @discardableResult
+  func apply(
+    _ token: String, _ kind: Kind, to registry: Registry, at now: UnixTime, logger: Logger,
+    applied: (UpstreamEndOutcome) -> Void = { _ in }
+  ) async throws -> String {
+    let (event, ends) = try await ends(in: token, kind, at: now)
+    for (number, end) in ends.enumerated() {
+      // Each of several events in a token counts as one.
+      var end = end
+      if number > 0 { end.event += " \(end.change.rawValue)" }
+      let outcome = try await registry.endSessions(upstream: end, now: now)
+      applied(outcome)
+      guard case .applied(let ended) = outcome else { continue }
+      logger.info(
+        "Event of a provider applied",
+        metadata: [
+          "handstamp.provider": "\(id)", "handstamp.change": "\(end.change.rawValue)",
+          "handstamp.count": "\(ended.ended.count)",
+        ])
+    }
+    return event
+  }
+}
+
+extension UpstreamEventSource.Refusal {
+  /// The token itself is not logged.
+  func log(_ source: UpstreamEventSource, _ logger: Logger) {
     logger.warning(
       "Event of a provider refused",
-      metadata: ["handstamp.provider": "\(source.id)", "handstamp.cause": "\(refusal.words)"])
+      metadata: ["handstamp.provider": "\(source.id)", "handstamp.cause": "\(words)"])
   }
+
+  /// The response to a logout token (OpenID Connect Back-Channel Logout 1.0 section 2.8).
+  var logoutResponse: Response {
+    .json(JSONText([("error", "invalid_request"), ("error_description", words)]), status: .badRequest)
+  }
+}
+
+extension Request {
+  /// The token of a back-channel logout.
+  func logoutToken(upTo limit: Int) async throws -> String {
+    let body = try await wholeBody(of: "application/x-www-form-urlencoded", upTo: limit)
+    guard let token = try? FormFields(body.readableBytesView)["logout_token"] else {
+      throw ProblemError.invalidRequest("Missing: logout_token.")
+    }
+    return token
+  }
+}
+
+extension Response {
+  /// The response to a token that was applied.
+  static var logoutApplied: Response { Response(status: .ok, headers: [.cacheControl: "no-store"]) }
 }
 
 /// Receives the ends that providers announce: `/sign-in/with/{provider}/logout` (OpenID Connect Back-Channel Logout 1.0 section 2.5) and
@@ -67,22 +114,16 @@ struct UpstreamEndsController: Sendable {
 
   @concurrent func logout(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let source = try source(context)
-    let body = try await request.wholeBody(of: "application/x-www-form-urlencoded", upTo: bodyLimit)
-    guard let token = try FormFields(body.readableBytesView)["logout_token"] else {
-      throw ProblemError.invalidRequest("Missing: logout_token.")
-    }
-    if let refusal = try await refusal(of: token, .logout, from: source, request, context) {
-      return .json(
-        JSONText([("error", "invalid_request"), ("error_description", refusal.words)]), status: .badRequest)
-    }
-    return Response(status: .ok, headers: [.cacheControl: "no-store"])
+    let token = try await request.logoutToken(upTo: bodyLimit)
+    let refusal = try await refusal(of: token, .logout, from: source, request, context)
+    return refusal?.logoutResponse ?? .logoutApplied
   }
 
   @concurrent func receive(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let source = try source(context)
     let (token, kind): (String, UpstreamEventSource.Kind)
     if source.isApple, request.headers[.contentType]?.isMediaType("application/json") == true {
-      (token, kind) = (try await request.json(as: AppleNotification.self, upTo: bodyLimit).payload, .apple)
+      (token, kind) = (try await request.json(upTo: bodyLimit).text("payload"), .apple)
     } else {
       let body = try await request.wholeBody(of: "application/secevent+jwt", upTo: bodyLimit)
       (token, kind) = (String(decoding: body.readableBytesView, as: UTF8.self), .event)
@@ -112,11 +153,5 @@ struct UpstreamEndsController: Sendable {
       return refusal
     }
   }
-}
-
-/// The body of Apple's notifications.
-private struct AppleNotification: JSONBody {
-  let payload: String
-  init(_ fields: JSONFields) throws(ProblemError) { payload = try fields.text("payload") }
 }
 #endif

@@ -52,12 +52,10 @@ extension UpstreamSignIn {
     }
     guard let endpoint else { throw .unavailable("no userinfo endpoint is known") }
     let json = try await document(at: endpoint, with: token, backend)
-    guard let id = json.word(mapping.id), id.utf8.count <= 255 else {
-      throw .invalid("the user information names no user")
-    }
+    let identity = json.word(mapping.id).map { ExternalIdentity(issuer: provider.issuer, subject: $0) }
+    guard let identity, identity.isStorable else { throw .invalid("the user information names no user") }
     var user = UpstreamUser(
-      provider: provider.id, identity: ExternalIdentity(issuer: provider.issuer, subject: id),
-      name: mapping.names.lazy.compactMap { json.word($0) }.first)
+      provider: provider.id, identity: identity, name: mapping.names.lazy.compactMap { json.word($0) }.first)
     guard let list = mapping.emailsEndpoint else {
       user.email = mapping.email.flatMap { json.word($0) }.flatMap { EmailAddress($0) }
       user.isEmailVerified = user.email != nil && mapping.emailVerified.map { json.isTrue($0) } ?? false

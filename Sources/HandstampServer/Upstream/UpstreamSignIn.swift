@@ -96,7 +96,7 @@ struct UpstreamSignIn: Sendable {
       } else { try await self.user(answer, nonce: attempt.memory.nonce ?? "", backend, at: now) }
     return UpstreamOutcome(
       user: user, context: attempt.context, idToken: answer.id_token.map { Secret($0) },
-      accessToken: Secret(answer.access_token), refreshToken: answer.refresh_token.map { Secret($0) })
+      refreshToken: answer.refresh_token.map { Secret($0) })
   }
 
   /// Returns the user of an ID token that an app got itself.

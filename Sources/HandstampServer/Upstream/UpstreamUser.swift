@@ -30,7 +30,6 @@ struct UpstreamOutcome: Sendable {
   var context: String
   /// The ID token, for a sign-out at the provider; `nil` for OAuth providers.
   var idToken: Secret?
-  var accessToken: Secret
   var refreshToken: Secret?
 }
 #endif

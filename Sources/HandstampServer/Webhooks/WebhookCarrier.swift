@@ -25,30 +25,22 @@ struct WebhookCarrier: Service, CustomStringConvertible {
   /// one goes on then.
   private static let lease = Duration.seconds(120)
 
-  let queue: WebhookQueue
-  let registry: Registry
-  let signer: WebhookSigner
-  /// `nil` if there is no way to receivers.
-  let network: PinnedNetwork?
-  let clock: ServerClock
-  let metrics: ServerMetrics
-  let errors: ErrorMapper
-  let logger: Logger
-  /// The carrier of the server after the last reload.
-  let reloaded: @Sendable () -> WebhookCarrier?
+  let server: SessionServer
+  private var queue: WebhookQueue { server.webhookQueue }
+  private var logger: Logger { server.configuration.logger }
 
   /// The name of the service in logs.
   var description: String { "WebhookCarrier" }
 
   func run() async throws {
-    guard let network else {
+    guard let network = server.configuration.webhookNetwork else {
       try? await gracefulShutdown()
       return
     }
     await queue.bell.watch { _, group in
       for webhook in await due() where queue.begin(webhook.name) {
         group.addTask {
-          await (reloaded() ?? self).deliver(webhook.name, over: network)
+          await WebhookCarrier(server: server.current).deliver(webhook.name, over: network)
           queue.end(webhook.name)
           queue.bell.signal(.finished)
         }
@@ -60,17 +52,17 @@ struct WebhookCarrier: Service, CustomStringConvertible {
   /// The webhooks with something to send, which no other server sends.
   private func due() async -> [Webhook] {
     do throws(RegistryError) {
-      let all = try await registry.webhooks()
+      let all = try await server.registry.webhooks()
       guard !all.isEmpty else {
-        metrics.update { $0.webhookBacklog = 0 }
+        server.metrics.update { $0.webhookBacklog = 0 }
         return []
       }
-      let (newest, now) = (try await registry.lastEventID(), clock.now)
+      let (newest, now) = (try await server.registry.lastEventID(), server.clock.now)
       let backlog = all.reduce(0) { $0 + $1.backlog(newest: newest) }
-      metrics.update { $0.webhookBacklog = Int(clamping: backlog) }
+      server.metrics.update { $0.webhookBacklog = Int(clamping: backlog) }
       return all.filter { $0.isDue(at: now, newest: newest) }
     } catch {
-      errors.report(error, logger: logger)
+      server.errors.report(error, logger: logger)
       return []
     }
   }
@@ -78,17 +70,18 @@ struct WebhookCarrier: Service, CustomStringConvertible {
   /// Sends what there is to send, wave after wave.
   private func deliver(_ name: String, over network: PinnedNetwork) async {
     do throws(RegistryError) {
-      let now = clock.now
+      let now = server.clock.now
       guard
-        var webhook = try await registry.claimWebhook(name, until: now.advanced(by: WebhookCarrier.lease), now: now)
+        var webhook = try await server.registry.claimWebhook(
+          name, until: now.advanced(by: WebhookCarrier.lease), now: now)
       else { return }
       let line = await line(to: webhook, over: network)
       while true {
-        let wave = try await webhook.wave(in: registry, at: clock.now)
+        let wave = try await webhook.wave(in: server.registry, at: server.clock.now)
         let test = await test(webhook, over: line)
         let outcomes = await outcomes(of: wave, of: webhook, over: line)
-        let (end, isStopping) = (clock.now, queue.bell.isStopping)
-        let next = try await registry.finish(
+        let (end, isStopping) = (server.clock.now, queue.bell.isStopping)
+        let next = try await server.registry.finish(
           wave, outcomes, test: test, of: webhook,
           until: { webhook in
             let goesOn = !isStopping && webhook.hasWork(at: end, newest: wave.newest)
@@ -101,7 +94,7 @@ struct WebhookCarrier: Service, CustomStringConvertible {
       }
       if case .success(let line) = line { await network.close(line.transport) }
     } catch {
-      errors.report(error, logger: logger)
+      server.errors.report(error, logger: logger)
     }
   }
 
@@ -127,7 +120,7 @@ struct WebhookCarrier: Service, CustomStringConvertible {
   ) async -> (id: String, failure: WebhookFailure?)? {
     guard let id = webhook.test else { return nil }
     do throws(WebhookFailure) {
-      try await send(WebhookMessage(test: id, at: clock.now), to: webhook, over: try line.get())
+      try await send(WebhookMessage(test: id, at: server.clock.now), to: webhook, over: try line.get())
       return (id, nil)
     } catch { return (id, error) }
   }
@@ -166,13 +159,14 @@ struct WebhookCarrier: Service, CustomStringConvertible {
   private func message(_ event: StoredEvent) async throws(WebhookFailure) -> WebhookMessage {
     guard event.event.kind == .credentialChange else { return WebhookMessage(event, change: nil) }
     do throws(RegistryError) {
-      return WebhookMessage(event, change: try await registry.credentialChange(event.event))
+      return WebhookMessage(event, change: try await server.registry.credentialChange(event.event))
     } catch { throw WebhookFailure("the store cannot be read") }
   }
 
   private func send(_ message: WebhookMessage, to webhook: Webhook, over line: Line) async throws(WebhookFailure) {
-    let reading = clock.read()
-    let request = try signer.request(message, to: webhook, at: line.url, by: registry.mint, reading)
+    let reading = server.clock.read()
+    let request = try server.webhookSigner.request(
+      message, to: webhook, at: line.url, by: server.registry.mint, reading)
     let answer: TransportResponse
     do throws(TransportError) { answer = try await line.transport.send(request) } catch {
       throw WebhookFailure("\(error)")
@@ -185,7 +179,7 @@ struct WebhookCarrier: Service, CustomStringConvertible {
     of webhook: Webhook
   ) {
     let failures = (outcomes.map(\.failure) + [test?.failure]).compactMap { $0 }
-    metrics.update {
+    server.metrics.update {
       $0.webhooksSent += outcomes.reduce(0) { $0 + $1.delivered } + (test != nil && test?.failure == nil ? 1 : 0)
       $0.webhooksFailed += failures.count
       $0.webhooksAbandoned += letters.count

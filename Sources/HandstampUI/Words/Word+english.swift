@@ -55,6 +55,7 @@ extension Word {
     case .reasonIdle: "You were signed out due to inactivity."
     case .reasonAccountClosed: "This account has been closed."
     case .reasonProvider: "The provider that you signed in with ended this session. Please sign in again."
+    case .reasonProviderNamed: "You were signed out at {0}. Please sign in again."
     case .reasonRejected: "Your session has ended. Please sign in again."
     case .errorWrongCredentials: "Incorrect email or password."
     case .errorEmailTaken: "There is already an account with this address."

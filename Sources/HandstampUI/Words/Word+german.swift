@@ -57,6 +57,7 @@ extension Word {
     case .reasonIdle: "Sie wurden wegen Inaktivität abgemeldet."
     case .reasonAccountClosed: "Dieses Konto wurde geschlossen."
     case .reasonProvider: "Ihr Anbieter für die Anmeldung hat diese Sitzung beendet. Bitte melden Sie sich erneut an."
+    case .reasonProviderNamed: "Sie wurden bei {0} abgemeldet. Bitte melden Sie sich erneut an."
     case .reasonRejected: "Ihre Sitzung wurde beendet. Bitte melden Sie sich erneut an."
     case .errorWrongCredentials: "E-Mail oder Passwort ist falsch."
     case .errorEmailTaken: "Es gibt bereits ein Konto mit dieser Adresse."

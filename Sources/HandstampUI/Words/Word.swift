@@ -63,6 +63,7 @@ public enum Word: String, Sendable, CaseIterable {
   case reasonIdle = "reason_idle"
   case reasonAccountClosed = "reason_account_closed"
   case reasonProvider = "reason_provider"
+  case reasonProviderNamed = "reason_provider_named"
   case reasonRejected = "reason_rejected"
 
   case errorWrongCredentials = "error_wrong_credentials"

@@ -4,8 +4,8 @@ import HandstampCore
 import HandstampSupport
 import HandstampVaults
 
-/// The text shown to users for an error or the end of a session, and the step that can help. It never contains secrets or
-/// arbitrary text from a server.
+/// The text shown to users for an error or the end of a session, and the step that can help. It never contains secrets, nor text
+/// from a server other than a code, or the name of the provider where a session ended.
 ///
 /// ```swift
 /// do { try await session.signIn(email: email, password: password) } catch { failure = Wording(error) }
@@ -80,7 +80,8 @@ public struct Wording: Sendable, Hashable {
     case .expired: self.init(.reasonExpired)
     case .idle: self.init(.reasonIdle)
     case .accountClosed: self.init(.reasonAccountClosed)
-    case .endedAtProvider: self.init(.reasonProvider)
+    case .endedAtProvider(nil): self.init(.reasonProvider)
+    case .endedAtProvider(let name?): self.init(.reasonProviderNamed, name)
     case .repeatRefused, .rejected, .erased: self.init(.reasonRejected)
     }
   }

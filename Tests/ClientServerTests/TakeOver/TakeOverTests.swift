@@ -3,7 +3,9 @@ import Foundation
 import Handstamp
 import HandstampCore
 import HandstampRegistry
+import HandstampSQLite
 import HandstampServer
+import HandstampStorage
 import HandstampSupport
 import HandstampTesting
 import HandstampTransports
@@ -11,10 +13,25 @@ import HandstampVaults
 import Logging
 import Testing
 
+/// The store that a population moves to.
+enum NewHome: String, CaseIterable, Sendable {
+  case memory, sqlite
+
+  /// Each write to a file waits for the disk.
+  var devices: Int {
+    switch self {
+    case .memory: 500
+    case .sqlite: 100
+    }
+  }
+}
+
 /// The servers of one store, one after the other, and the former system beside them.
 private final class Migration: Sendable {
   let former: FormerStub
-  let store = MemoryRegistryStore()
+  /// `nil` in memory.
+  private let folder: ServerFolder?
+  private let store: Locked<any RegistryStore>
   let mint: TokenMint
   let keys = SigningKeys()
   let time = Locked(UnixTime(seconds: 1_800_000_000))
@@ -22,21 +39,43 @@ private final class Migration: Sendable {
   /// The share of lost requests and responses, in percent.
   let lossRate = Locked<UInt64>(0)
 
-  init(_ kind: FormerStub.Kind, devices: Int) async throws {
+  init(_ kind: FormerStub.Kind, to home: NewHome) async throws {
+    let devices = home.devices
     former = FormerStub(kind, sessions: devices)
-    var source = SystemRandomNumberGenerator()
-    mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &source))
+    switch home {
+    case .memory:
+      var source = SystemRandomNumberGenerator()
+      mint = TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &source))
+      (folder, store) = (nil, Locked(MemoryRegistryStore()))
+    case .sqlite:
+      var folder = ServerFolder(path: FileManager.default.temporaryDirectory.path + "/\(UUID().uuidString)")
+      // On a busy machine a lock may be held for longer than a server waits.
+      folder.patience = .seconds(120)
+      let opened = try folder.open()
+      mint = TokenMint(opened.keys.master)
+      (self.folder, store) = (folder, Locked(opened.store))
+    }
     random = Locked(SplitMix64(state: 46))
     for number in 0..<devices {
       let account = AccountRecord(
         id: AccountID("user-\(number)"), email: EmailAddress("user-\(number)@example.org"), username: "User",
         passwordHash: nil, createdAt: UnixTime(seconds: 1_700_000_000))
-      _ = try await store.write([.createAccount(account)], events: [])
+      _ = try await store.withLock({ $0 }).write([.createAccount(account)], events: [])
     }
     former.state.withLock { [self] in $0.losses = { self.loss() } }
   }
 
-  var registry: Registry { Registry(store: store, mint: mint) }
+  deinit { if let folder { try? FileManager.default.removeItem(atPath: folder.path) } }
+
+  var registry: Registry { Registry(store: store.withLock { $0 }, mint: mint) }
+
+  /// Closes the files of a server that has stopped, and opens them for the next one.
+  func reopen() throws {
+    guard let folder, let former = store.withLock({ $0 }) as? SQLiteRegistryStore else { return }
+    try former.close()
+    let next = try folder.open().store
+    store.withLock { $0 = next }
+  }
 
   func draw(below limit: UInt64) -> UInt64 { random.withLock { $0.next() % limit } }
 
@@ -68,22 +107,23 @@ private final class Migration: Sendable {
 
 /// The acceptance test of the chapter about moving in.
 @Suite(.timeLimit(.minutes(10))) struct `A population of devices at a former system` {
-  private static let devices = 500
-
-  /// Two times 500 devices, over a day of 24 rounds: a device starts its app in about every third round, and is killed after a random
-  /// number of steps. A tenth of requests and responses is lost, on both sides of the server, which restarts four times. The former
-  /// system is down for five rounds.
-  @Test(arguments: FormerStub.Kind.allCases)
-  @MainActor func `moves over a day of failures without a sign-out`(kind: FormerStub.Kind) async throws {
-    let migration = try await Migration(kind, devices: Self.devices)
+  /// Two times 500 devices, and 100 each with SQLite, over a day of 24 rounds: a device starts its app in about every third round, and
+  /// is killed after a random number of steps. A tenth of requests and responses is lost, on both sides of the server, which restarts
+  /// four times. The former system is down for five rounds.
+  @Test(arguments: FormerStub.Kind.allCases, NewHome.allCases)
+  @MainActor func `moves over a day of failures without a sign-out`(
+    kind: FormerStub.Kind, home: NewHome
+  ) async throws {
+    let count = home.devices
+    let migration = try await Migration(kind, to: home)
     if kind == .toolkit {
-      let lines = (0..<Self.devices).map {
+      let lines = (0..<count).map {
         Array(#"{"account":"user-\#($0)","token":"r-\#($0)-0","auth_time":1790000000}"#.utf8)
       }
       let result = try await Administration(migration.registry, by: .server()).importFormer(lines)
-      #expect(result.imported == Self.devices)
+      #expect(result.imported == count)
     }
-    let devices = (0..<Self.devices).map { MortalDevice($0) }
+    let devices = (0..<count).map { MortalDevice($0) }
     let network = AsyncHTTPTransport(connectTimeout: .seconds(240))
     var (signOuts, strangers, kills) = (0, 0, 0)
     var (server, running) = try await migration.server()
@@ -91,6 +131,7 @@ private final class Migration: Sendable {
     for hour in 0..<24 {
       if hour > 0, hour.isMultiple(of: 5) {
         try await running.stop()
+        try migration.reopen()
         (server, running) = try await migration.server()
       }
       migration.former.state.withLock { $0.isDown = (8..<13).contains(hour) }
@@ -134,7 +175,7 @@ private final class Migration: Sendable {
     while migration.former.alive > 0 { await Task.yield() }
     #expect(signOuts == 0)
     #expect(strangers == 0)
-    #expect(kills > Self.devices / 5)
+    #expect(kills > count / 5)
     // Old tokens that work.
     #expect(migration.former.alive == 0)
     #expect(migration.former.state.withLock { $0.reuses } == 0)

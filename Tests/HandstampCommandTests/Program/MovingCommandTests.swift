@@ -26,6 +26,10 @@ extension Processes {
           try await stage.refusedAdmin("import", file + "x", "--from", "handstamp"), .failure, naming: "in.jsonlx",
           hint: "stdin")
 
+        try expectRefusal(
+          try await stage.refusedAdmin("import", file, "--from", "handstamp", "--provider", "github"), .usage,
+          naming: "github", hint: "issuer")
+
         let trial = try await stage.admin("import", file, "--from", "handstamp", "--dry-run", expecting: .failure)
         #expect(trial.words.contains("2 created, 0 merged, 0 unchanged, 1 refused"), "\(trial.words)")
         #expect(trial.out.contains("line 2") && trial.out.contains("invalid_json"), "\(trial.out)")

@@ -40,9 +40,15 @@ struct ImportStage {
     try await accounts().first { $0.email?.normalized == email }
   }
 
-  func exported(withPasswordHashes: Bool = true) async throws -> String {
+  func exported(withSecrets: Bool = true) async throws -> String {
+    try await administration.exported(withSecrets: withSecrets)
+  }
+}
+
+extension Administration {
+  func exported(withSecrets: Bool) async throws -> String {
     var bytes: [UInt8] = []
-    _ = try await administration.exportAccounts(withPasswordHashes: withPasswordHashes) { bytes += $0 }
+    _ = try await exportAccounts(withSecrets: withSecrets) { bytes += $0 }
     return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -11,7 +11,7 @@ import Testing
   /// How many accounts each sample has, its refused records, and the kinds of facts that are left out.
   private static let samples: [(format: ImportFormat, text: String, created: Int, refused: [String], left: [String])] =
     [
-      (.handstamp, ImportSamples.handstamp, 2, [], []),
+      (.handstamp, ImportSamples.handstamp, 3, [], []),
       (.gotrue, ImportSamples.gotrue, 2, ["3 no_person"], ["phone"]),
       (.gotrue, ImportSamples.gotrueTable, 2, ["4 no_person"], ["phone"]),
       (.keycloak, ImportSamples.keycloak, 3, ["no_person"], ["totp"]),
@@ -105,6 +105,20 @@ import Testing
     #expect(report.codes == ["4 invalid_csv", "5 invalid_csv", "7 truncated"])
     #expect(try await stage.account("a@example.org")?.username == #"Ada, "thefirst""#)
     #expect(try await stage.account("d@example.org")?.username == "d")
+    let twice = try await stage.add("id,email,email\n6,f@example.org,g@example.org\n", from: .devise)
+    #expect(twice.codes == ["1 invalid_csv", "2 invalid_csv"])
+  }
+
+  @Test func `refuses an identity that a database would cut or refuse`() async throws {
+    let stage = try ImportStage()
+    let report = try await stage.add(
+      #"""
+      {"id":"1","email":"a@example.org","identity":{"issuer":"\u0000","subject":"1"}}
+      {"id":"2","email":"b@example.org","identity":{"issuer":"https://accounts.google.com","subject":"1\u00002"}}
+      {"id":"3","email":"c@example.org","identity":{"issuer":"https://accounts.google.com","subject":"1"}}
+      """#)
+    #expect(report.codes == ["1 invalid_field", "2 invalid_field"])
+    #expect(report.counts == [1, 0, 0, 2])
   }
 
   @Test func `never overwrites an account, and merges only what is missing`() async throws {

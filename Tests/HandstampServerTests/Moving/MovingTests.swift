@@ -91,7 +91,12 @@ import Testing
       #expect(try await send("?from=handstamp&merge=true", lines).json["unchanged"] == 1)
       #expect(try await admin.get("/accounts/1").status == 200)
       #expect(try await send("?from=auth0", ImportSamples.auth0).json["refused"] == 1, "one address is taken")
-      for bad in ["?from=okta", "?merge=yes", "?dry_run=1"] {
+      let linked = #"{"id":"g1","email":"g@example.org","identities":[{"provider":"github","provider_id":"5"}]}"#
+      #expect(
+        try await send("?from=gotrue&provider=github%3Dhttps://github.com", linked).json[list: "left"].isEmpty)
+      let gitHub = ExternalIdentity(issuer: "https://github.com", subject: "5")
+      #expect(try await test.server.registry.account(identity: gitHub)?.id == "g1")
+      for bad in ["?from=okta", "?merge=yes", "?dry_run=1", "?provider=github"] {
         #expect(try await send(bad, lines).status == 400, "\(bad)")
       }
       #expect(try await send("", lines, type: "application/json").status == 415)
@@ -125,6 +130,20 @@ import Testing
         account.passwordHash = Secret("$2b$06$abcdefghijklmnopqrstuuAbcdefghijklmnopqrstuvwxyzABCDE")
         account.passwordChangedAt = UnixTime(milliseconds: .random(in: 0...1_700_000_000_000, using: &random))
       }
+      func bytes(_ count: Int) -> [UInt8] { (0..<count).map { _ in .random(in: 0...255, using: &random) } }
+      for index in 0..<Int.random(in: 0...2, using: &random) {
+        let identity = ExternalIdentity(issuer: "https://other.example.org", subject: "\(number) \(index)")
+        account.add(
+          ImportedAccount.Identity(
+            identity: identity, label: names[index],
+            createdAt: UnixTime(milliseconds: .random(in: 0...1_700_000_000_000, using: &random))))
+      }
+      if Bool.random(using: &random) {
+        account.totp = MovingTOTP(TOTPSecret(bytes: bytes(.random(in: 16...64, using: &random))))
+        account.totp?.lastUsedAt = UnixTime(milliseconds: .random(in: 0...1_700_000_000_000, using: &random))
+        account.totp?.step = .random(in: 0...60_000_000, using: &random)
+        if account.id != nil { account.recoveryCodes = [Base64URL.encode(bytes(32)), Base64URL.encode(bytes(32))] }
+      }
       for index in 0..<Int.random(in: 0...3, using: &random) {
         var passkey = ImportedAccount.Passkey(id: [UInt8(number), UInt8(index)], publicKey: key)
         passkey.userHandle = Bool.random(using: &random) ? [1, 2, 3] : nil
@@ -141,7 +160,9 @@ import Testing
     #expect(try await other.exported() == export)
     #expect(try await other.accounts() == stage.accounts())
     #expect(try await stage.add(export).counts == [0, 0, 40, 0])
-    #expect(try await !stage.exported(withPasswordHashes: false).contains("$2b$"))
+    let open = try await stage.exported(withSecrets: false)
+    #expect(!open.contains("$2b$") && !open.contains(#""totp""#) && !open.contains("recovery_code_hashes"))
+    #expect(open.contains(#""identities""#))
   }
 }
 

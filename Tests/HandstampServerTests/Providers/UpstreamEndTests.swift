@@ -24,7 +24,9 @@ import Testing
       #expect(await pair.wayBack.statuses(1) == [200])
       #expect(try await pair.account(of: browser) == nil)
       let rows = try await pair.registry.store.sessions(of: account)
-      #expect(rows.isEmpty || rows.allSatisfy { $0.end?.reason == .endedAtProvider })
+      #expect(rows.isEmpty || rows.allSatisfy { $0.end?.reason == .endedAtProvider() })
+      #expect(try await browser.get("/sign-in").text.contains("You were signed out at Work."))
+      #expect(try await !other.get("/sign-in").text.contains("signed out at"), "another browser")
       #expect(pair.test.metrics.upstreamEnds == 1)
       // The next sign-in is another session there.
       pair.test.clock.advance(by: .seconds(2))
@@ -56,6 +58,7 @@ import Testing
     let clients = try TestServer.clients()
     try await Announcer.run({ configuration, _ in configuration.clients = clients }) { test, up async throws in
       let (one, two) = (try await test.begin(), try await test.begin("laptop", sid: "s2"))
+      let unused = try await test.beginUnused("tv").refreshToken.secret.withExposed { $0 }
       let stream = try await WireStream(test.client, token: one.access)
       _ = try await stream.next()
       let feed = try await FeedStream(test)
@@ -63,9 +66,14 @@ import Testing
       #expect(try await test.logout(up.logout(at: test.clock.now).text()).status == 200)
       let event = try #require(try await stream.next())
       #expect(event.name == "session-revoked" && event.json["reason"] == "ended_at_provider")
+      #expect(event.json["provider"] == "Up")
       let told = try #require(try await feed.complete())
       #expect(told.sessions.keys.contains(one.id.rawValue) && !told.sessions.keys.contains(two.id.rawValue))
       #expect(try await test.end(of: one.access) == "ended_at_provider")
+      #expect(try await test.client.get("/v1/me", token: one.access).json["provider"] == "Up")
+      let refused = try await test.refresh(unused, key: .fresh).json
+      #expect(refused["error"] == "invalid_grant" && refused["reason"] == "ended_at_provider")
+      #expect(refused["provider"] == "Up")
       #expect(try await test.end(of: two.access) == nil)
       #expect(try await test.client.get("/v1/me", token: two.access).status == 200)
     }

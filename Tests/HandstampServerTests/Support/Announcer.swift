@@ -76,6 +76,16 @@ extension TestServer {
   func begin(
     _ device: String = "phone", sid: String? = "s1", as subject: String = "ada", at issuer: String = Announcer.issuer
   ) async throws -> (id: SessionID, access: String) {
+    let new = try await beginUnused(device, sid: sid, as: subject, at: issuer)
+    let refresh = new.refreshToken.secret.withExposed { $0 }
+    let access: String = try #require(try await self.refresh(refresh, key: .fresh).json["access_token"])
+    return (new.row.id, access)
+  }
+
+  /// The same, of an app that has only received its tokens.
+  func beginUnused(
+    _ device: String, sid: String? = "s1", as subject: String = "ada", at issuer: String = Announcer.issuer
+  ) async throws -> NewSession {
     let (registry, identity) = (server.registry, ExternalIdentity(issuer: issuer, subject: subject))
     let proof = IdentityProof(identity, provider: "up", label: "", session: sid, authenticatedAt: clock.now)
     let use: CredentialUse
@@ -84,11 +94,8 @@ extension TestServer {
     } else {
       use = registry.credentialUse(opening: proof, email: nil, username: "Ada", now: clock.now)
     }
-    let new = try await registry.createSession(
+    return try await registry.createSession(
       by: use, device: DeviceInfo(id: DeviceID(device), name: device, platform: "ios"), now: clock.now)
-    let refresh = new.refreshToken.secret.withExposed { $0 }
-    let access: String = try #require(try await self.refresh(refresh, key: .fresh).json["access_token"])
-    return (new.row.id, access)
   }
 
   func push(_ token: String, type: String = "application/secevent+jwt") async throws -> WireClient.Answer {

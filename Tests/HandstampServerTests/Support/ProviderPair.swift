@@ -10,7 +10,7 @@ import HandstampSupport
 struct ProviderPair: Sendable {
   static let issuer = "https://provider.example"
   static let callback = Browser.issuer + "/sign-in/with/work/callback"
-  private static let secret = Secret("the secret of the forum, long enough")
+  static let secret = Secret("the secret of the forum, long enough")
 
   let test: TestServer
   let provider: TestServer
@@ -29,6 +29,9 @@ struct ProviderPair: Sendable {
 
     private let base = PatientTransport()
     private let state = Locked(State())
+    private let address: String
+
+    init(to address: String = Browser.issuer) { self.address = address }
 
     func lead(to port: String) { state.withLock { $0.port = port } }
 
@@ -46,10 +49,10 @@ struct ProviderPair: Sendable {
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
       var request = request
-      guard let port = state.withLock({ $0.port }), request.url.hasPrefix(Browser.issuer) else {
+      guard let port = state.withLock({ $0.port }), request.url.hasPrefix(address) else {
         return TransportResponse(status: 503)
       }
-      request.url = port + request.url.dropFirst(Browser.issuer.count)
+      request.url = port + request.url.dropFirst(address.count)
       let response = try await base.send(request)
       let ready = state.withLock { state in
         state.statuses.append(response.status)

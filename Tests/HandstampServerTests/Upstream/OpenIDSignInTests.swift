@@ -15,6 +15,10 @@ private struct Forum {
   let provider: TestServer
   let registry: Registry
   let base: String
+  /// The user's session at the provider, besides those of its browsers.
+  let ada: TestServer.Session
+  /// The way of the provider's back-channel logouts to the app.
+  let wayBack: ProviderPair.WayBack
 
   /// - Parameter configure: changes how the app knows the provider.
   static func run(
@@ -23,11 +27,12 @@ private struct Forum {
     let client = try ConfiguredClient(
       id: "forum", secretHash: ConfiguredClient.hash(of: Secret(TestServer.secret)),
       redirectURIs: [url + "/sign-in/with/own/callback"], scopes: ["openid", "profile", "email"],
-      postLogoutRedirectURIs: [url + "/"])
-    try await TestServer.run(transport: PatientTransport()) {
+      backChannelLogoutURI: url + "/sign-in/with/own/logout", postLogoutRedirectURIs: [url + "/"])
+    let wayBack = ProviderPair.WayBack(to: url)
+    try await TestServer.run(transport: wayBack) {
       $0.clients = [client]
     } body: { test in
-      _ = try await test.signUp()
+      let ada = try await test.signUp()
       var settings = UpstreamProvider(
         id: "own", name: "Our accounts", issuer: "https://id.example.org", clientID: "forum",
         clientSecret: Secret(TestServer.secret))
@@ -54,7 +59,9 @@ private struct Forum {
       let running = Task { try await application.run() }
       defer { running.cancel() }
       guard let number = await ports.first(where: { _ in true }) else { throw CancellationError() }
-      try await body(Forum(provider: test, registry: registry, base: "http://127.0.0.1:\(number)"))
+      let base = "http://127.0.0.1:\(number)"
+      wayBack.lead(to: base)
+      try await body(Forum(provider: test, registry: registry, base: base, ada: ada, wayBack: wayBack))
     }
   }
 
@@ -124,6 +131,24 @@ private struct Rerouted: Transport {
       #expect(try await accounts.get("/device").title == "Sign in", "the provider has signed the browser out")
       browser.cookies = cookies
       #expect(try await browser.get("/notes").status == 401, "a copy of the cookies is worth nothing")
+    }
+  }
+
+  @Test func `sign a browser out when the provider does`() async throws {
+    try await Forum.run { forum in
+      let browser = Browser(forum.base)
+      _ = try await forum.signIn(browser, at: Browser(forum.provider.client.base))
+      #expect(try await browser.get("/notes").status == 200)
+      for token in ["", "a.b.c"] {
+        #expect(try await browser.post("/sign-in/with/own/logout", [("logout_token", token)]).status == 400)
+      }
+      #expect(try await browser.post("/sign-in/with/own/logout", []).status == 400)
+      #expect(try await browser.get("/notes").status == 200, "a forged token ends nothing")
+      forum.provider.clock.advance(by: .seconds(2))
+      let ended = try await forum.provider.client.send("POST", "/v1/sessions/end-others", token: forum.ada.access)
+      #expect(ended.status < 300)
+      #expect(await forum.wayBack.statuses(1) == [200])
+      #expect(try await browser.get("/notes").status == 401)
     }
   }
 

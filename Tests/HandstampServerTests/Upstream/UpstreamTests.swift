@@ -81,6 +81,7 @@ import Testing
     ("not valid yet", { $0.token(["nonce": $1, "nbf": "\($0.clock.now.seconds + 62)"]) }),
     ("no subject", { $0.token(["nonce": $1, "sub": #""""#]) }),
     ("an overlong subject", { $0.token(["nonce": $1, "sub": #""\#(String(repeating: "x", count: 256))""#]) }),
+    ("a subject with a null byte", { $0.token(["nonce": $1, "sub": #""u-1\u0000""#]) }),
     ("no algorithm", { $0.token(["nonce": $1], header: ["alg": #""none""#]) }),
     ("another algorithm", { $0.token(["nonce": $1], header: ["alg": #""RS256""#]) }),
     ("an unknown key", { $0.token(["nonce": $1], by: .es256()) }),

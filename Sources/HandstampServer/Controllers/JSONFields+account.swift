@@ -3,50 +3,7 @@ import HTTPTypes
 import Foundation
 import HandstampCore
 import HandstampRegistry
-
-/// The body of `POST /v1/sign-up` and `POST /v1/upgrade`.
-struct SignUpBody: JSONBody {
-  var email: EmailAddress
-  /// Ignored where addresses are confirmed: the owner of the address chooses the password then.
-  var password: Secret?
-  var username: String
-  var device: DeviceInfo
-  /// The key with which the request can be repeated; `nil` for a client that sends none.
-  var key: RotationKey?
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    email = try fields.newEmail()
-    username = try fields.name("username")
-    password = try fields.optionalText("password").map { Secret($0) }
-    device = try fields.device()
-    key = try fields.rotationKey()
-  }
-
-  var requiredPassword: Secret {
-    get throws(ProblemError) {
-      guard let password else { throw .invalidRequest("Missing: password.") }
-      return password
-    }
-  }
-}
-
-/// The body of `POST /v1/sign-in`.
-struct SignInBody: JSONBody {
-  var email: EmailAddress
-  var password: Secret
-  /// The one-time password that the account may ask for.
-  var code: Secret?
-  var device: DeviceInfo
-  var key: RotationKey?
-
-  init(_ fields: JSONFields) throws(ProblemError) {
-    email = try fields.email()
-    password = try fields.secret("password")
-    code = try fields.optionalText("code").map { Secret($0) }
-    device = try fields.device()
-    key = try fields.rotationKey()
-  }
-}
+import HandstampSupport
 
 extension JSONFields {
   /// A display name: 1 to 200 characters, without control characters.
@@ -113,20 +70,6 @@ extension EmailAddress {
       && !domain.split(separator: ".", omittingEmptySubsequences: false).contains(where: \.isEmpty)
       && domain.precomposedStringWithCompatibilityMapping == domain
       && !domain.unicodeScalars.contains { ["\u{3002}", "\u{FF0E}", "\u{FF61}"].contains($0) }
-  }
-}
-
-extension String {
-  /// Whether it is 1 to 200 characters, without control characters.
-  var isDisplayName: Bool { (1...200).contains(unicodeScalars.count) && isPrintable }
-
-  fileprivate var isPrintable: Bool {
-    unicodeScalars.allSatisfy { scalar in
-      switch scalar.properties.generalCategory {
-      case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: scalar == "\u{200D}"
-      default: true
-      }
-    }
   }
 }
 #endif

@@ -1,0 +1,435 @@
+"""Attacks by exports of other systems: broken, cut off and huge ones, with values of other kinds, and hashes that cost too much."""
+import copy, hashlib, json, os, random, signal, subprocess, tempfile, threading, time
+
+import kit.server
+from kit.web import base64url
+from attacks.target import Client, Holder, Server, require
+
+SALT, HASH = "MDEyMzQ1Njc4OWFiY2RlZg", "BVALGMmC/K/8ELErc5VgJxyPFApArIZRCQsqjEgZWJ4"
+PBKDF2 = f"$pbkdf2-sha256$i=1000,l=32${SALT}${HASH}"
+AT = "2024-03-01T10:20:30Z"
+KEY = dict(public_key="pQECAyYgASFYIJc7vE9pbeszSQiLwCiYSl6-8q02UnFFgQK4sR4m7DCyIlggmq2KOJ-iHL9A3RTL_8Pone9T0U9610Lcy1WFWacVuUM")
+
+
+# A record of each format with an ID and an address of its own, and all that is read of one.
+SAMPLES = {
+    "handstamp": lambda id, email: dict(
+        id=id, email=email, email_verified=True, email_verified_at=AT, name="Ada", created_at=AT, disabled=False, disabled_at=None, groups=["staff"],
+        identity=dict(issuer="https://accounts.google.com", subject=id), password_hash=PBKDF2, password_changed_at=AT,
+        passkeys=[dict(KEY, id=base64url(hashlib.sha256(id.encode()).digest()), user_handle="AAECAw", sign_count=3, backup_eligible=True, backed_up=True,
+                       transports=["internal"], name="phone", created_at=AT, last_used_at=AT)]),
+    "gotrue": lambda id, email: dict(
+        id=id, email=email, encrypted_password="$2a$06$k/t853fvFaUpM4qPr5X.tOqaF7TOb9ygzsCZGZ9xyKJvNzN0UdsIO",
+        email_confirmed_at="2024-03-01 10:20:30.123456+00",
+        banned_until=None, raw_user_meta_data=dict(full_name="Ada"), created_at="2024-03-01 10:20:00.5+00", deleted_at=None, is_anonymous=False,
+        phone=None),
+    "keycloak": lambda id, email: dict(
+        id=id, createdTimestamp=1709288400123, username="ada", enabled=True, emailVerified=True, firstName="Ada", lastName="Lovelace", email=email,
+        groups=["/staff"],
+        federatedIdentities=[dict(identityProvider="google", userId=id)], credentials=[dict(
+            type="password", createdDate=1709288400000, secretData=json.dumps(dict(value=HASH + "=", salt=SALT + "==")),
+            credentialData=json.dumps(dict(hashIterations=600, algorithm="pbkdf2-sha256")))]),
+    "firebase": lambda id, email: dict(
+        localId=id, email=email, emailVerified=True, displayName="Ada", createdAt="1709288400123", disabled=False,
+        providerUserInfo=[dict(providerId="google.com", rawId=id)], mfaInfo=None, phoneNumber=None),
+    "auth0": lambda id, email: dict(
+        user_id=id, email=email, email_verified=True, name="Ada", created_at={"$date": AT}, blocked=False, passwordHash=PBKDF2, phone_number=None,
+        multifactor=None,
+        identities=[dict(provider="google-oauth2", user_id=id)]),
+    "kratos": lambda id, email: dict(
+        id=id, state="active", traits=dict(email=email, name=dict(first="Ada", last="Lovelace")), created_at=AT,
+        verifiable_addresses=[dict(value=email, verified=True, via="email", verified_at=AT)],
+        credentials=dict(password=dict(config=dict(hashed_password=PBKDF2)), oidc=dict(identifiers=["google:" + id]))),
+    "django": lambda id, email: dict(model="auth.user", pk=id, fields=dict(
+        password=f"pbkdf2_sha256$1000$salt${HASH}=", username=id, first_name="Ada", last_name="Lovelace", email=email, is_active=True, date_joined=AT,
+        groups=[["staff"]])),
+    "devise": lambda id, email: dict(
+        id=id, email=email, encrypted_password=PBKDF2, name="Ada", confirmed_at=AT, created_at=AT, unconfirmed_email=None, otp_secret=None,
+        provider="google_oauth2", uid=id),
+}
+CONTAINED = {"keycloak", "firebase"}
+WRONG = [None, True, 0, -1, 2**63, -2**63, 1.5, 1e300, "", " ", "x" * 5000, "\u202e💥", [], [[]], {}, {"a": {}}, [None], "2024-13-45T99:99:99Z",
+         "9" * 400, "-" * 20,
+         [{}], {"$date": {}}, "$$$$", "{", "[1"]
+
+
+class Export:
+    """The text of an export, with the lines of its records: those that must be taken, and those that must not."""
+
+    def __init__(self, name):
+        self.name, self.records, self.good, self.bad, self.either = name, [], {}, {}, {}
+
+    def sample(self):
+        number = len(self.records)
+        return SAMPLES[self.name](f"{self.name}-{number}", f"{self.name}{number}@example.org")
+
+    def add(self, record, kind, what):
+        """A record, or bytes in its place, on a line of its own."""
+        kind[len(self.records) + (2 if self.name in CONTAINED else 1)] = what
+        self.records.append(record if isinstance(record, bytes) else json.dumps(record).encode())
+
+    @property
+    def text(self):
+        if self.name in CONTAINED:
+            return b'{"realm": "x", "users": [\n' + b",\n".join(self.records) + b"\n]}\n"
+        return b"\n".join(self.records) + b"\n"
+
+
+def paths(value, path=()):
+    """The places of all members."""
+    if path:
+        yield path
+    for key, member in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from paths(member, path + (key,))
+
+
+def changed(record, path, value):
+    record = copy.deepcopy(record)
+    place = record
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return record
+
+
+def damages(text, rest):
+    """Texts that are not one JSON object, by what is wrong; `rest` is what another record would have."""
+    half = len(text) // 2
+    yield from {
+        "cut": text[:half], "begins late": text[half:], "without an end": text[:-1], "with more": text + b"x", "twice": text + rest,
+        "comma": text[:-1] + b",}",
+        "a name twice": text[:-1] + b", " + text[1:text.index(b":")] + b": 1}", "an array": b"[" + text + b"]", "number": b"5", "text": b'"x"',
+        "null": b"null",
+        "true": b"true",
+        "bytes": text[:-1] + b', "x": "\xff\xfe"}', "control": text[:-1] + b', "x": "\x01"}', "NaN": text[:-1] + b', "x": NaN}',
+        "infinite": text[:-1] + b', "x": 1e999999}',
+        "hexadecimal": text[:-1] + b', "x": 0x10}', "plain name": text[:-1] + b", x: 1}", "quotes": text.replace(b'"', b"'"),
+        "deep": text[:-1] + b', "x": ' + b"[" * 40 + b"]" * 40 + b"}",
+        "very deep": text[:-1] + b', "x": ' + b"[" * 60_000 + b"]" * 60_000 + b"}", "surrogate": text[:-1] + b', "x": "\\ud800"}',
+        "escape": text[:-1] + b', "x": "\\x"}',
+        "null bytes": b"\0" * 100, "binary": random.randbytes(300).replace(b"\n", b""),
+        "too long": text[:-1] + b', "x": "' + b"x" * (1 << 20) + b'"}'}.items()
+
+
+def run(server, path, system=None, words=("import",)):
+    """The report of a command, with its seconds and its most memory in MB."""
+    began = time.monotonic()
+    process = subprocess.Popen([kit.server.PROGRAM, "admin", *words, path, *(["--from", system] if system else []), "--data", server.folder + "/data",
+                                "--json"],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    errors = []
+    reader = threading.Thread(target=lambda: errors.append(process.stderr.read()))
+    reader.start()
+    text = process.stdout.read()
+    reader.join()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    require(process.returncode in (0, 1) and text, f"{system or words}: the command ended with {process.returncode}: {errors[0][-500:]}")
+    return json.loads(text), time.monotonic() - began, usage.ru_maxrss / 1000
+
+
+def post(server, system, text):
+    answer = Client(server).request("POST", "/admin/v1/accounts/import?from=" + system, text, {
+        "Authorization": "Bearer " + server.token, "Content-Type": "application/x-ndjson"})
+    require(answer.status == 200, f"{system} over HTTP: {answer}")
+    return answer.json
+
+
+def check(report, export, what):
+    """The lines that are refused have to be: each with a reason, and none of them all."""
+    refused = {each["line"]: each for each in report["refusals"]}
+    require(len(refused) == report["refused"] == len(report["refusals"]), f"{what}: {report['refused']} are refused, {len(refused)} are listed")
+    require(all(each["code"] and each["hint"] for each in refused.values()), f"{what}: without a reason: {report['refusals']}")
+    require(not export.good.keys() & refused.keys(),
+            f"{what}: good records are refused: {[refused[line] for line in export.good.keys() & refused.keys()][:3]}")
+    missed = export.bad.keys() - refused.keys()
+    require(not missed, f"{what}: taken: {[export.bad[line] for line in missed]}")
+    strange = refused.keys() - export.bad.keys() - export.either.keys()
+    require(not strange, f"{what}: there is no record in line {strange}")
+    taken = report["created"] + report["merged"] + report["unchanged"]
+    # An object of another model is no account.
+    left = len(export.records) - taken - report["refused"]
+    require(left == 0 or export.name == "django" and 0 < left < len(export.either), f"{what}: {taken} and {report['refused']} of {len(export.records)}")
+    return refused, left
+
+
+def stored(server):
+    """The accounts as they would be exported, by their IDs."""
+    with tempfile.TemporaryDirectory() as folder:
+        server.command("export", folder + "/all")
+        with open(folder + "/all") as file:
+            return {each["id"]: each for each in map(json.loads, file)}
+
+
+def broken_exports():
+    """Imports exports of each system with records that are damaged, and with values of another kind in each place: each bad one is refused
+    with its line and a reason, and the good ones around it are stored whole."""
+    server = Server("--sign-up", "closed", administered=True)
+    counts, expected, most, place = dict(refused=0, records=0), {}, 0, server.folder + "/export"
+    for name in SAMPLES:
+        export = Export(name)
+        export.add(export.sample(), export.good, "good")
+        if name not in CONTAINED:
+            for what, text in damages(json.dumps(export.sample()).encode(), b"{}"):
+                export.add(text, export.bad, what)
+                export.add(export.sample(), export.good, "good")
+        for path in paths(export.sample()):
+            # Databases cut texts at a null byte, or refuse them.
+            for value in ["\0", "ada\0", *random.sample(WRONG, 6)]:
+                export.add(changed(export.sample(), path, value), export.either, f"{value!r:.20} at {path}")
+        export.add(export.sample(), export.good, "good")
+        with open(place, "wb") as file:
+            file.write(export.text)
+        report, _, megabytes = run(server, place, name)
+        (refused, left), first = check(report, export, name), 2 if name in CONTAINED else 1
+        require(report["created"] == len(export.records) - len(refused) - left,
+                f"{name}: {report['created']} of {len(export.records)} created, {len(refused)} refused")
+        expected |= {f"{name}-{line - first}": line in export.good for line in [*export.good, *refused]}
+        most = max(most, megabytes)
+        counts["refused"] += len(refused)
+        counts["records"] += len(export.records) - left
+        again, *_ = run(server, place, name)
+        require(again["created"] == again["merged"] == 0, f"{name}: a repeat creates {again['created']}")
+    found = stored(server)
+    for id, is_good in expected.items():
+        require((id in found) == is_good, f"{id} is {'missing' if is_good else 'stored, though its record was refused'}")
+    require(all(found[id].get("email") and found[id]["name"] for id, is_good in expected.items() if is_good), "an account is half stored")
+    require(len(found) == counts["records"] - counts["refused"], f"{len(found)} accounts instead of {counts['records'] - counts['refused']}")
+    require(most < 300, f"an import took {most:.0f} MB")
+    require(server.runs() and Client(server).get("/ready").status == 200, "the server does not serve")
+    server.stop()
+    return f"{counts['refused']} of {counts['records']} records of {len(SAMPLES)} systems refused, each with its line; {most:.0f} MB"
+
+
+TABLES = {"gotrue": "id,email,encrypted_password,email_confirmed_at,created_at,raw_user_meta_data",
+          "devise": "id,email,encrypted_password,confirmed_at,created_at,name"}
+
+
+def cut_exports():
+    """Cuts exports of each system inside their last record, breaks tables and documents, and sends all that to the administrator's route: the
+    records before are stored, and the report names the line."""
+    server, count, more = Server("--sign-up", "closed", administered=True), 0, 0
+    for name in SAMPLES:
+        export = Export(name)
+        for _ in range(3):
+            export.add(export.sample(), export.good, "good")
+        text, last = export.text, len(export.records[-1])
+        start = text.rindex(export.records[-1])
+        line = max(export.good)
+        for at in [1, last - 1, *random.sample(range(2, last - 1), 6)]:
+            report = post(server, name, text[:start + at])
+            require([each["line"] for each in report["refusals"]] == [line] and report["created"] + report["unchanged"] == 2,
+                    f"{name}, cut after {at} bytes: {report}")
+            count += 1
+        # A document whose end alone is missing has all its records, and says that it was cut.
+        if name in CONTAINED:
+            require(post(server, name, text[:start + last])["refused"] == 1, f"{name}: a document without its end is taken")
+            for what, broken in damages(json.dumps(export.sample()).encode(), b"{}"):
+                if len(broken) < 30_000:
+                    report = post(server, name, b'{"users": [\n' + export.records[0] + b",\n" + broken + b",\n" + export.records[1] + b"\n]}")
+                    require(report["refused"] and all(each["line"] > 2 for each in report["refusals"]), f"{name}: {what}: {report}")
+                    # The good part of it may count.
+                    require(report["unchanged"] >= 1 and report["created"] <= 1, f"{name}: {what}: {report}")
+                    more += report["created"]
+                    count += 1
+        for what, empty in {"nothing": b"", "space": b"  \n\n", "brackets": b"[]", "braces": b"{}", "text": b"hello", "null": b"null",
+                            "html": b"<!doctype html><html></html>"}.items():
+            report = post(server, name, empty)
+            require(report["refused"] >= 1 and not report["created"], f"{name}: {what}: {report}")
+            count += 1
+    for name, head in TABLES.items():
+        good = f't-{name},table-{name}@example.org,"{PBKDF2}",2024-03-01 10:20:30 UTC,2024-03-01 10:20:30 UTC,\n'
+        for what, rest in {"few fields": "x,y\n", "many fields": good.replace("t-", "u-").strip() + ",a,b\n", "a quote inside": 'x,"a"b,,,,\n',
+                           "an open quote": 'x,"y,,,,\n',
+                           "no newline": "x,y@example.org,,,,", "bytes": b"x,\xff\xfe@example.org,,,,\n", "null byte": "x,\0,,,,\n",
+                           "no address": "x,,,,,\n",
+                           "a lone return": "x\ry,,,,,\n", "time": "x,x@example.org,,yesterday,,\n", "quotes": '"""""""\n'}.items():
+            rest = rest if isinstance(rest, bytes) else rest.encode()
+            report = post(server, name, (head + "\n" + good).encode() + rest)
+            require(report["created"] + report["unchanged"] == 1, f"{name} as a table, {what}: {report}")
+            require([each["line"] for each in report["refusals"]] == [3] and report["refusals"][0]["hint"], f"{name} as a table, {what}: {report}")
+            count += 1
+        for what, text in {"a name twice": "id,id,email\n1,2,a@example.org\n", "no names": ",,\n1,2,3\n", "only names": head + "\n",
+                           "others": "a,b\n1,2\n"}.items():
+            report = post(server, name, text)
+            require(report["refused"] >= 1 and not report["created"], f"{name} as a table, {what}: {report}")
+            count += 1
+    accounts = server.command("stats")["accounts"]
+    wanted = 2 * len(SAMPLES) + len(CONTAINED) + len(TABLES) + more
+    require(accounts == wanted, f"{accounts} accounts instead of {wanted}")
+    count += former_tokens(server)
+    server.stop()
+    return f"{count} broken exports, each with the line and a reason"
+
+
+def former_tokens(server):
+    """The table of the former system's sessions, with a good line between each two bad ones."""
+    accounts = list(stored(server))
+    lines = [b"{", b"[]", b"5", b'"x"', b"{}", b'{"account": 5, "token": "t"}', b'{"account": "", "token": "t"}',
+             b'{"account": "stranger", "token": "t"}', b'{"account": null, "token": "t"}',
+             *(json.dumps(dict({"account": accounts[0]}, **more)).encode() for more in (
+                 dict(token=5), dict(token=None), dict(sha256="x"), dict(sha256="00"), dict(token="t", sha256="00" * 32), dict(token=["t"]),
+                 dict(token="t", auth_time="now"),
+                 dict(token="t", expires=2**63), dict(token="t", auth_time=-1), dict(token="t", expires=1.5))), b"\xff\xfe",
+                 b'{"account": "a", "account": "b", "token": "t"}']
+    good = [json.dumps(dict(account=accounts[number % len(accounts)], token=f"token-{number}")).encode() for number in range(len(lines) + 1)]
+    text = b"".join(each + b"\n" + other + b"\n" for each, other in zip(good, lines)) + good[-1]
+    with open(server.folder + "/tokens", "wb") as file:
+        file.write(text)
+    done = server.command("sessions", "import", server.folder + "/tokens", check=False)
+    report = json.loads(done.stdout)
+    require(done.returncode == 1 and report["imported"] == len(good), f"former tokens: {done.returncode} {report}")
+    require([each["line"] for each in report["refused"]] == [2 * number + 2 for number in range(len(lines))] and all(each["reason"] for each in report["refused"]),
+            f"former tokens: {report['refused']}")
+    return len(lines)
+
+
+def greedy_exports():
+    """Imports lines, rows and documents that never end, and very many that are none: memory is bounded, and what is good is stored."""
+    server, most, size = Server("--sign-up", "closed", administered=True), 0, 6 << 20
+    good = lambda name: json.dumps(SAMPLES[name](f"{name}-good", f"{name}@example.org")).encode()
+    cases = {
+        "a line": ("handstamp", [b'{"id": "', b"x" * size, b'"}\n', good("handstamp"), b"\n"], "too_long", 1),
+        "a line without an end": ("auth0", [good("auth0"), b"\n{", b"x" * size], "too_long", 1),
+        "brackets": ("kratos", [b"[", good("kratos"), b",", b"[" * size], None, 1),
+        "a text": ("keycloak", [b'{"users": [\n', good("keycloak"), b', {"id": "', b"x" * size], "truncated", 1),
+        "a quote": ("gotrue", [b"id,email\n1,table@example.org\n2,", b'"' + b"x" * size], None, 1),
+        "names": ("devise", [b"a," * (size // 2), b"\n"], None, 0),
+        "lines of nothing": ("handstamp", [b"x\n" * 150_000], "invalid_json", 0), "empty lines": ("auth0", [b"\n" * size, good("auth0"), b"\n"], None, 1),
+        "objects of nothing": ("firebase", [b'{"users": [', b"{}," * 50_000, good("firebase"), b"]}"], "no_address", 1)}
+    for what, (name, pieces, code, taken) in cases.items():
+        with open(server.folder + "/export", "wb") as file:
+            file.writelines(pieces)
+        report, seconds, megabytes = run(server, server.folder + "/export", name)
+        codes = {each["code"] for each in report["refusals"]}
+        require(report["created"] + report["unchanged"] == taken, f"{what}: {report['created']} are stored: {codes}")
+        require(codes if code == None and what != "empty lines" else codes == ({code} if code else set()), f"{what}: {codes}")
+        require(len(report["refusals"]) <= 10_000 and report["refused"] >= len(report["refusals"]), f"{what}: {len(report['refusals'])} are listed")
+        require(megabytes < 300, f"{what} took {megabytes:.0f} MB")
+        most = max(most, megabytes)
+    with open(server.folder + "/tokens", "wb") as file:
+        file.writelines([b'{"account": "handstamp-good", "token": "', b"x" * (8 * size), b'"}\n', b"x\n" * 150_000,
+                         b'{"account": "auth0-good", "token": "t"}\n'])
+    report, seconds, megabytes = run(server, server.folder + "/tokens", words=("sessions", "import"))
+    require(report["imported"] == 1 and report["refused"][0]["line"] == 1 and len(report["refused"]) <= 1000,
+            f"former tokens: {report['imported']} {report['refused'][:2]}")
+    require(megabytes < 300, f"former tokens took {megabytes:.0f} MB")
+    require(Client(server).get("/ready").status == 200, "the server does not serve")
+    server.stop()
+    return f"{len(cases)} exports, with at most {most:.0f} MB"
+
+
+def interrupted_imports():
+    """Kills an import again and again: each account is stored whole or not at all, and the last run stores the rest."""
+    server, total, kills = Server("--sign-up", "closed", administered=True), 3000, 0
+    records = {f"handstamp-{number}": SAMPLES["handstamp"](f"handstamp-{number}", f"{number}@example.org") for number in range(total)}
+    with open(server.folder + "/export", "w") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records.values())
+    for number in range(5):
+        process = subprocess.Popen([kit.server.PROGRAM, "admin", "import", server.folder + "/export", "--from", "handstamp", "--data",
+                                    server.folder + "/data"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.1 + 0.2 * number + random.random() / 5)
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+    before = stored(server)
+    # Each, with its passkey and its group, which are in other tables.
+    for id, found in before.items():
+        require(found["groups"] == ["staff"] and len(found["passkeys"]) == 1 and found["identity"]["subject"] == id, f"{id} is half stored: {found}")
+    report, *_ = run(server, server.folder + "/export", "handstamp")
+    require(report["created"] == total - len(before) and report["unchanged"] == len(before) and not report["refused"], f"the last run: {report}")
+    require(stored(server).keys() == records.keys(), "an account is missing")
+    server.stop()
+    return f"{kills} kills, after which {len(before)} of {total} accounts were there"
+
+
+BCRYPT = "abcdefghijklmnopqrstuuAbcdefghijklmnopqrstuvwxyzABCDE"
+# Costs beyond the limits of each kind of hash, by one and by far.
+COSTLY = [f"$2{kind}${cost}${BCRYPT}" for kind in "aby" for cost in (16, 31, 99)]
+COSTLY += [f"$argon2{kind}$v=19${cost}${SALT}${HASH}" for kind in ("id", "i") for cost in (
+    "m=4194304,t=1,p=1", "m=262145,t=1,p=1", "m=65536,t=33,p=1", "m=65536,t=4294967295,p=4", "m=4294967295,t=4294967295,p=16777215", "m=65536,t=1,p=17",
+    "m=65536,t=1,p=255", f"m={10**30},t=1,p=1", f"m=8,t={10**30},p=1")]
+COSTLY += [f"$pbkdf2-{digest}$i={rounds},l=32${SALT}${HASH}" for digest in ("sha1", "sha256", "sha512") for rounds in (2**31, 10_000_001, 10**30, 2**63,
+                                                                                                                       2**64)]
+COSTLY += [f"$pbkdf2-sha1$i=6000000,l=40${SALT}${base64url(bytes(40))}", f"$pbkdf2-sha256$i=9999999,l=256${SALT}${base64url(bytes(256))}"]
+COSTLY += [f"$scrypt${cost}${SALT}${HASH}" for cost in (
+    "ln=30,r=8,p=1", "ln=1073741824,r=8,p=1", "ln=63,r=8,p=1", "ln=14,r=8,p=2147483648", "ln=14,r=2147483648,p=1", "ln=2,r=1,p=4194305", "ln=18,r=8,p=8",
+    f"ln={10**30},r=8,p=1", "ln=22,r=1,p=1", "ln=14,r=8,p=33")]
+COSTLY += [f"$firescrypt$ln={cost},r={size},p=1${SALT}${base64url(bytes(64)).replace('_', '/')}$Bw${base64url(bytes(64))}" for cost,
+           size in ((30, 8), (63, 8), (14, 2**31), (10**30, 8))]
+# The same as each system writes it.
+ELSEWHERE = {
+    "keycloak": [dict(credentialData=json.dumps(dict(hashIterations=rounds, algorithm=algorithm, additionalParameters=more))) for rounds, algorithm,
+                 more in (
+        (2**31, "pbkdf2-sha256", {}), (2**62, "pbkdf2-sha512", {}), (5, "argon2",
+                                                                     dict(type=["id"], version=["1.3"], memory=["4194304"], parallelism=["1"])),
+        (2**31, "argon2", dict(type=["id"], version=["1.3"], memory=["7168"], parallelism=["1"])),
+        (5, "argon2", dict(type=["i"], version=["1.0"], memory=["7168"], parallelism=["99"])))],
+    "django": [f"pbkdf2_sha256${2**31}$salt${HASH}=", f"pbkdf2_sha1${2**62}$salt${HASH}=", f"scrypt${2**30}$salt$8$1${HASH}=",
+               f"scrypt${2**62}$salt$8$1${HASH}=",
+               f"scrypt$16384$salt$8${2**31}${HASH}=", f"argon2$argon2id$v=19$m=4194304,t=2,p=8${SALT}${HASH}", f"bcrypt$$2b$31${BCRYPT}"],
+    "gotrue": [f"$2a$31${BCRYPT}", f"$argon2id$v=19$m=4194304,t=1,p=1${SALT}${HASH}"],
+}
+# The most that is taken: each costs seconds at every sign-in.
+DEAR = [f"$pbkdf2-sha256$i=10000000,l=32${SALT}${HASH}", f"$argon2id$v=19$m=262144,t=8,p=1${SALT}${HASH}", f"$scrypt$ln=17,r=8,p=4${SALT}${HASH}"]
+
+
+def costly_hashes():
+    """Imports hashes that would take hours, or gibibytes: they are refused at once, and the server serves on. Then signs in, many at once, to
+    accounts with the costliest that are taken."""
+    server = Server("--sign-up", "open", "--rate-limits", "none", administered=True)
+    client, records, slowest = Client(server), {"handstamp": [], "keycloak": [], "django": [], "gotrue": []}, 0
+    records["handstamp"] = [dict(email=f"h{number}@example.org", password_hash=hash) for number, hash in enumerate(COSTLY)]
+    for name, costs in ELSEWHERE.items():
+        for number, cost in enumerate(costs):
+            sample = SAMPLES[name](f"{name}-{number}", f"{name}{number}@example.org")
+            if name == "keycloak":
+                sample["credentials"][0] |= cost
+            elif name == "django":
+                sample["fields"]["password"] = cost
+            else:
+                sample["encrypted_password"] = cost
+            records[name].append(sample)
+    began, usual = time.monotonic(), server.resident()
+    for name, rows in records.items():
+        text = json.dumps(dict(users=rows)) if name in CONTAINED else "".join(json.dumps(each) + "\n" for each in rows)
+        report = post(server, name, text)
+        strange = {number: each["code"] for number, each in enumerate(report["refusals"]) if each["code"] != "hash_too_costly"}
+        require(report["refused"] == len(rows) and not report["created"], f"{name}: {report['created']} costly hashes are taken")
+        require(not strange, f"{name}: {[(rows[number], code) for number, code in strange.items()][:3]}")
+    seconds = time.monotonic() - began
+    require(seconds < 5, f"the refusals took {seconds:.1f} s")
+    report = post(server, "handstamp", "".join(json.dumps(dict(email=f"dear{number}@example.org", password_hash=hash)) + "\n" for number,
+                                               hash in enumerate(DEAR)))
+    require(report["created"] == len(DEAR), f"the costliest that are allowed: {report}")
+    holder, statuses = Holder(client, client.guest()), []
+
+    def sign_in(number):
+        other = Client(server, f"127.0.{40 + number}.1", timeout=60)
+        try:
+            statuses.append(other.sign_in(f"dear{number % len(DEAR)}@example.org", "a wrong password", f"d-{number}").status)
+        except OSError:
+            # The server is stopped before all have had their turn.
+            statuses.append(0)
+
+    threads = [threading.Thread(target=sign_in, args=(number,)) for number in range(24)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        began = time.monotonic()
+        require(holder.refresh().status == 200, "a refresh fails")
+        slowest = max(slowest, time.monotonic() - began)
+        time.sleep(0.02)
+    memory = server.resident() - usual
+    server.stop()
+    for thread in threads:
+        thread.join()
+    require(set(statuses) <= {0, 401, 429, 503}, f"sign-ins: {set(statuses)}")
+    require(slowest < 1.5, f"a refresh took {slowest:.1f} s beside the costliest sign-ins")
+    require(memory < 1 << 20, f"the costliest sign-ins took {memory >> 10} MiB")
+    return f"{sum(map(len, records.values()))} hashes refused in {seconds:.1f} s; beside the costliest that are taken, a refresh takes {slowest:.2f} s"
+
+
+ATTACKS = [broken_exports, cut_exports, costly_hashes]
+LONG = [greedy_exports, interrupted_imports]
