@@ -96,8 +96,9 @@ import Testing
       }
       try await WebPerson().allow(String(try #require(code)), at: server.url + "/device")
       let status = try await running.outcome().status
-      #expect(status == 0, "\(try said())")
-      return try said()
+      let all = try said()
+      #expect(status == 0, "\(all)")
+      return all
     }
 
     /// Signs in by the client, without the remote server.
@@ -143,6 +144,14 @@ import Testing
       #expect(again.status == 0 && !again.words.contains("enter the code"), "\(again.words)")
       #expect(again.words.contains("which was not granted the scope read"), "\(again.words)")
       #expect(again.words.contains("run: handstamp \(command) --timeout 5s --force"), "\(again.words)")
+    }
+  }
+
+  @Test func `is not begun for a path that the issuer does not know`() async throws {
+    try await Stage.run { stage in
+      let refused = try await stage.run("mcp login \(stage.server.url)/mcp --client-id agent --device --timeout 5s")
+      #expect(refused.status == 1 && !refused.words.contains("enter the code"), "\(refused.words)")
+      #expect(refused.words.contains("no MCP server at \(stage.server.url)/mcp"), "\(refused.words)")
     }
   }
 

@@ -106,7 +106,8 @@ struct MCPLogin: AsyncParsableCommand {
     signIn.patience = timeout?.duration
     (signIn.isExplicit, signIn.isForced) = (true, force)
     signIn.replacingHint = TypedCommand.hint(adding: "--force")
-    let challenge = await MCPLogin.challenge(of: signIn.server)
+    let challenge: ReceivedChallenge?
+    (challenge, signIn.isMissing) = await MCPLogin.challenge(of: signIn.server)
     let needed = try await signIn.alone(challenge, adding: signIn.client.scopes)
     guard let connection = signIn.home.connection(to: signIn.server, as: signIn.account) else { return }
     let account = try await AccountBook(of: signIn.home).list[connection.account]
@@ -118,12 +119,21 @@ struct MCPLogin: AsyncParsableCommand {
   }
 
   /// Returns the challenge to a request without a token; `nil` if the server has none, so that the well-known places
-  /// decide.
-  private static func challenge(of server: RemoteServer) async -> ReceivedChallenge? {
-    let request = TransportRequest(
+  /// decide. Also, whether the URL is unknown, by GET as by POST.
+  private static func challenge(of server: RemoteServer) async -> (ReceivedChallenge?, isMissing: Bool) {
+    var request = TransportRequest(
       method: "GET", url: server.url, headers: [HeaderField("Accept", "text/event-stream")])
-    guard let response = try? await CommandTransport.shared.open(request), response.status == 401 else { return nil }
-    return ReceivedChallenge(response.headers)
+    for isLast in [false, true] {
+      guard let response = try? await CommandTransport.shared.open(request) else { return (nil, false) }
+      if response.status == 401 { return (ReceivedChallenge(response.headers), false) }
+      guard response.status == 404, !isLast else { return (nil, response.status == 404) }
+      request = TransportRequest(
+        method: "POST", url: server.url,
+        headers: [
+          HeaderField("Accept", "application/json, text/event-stream"), HeaderField("Content-Type", "application/json"),
+        ], body: Array(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.utf8))
+    }
+    return (nil, false)
   }
 }
 #endif

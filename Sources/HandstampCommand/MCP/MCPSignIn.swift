@@ -32,6 +32,8 @@ struct MCPSignIn: Sendable {
   var isExplicit = false
   /// Whether to sign in although an account is signed in.
   var isForced = false
+  /// Whether the server's machine has answered that it does not know the URL.
+  var isMissing = false
   /// The step that signs in instead of a session of another client; `nil` for that with the client's options.
   var replacingHint: String?
 
@@ -99,6 +101,14 @@ struct MCPSignIn: Sendable {
     _ challenge: ReceivedChallenge?, adding more: [String]
   ) async throws(CommandError) -> [String] {
     let found = try await RemoteResource.find(server, challenge, over: CommandTransport.shared)
+    // The metadata of a whole machine says nothing of this path.
+    guard !isMissing || found.resource == server.resource else {
+      throw CommandError(
+        .failure,
+        "no MCP server at \(server.url), which answers 404; the metadata there is that of "
+          + found.resource.onOneLine,
+        hint: "check the URL", code: "no_resource_metadata")
+    }
     let book = try await AccountBook(of: home)
     let issuers = found.authorization_servers.filter(server.mayName)
     let known = try known(in: book, at: issuers)
