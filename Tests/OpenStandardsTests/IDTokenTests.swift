@@ -78,6 +78,19 @@ import Testing
     }
   }
 
+  @Test(arguments: [["--refresh-id-token"], []])
+  func `that is about to expire is replaced before kubectl gets it, if there is another`(options: [String]) async throws
+  {
+    try await signedIn(options) { terminal in
+      let first = try await terminal.run("token --id-token").out.dropLast()
+      try await terminal.expireIDToken(leaving: .seconds(40))
+      let given = try await terminal.run("credential-helper kubectl")
+      #expect(given.status == 0, "\(given.words)")
+      #expect(given.out.contains(first) == options.isEmpty)
+      #expect(try await terminal.count("refresh") == 1)
+    }
+  }
+
   @Test func `exists only where the sign-in asked for it, and no HANDSTAMP_TOKEN is one`() async throws {
     try await OAuthTerminal.run([]) { terminal in
       let login = try await terminal.run(

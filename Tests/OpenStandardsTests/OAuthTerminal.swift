@@ -51,7 +51,9 @@ struct OAuthTerminal: Sendable {
   }
 
   /// Makes the ID token in the vault expire, as if its lifetime had passed since the last refresh.
-  func expireIDToken() async throws {
+  ///
+  /// - Parameter rest: What is left of it.
+  func expireIDToken(leaving rest: Duration = .nanoseconds(1) - .seconds(60)) async throws {
     let issuer = try ServerAddress(parsing: server.url)
     let vault = Home(path: home).vault(of: ListedAccount.id(of: AccountID("user-1"), at: issuer.text))
     guard case .value(let entry) = await vault.read(), var session = entry.session,
@@ -60,7 +62,7 @@ struct OAuthTerminal: Sendable {
     // The command does not replace what it got a moment ago.
     lifetime.start = lifetime.start.advanced(by: .seconds(-60))
     session.access?.lifetime = lifetime
-    session.idToken?.lifetime = Lifetime(start: lifetime.start, duration: .nanoseconds(1))
+    session.idToken?.lifetime = Lifetime(start: lifetime.start, duration: .seconds(60) + rest)
     guard case .done = await vault.edit(.putBack(session, revision: entry.revision)) else {
       throw Program.Failed(description: "the vault was not written")
     }

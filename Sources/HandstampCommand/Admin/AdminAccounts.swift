@@ -20,7 +20,12 @@ struct AdminAccounts: AsyncParsableCommand {
         it as secret as a password
         """)
 
-    @Argument(help: "email address; it counts as confirmed") var email: String
+    @Argument(
+      help: """
+        email address; a sign-in needs no confirmation of it, and email_verified stays false until a mailed link is \
+        used
+        """)
+    var email: String
     @Option(help: "display name (default: the address up to the @)") var name: String?
     @Flag(help: "set the password now, read from stdin or a prompt") var password = false
     @OptionGroup var link: LinkOptions

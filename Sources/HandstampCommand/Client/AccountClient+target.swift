@@ -19,11 +19,11 @@ extension CommandError {
   static func refusedTarget(_ target: TokenTarget, at server: ServerAddress, client: String?) -> CommandError {
     let api = target.resource ?? target.audience ?? target.scopes.joined(separator: " ")
     let receiver = client.map { " to the client \($0.onOneLine)" } ?? ""
+    let entry = client.map { "the client \($0.onOneLine)" } ?? "the client"
     return CommandError(
       .configuration, "\(server.text) issues no token for \(api.onOneLine)\(receiver)",
-      // An existing client is changed in the file: the command adds new ones only.
-      hint: "ask its operator to add the audience to the client; at a Handstamp server, as with: "
-        + "handstamp admin clients add ID --audience \(shellWord(api.onOneLine))",
+      hint: "have its operator allow \(entry) that API; at a Handstamp server, add \(api.onOneLine) to the "
+        + "\"audiences\" of \(entry) in the file of clients, and reload the server",
       code: "invalid_target")
   }
 }

@@ -7,14 +7,21 @@ extension SignInAttempt {
   func refuseReplacing(_ account: ListedAccount, by client: String) throws(CommandError) {
     let record = try home.oauth(of: account.id)
     guard record?.client != client else { return }
+    throw .replacing(account, record, by: client, hint: TypedCommand.hint(adding: "--force"))
+  }
+}
+
+extension CommandError {
+  /// A sign-in by `client` would end the session of an account that is signed in otherwise.
+  ///
+  /// - Parameter record: How it is signed in; `nil` for Handstamp's own protocol.
+  static func replacing(
+    _ account: ListedAccount, _ record: OAuthRecord?, by client: String, hint: String
+  ) -> CommandError {
     let other = record.map { "the client \($0.client.onOneLine)" } ?? "another protocol"
-    throw CommandError(
-      .failure, "\(account.words) is signed in by \(other), not by \(client.onOneLine)",
-      hint: "run: handstamp login --issuer \(shellWord(record?.issuer.onOneLine ?? server.text)) "
-        + "--client-id \(shellWord(client.onOneLine)) --force",
-      code: "another_client"
-    )
-    .about(named?.handle(among: book.accounts))
+    return CommandError(
+      .failure, "\(account.words) is signed in by \(other), not by \(client.onOneLine)", hint: hint,
+      code: "another_client")
   }
 }
 #endif

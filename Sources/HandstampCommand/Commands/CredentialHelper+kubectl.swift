@@ -38,18 +38,17 @@ extension CredentialHelper {
       guard !AgentClient.isSet || sendsAccessToken else {
         throw AgentClient.noIDTokens(hint: "if the cluster verifies access tokens, add --access-token")
       }
-      guard let given = try await HandedToken.current(lasting: .seconds(60)) else { return }
+      guard let given = try await HandedToken.current(lasting: CredentialHelper.margin) else { return }
       return given.token.secret.withExposed { show($0, until: given.end, info) }
     }
     let client = try await installation.client(account)
     try CredentialHelper.check(cluster, hosts, own: client.server)
-    // kubectl caches the token until it expires, and asks again when the cluster rejects it.
     guard !sendsAccessToken else {
-      let given = try await client.handedToken(lasting: .seconds(60))
+      let given = try await client.handedToken(lasting: CredentialHelper.margin)
       return given.token.secret.withExposed { show($0, until: given.end, info) }
     }
     do throws(CommandError) {
-      let (token, end) = try await client.identityToken(minimumValidity: .seconds(60))
+      let (token, end) = try await client.identityToken(minimumValidity: CredentialHelper.margin)
       token.withExposed { show($0, until: end, info) }
     } catch {
       guard error.code == "no_id_token" else { throw error }

@@ -88,15 +88,21 @@ struct CredentialHelper: SessionCommand {
     }
   }
 
-  /// Returns a token that stays valid for a minute; `nil` if it is not for the address that a program asks about.
+  /// How long a token must last, as `token --min-validity` has it: at most four fifths of its lifetime, or what is left if the server
+  /// brings no other. Most programs keep it until it expires, and ask again then.
+  static let margin = Duration.seconds(60)
+
+  /// Returns a token that lasts for ``margin``; `nil` if it is not for the address that a program asks about.
   ///
   /// - Parameter isAllowed: whether that address may have it, which the account's own server always may.
   func token(
     in installation: Installation, _ isAllowed: (_ own: ServerAddress?) -> Bool
   ) async throws(CommandError) -> HandedToken? {
-    if HandedToken.isSet { return isAllowed(nil) ? try await HandedToken.current(lasting: .seconds(60)) : nil }
+    if HandedToken.isSet {
+      return isAllowed(nil) ? try await HandedToken.current(lasting: CredentialHelper.margin) : nil
+    }
     guard isAllowed(await own(in: installation)) else { return nil }
-    return try await installation.client(account).handedToken(lasting: .seconds(60))
+    return try await installation.client(account).handedToken(lasting: CredentialHelper.margin)
   }
 
   /// The account's own server; `nil` without an account: most addresses are other helpers' business, and need none to say so.
@@ -125,7 +131,7 @@ extension CredentialHelper {
     if HandedToken.isSet {
       guard action == .get else { return }
       guard request.isFor(hosts, own: nil) else { return request.sayNoToken() }
-      guard let given = try await HandedToken.current(lasting: .seconds(30)) else { return }
+      guard let given = try await HandedToken.current(lasting: CredentialHelper.margin) else { return }
       return given.token.secret.withExposed { show($0, until: given.end, for: request) }
     }
     let client = try await installation.client(account, minimumAge: .zero)
@@ -135,7 +141,7 @@ extension CredentialHelper {
     }
     switch action {
     case .get:
-      let given = try await client.handedToken(lasting: .seconds(30))
+      let given = try await client.handedToken(lasting: CredentialHelper.margin)
       given.token.secret.withExposed { show($0, until: given.end, for: request) }
     case .erase:
       // A server rejected the token; a newer one may work. Whatever the outcome, this does not sign out.

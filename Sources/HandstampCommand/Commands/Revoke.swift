@@ -8,7 +8,7 @@ import HandstampSupport
 struct Revoke: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "revoke", abstract: "end one session, all others, or all",
-    discussion: "handstamp sessions lists the session IDs")
+    discussion: "for the session IDs, run: handstamp sessions")
 
   @Argument(help: "ID of the session to end") var session: String?
   @Flag(help: "end all sessions but this one") var others = false

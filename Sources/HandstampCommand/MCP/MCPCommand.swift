@@ -8,9 +8,9 @@ struct MCPCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "mcp", abstract: "give programs a remote MCP server that shares this machine's sign-in",
     discussion: """
-      handstamp mcp URL is a local MCP server (stdio) for the remote one at URL
-      (streamable HTTP): give an editor or an agent the command handstamp with
-      the arguments mcp and URL
+      gives a local program (stdio) the remote MCP server at URL (streamable
+      HTTP): configure an editor or an agent with the command handstamp and the
+      arguments mcp and URL
 
       the first one that starts opens a browser to sign in; all others of this
       machine share the sign-in, and each refresh
@@ -105,20 +105,35 @@ struct MCPLogin: AsyncParsableCommand {
     signIn.opensBrowser = !noBrowser
     signIn.patience = timeout?.duration
     (signIn.isExplicit, signIn.isForced) = (true, force)
-    let challenge = await MCPLogin.challenge(of: signIn.server)
-    try await signIn.alone(challenge, adding: signIn.client.scopes)
+    signIn.replacingHint = TypedCommand.hint(adding: "--force")
+    let challenge: ReceivedChallenge?
+    (challenge, signIn.isMissing) = await MCPLogin.challenge(of: signIn.server)
+    let needed = try await signIn.alone(challenge, adding: signIn.client.scopes)
     guard let connection = signIn.home.connection(to: signIn.server, as: signIn.account) else { return }
     let account = try await AccountBook(of: signIn.home).list[connection.account]
-    Terminal.say("\(signIn.server.url) is used with \(account?.words ?? connection.account.rawValue.onOneLine)")
+    let record = try signIn.home.oauth(of: connection.account)
+    let words = "\(signIn.server.url) is used with \(account?.words ?? connection.account.rawValue.onOneLine)"
+    guard let missing = record?.lacked(of: needed) else { return Terminal.say(words) }
+    Terminal.say("\(words), which was not granted the scope \(missing.joined(separator: " ").onOneLine)")
+    Terminal.say("hint: when its client may have that, \(TypedCommand.hint(adding: "--force"))")
   }
 
   /// Returns the challenge to a request without a token; `nil` if the server has none, so that the well-known places
-  /// decide.
-  private static func challenge(of server: RemoteServer) async -> ReceivedChallenge? {
-    let request = TransportRequest(
+  /// decide. Also, whether the URL is unknown, by GET as by POST.
+  private static func challenge(of server: RemoteServer) async -> (ReceivedChallenge?, isMissing: Bool) {
+    var request = TransportRequest(
       method: "GET", url: server.url, headers: [HeaderField("Accept", "text/event-stream")])
-    guard let response = try? await CommandTransport.shared.open(request), response.status == 401 else { return nil }
-    return ReceivedChallenge(response.headers)
+    for isLast in [false, true] {
+      guard let response = try? await CommandTransport.shared.open(request) else { return (nil, false) }
+      if response.status == 401 { return (ReceivedChallenge(response.headers), false) }
+      guard response.status == 404, !isLast else { return (nil, response.status == 404) }
+      request = TransportRequest(
+        method: "POST", url: server.url,
+        headers: [
+          HeaderField("Accept", "application/json, text/event-stream"), HeaderField("Content-Type", "application/json"),
+        ], body: Array(#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.utf8))
+    }
+    return (nil, false)
   }
 }
 #endif

@@ -32,6 +32,10 @@ struct MCPSignIn: Sendable {
   var isExplicit = false
   /// Whether to sign in although an account is signed in.
   var isForced = false
+  /// Whether the server's machine has answered that it does not know the URL.
+  var isMissing = false
+  /// The step that signs in instead of a session of another client; `nil` for that with the client's options.
+  var replacingHint: String?
 
   /// How long to wait for the sign-in of another program: longer than the user has for it.
   private static let turn = Duration.seconds(330)
@@ -39,8 +43,12 @@ struct MCPSignIn: Sendable {
   /// Signs in, unless another program of this machine has done so by the time it is our turn.
   ///
   /// - Parameter scopes: Scopes in addition to those that the account has.
+  /// - Returns: The scopes that the server needs; none if another program has signed in.
   /// - Throws: also a refusal if the other program's sign-in has failed: the user would see one page after another.
-  func alone(_ challenge: ReceivedChallenge?, adding scopes: [String] = []) async throws(CommandError) {
+  @discardableResult
+  func alone(
+    _ challenge: ReceivedChallenge?, adding scopes: [String] = []
+  ) async throws(CommandError) -> [String] {
     let lock: any VaultLock
     var hasWaited = false
     do throws(VaultError) { lock = try await home.lockSignIn(at: server, within: .zero) } catch {
@@ -51,17 +59,21 @@ struct MCPSignIn: Sendable {
       }
     }
     defer { lock.unlock() }
-    if !isForced, await isDone(scopes) { return }
+    // One that the user has asked for finds out whether it would work.
+    if !isExplicit, await isDone(scopes) { return [] }
     guard !hasWaited || isExplicit else {
       throw CommandError(
         .signInNeeded, "not signed in to \(server.host): the sign-in in another program was not completed", hint: hint)
     }
-    try await perform(challenge, adding: scopes)
+    return try await perform(challenge, adding: scopes)
   }
 
   /// The step that signs in, for hints.
   var hint: String {
-    "run: handstamp mcp login \(shellWord(server.url))" + (account.map { " --account \(shellWord($0))" } ?? "")
+    let options = [("account", account), ("client-id", client.id)].compactMap { name, value in
+      value.map { " --\(name) \(shellWord($0))" }
+    }
+    return "run: handstamp mcp login \(shellWord(server.url))" + options.joined()
   }
 
   /// Returns a refusal whose hint signs in for the server, in place of one for the account alone.
@@ -85,18 +97,28 @@ struct MCPSignIn: Sendable {
     return !session.isOver(at: SystemClock().now())
   }
 
-  private func perform(_ challenge: ReceivedChallenge?, adding more: [String]) async throws(CommandError) {
+  private func perform(
+    _ challenge: ReceivedChallenge?, adding more: [String]
+  ) async throws(CommandError) -> [String] {
     let found = try await RemoteResource.find(server, challenge, over: CommandTransport.shared)
+    // The metadata of a whole machine says nothing of this path.
+    guard !isMissing || found.resource == server.resource else {
+      throw CommandError(
+        .failure,
+        "no MCP server at \(server.url), which answers 404; the metadata there is that of "
+          + found.resource.onOneLine,
+        hint: "check the URL", code: "no_resource_metadata")
+    }
     let book = try await AccountBook(of: home)
     let issuers = found.authorization_servers.filter(server.mayName)
     let known = try known(in: book, at: issuers)
-    guard let issuer = known?.record.issuer ?? issuers.first else { return }
+    guard let issuer = known?.record.issuer ?? issuers.first else { return [] }
     let asked = [client.scopes, challenge?.scopes ?? [], found.scopes_supported ?? []].first { !$0.isEmpty } ?? []
     let wanted = asked.union(more)
-    if !isForced, let known, try await isShared(known, wanted, found) { return }
+    if let known, try await isShared(known, wanted, found) { return wanted }
     let metadata = try await metadata(of: issuer)
     let id = try clientID(known?.record, metadata)
-    try await refuseReplacing(book, at: issuer, by: id, metadata)
+    try await refuseReplacing(book, at: issuer, by: id, known)
     var record = known?.record ?? OAuthRecord(issuer: issuer, client: id, scopes: [])
     record.scopes = scopes(known?.record, wanted, metadata)
     record.redirect = client.redirect ?? record.redirect
@@ -106,6 +128,7 @@ struct MCPSignIn: Sendable {
     let connection = MCPConnection(url: server.url, resource: found.resource, account: signedIn.id)
     if let target = connection.target(of: try home.oauth(of: signedIn.id)) { try await check(target, of: signedIn) }
     try home.save(connection, to: server, as: account)
+    return wanted
   }
 
   // MARK: Accounts
@@ -132,23 +155,35 @@ struct MCPSignIn: Sendable {
   }
 
   /// Takes an account that is signed in and has the scopes, if its server issues it a token for the resource.
+  ///
+  /// - Throws: also a refusal if the server issues none, and would issue none after another sign-in.
   private func isShared(
     _ known: Known, _ scopes: [String], _ found: RemoteResource
   ) async throws(CommandError) -> Bool {
-    guard Set(known.record.scopes).isSuperset(of: scopes), await isSignedIn(known.account.id) else { return false }
+    guard await isSignedIn(known.account.id) else { return false }
     let connection = MCPConnection(url: server.url, resource: found.resource, account: known.account.id)
+    var isOpen = true
     if let target = connection.target(of: known.record) {
       let session = try await AccountClient(home: home, account: known.account)
       do throws(CommandError) { _ = try await session.token(for: target, minimumValidity: .zero) } catch {
+        if error.code == "invalid_target", try await isFinal(known.record, found) { throw error }
         // The server has to ask the user first; or the session has ended meanwhile.
         let isUnasked = ["invalid_target", "invalid_scope", "access_denied"].contains(error.code)
-        guard isUnasked || error.exit == .signInNeeded else { throw error }
-        return false
+        guard isForced || isUnasked || error.exit == .signInNeeded else { throw error }
+        isOpen = false
       }
     }
+    guard isOpen, !isForced, Set(known.record.scopes).isSuperset(of: scopes) else { return false }
     try home.save(connection, to: server, as: account)
-    Terminal.say("\(server.host) is used with \(known.account.words)")
+    if !isExplicit { Terminal.say("\(server.url) is used with \(known.account.words)") }
     return true
+  }
+
+  /// Whether no sign-in changes that the client gets no token for the resource: Handstamp's own server looks at the client alone,
+  /// and others have been asked for the resource before.
+  private func isFinal(_ record: OAuthRecord, _ found: RemoteResource) async throws(CommandError) -> Bool {
+    if record.resources?.contains(found.resource) == true, !isForced { return true }
+    return try await metadata(of: record.issuer).namesOwnAPI
   }
 
   /// Refuses an account whose client may not have tokens for the server: no request would be answered. Another failure may
@@ -164,18 +199,16 @@ struct MCPSignIn: Sendable {
   /// Refuses a sign-in that would end the session of an account that signs in there by another client: a list has one
   /// session for an account.
   private func refuseReplacing(
-    _ book: AccountBook, at issuer: String, by id: String, _ metadata: ServerMetadata
+    _ book: AccountBook, at issuer: String, by id: String, _ known: Known?
   ) async throws(CommandError) {
     guard !isForced else { return }
     let place = ServerAddress(listed: issuer)
     for account in book.accounts where account.serverAddress == place {
       let record = try home.oauth(of: account.id)
-      guard record.map({ $0.client != id }) ?? !metadata.namesOwnAPI, await isSignedIn(account.id) else { continue }
-      let other = record.map { "the client \($0.client.onOneLine)" } ?? "another protocol"
-      throw CommandError(
-        .failure, "\(account.words) is signed in by \(other), and would sign in anew by \(id.onOneLine)",
-        hint: "leave out --client-id, set another HANDSTAMP_HOME, or add --force to handstamp mcp login",
-        code: "another_client")
+      // A known account is expected to sign in again, and not another one that has a password.
+      guard record?.client != id, record != nil || known == nil, await isSignedIn(account.id) else { continue }
+      let step = replacingHint ?? hint + " --force"
+      throw .replacing(account, record, by: id, hint: "\(step); or set another HANDSTAMP_HOME")
     }
   }
 

@@ -12,7 +12,10 @@ struct OAuthRecord: Sendable, Hashable, Codable {
   /// The issuer, exactly as in the server's metadata.
   var issuer: String
   var client: String
+  /// Those that a sign-in asks for.
   var scopes: [String]
+  /// Those that the last sign-in was granted; `nil` if it was granted all of them, or the server did not say.
+  var granted: [String]?
   /// The redirect URI registered at the server; `nil` for `/callback` on 127.0.0.1, on any port.
   var redirect: String?
   /// Whether the client has a secret; `nil` means no.
@@ -37,6 +40,12 @@ struct OAuthRecord: Sendable, Hashable, Codable {
   var isBound: Bool?
   /// The thumbprint of that key (RFC 7638).
   var key: String?
+
+  /// Returns those of `scopes` that the last sign-in was not granted; `nil` if it was granted all.
+  func lacked(of scopes: [String]) -> [String]? {
+    let missing = scopes.filter { !(granted ?? self.scopes).contains($0) }
+    return missing.isEmpty ? nil : missing
+  }
 
   /// How the server treats a replaced refresh token; `nil` if the user has not said.
   var reuse: RefreshTokenReuse? { overlap.map { $0 == 0 ? .never : .overlap(.seconds($0)) } }

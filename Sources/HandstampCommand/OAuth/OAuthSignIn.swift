@@ -109,6 +109,9 @@ struct OAuthSignIn: Sendable {
           try await onAnotherDevice(within: patience, isLate)
         }
       await receiver?.close()
+      requested.withLock { record in
+        record.granted = grant.scopes.flatMap { Set($0).isSuperset(of: record.scopes) ? nil : $0 }
+      }
       if way == .browser, dependsOnBrowser(grant) {
         Terminal.say(
           "this session ends when the browser signs out at \(server.text), which did not grant the scope offline_access"

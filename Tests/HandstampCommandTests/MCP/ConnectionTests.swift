@@ -49,6 +49,19 @@ import Testing
     #expect(signIn.hinting(forced.hinting("try again later")).hint == "try again later")
   }
 
+  @Test func `keeps the client in that step`() throws {
+    let server = try RemoteServer(parsing: "https://x.org/mcp")
+    let signIn = MCPSignIn(home: Home(path: "unused"), server: server, client: .init(id: "agent"))
+    #expect(signIn.hint == "run: handstamp mcp login https://x.org/mcp --client-id agent")
+  }
+
+  @Test func `lacks the scopes that its account was not granted`() {
+    var record = OAuthRecord(issuer: "https://id.org", client: "agent", scopes: ["openid", "read"])
+    #expect(record.lacked(of: ["read"]) == nil && record.lacked(of: ["read", "write"]) == ["write"])
+    record.granted = ["openid"]
+    #expect(record.lacked(of: ["read", "openid"]) == ["read"] && record.lacked(of: []) == nil)
+  }
+
   @Test func `is of one bridge at a time`() async throws {
     try await ProcessFixture.inFolder { folder in
       let home = Home(path: folder + "/home")

@@ -13,8 +13,18 @@ import Testing
       TokenTarget(resource: "https://api.example.org"), at: try #require(server), client: "forum")
     #expect(
       refusal.message == "https://id.example.org issues no token for https://api.example.org to the client forum")
-    #expect(refusal.hint.hasSuffix("--audience https://api.example.org") && refusal.code == "invalid_target")
+    #expect(refusal.hint.contains(#"add https://api.example.org to the "audiences" of the client forum"#))
+    #expect(refusal.code == "invalid_target")
     #expect(refusal.exit == .configuration)
+  }
+
+  @Test(arguments: [
+    (["login", "--tag", "team", "--device"], "run: handstamp login --tag team --device --force"),
+    (["login", "--force", "--tag", "my team"], "run: handstamp login --force --tag 'my team'"),
+    (["login", "--", "ada"], "run: handstamp login --force -- ada"),
+  ])
+  func `keeps what was typed`(words: [String], hint: String) {
+    #expect(TypedCommand.hint(words, adding: "--force") == hint)
   }
 
   @Test func `that may not list sessions says where they are`() throws {
