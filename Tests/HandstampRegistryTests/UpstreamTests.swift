@@ -67,7 +67,7 @@ extension World {
     }
     #expect(try await reason(one) == .ended(.endedAtProvider("Up")))
     #expect(try await reason(two) == .ended(.revoked))
-    let refused = try await registry.refresh(one.refreshToken, key: nil, now: now)
+    let refused = try await registry.refresh(one.refreshToken, key: key(1), now: now)
     #expect(refused == .ended(.endedAtProvider("Up")))
     let told = try await registry.events(after: .zero).filter { $0.event.session == one.row.id }.last
     #expect(told?.event.reason == .endedAtProvider("Up"))

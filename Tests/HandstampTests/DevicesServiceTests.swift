@@ -88,7 +88,7 @@ import Testing
       }
       tokens.withLock { $0.append(token) }
       guard token == "proof", !isOld.withLock({ $0 }) else {
-        return .init(status: 403, headers: [], body: Array(#"{"code":"reauthentication_required","title":""}"#.utf8))
+        return .init(status: 403, headers: [], body: Array(#"{"code":"reauthentication_required","title":1}"#.utf8))
       }
       return .init(status: 204, headers: [], body: [])
     }
@@ -97,7 +97,7 @@ import Testing
     let backend = ServerBackend(baseURL: base, device: .init(id: DeviceID("d"), name: "d"), transport: transport)
     let service = ServerDevices(backend, controller: controller)
     let own = try await controller.token().secret.withExposed { $0 }
-    let refusal = SessionError.refused(code: "reauthentication_required", detail: "")
+    let refusal = SessionError.refused(code: "reauthentication_required", detail: nil)
     await #expect(throws: refusal) { try await service.end(SessionID("s")) }
 
     try await service.reauthenticate(password: Secret("right"), code: nil)
