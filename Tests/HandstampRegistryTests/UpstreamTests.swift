@@ -71,6 +71,23 @@ extension World {
     #expect(refused == .ended(.endedAtProvider("Up")))
     let told = try await registry.events(after: .zero).filter { $0.event.session == one.row.id }.last
     #expect(told?.event.reason == .endedAtProvider("Up"))
+    let bare = try await registry.bareEvents(after: .zero, limit: 256).filter { $0.event.session == one.row.id }.last
+    #expect(bare?.event.reason == .endedAtProvider())
+  }
+
+  @Test func `is named for as long as the session is kept`() async throws {
+    let world = try await World(
+      limits: RegistryLimits(
+        absoluteLimit: .seconds(90 * 86_400), idleLimit: .seconds(60 * 86_400), retention: .seconds(30 * 86_400)))
+    let one = try await world.signInThere()
+    _ = try await world.end(sid: "s1")
+    let late = after(.seconds(45 * 86_400))
+    _ = try await world.registry.prune(now: late)
+    let refused = try await world.registry.refresh(one.refreshToken, key: nil, now: late)
+    #expect(refused == .ended(.endedAtProvider("Up")))
+    let over = after(.seconds(61 * 86_400))
+    _ = try await world.registry.prune(now: over)
+    #expect(try await world.registry.item(StoredItemID(.upstreamEvent, one.row.id.rawValue)) == nil)
   }
 
   @Test func `of all of a user's sessions ends all that began by them, also without a sid`() async throws {

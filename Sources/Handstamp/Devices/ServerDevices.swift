@@ -110,7 +110,6 @@ extension ServerBackend {
 }
 
 /// The response to `GET /v1/sessions`.
-/// The response of `/v1/sessions`.
 package struct DeviceList: Decodable {
   private struct Item: Decodable {
     struct Device: Decodable {

@@ -199,7 +199,7 @@ extension Registry {
         ended.append(next)
         changes += onlyUnchanged ? [.replaceSession(next, expecting: row.revision)] : [.endSession(row.id, end)]
         changes += LogoutJob.changes(for: row, now: end.at)
-        if let provider { changes.append(naming(provider, for: row.id, now: now)) }
+        if let provider { changes.append(naming(provider, for: row, now: now)) }
         if reason != .accountClosed, let device = remembering(row, isOut: reason == .revoked) { changes.append(device) }
         if reason == .revoked, let client = row.client {
           changes.append(remembering(client, of: row.account, for: .zero, now: now))

@@ -6,7 +6,7 @@ extension Registry {
   public func events(
     after id: EventID, of account: AccountID? = nil, limit: Int = 256
   ) async throws(RegistryError) -> [StoredEvent] {
-    var events = try await read(try await store.events(after: id, account: account, limit: limit))
+    var events = try await bareEvents(after: id, of: account, limit: limit)
     for (index, stored) in events.enumerated() {
       guard let reason = stored.event.reason, let session = stored.event.session else { continue }
       var event = stored.event
@@ -14,6 +14,13 @@ extension Registry {
       if event != stored.event { events[index] = StoredEvent(id: stored.id, event: event) }
     }
     return events
+  }
+
+  /// Returns events as they are stored: in one read, and without the names of providers.
+  package func bareEvents(
+    after id: EventID, of account: AccountID? = nil, limit: Int
+  ) async throws(RegistryError) -> [StoredEvent] {
+    try await read(try await store.events(after: id, account: account, limit: limit))
   }
 
   /// Begins to listen for events of other servers, see ``RegistryStore/news()``.

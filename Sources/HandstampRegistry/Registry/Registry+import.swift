@@ -76,7 +76,7 @@ extension Registry {
   public func receive(
     _ batch: [ArrivingAccount], merging: Bool, isTrial: Bool = false, now: UnixTime
   ) async throws(RegistryError) -> [Arrival] {
-    if !isTrial {
+    if !isTrial, try await !hasRecord(ofIdentityIn: batch) {
       var changes: [RegistryChange] = []
       for account in batch { changes += try creating(account, now: now) }
       do throws(RegistryStoreError) {
@@ -105,6 +105,17 @@ extension Registry {
     return arrivals
   }
 
+  /// Whether an account's record has one of the identities without an item, as an earlier version has stored it. Then no write fails
+  /// because another account has it.
+  private func hasRecord(ofIdentityIn batch: [ArrivingAccount]) async throws(RegistryError) -> Bool {
+    for account in batch {
+      for link in account.links where link.identity != account.record.identity {
+        if try await read(try await store.account(identity: link.identity)) != nil { return true }
+      }
+    }
+    return false
+  }
+
   private func receive(
     _ account: ArrivingAccount, merging: Bool, isTrial: Bool, now: UnixTime
   ) async throws(RegistryError) -> Arrival {
@@ -128,7 +139,9 @@ extension Registry {
     let new = account.record
     if account.keepsID, let known = try await self.account(new.id) {
       guard known.state != .deleted else { return ([], .refused(.accountDeleted)) }
-      let isSame = known.email.map { $0.normalized == new.email?.normalized } ?? (known.identity == new.identity)
+      // Of a guest, neither tells who it is.
+      let isSame =
+        known.email.map { $0.normalized == new.email?.normalized } ?? (!known.isGuest && known.identity == new.identity)
       guard isSame else { return ([], .refused(.idTaken)) }
       return merging ? try await merge(account, into: known, now: now) : ([], .unchanged)
     }

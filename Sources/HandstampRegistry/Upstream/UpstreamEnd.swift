@@ -99,12 +99,14 @@ extension Registry {
     return .applied(outcome)
   }
 
-  /// The change that notes where a session ends, for as long as the session is kept after that. Rows and events have the word alone.
-  func naming(_ provider: String, for session: SessionID, now: UnixTime) -> RegistryChange {
-    .putItem(
+  /// The change that notes where a session ends, for as long as the session is kept after that, see ``Retention/covers(_:)``. Rows and
+  /// events have the word alone.
+  func naming(_ provider: String, for row: SessionRow, now: UnixTime) -> RegistryChange {
+    let life = Retention(eventsBefore: now, endedBefore: now, now: now).unlimited
+    return .putItem(
       StoredItem(
-        id: StoredItemID(.upstreamEvent, session.rawValue), kind: .upstreamEvent, payload: provider, createdAt: now,
-        expiresAt: now.advanced(by: limits.retention)))
+        id: StoredItemID(.upstreamEvent, row.id.rawValue), kind: .upstreamEvent, payload: provider, createdAt: now,
+        expiresAt: max(now.advanced(by: limits.retention), row.expiry ?? now.advanced(by: life))))
   }
 
   /// The reason for the end of a session, with the name of the provider if it ended at one.

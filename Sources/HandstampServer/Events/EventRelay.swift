@@ -61,7 +61,7 @@ struct EventRelay: Service, CustomStringConvertible {
       server.hub.announceAll()
       return newest
     }
-    while case let events? = try? await server.registry.events(
+    while case let events? = try? await server.registry.bareEvents(
       after: newest, limit: EventRelay.batch), let end = events.last
     {
       for account in Set(events.map(\.event.account)) { server.hub.announce(account) }

@@ -43,7 +43,7 @@ struct RevocationStream: EventSource {
       if rings.contains(.over) { return }
       // From before the reads: what is committed from now on may be missing.
       let time = clock.now
-      while case let events = try await registry.events(after: last, limit: RevocationStream.page),
+      while case let events = try await registry.bareEvents(after: last, limit: RevocationStream.page),
         let newest = events.last
       {
         cursor = RevocationCursor(newest)

@@ -90,7 +90,9 @@ struct ImportFields {
         time = number.magnitude < 100_000_000_000 ? UnixTime(seconds: number) : UnixTime(milliseconds: number)
       }
       guard let time, ImportFields.times.contains(time) else { throw ImportRefusal(.invalidField, field: name) }
-      return time
+      // Some programs write the year 1 for a time that they do not know. Passkeys, identities and authenticator apps are kept for a
+      // century from when they were made, and would be over.
+      return max(time, UnixTime(seconds: 0))
     }
     return nil
   }

@@ -107,7 +107,7 @@ extension ImportedAccount {
     if let id, !((1...255).contains(id.utf8.count) && id.utf8.allSatisfy { (0x21...0x7E).contains($0) }) {
       throw ImportRefusal(.invalidID)
     }
-    guard identity?.isStorable ?? true else { throw ImportRefusal(.invalidField, field: "identity") }
+    guard identities.allSatisfy(\.identity.isStorable) else { throw ImportRefusal(.invalidField, field: "identity") }
     let drawn = registry.arriving(email: address, username: "", at: now)
     var record = AccountRecord(
       id: id.map { AccountID($0) } ?? drawn.id, email: address, username: "", passwordHash: nil,

@@ -58,6 +58,21 @@ import Testing
     #expect(try await stage.registry.account(identity: gitHub)?.id == "u1")
   }
 
+  @Test func `is refused if it is another's, also one without an item, as earlier versions have stored it`()
+    async throws
+  {
+    let stage = try ImportStage()
+    let account = AccountRecord(
+      id: "here", email: nil, identity: Self.google, username: "ada", passwordHash: nil, createdAt: ImportStage.now)
+    _ = try await stage.store.write([.createAccount(account)], events: [])
+    let report = try await stage.add(
+      #"""
+      {"id":"1","email":"a@example.org","identities":[{"issuer":"https://accounts.google.com","subject":"g1"}]}
+      {"id":"2","email":"b@example.org","identities":[{"issuer":"https://accounts.google.com","subject":"g2"}]}
+      """#)
+    #expect(report.codes == ["1 identity_taken"] && report.counts == [1, 0, 0, 1])
+  }
+
   @Test func `leads into an account that is here only if both addresses are confirmed, and no app protects it`()
     async throws
   {
@@ -117,6 +132,18 @@ import Testing
     // The owner has a password here, and none asks for an app.
     #expect(try await stage.add(line("2", hash: true, Self.app), merges: true).counts == [0, 0, 1, 0])
     #expect(try await registry.totp(of: "2") == nil)
+  }
+
+  @Test func `stays, whenever it was made`() async throws {
+    let stage = try ImportStage()
+    let time = #""created_at":"0001-01-01T00:00:00Z""#
+    let app = #""totp":{"secret":"GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ",\#(time)}"#
+    let there = #""identities":[{"issuer":"https://accounts.google.com","subject":"g1"}]"#
+    try await stage.add(line("1", hash: true, "\(time),\(app),\(there)"))
+    _ = try await stage.registry.prune(now: ImportStage.now)
+    #expect(try await stage.registry.totp(of: "1") != nil)
+    let account = try #require(try await stage.registry.account("1"))
+    #expect(try await stage.registry.identities(of: account).count == 1)
   }
 
   @Test func `is taken whole, or the record is refused`() async throws {
