@@ -143,7 +143,7 @@ def webhooks(program):
     counter.tokens = counter.client.guest()
     counter.server.admin("webhooks", "add", "crm", f"http://127.0.0.1:{receiver.server_port}/", "--event", "session.ended", "--allow-private")
     after = {"refresh": counter.count("refresh")}
-    # Nothing is sent to a receiver that is gone.
+    # A receiver that is gone is sent no more events.
     is_gone.set()
     counter.end()
     until(lambda: received, "an event is missing", 120)

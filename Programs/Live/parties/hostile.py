@@ -166,7 +166,7 @@ class Issuer:
         found = re.match(r"0; url=(.*)", page["Refresh"] or "")
         return fields(found[1]) if found else None
 
-    # What a browser does.
+    # As a browser does.
 
     def begin(self, browser, path="/sign-in"):
         browser.load("GET", path)

@@ -38,12 +38,12 @@ class Site(Provider):
     def offer(self):
         """From now on people can sign in with accounts of another server, which is at another host for browsers."""
         other = Provider()
-        secret = self.folder + "/work.secret"
+        secret = self.folder + "/office.secret"
         with open(os.open(secret, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-            file.write(other.add("forum", "--redirect-uri", self.issuer + "/sign-in/with/work/callback"))
+            file.write(other.add("forum", "--redirect-uri", self.issuer + "/sign-in/with/office/callback"))
         other.start()
         self.providers = self.folder + "/providers.json"
-        told("admin", "providers", "add", "work", "--providers", self.providers, "--issuer", other.issuer, "--name", "Work",
+        told("admin", "providers", "add", "office", "--providers", self.providers, "--issuer", other.issuer, "--name", "Work",
              "--client-id", "forum", "--client-secret-in", secret)
         self.configure("15m")
         self.process.send_signal(signal.SIGHUP)

@@ -103,7 +103,7 @@ def elsewhere(site, browser):
     browser.submit("allow")
     browser.find("input[name=identity]")
     yield "account_security-linked"
-    browser.open("/sign-in/with/work/callback?error=access_denied")
+    browser.open("/sign-in/with/office/callback?error=access_denied")
     yield "error-provider"
     site.withdraw()
 

@@ -178,7 +178,7 @@ import Testing
       let app = try await test.addApp(to: ada)
       let lines = try await test.server.administration(by: .machineUser("bob")).exported(withSecrets: true)
       let settings = UpstreamProvider(
-        id: "work", name: "Work", issuer: ProviderPair.issuer, clientID: "forum", clientSecret: ProviderPair.secret)
+        id: "office", name: "Work", issuer: ProviderPair.issuer, clientID: "forum", clientSecret: ProviderPair.secret)
       try await TestServer.run(clock: clock, transport: pair.road) {
         $0.providers = [settings]
       } body: { fresh in

@@ -48,7 +48,7 @@ import Testing
       #expect(try await pair.signIn("Ada@Example.org", browser).status == 303)
       #expect(try await pair.account(of: browser) == ada.id)
       let letter = try await post.next()
-      #expect(letter.text.contains("A sign-in elsewhere that is called “work Ada "))
+      #expect(letter.text.contains("A sign-in elsewhere that is called “office Ada "))
       #expect(try await browser.get("/account/activity").text.contains("connected"))
     }
   }
@@ -105,7 +105,7 @@ import Testing
         _ = try await pair.leave(victim, from: "/account/security", "link")
       }
       // Not even with the attacker's cookie: it belongs to the attacker's browser.
-      victim.cookies["__Host-handstamp-with-work"] = eve.cookies["__Host-handstamp-with-work"]
+      victim.cookies["__Host-handstamp-with-office"] = eve.cookies["__Host-handstamp-with-office"]
       #expect(try await victim.get(back).status == 400)
       #expect(try await pair.registry.identities(of: ada).isEmpty)
     }
@@ -115,7 +115,7 @@ import Testing
     try await ProviderPair.run { pair in
       let ada = try await pair.member("ada@example.org")
       let browser = try await Browser.signedIn(pair.test)
-      let fields = [("action", "link"), ("provider", "work")]
+      let fields = [("action", "link"), ("provider", "office")]
       let forged = try await browser.post("/account/security", fields)
       #expect(forged.status == 403 && forged.header("refresh") == nil)
       let token = try #require(try await browser.get("/account/security").csrf)
@@ -124,7 +124,7 @@ import Testing
         headers: ["Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"])
       #expect(elsewhere.status == 403 && elsewhere.header("refresh") == nil)
       pair.test.clock.advance(by: .seconds(3600))
-      let late = try await browser.fill("/account/security", "link", [("provider", "work")])
+      let late = try await browser.fill("/account/security", "link", [("provider", "office")])
       #expect(late.title == "Confirm it’s you" && late.header("refresh") == nil)
       #expect(try await pair.registry.identities(of: ada).isEmpty)
     }

@@ -14,12 +14,12 @@ import Testing
       let browser = pair.browser
       let page = try await browser.get("/sign-in")
       #expect(
-        page.text.contains(#"<button class="button wide" name="provider" value="work">Continue with Work</button>"#))
+        page.text.contains(#"<button class="button wide" name="provider" value="office">Continue with Work</button>"#))
       #expect(try await browser.get("/sign-up").text.contains("Continue with Work"))
       let first = try await pair.signIn("ada@example.org", browser)
       // By the page that the browser came from.
       #expect(try await browser.follow(try await browser.follow(first)).title == "Profile")
-      #expect(first.all("set-cookie").contains { $0.hasPrefix("__Host-handstamp-with-work=;") }, "it is used")
+      #expect(first.all("set-cookie").contains { $0.hasPrefix("__Host-handstamp-with-office=;") }, "it is used")
       let id = try #require(try await pair.account(of: browser))
       let account = try #require(try await pair.registry.account(id))
       // The operator does not trust the provider's word about addresses.
@@ -30,7 +30,7 @@ import Testing
       _ = try await pair.signIn("ada@example.org", other)
       #expect(try await pair.account(of: other) == id)
       let links = try await pair.registry.identities(of: account)
-      #expect(links.map(\.provider) == ["work"] && links.first?.lastUsedAt == pair.test.clock.now)
+      #expect(links.map(\.provider) == ["office"] && links.first?.lastUsedAt == pair.test.clock.now)
       let entries = try await pair.registry.auditedActions(about: id, limit: 99).map(\.audited)
       #expect(entries.count { $0.action == "session.began" && $0.details.contains(#""way":"provider""#) } == 2)
     }
@@ -67,12 +67,12 @@ import Testing
       let state = try #require(URLComponents(string: url)?.queryItems?.first { $0.name == "state" }?.value)
       let issuer = Browser.escaped(ProviderPair.issuer)
       let refused = try await browser.get(
-        "/sign-in/with/work/callback?error=access_denied&state=\(state)&iss=\(issuer)")
+        "/sign-in/with/office/callback?error=access_denied&state=\(state)&iss=\(issuer)")
       #expect(refused.status == 403 && refused.title == "You weren’t signed in")
       #expect(refused.text.contains(#"href="/account/devices""#))
       #expect(try await pair.account(of: browser) == nil)
       // The attempt was used.
-      let late = try await browser.get("/sign-in/with/work/callback?code=x&state=\(state)&iss=\(issuer)")
+      let late = try await browser.get("/sign-in/with/office/callback?code=x&state=\(state)&iss=\(issuer)")
       #expect(late.status == 400 && late.text.contains(#"href="/sign-in""#))
       #expect(try await browser.get("/sign-in/with/nope/callback?code=x").status == 404)
       let page = try await browser.get("/sign-in")
@@ -82,7 +82,7 @@ import Testing
       pair.road.close()
       let browser = pair.browser
       let page = try await browser.get("/sign-in")
-      let sight = try await browser.press("provider", on: page, at: "/sign-in", [("provider", "work")])
+      let sight = try await browser.press("provider", on: page, at: "/sign-in", [("provider", "office")])
       #expect(sight.status == 503 && sight.title == "Work doesn’t answer" && sight.header("refresh") == nil)
       #expect(sight.text.contains(#"href="/sign-in""#))
     }
@@ -137,7 +137,7 @@ import Testing
     try await ProviderPair.run({ $0.signUp = .invited }) { pair in
       let ada = try await pair.person("ada@example.org")
       let member = try await pair.member("other@example.org")
-      let proof = IdentityProof(pair.identity(ada), provider: "work", label: "ada")
+      let proof = IdentityProof(pair.identity(ada), provider: "office", label: "ada")
       let use = pair.registry.credentialUse(linking: proof, to: member, now: pair.test.clock.now)
       _ = try await pair.registry.createSession(
         by: use, device: DeviceInfo(id: DeviceID("d"), name: "d", platform: ""), now: pair.test.clock.now)

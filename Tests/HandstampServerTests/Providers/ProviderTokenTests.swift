@@ -32,7 +32,8 @@ import Testing
   }
 
   private func signIn(
-    _ token: String, _ pair: ProviderPair, nonce: String = nonce, at provider: String = "work", device: String = "phone"
+    _ token: String, _ pair: ProviderPair, nonce: String = nonce, at provider: String = "office",
+    device: String = "phone"
   ) async throws -> WireClient.Answer {
     try await pair.test.client.post(
       "/v1/sign-in/provider",
@@ -84,7 +85,7 @@ import Testing
         let text = try await token(email, pair, nonce: nonce)
         return try await pair.test.client.post(
           "/v1/reauthenticate", token: session.access,
-          json: #"{"provider":"work","id_token":"\#(text)","nonce":"\#(nonce)"}"#)
+          json: #"{"provider":"office","id_token":"\#(text)","nonce":"\#(nonce)"}"#)
       }
       let other = try await prove("eve@example.org", "the first nonce of this test")
       #expect(other.status == 403 && other.code == "id_token_invalid")
@@ -95,7 +96,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `The configuration of providers` {
   private static let good = UpstreamProvider(
-    id: "work", name: "Work", issuer: ProviderPair.issuer, clientID: "forum", clientSecret: Secret("secret"))
+    id: "office", name: "Work", issuer: ProviderPair.issuer, clientID: "forum", clientSecret: Secret("secret"))
 
   private static func with(_ change: (inout UpstreamProvider) -> Void) -> [UpstreamProvider] {
     var provider = good

@@ -9,7 +9,7 @@ import HandstampSupport
 /// Two servers of ours in one process: people sign in at ``test`` with accounts that they have at ``provider``.
 struct ProviderPair: Sendable {
   static let issuer = "https://provider.example"
-  static let callback = Browser.issuer + "/sign-in/with/work/callback"
+  static let callback = Browser.issuer + "/sign-in/with/office/callback"
   static let secret = Secret("the secret of the forum, long enough")
 
   let test: TestServer
@@ -102,7 +102,7 @@ struct ProviderPair: Sendable {
     let client = try ConfiguredClient(
       id: "forum", secretHash: ConfiguredClient.hash(of: secret), redirectURIs: [callback],
       scopes: ["openid", "profile", "email"],
-      backChannelLogoutURI: Browser.issuer + "/sign-in/with/work/logout")
+      backChannelLogoutURI: Browser.issuer + "/sign-in/with/office/logout")
     let (phone, wayBack) = (try phone(), WayBack())
     try await TestServer.run(clock: clock, transport: wayBack) {
       $0.issuer = issuer
@@ -111,7 +111,7 @@ struct ProviderPair: Sendable {
       let road = Road(to: provider.client.base)
       try await TestServer.run(clock: clock, mailer: mailer, transport: road) {
         var settings = UpstreamProvider(
-          id: "work", name: "Work", issuer: issuer, clientID: "forum", clientSecret: secret)
+          id: "office", name: "Work", issuer: issuer, clientID: "forum", clientSecret: secret)
         change(&settings)
         $0.providers = [settings]
         configure(&$0)
@@ -164,7 +164,7 @@ struct ProviderPair: Sendable {
   func leave(_ browser: Browser, from path: String = "/sign-in", _ action: String = "provider") async throws -> String {
     struct NotSent: Error { var title: String }
     let sight = try await browser.press(
-      action, on: try await browser.get(path), at: path, [("provider", "work")])
+      action, on: try await browser.get(path), at: path, [("provider", "office")])
     guard let refresh = sight.header("refresh"), refresh.hasPrefix("0; url=" + ProviderPair.issuer) else {
       throw NotSent(title: sight.title)
     }

@@ -82,7 +82,7 @@ struct UpstreamWorld: Sendable {
     _ configure: (inout UpstreamProvider) -> Void = { _ in }
   ) throws {
     var settings = UpstreamProvider(
-      id: "work", name: "Work", issuer: ScriptedProvider.issuer, clientID: "forum",
+      id: "office", name: "Work", issuer: ScriptedProvider.issuer, clientID: "forum",
       clientSecret: Secret("client-secret"))
     configure(&settings)
     var random = SystemRandomNumberGenerator()

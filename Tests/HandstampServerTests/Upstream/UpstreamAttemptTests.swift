@@ -81,7 +81,7 @@ import Testing
     await refused("upstream_invalid") { () async throws(UpstreamError) in
       try await silent.finish(other, ["iss": "https://evil.example"])
     }
-    #expect(try await silent.finish(other, ["iss": ""]).user.provider == "work")
+    #expect(try await silent.finish(other, ["iss": ""]).user.provider == "office")
   }
 
   @Test func `reports the provider's refusal, and no more of it than a log can show`() async throws {

@@ -18,7 +18,7 @@ import Testing
     ])
     let user = outcome.user
     #expect(user.identity == ExternalIdentity(issuer: ScriptedProvider.issuer, subject: "u-1"))
-    #expect(user.provider == "work" && user.name == "Ada")
+    #expect(user.provider == "office" && user.name == "Ada")
     #expect(user.email?.normalized == "ada@example.org" && user.isEmailVerified)
     #expect(user.session == "s-1" && user.acr == "2" && user.methods == ["pwd", "otp"])
     #expect(user.authenticatedAt == UnixTime(seconds: now - 5))
@@ -33,7 +33,7 @@ import Testing
     let world = try UpstreamWorld()
     let attempt = try await world.begin()
     #expect(attempt.start.url.hasPrefix("https://provider.example/authorize?"))
-    #expect(attempt.fields["redirect_uri"] == "https://forum.example.org/sign-in/with/work/callback")
+    #expect(attempt.fields["redirect_uri"] == "https://forum.example.org/sign-in/with/office/callback")
     #expect(attempt.fields["code_challenge_method"] == "S256" && attempt.fields["prompt"] == "login")
     #expect(attempt.fields["scope"] == "openid email profile" && attempt.fields["response_type"] == "code")
     // The browser has the secrets of its attempt, and cannot read them.

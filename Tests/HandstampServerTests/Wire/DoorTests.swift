@@ -174,7 +174,7 @@ import Testing
       ("unlock", { _ in [] }), ("add-passkey", { _ in [("passkey", "{}")] }),
       ("remove-passkey", { _ in [("passkey_id", "x")] }), ("remove-password", { _ in [] }), ("make-codes", { _ in [] }),
       ("add-totp", { _ in [] }), ("confirm-totp", { _ in [("code", "123456")] }), ("remove-totp", { _ in [] }),
-      ("link", { _ in [("provider", "work")] }), ("unlink", { _ in [("identity", "x")] }),
+      ("link", { _ in [("provider", "office")] }), ("unlink", { _ in [("identity", "x")] }),
     ],
     "/account/devices": [("end", { [("session", $0)] })], "/account/devices/end": [("end-others", { _ in [] })],
     "/account/apps": [("remove", { _ in [("app", "app")] })], "/account/data": [("download", { _ in [] })],
