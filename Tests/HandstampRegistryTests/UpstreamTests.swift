@@ -83,7 +83,7 @@ extension World {
     _ = try await world.end(sid: "s1")
     let late = after(.seconds(45 * 86_400))
     _ = try await world.registry.prune(now: late)
-    let refused = try await world.registry.refresh(one.refreshToken, key: nil, now: late)
+    let refused = try await world.registry.refresh(one.refreshToken, key: key(1), now: late)
     #expect(refused == .ended(.endedAtProvider("Up")))
     let over = after(.seconds(61 * 86_400))
     _ = try await world.registry.prune(now: over)
