@@ -21,6 +21,8 @@ def options(parser):
 class Steps:
     def __init__(self, names):
         self.names, self.times, self.failed, self.lock = names, collections.OrderedDict(), None, threading.Lock()
+        # The end of what the failed step said, if another one has spoken since.
+        self.last = ""
         self.program = os.path.abspath(".build/debug/handstamp")
 
     def command(self, step):
@@ -42,7 +44,7 @@ class Steps:
                 print(f"\n== {verb}\n{done.stdout}", end="", flush=True)
             self.times[verb] = time.monotonic() - began
             if done.returncode:
-                self.failed = verb
+                self.failed, self.last = verb, "" if is_alone else "\n".join(done.stdout.splitlines()[-30:])
 
     def run_beside(self, rows):
         threads = [threading.Thread(target=lambda row=row: [self.run(step, False) for step in row]) for row in rows]
@@ -60,6 +62,8 @@ def main(options):
     steps.run_beside(BESIDE)
     for step in LAST:
         steps.run(step)
+    if steps.last:
+        print(f"\n== the end of {steps.failed}\n{steps.last}")
     print("\nstep          minutes")
     for verb, seconds in steps.times.items():
         print(f"{verb:12} {seconds / 60:8.1f}")
