@@ -50,12 +50,13 @@ def licenses():
 
 
 def compiled():
-    """No folder of the machine in the program, no debugging information that is stripped anyway, and all addresses resolved at start."""
+    """No folder of the machine in the program, no debugging information that is stripped anyway, no names for libraries that nothing loads, and all
+    addresses resolved at start."""
     here = os.getcwd()
     return build.build(
         "dist", *OPTIONS, "-j", os.environ.get("JOBS") or str(os.cpu_count()), "--product", "handstamp", "--disable-local-rpath", "-debug-info-format", "none",
         "-Xswiftc", "-file-prefix-map", "-Xswiftc", f"{here}=.", "-Xcc", f"-ffile-prefix-map={here}=.",
-        "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words="handstamp") + "/handstamp"
+        "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words="handstamp") + "/handstamp"
 
 
 def program(version):
