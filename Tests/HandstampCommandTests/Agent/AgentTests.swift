@@ -149,7 +149,7 @@ extension Processes {
     @Test func `removes its socket at the end of its time and by a signal, and is replaced after a kill`() async throws
     {
       try await AgentFixture.run(["--for", "2s"]) { fixture in
-        let ended = try await within(.seconds(240), "the end") { try await fixture.agent.outcome() }
+        let ended = try await within(.seconds(240), "the end of its time") { try await fixture.agent.outcome() }
         #expect(ended.status == 0 && !FileManager.default.fileExists(atPath: fixture.socket))
         try expectRefusal(
           try await fixture.handstamp("token"), .network, naming: "no agent answers", hint: "handstamp agent")
@@ -157,7 +157,8 @@ extension Processes {
           let next = try await fixture.stage.agent(at: fixture.socket)
           _ = try await next.token()
           next.agent.send(signal)
-          #expect(try await within(.seconds(240), "the end") { try await next.agent.outcome() }.status == 128 + signal)
+          let over = try await within(.seconds(240), "the end by signal \(signal)") { try await next.agent.outcome() }
+          #expect(over.status == 128 + signal)
           #expect(!FileManager.default.fileExists(atPath: fixture.socket))
         }
         let killed = try await fixture.stage.agent(at: fixture.socket)
