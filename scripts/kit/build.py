@@ -68,13 +68,14 @@ def folder(*options, is_optimized=True):
 
 
 def programs(*products, release=False):
-    """The paths of programs, which are built unless --program names one."""
-    if given:
-        return [given if product == "handstamp" else os.path.join(os.path.dirname(given), product) for product in products]
-    options = [*ALL, *(["-c", "release"] if release else [])]
+    """The paths of programs, which are built unless --program names one; then those beside it are taken, if they are there."""
+    options, paths = [*ALL, *(["-c", "release"] if release else [])], []
     for product in products:
-        place = build("build", *options, "--product", product, words=f"building {product}")
-    return [f"{place}/{product}" for product in products]
+        path = given and (given if product == "handstamp" else os.path.join(os.path.dirname(given), product))
+        if not path or product != "handstamp" and not os.path.exists(path):
+            path = build("build", *options, "--product", product, words=f"building {product}") + "/" + product
+        paths.append(path)
+    return paths
 
 
 def program(product="handstamp", release=False):
