@@ -94,9 +94,7 @@ struct UpstreamSignIn: Sendable {
       if let mapping = provider.userInfo {
         try await self.user(accessToken: answer.access_token, mapping, backend)
       } else { try await self.user(answer, nonce: attempt.memory.nonce ?? "", backend, at: now) }
-    return UpstreamOutcome(
-      user: user, context: attempt.context, idToken: answer.id_token.map { Secret($0) },
-      refreshToken: answer.refresh_token.map { Secret($0) })
+    return UpstreamOutcome(user: user, context: attempt.context, idToken: answer.id_token.map { Secret($0) })
   }
 
   /// Returns the user of an ID token that an app got itself.

@@ -30,6 +30,5 @@ struct UpstreamOutcome: Sendable {
   var context: String
   /// The ID token, for a sign-out at the provider; `nil` for OAuth providers.
   var idToken: Secret?
-  var refreshToken: Secret?
 }
 #endif

@@ -24,7 +24,6 @@ import Testing
     #expect(user.authenticatedAt == UnixTime(seconds: now - 5))
     #expect(user.sessionExpiry == UnixTime(seconds: now + 900))
     #expect(outcome.context == "/notes")
-    #expect(outcome.refreshToken == Secret("rt-secret"))
     // Everything was in the token.
     #expect(world.provider.requests(to: "/me").isEmpty)
   }
