@@ -23,10 +23,19 @@ package struct PageLibrary: Sendable {
   /// The symbol of the service, in SVG, unless the operator has another one.
   package let icon: String
 
+  /// Those of this package alone, which every server of a process shares.
+  private static let own = Result { () throws(PageError) in try PageLibrary(files: builtIn) }
+
   /// - Parameter folder: files that replace those of the same name, and further languages; `nil` for none.
   package init(folder: String? = nil) throws(PageError) {
-    var files = PageLibrary.builtIn
-    if let folder { files.merge(try PageLibrary.files(in: folder)) { $1 } }
+    guard let folder else {
+      self = try PageLibrary.own.get()
+      return
+    }
+    try self.init(files: PageLibrary.builtIn.merging(try PageLibrary.files(in: folder)) { $1 })
+  }
+
+  private init(files: [String: String]) throws(PageError) {
     style = files["pages.css"] ?? ""
     script = files["pages.js"] ?? ""
     icon = files["icon.svg"] ?? ""
@@ -43,7 +52,7 @@ package struct PageLibrary: Sendable {
       var (partials, plain) = (templates, [String: MustacheTemplate]())
       for (key, text) in texts {
         partials[key] = try PageLibrary.template(text, of: "\(name): \(key)")
-        plain[key] = try PageLibrary.template("{{% CONTENT_TYPE:TEXT}}" + text, of: "\(name): \(key)")
+        plain[key] = try PageLibrary.parsed("{{% CONTENT_TYPE:TEXT}}" + text, of: "\(name): \(key)")
       }
       byCode[String(name.dropLast(".json".count))] = Language(
         pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain))
@@ -77,6 +86,13 @@ package struct PageLibrary: Sendable {
   }
 
   private static func template(_ text: String, of name: String) throws(PageError) -> MustacheTemplate {
+    try check(text, of: name)
+    return try parsed(text, of: name)
+  }
+
+  private static func check(_ text: String, of name: String) throws(PageError) {
+    // Most texts have no tags, and a look for a pattern takes far longer than this one.
+    guard text.contains("{{") else { return }
     // The look for circles knows these delimiters only.
     guard !text.contains(/\{\{\s*=/) else { throw PageError(file: name, words: "delimiters cannot be changed") }
     var depth = 0
@@ -84,6 +100,9 @@ package struct PageLibrary: Sendable {
       depth += match.output.1 == "/" ? -1 : 1
       guard depth <= deepest else { throw PageError(file: name, words: "more than \(deepest) sections in each other") }
     }
+  }
+
+  private static func parsed(_ text: String, of name: String) throws(PageError) -> MustacheTemplate {
     do { return try MustacheTemplate(string: text) } catch { throw PageError(file: name, words: "\(error)") }
   }
 
@@ -93,7 +112,7 @@ package struct PageLibrary: Sendable {
     var all = texts
     for (name, text) in files { all[String(name.dropLast(".mustache".count))] = text }
     var parts: [String: [String]] = [:]
-    for (name, text) in all {
+    for (name, text) in all where text.contains("{{") {
       parts[name] = text.matches(of: /\{\{\s*[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
       guard !text.contains(/\{\{\s*[>\<]\s*\*/) else {
         throw PageError(file: name, words: "a template cannot be named by a value")
