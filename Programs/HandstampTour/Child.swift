@@ -64,7 +64,7 @@ final class Child: Sendable {
       status.set(
         process.terminationReason == .uncaughtSignal ? 128 + process.terminationStatus : process.terminationStatus)
     }
-    try Child.withoutBlockedSignals { [process] in try process.run() }
+    try Child.withUsualSignals { [process] in try process.run() }
     if let input {
       try? self.input.write(contentsOf: Data(input.utf8))
       try? self.input.close()
@@ -88,8 +88,10 @@ final class Child: Sendable {
 
   func send(_ signal: Int32) { if process.isRunning { kill(process.processIdentifier, signal) } }
 
-  /// Unblocks signals while `body` starts a process: Dispatch's threads block most of them, and a child process inherits that.
-  static func withoutBlockedSignals(_ body: () throws -> Void) rethrows {
+  /// Starts a process by `body` with the usual signals, which it inherits: Dispatch's threads block most of them, and a shell has
+  /// its background jobs ignore these.
+  static func withUsualSignals(_ body: () throws -> Void) rethrows {
+    for number in [SIGHUP, SIGINT, SIGQUIT] where Inheritance.isIgnored(number) { _ = signal(number, SIG_DFL) }
     var none = sigset_t()
     var former = sigset_t()
     sigemptyset(&none)

@@ -41,7 +41,7 @@ import HandstampVaults
     await accounts.load()
     _ = await accounts.session(of: AccountID("ada"))?.restoreSession()
     let folder = AccountFolder(of: AccountID("ada"), program: name)
-    while let folder, FileManager.default.fileExists(atPath: folder.path) { await Task.yield() }
+    _ = await eventually { folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? true }
   }
 
   private func accounts(

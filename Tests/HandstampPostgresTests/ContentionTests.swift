@@ -4,6 +4,7 @@ import HandstampCore
 import HandstampPostgres
 import HandstampRegistry
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Writers in each other's way` {

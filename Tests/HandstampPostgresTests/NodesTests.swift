@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 @testable import HandstampPostgres
 import HandstampRegistry
+import HandstampTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Several nodes on one database` {

@@ -38,16 +38,7 @@ import Testing
       let words = "login --issuer \(server.url) --device --client-id app --scope profile --force " + option
       let login = try Child(
         words.split(separator: " ").map(String.init), variables: ["HANDSTAMP_HOME": home], input: "", log: log)
-      var code = ""
-      while code.isEmpty {
-        let said = try String(contentsOfFile: log, encoding: .utf8)
-        if let line = said.split(separator: "\n").first(where: { $0.contains("enter the code ") }) {
-          code = String(line.split(separator: " ").last ?? "")
-        }
-        try #require(!said.contains("hint:"), "\(said)")
-        await Task.yield()
-      }
-      try await WebPerson().allow(code, at: server.url + "/device")
+      try await WebPerson().allow(RunningCommand(log: log).code(), at: server.url + "/device")
       let status = try await login.outcome().status
       try #require(status == 0, "\((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
     }

@@ -19,19 +19,12 @@ import Testing
       let login = try Child(
         ["login", "--issuer", server.url, "--browser", "--no-browser", "--client-id", client],
         variables: ["HANDSTAMP_HOME": home], log: log)
-      var page: String?
-      while page == nil {
-        let words = try String(contentsOfFile: log, encoding: .utf8)
-        try #require(!words.contains("hint:"), "\(words)")
-        let lines = words.split(separator: "\n")
-        page = lines.first { $0.hasPrefix("open ") && $0.contains("state=") }.map {
-          String($0.dropFirst("open ".count))
-        }
-        await Task.yield()
+      let page = try await RunningCommand(log: log).line { lines in
+        lines.first { $0.hasPrefix("open ") && $0.contains("state=") }.map { String($0.dropFirst("open ".count)) }
       }
       // It asks for the scope in any case, since the server has a client that may.
-      #expect(page?.contains("offline_access") == true)
-      try await WebPerson().visit(try #require(page))
+      #expect(page.contains("offline_access"))
+      try await WebPerson().visit(page)
       let status = try await login.outcome().status
       let words = try String(contentsOfFile: log, encoding: .utf8)
       #expect(status == 0, "\(words)")

@@ -41,16 +41,7 @@ import Testing
       let log = home + "/words-\(UInt64.random(in: 0 ... .max))"
       let login = try child(
         "login --issuer \(server.url) --device --client-id app --scope profile --force", log: log)
-      var code = ""
-      while code.isEmpty {
-        let words = try String(contentsOfFile: log, encoding: .utf8)
-        if let line = words.split(separator: "\n").first(where: { $0.contains("enter the code ") }) {
-          code = String(line.split(separator: " ").last ?? "")
-        }
-        try #require(!words.contains("hint:"), "\(words)")
-        await Task.yield()
-      }
-      try await WebPerson().allow(code, at: server.url + "/device")
+      try await WebPerson().allow(RunningCommand(log: log).code(), at: server.url + "/device")
       let status = try await login.outcome().status
       #expect(status == 0, "\((try? String(contentsOfFile: log, encoding: .utf8)) ?? "")")
     }

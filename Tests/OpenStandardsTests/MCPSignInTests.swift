@@ -85,18 +85,9 @@ import Testing
     func allow(_ words: String) async throws -> String {
       let log = home + "/words-\(UInt64.random(in: 0 ... .max))"
       let running = try child(words, log: log)
-      func said() throws -> String { try String(contentsOfFile: log, encoding: .utf8) }
-      var code: Substring?
-      while code == nil {
-        let words = try said()
-        try #require(!words.contains("hint:"), "\(words)")
-        let line = words.split(separator: "\n").dropLast().first { $0.contains("enter the code ") }
-        code = line?.split(separator: " ").last
-        await Task.yield()
-      }
-      try await WebPerson().allow(String(try #require(code)), at: server.url + "/device")
+      try await WebPerson().allow(RunningCommand(log: log).code(), at: server.url + "/device")
       let status = try await running.outcome().status
-      let all = try said()
+      let all = try String(contentsOfFile: log, encoding: .utf8)
       #expect(status == 0, "\(all)")
       return all
     }

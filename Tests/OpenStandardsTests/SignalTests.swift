@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
@@ -17,9 +18,9 @@ import Testing
       try await terminal.expire()
       let log = terminal.home + "/words"
       let child = try Child(["token"], variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
-      while try await terminal.count("refresh") == 0 { await Task.yield() }
+      #expect(try await eventually { try await terminal.count("refresh") != 0 })
       child.send(signal)
-      while try !String(contentsOfFile: log, encoding: .utf8).contains("finishing a refresh") { await Task.yield() }
+      try await RunningCommand(log: log).finishesRefresh()
       try await terminal.server.release()
       #expect(try await child.outcome().status == 128 + signal)
       let token = try await terminal.run("token")
@@ -71,9 +72,9 @@ import Testing
       func start(_ words: [String], _ log: String) async throws -> Child {
         let started = try await terminal.count("inTheAir")
         let child = try Child(words, variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
-        while try await terminal.count("inTheAir") == started { await Task.yield() }
+        #expect(try await eventually { try await terminal.count("inTheAir") != started })
         child.send(SIGTERM)
-        while try !String(contentsOfFile: log, encoding: .utf8).contains("finishing a refresh") { await Task.yield() }
+        try await RunningCommand(log: log).finishesRefresh()
         return child
       }
       let log = terminal.home + "/words"
@@ -87,9 +88,9 @@ import Testing
       try await terminal.expire()
       let log = terminal.home + "/words"
       let child = try Child(["token"], variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
-      while try await terminal.count("inTheAir") == 0 { await Task.yield() }
+      #expect(try await eventually { try await terminal.count("inTheAir") != 0 })
       child.send(SIGTERM)
-      while try !String(contentsOfFile: log, encoding: .utf8).contains("finishing a refresh") { await Task.yield() }
+      try await RunningCommand(log: log).finishesRefresh()
       // The server counts the time after which a signal is another one.
       _ = try await terminal.get("/after/0.6")
       child.send(SIGINT)

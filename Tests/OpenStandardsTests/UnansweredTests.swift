@@ -3,6 +3,7 @@ import Foundation
 import Handstamp
 import HandstampCore
 import HandstampOAuth
+import HandstampTesting
 import HandstampTransports
 import HandstampVaults
 import Testing
@@ -50,7 +51,7 @@ import Testing
 
     /// Returns once the server is processing a refresh.
     func refreshIsUnderWay() async throws {
-      while try await count("inTheAir") == 0 { await Task.yield() }
+      #expect(try await eventually { try await count("inTheAir") != 0 })
     }
 
     /// Lets that much time pass at the server.
@@ -86,7 +87,7 @@ import Testing
   @Test func `is still awaited by a program that was stopped for longer than its limit`() async throws {
     try await Fixture.run(["--rotate", "--delay", "6.5"]) { fixture in
       let probe = try fixture.probe(limit: 5000, stops: true)
-      while !LockHolder.isStopped(probe.id) { await Task.yield() }
+      #expect(await eventually { LockHolder.isStopped(probe.id) })
       try await fixture.pass(seconds: 5.5)
       probe.send(SIGCONT)
       let outcome = await probe.outcome()

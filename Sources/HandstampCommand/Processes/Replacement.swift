@@ -112,12 +112,9 @@ struct Inheritance: Sendable {
   static func remember() {
     var new = Inheritance()
     pthread_sigmask(SIG_BLOCK, nil, &new.mask)
-    var action = sigaction()
-    sigaction(SIGPIPE, nil, &action)
-    new.ignoresPipe = Inheritance.isIgnored(action)
+    new.ignoresPipe = isIgnored(SIGPIPE)
     for signal in known {
-      sigaction(signal, nil, &action)
-      if Inheritance.isIgnored(action) { new.ignored.insert(signal) }
+      if isIgnored(signal) { new.ignored.insert(signal) }
       if sigismember(&new.mask, signal) == 1 { new.blocked.insert(signal) }
     }
     new.files = openFiles()
@@ -148,7 +145,10 @@ struct Inheritance: Sendable {
     }
   }
 
-  private static func isIgnored(_ action: sigaction) -> Bool {
+  /// Whether this process ignores a signal now.
+  static func isIgnored(_ signal: Int32) -> Bool {
+    var action = sigaction()
+    sigaction(signal, nil, &action)
     #if canImport(Darwin)
     let handler = action.__sigaction_u.__sa_handler
     #else

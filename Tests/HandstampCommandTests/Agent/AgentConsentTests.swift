@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
@@ -33,12 +34,12 @@ extension Processes {
         try expectRefusal(refused, .failure, code: "access_denied", naming: "did not allow", hint: "allow it")
         #expect(try await fixture.curl().status == 403)
         #expect(
-          await ProcessFixture.eventually {
+          await eventually {
             _ = try? await fixture.curl()
             return questions(program.notes).count > 1
           })
         #expect(questions(program.notes).first?.hasPrefix("confirm: hand out a token of ada@example.org at ") == true)
-        #expect(await ProcessFixture.eventually { fixture.words.contains("the user did not allow it") })
+        #expect(await eventually { fixture.words.contains("the user did not allow it") })
         #expect(!fixture.words.contains("gave"))
       }
     }
@@ -80,7 +81,7 @@ extension Processes {
         async let answer = fixture.curl()
         let shown = Locked("")
         #expect(
-          await ProcessFixture.eventually {
+          await eventually {
             shown.withLock { $0 += terminal.shown }
             return shown.withLock { $0.contains("[y/N] ") }
           })

@@ -85,7 +85,7 @@ enum OtherProgram {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
     process.standardError = output
-    try Child.withoutBlockedSignals { try process.run() }
+    try Child.withUsualSignals { try process.run() }
     return await Blocking.run {
       let bytes = output.fileHandleForReading.readDataToEndOfFile()
       process.waitUntilExit()

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
@@ -105,7 +106,7 @@ extension Processes {
         #expect(try await status(as: "12345") == "200")
         #expect(try await status(as: "12346") == "403")
         #expect(try await status(as: "0") == "200")
-        #expect(await ProcessFixture.eventually { fixture.words.contains("refused user 12346") })
+        #expect(await eventually { fixture.words.contains("refused user 12346") })
         let others = try await fixture.stage.agent(at: folder + "/own.sock")
         let refused = try await OtherProgram.run([
           "setpriv", "--reuid", "12345", "--clear-groups", "curl", "-sS", "--unix-socket", others.socket,

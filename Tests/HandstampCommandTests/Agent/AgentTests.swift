@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
@@ -81,9 +82,9 @@ extension Processes {
         fixture.stage.proxy.saysTokensLast(600)
         try await fixture.stage.run(["refresh"], on: fixture.stage.first)
         let old = try await fixture.stage.storedToken(of: fixture.stage.first)
-        #expect(await ProcessFixture.eventually { (try? await fixture.token()) == old }, "the agent follows the vault")
+        #expect(await eventually { (try? await fixture.token()) == old }, "the agent follows the vault")
         #expect(
-          await ProcessFixture.eventually {
+          await eventually {
             (try? await fixture.stage.status(of: "/v1/me", with: AccessToken(old)))?.status == 401
           })
         fixture.stage.proxy.forget()
@@ -113,7 +114,7 @@ extension Processes {
       try await AgentFixture.run { fixture in
         _ = try await fixture.token()
         try await fixture.stage.run(["logout"], on: fixture.stage.first)
-        #expect(await ProcessFixture.eventually { (try? await fixture.curl().status) == 401 })
+        #expect(await eventually { (try? await fixture.curl().status) == 401 })
         let refused = try await fixture.handstamp("token", "--json")
         try expectRefusal(
           refused, .signInNeeded, code: "signed_out", naming: "the agent refused", hint: "run: handstamp login")

@@ -6,6 +6,7 @@ import HandstampCore
 import HandstampServer
 import HandstampSupport
 import HTTPTypes
+import HandstampTesting
 import HandstampTransports
 import Hummingbird
 import Logging
@@ -53,7 +54,7 @@ struct GateFixture: Sendable {
         for: caddyPort)
       defer { second.send(SIGKILL) }
       let gate = try await within(.seconds(240), "the second gate") { try await second.line() }
-      #expect(await ProcessFixture.eventually { (try? await GateFixture.status(of: gate + "/health")) == 200 })
+      #expect(await eventually { (try? await GateFixture.status(of: gate + "/health")) == 200 })
 
       try await Service.run { service in
         let proxies = [
@@ -65,7 +66,7 @@ struct GateFixture: Sendable {
           server: server, nginx: "http://127.0.0.1:\(nginxPort)", caddy: "http://127.0.0.1:\(caddyPort)", gate: gate,
           kill: { serving.send(SIGKILL) })
         for proxy in [fixture.nginx, fixture.caddy] {
-          #expect(await ProcessFixture.eventually { (try? await GateFixture.status(of: proxy + "/open")) == 200 })
+          #expect(await eventually { (try? await GateFixture.status(of: proxy + "/open")) == 200 })
         }
         try await within(.seconds(1200), "the test") { try await body(fixture) }
       }
@@ -96,7 +97,7 @@ struct GateFixture: Sendable {
     ]) { $1 }
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    try Child.withoutBlockedSignals { try process.run() }
+    try Child.withUsualSignals { try process.run() }
     return process
   }
 

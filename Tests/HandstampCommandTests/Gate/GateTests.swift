@@ -5,6 +5,7 @@ import HandstampCore
 import HandstampJOSE
 import HandstampSupport
 import Crypto
+import HandstampTesting
 import HandstampTransports
 import Testing
 
@@ -99,7 +100,7 @@ extension Processes {
           #expect(JSONValue(metadata.body)?["scopes_supported"] == .array([.string("read")]))
           _ = try await send(
             "POST", fixture.server + "/v1/sign-out", [token, ("Content-Type", "application/json")], body: "{}")
-          #expect(await ProcessFixture.eventually { (try? await send(proxy + "/things", [token]))?.status == 401 })
+          #expect(await eventually { (try? await send(proxy + "/things", [token]))?.status == 401 })
         }
         // Caddy passes the whole answer on.
         let problem = try await send(fixture.caddy + "/things")
@@ -167,7 +168,7 @@ extension Processes {
         #expect(try await send(fixture.caddy + "/things", [token]).status == 200)
         fixture.kill()
         #expect(
-          await ProcessFixture.eventually { (try? await send(fixture.caddy + "/things", [token]))?.status == 503 })
+          await eventually { (try? await send(fixture.caddy + "/things", [token]))?.status == 503 })
         // nginx has one status for all failures of a check.
         #expect(try await send(fixture.nginx + "/things", [token]).status == 500)
         let health = try await send(fixture.gate + "/health")

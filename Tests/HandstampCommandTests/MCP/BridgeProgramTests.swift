@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import HandstampVaults
 import Testing
 
@@ -52,7 +53,7 @@ extension Processes {
         let home = folder + "/home"
         let url = "http://127.0.0.1:\(try FreePort.find())/mcp"
         let bridge = try Child(["mcp", url], variables: ["HANDSTAMP_HOME": home])
-        #expect(await ProcessFixture.eventually { Home(path: home).bridges.map(\.url) == [url] })
+        #expect(await eventually { Home(path: home).bridges.map(\.url) == [url] })
         #expect(Home(path: home).bridges.first?.process == bridge.id)
         bridge.send(SIGKILL)
         _ = try await within(.seconds(240), "its end") { try await bridge.outcome() }

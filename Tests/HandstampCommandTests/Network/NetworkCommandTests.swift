@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampTesting
 import HandstampTransports
 import HandstampVaults
 import Testing
@@ -37,7 +38,7 @@ extension Processes {
 
         // Without the proxy, nothing reaches the server, and nothing is lost.
         tinyproxy.end()
-        #expect(await ProcessFixture.eventually { !(await NetworkProgram.answers(tinyproxy.port)) })
+        #expect(await eventually { !(await NetworkProgram.answers(tinyproxy.port)) })
         let (session, refreshes) = (try await stage.session(of: stage.first).id, stage.proxy.refreshes.count)
         let refused = try await ProcessFixture.handstamp(["refresh"], home: stage.first.path)
         try expectRefusal(refused, .network, naming: "the proxy cannot be reached", hint: "handstamp login --proxy")

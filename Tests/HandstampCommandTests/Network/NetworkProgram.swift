@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampTesting
 import HandstampTransports
 import Testing
 
@@ -18,7 +19,7 @@ struct NetworkProgram: Sendable {
   ) async throws -> NetworkProgram {
     let port = try FreePort.find()
     let process = try GateFixture.program(name, try arguments(port), folder)
-    let isOpen = await ProcessFixture.eventually { await NetworkProgram.answers(port) }
+    let isOpen = await eventually { await NetworkProgram.answers(port) }
     try #require(isOpen, "\(name) is missing or did not start; scripts/deps --tests installs it")
     return NetworkProgram(port: port, end: { process.terminate() })
   }
@@ -118,7 +119,7 @@ struct NetworkProgram: Sendable {
     process.standardError = FileHandle.nullDevice
     let status = OneShot<Int32>()
     process.terminationHandler = { status.set($0.terminationStatus) }
-    try Child.withoutBlockedSignals { try process.run() }
+    try Child.withUsualSignals { try process.run() }
     let code = try await within(.seconds(240), "a script") { try await status.value() }
     #expect(code == 0, "\(script)")
   }

@@ -317,7 +317,7 @@ extension Processes {
         (process.standardInput, process.standardOutput) = (input, FileHandle.nullDevice)
         let ended = OneShot<Int32>()
         process.terminationHandler = { ended.set($0.terminationStatus) }
-        try Child.withoutBlockedSignals { try process.run() }
+        try Child.withUsualSignals { try process.run() }
         try? input.fileHandleForWriting.write(contentsOf: Data((stage.password + "\n").utf8))
         try? input.fileHandleForWriting.close()
         let status = try await within(.seconds(240), "\(name): \(command)") { try await ended.value() }

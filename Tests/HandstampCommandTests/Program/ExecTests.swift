@@ -102,7 +102,7 @@ extension Child {
     process.standardError = Pipe()
     let ended = OneShot<Void>()
     process.terminationHandler = { _ in ended.set(()) }
-    try Child.withoutBlockedSignals { try process.run() }
+    try Child.withUsualSignals { try process.run() }
     try await ended.value()
     return String(decoding: try pipe.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
   }

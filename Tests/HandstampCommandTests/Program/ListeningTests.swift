@@ -18,7 +18,7 @@ extension Processes {
       process.environment = ProcessInfo.processInfo.environment.merging(["HANDSTAMP_DEPS": "installed"]) { $1 }
       let output = Pipe()
       process.standardOutput = output
-      try Child.withoutBlockedSignals { try process.run() }
+      try Child.withUsualSignals { try process.run() }
       return await Blocking.run {
         let words = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()
@@ -45,7 +45,7 @@ extension Processes {
         ]
         let output = Pipe()
         process.standardOutput = output
-        try Child.withoutBlockedSignals { try process.run() }
+        try Child.withUsualSignals { try process.run() }
         defer {
           process.terminate()
           process.waitUntilExit()
@@ -134,7 +134,7 @@ extension Processes {
         ]
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
-        try Child.withoutBlockedSignals { try process.run() }
+        try Child.withUsualSignals { try process.run() }
         defer {
           process.terminate()
           process.waitUntilExit()

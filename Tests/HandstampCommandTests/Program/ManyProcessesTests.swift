@@ -3,6 +3,7 @@ import Foundation
 import Handstamp
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
@@ -42,7 +43,7 @@ extension Processes {
           return try await second.outcome()
         }
         // The second one waits for its turn; otherwise, the held response would contain a session that the server has ended.
-        while !isOver.withLock({ $0 }), !has(second.id, open: ".sign-in") { await Task.yield() }
+        #expect(await eventually { isOver.withLock { $0 } || has(second.id, open: ".sign-in") })
         goOn.set(())
         #expect(try await first.outcome().status == 0)
         #expect(try await ending.value.status == 0)

@@ -3,6 +3,7 @@ import Foundation
 import Handstamp
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampCommand
@@ -50,7 +51,7 @@ extension Processes {
 
         try write("sign-up: closed\nidle-limit: 1h\nlog-level: debug\nhost: 127.0.0.9", #"{"a":2}"#)
         child.send(SIGHUP)
-        #expect(await ProcessFixture.eventually { count("Settings reloaded", in: lines) == 1 })
+        #expect(await eventually { count("Settings reloaded", in: lines) == 1 })
         #expect(try await text(at: address + "/v1/app-config") == #"{"a":2}"#)
         #expect(try await status() == 403)
         #expect(log(lines).contains(#""handstamp.setting":"host","#))
@@ -58,17 +59,17 @@ extension Processes {
 
         try write("sign-up: maybe", #"{"a":3}"#)
         child.send(SIGHUP)
-        #expect(await ProcessFixture.eventually { count("Settings not reloaded", in: lines) == 1 })
+        #expect(await eventually { count("Settings not reloaded", in: lines) == 1 })
         try write("sign-up: open", #"[3]"#)
         child.send(SIGHUP)
-        #expect(await ProcessFixture.eventually { count("Settings not reloaded", in: lines) == 2 })
+        #expect(await eventually { count("Settings not reloaded", in: lines) == 2 })
         #expect(try await text(at: address + "/v1/app-config") == #"{"a":2}"#)
         #expect(try await status() == 403)
 
         // Sessions and the process are as before.
         try write("sign-up: open", #"{"a":4}"#)
         child.send(SIGHUP)
-        #expect(await ProcessFixture.eventually { count("Settings reloaded", in: lines) == 2 })
+        #expect(await eventually { count("Settings reloaded", in: lines) == 2 })
         #expect(try await text(at: address + "/v1/app-config") == #"{"a":4}"#)
         #expect(try await status() == 409)
         child.send(SIGTERM)
@@ -102,7 +103,7 @@ extension Processes {
         }
         func reload(_ number: Int) async {
           child.send(SIGHUP)
-          #expect(await ProcessFixture.eventually { count("Settings reloaded", in: lines) == number })
+          #expect(await eventually { count("Settings reloaded", in: lines) == number })
         }
         try write("standard")
         await reload(1)
@@ -124,7 +125,7 @@ extension Processes {
         ]
         let output = Pipe()
         process.standardOutput = output
-        try Child.withoutBlockedSignals { try process.run() }
+        try Child.withUsualSignals { try process.run() }
         defer {
           process.terminate()
           process.waitUntilExit()
@@ -142,10 +143,10 @@ extension Processes {
           try #require(prlimit.terminationStatus == 0)
         }
         try limit("4096:unlimited")
-        #expect(await ProcessFixture.eventually { (try? await ProcessFixture.status(of: address + "/ready")) == 503 })
+        #expect(await eventually { (try? await ProcessFixture.status(of: address + "/ready")) == 503 })
         #expect(try await ProcessFixture.status(of: address + "/health") == 200)
         try limit("unlimited:unlimited")
-        #expect(await ProcessFixture.eventually { (try? await ProcessFixture.status(of: address + "/ready")) == 200 })
+        #expect(await eventually { (try? await ProcessFixture.status(of: address + "/ready")) == 200 })
       }
     }
 
@@ -165,7 +166,7 @@ extension Processes {
         // At the latest five seconds after the sign-in.
         var outcome = try await ProcessFixture.handstamp(
           ["revoke", "--others"], home: folder + "/home", input: "not this one\n")
-        let refused = await ProcessFixture.eventually {
+        let refused = await eventually {
           guard outcome.status == 0 else { return true }
           outcome =
             (try? await ProcessFixture.handstamp(
@@ -178,7 +179,7 @@ extension Processes {
         #expect(outcome.status != 0 && outcome.words.contains("password is wrong"), "\(outcome.words)")
         var done = outcome
         // Confirmed again if a busy machine takes longer than the confirmation lasts.
-        _ = await ProcessFixture.eventually {
+        _ = await eventually {
           done =
             (try? await ProcessFixture.handstamp(
               ["revoke", "--others"], home: folder + "/home", input: "correct horse battery\n")) ?? done
@@ -205,7 +206,7 @@ extension Processes {
           process.arguments = ["systemd-analyze"] + arguments
           process.standardOutput = FileHandle.nullDevice
           process.standardError = FileHandle.nullDevice
-          try Child.withoutBlockedSignals { try process.run() }
+          try Child.withUsualSignals { try process.run() }
           let status = await Blocking.run {
             process.waitUntilExit()
             return process.terminationStatus

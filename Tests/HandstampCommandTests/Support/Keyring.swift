@@ -25,7 +25,7 @@ final class Keyring: @unchecked Sendable {
       "LC_ALL": "C", "DISPLAY": "", "WAYLAND_DISPLAY": "",
     ]
     (process.standardInput, process.standardOutput) = (input, output)
-    try Child.withoutBlockedSignals { [process] in try process.run() }
+    try Child.withUsualSignals { [process] in try process.run() }
     variables = ["DBUS_SESSION_BUS_ADDRESS": try await line(), "XDG_RUNTIME_DIR": folder + "/runtime"]
   }
 

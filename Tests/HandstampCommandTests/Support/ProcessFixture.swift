@@ -40,15 +40,6 @@ enum ProcessFixture {
     try await body(folder)
   }
 
-  /// Waits until a condition of another process holds, for at most four minutes.
-  static func eventually(_ condition: () async -> Bool) async -> Bool {
-    let end = ContinuousClock.now + .seconds(240)
-    while ContinuousClock.now < end {
-      if await condition() { return true }
-    }
-    return false
-  }
-
   /// Returns the status of a GET request.
   static func status(of address: String) async throws -> Int {
     try await URLSessionTransport().send(TransportRequest(method: "GET", url: address)).status

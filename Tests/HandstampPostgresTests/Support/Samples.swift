@@ -30,14 +30,4 @@ private struct Numbers: RandomNumberGenerator {
     return base &* 0x9E37_79B9_7F4A_7C15
   }
 }
-
-/// Repeats `body` until it returns a value, for at most four minutes.
-func eventually<Value>(_ body: () async throws -> Value?) async throws -> Value? {
-  let end = ContinuousClock.now + .seconds(240)
-  while ContinuousClock.now < end {
-    if let value = try await body() { return value }
-    await Task.yield()
-  }
-  return try await body()
-}
 #endif

@@ -2,6 +2,7 @@
 import HTTPTypes
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Hummingbird
 import NIOCore
 import NIOEmbedded

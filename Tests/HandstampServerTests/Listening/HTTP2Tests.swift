@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

@@ -2,6 +2,7 @@
 import Foundation
 import HTTPTypes
 import HandstampCore
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampServer
+import HandstampTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A slow client` {

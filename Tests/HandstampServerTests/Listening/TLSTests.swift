@@ -1,6 +1,7 @@
 #if Programs
 import AsyncHTTPClient
 import Foundation
+import HandstampTesting
 import NIOCore
 import NIOHTTP1
 import NIOSSL

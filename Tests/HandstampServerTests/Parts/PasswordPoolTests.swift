@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import Hummingbird
 import ServiceLifecycle
 import Testing

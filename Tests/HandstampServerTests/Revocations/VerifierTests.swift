@@ -3,6 +3,7 @@ import Crypto
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer

@@ -130,14 +130,4 @@ final class RawSocket: Sendable {
     await withCheckedContinuation { continuation in queue.async { continuation.resume(returning: work()) } }
   }
 }
-
-/// Waits until a condition holds, for at most four minutes.
-func eventually(_ condition: () async -> Bool) async -> Bool {
-  let end = ContinuousClock.now + .seconds(240)
-  while ContinuousClock.now < end {
-    if await condition() { return true }
-    await Task.yield()
-  }
-  return await condition()
-}
 #endif

@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampSupport
+import HandstampTesting
 
 /// A program of the system, such as curl: a counterpart that shares no code with the server.
 enum Tool {

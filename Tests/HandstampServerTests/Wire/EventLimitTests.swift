@@ -1,5 +1,6 @@
 #if Programs
 import HandstampServer
+import HandstampTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `Event streams beyond the limit` {

@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampRegistry
+import HandstampTesting
 import Testing
 
 @testable import HandstampServer
@@ -183,7 +184,7 @@ import Testing
       _ = try await feed.next()
       #expect(test.metrics.openStreams == 1)
       feed.close()
-      while test.metrics.openStreams > 0 { await Task.yield() }
+      #expect(await eventually { test.metrics.openStreams == 0 })
     }
   }
 }

@@ -1,0 +1,15 @@
+/// Returns whether `condition` holds, at the latest after four minutes. For a condition that another process or a thread brings about:
+/// a loop without a pause would take the processor from it. On a manual clock, wait by ``othersFirst()``.
+package func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
+  try await eventually { try await condition() ? true : nil } ?? false
+}
+
+/// Returns a value once `find` finds it; `nil` after four minutes.
+package func eventually<Value>(_ find: () async throws -> Value?) async rethrows -> Value? {
+  let end = ContinuousClock.now + .seconds(240)
+  while ContinuousClock.now < end, !Task.isCancelled {
+    if let value = try await find() { return value }
+    try? await Task.sleep(for: .milliseconds(2))
+  }
+  return try await find()
+}
