@@ -7,12 +7,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `How a user has proved it` {
   private func passkey(isBackupEligible: Bool, _ world: World) async throws -> CredentialUse {
-    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
+    let browser = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: .browser("b"), now: start)
     let record = PasskeyRecord(
       id: "one", account: world.ada.id, publicKey: [1], signCount: 0, isBackupEligible: isBackupEligible,
       isBackedUp: false, transports: [], name: "Key", createdAt: start)
     let isAdded = try await world.registry.addPasskey(
-      record, to: world.ada, in: browser.session.row.id, challenge: [1], until: after(.seconds(600)), now: start)
+      record, to: world.ada, in: browser.row.id, challenge: [1], until: after(.seconds(600)), now: start)
     #expect(isAdded)
     let stored = try #require(try await world.registry.passkey("one"))
     let use = try await world.registry.credentialUse(
@@ -34,18 +35,18 @@ import Testing
         ).row, "hwk user mfa"
       )
     case .recoveryCode:
-      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
-      let codes = try await registry.makeRecoveryCodes(by: browser.session, now: start)
+      let browser = try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("b"), now: start)
+      let codes = try await registry.makeRecoveryCodes(by: browser, now: start)
       let code = try #require(codes.first)
       let use = try #require(
         try await registry.credentialUse(for: code, account: world.ada, on: "phone", now: start))
       return (try await registry.createSession(by: use, device: phone, now: start).row, "otp")
     case .passwordAndCode:
-      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
-      let setup = try registry.newTOTP(in: browser.session.row.id, now: start)
+      let browser = try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("b"), now: start)
+      let setup = try registry.newTOTP(in: browser.row.id, now: start)
       let step = TOTPSecret.step(at: start)
       let isAdded = try await registry.addTOTP(
-        setup, code: setup.secret.code(at: step), to: world.ada, in: browser.session.row.id, now: start)
+        setup, code: setup.secret.code(at: step), to: world.ada, in: browser.row.id, now: start)
       #expect(isAdded)
       let account = try #require(try await registry.account(world.ada.id))
       let record = try #require(try await registry.totp(of: account.id))
@@ -77,12 +78,13 @@ import Testing
       return (new.row, "fed pwd mfa")
     case .authorizationCode:
       let browser = try await registry.beginBrowserSession(
-        of: world.ada, methods: .passkey(mayBeCopied: true), on: .browser("b"), now: start)
+        by: CredentialUse(account: world.ada, way: .passkey, methods: .passkey(mayBeCopied: true), changes: []),
+        on: .browser("b"), now: start)
       var grant = CodeGrant(
         client: "app", clientName: "App", redirectURI: "app:/",
         challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM", scope: "")
       grant.context = .multiFactor
-      let code = try await registry.issueCode(grant, by: browser.session, now: start)
+      let code = try await registry.issueCode(grant, by: browser, now: start)
       guard case .signedIn(let new, _) = try await registry.redeemCode(code.secret, .sample, now: start) else {
         throw Unexpected("no session")
       }
@@ -95,10 +97,10 @@ import Testing
         FormerOrigin(device: phone), ending: nil, now: start)
       return (new.row, nil)
     case .deviceCode:
-      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
+      let browser = try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("b"), now: start)
       let codes = try await registry.beginDevice(
         DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
-      #expect(try await registry.answerDevice(showing: codes.user, by: browser.session, allows: true, now: start))
+      #expect(try await registry.answerDevice(showing: codes.user, by: browser, allows: true, now: start))
       guard case .signedIn(let new, _) = try await registry.redeemDevice(codes.device.secret, client: "tv", now: start)
       else { throw Unexpected("no session") }
       return (new.row, "pwd")
@@ -120,20 +122,23 @@ import Testing
 
   @Test func `is what the last proof shows, and not to a former cookie`() async throws {
     let world = try await World()
-    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
+    let browser = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: .browser("b"), now: start)
     let user = try #require(try await world.registry.browserSession(browser.cookie, now: start))
     #expect(user.methods == .password)
     let later = after(.seconds(60))
-    let strong = try await world.registry.reauthenticated(user, methods: .passkey(mayBeCopied: true), now: later)
-    #expect(strong.session.methods.context == .phishingResistant)
+    let strong = try await world.registry.reauthenticated(
+      user, by: CredentialUse(account: world.ada, way: .passkey, methods: .passkey(mayBeCopied: true), changes: []),
+      now: later)
+    #expect(strong.methods.context == .phishingResistant)
     // Copied before, it shows neither the later time nor the later proof.
     let former = try #require(try await world.registry.browserSession(browser.cookie, now: later))
     #expect(former.methods == [] && former.authenticatedAt == start)
     let present = try #require(try await world.registry.browserSession(strong.cookie, now: later))
     #expect(present.methods == .passkey(mayBeCopied: true) && present.authenticatedAt == later)
     // A weaker proof is the only one of its time.
-    let weak = try await world.registry.reauthenticated(present, now: after(.seconds(90)))
-    #expect(weak.session.methods == .password && weak.session.authenticatedAt == after(.seconds(90)))
+    let weak = try await world.registry.reauthenticated(present, by: .password(of: world.ada), now: after(.seconds(90)))
+    #expect(weak.methods == .password && weak.authenticatedAt == after(.seconds(90)))
   }
 
   @Test func `amounts to a context that others know`() {

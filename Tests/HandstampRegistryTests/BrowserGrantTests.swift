@@ -9,13 +9,14 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct `What a browser was given` {
   private struct Given {
     let world: World
-    let browser: NewBrowserSession
+    let browser: BrowserSession
     let code: OneTimeToken
     let device: OneTimeToken
 
     init(_ world: World) async throws {
       self.world = world
-      browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+      browser = try await world.registry.beginBrowserSession(
+        by: .password(of: world.ada), on: .browser("browser"), now: start)
       let user = try #require(try await world.registry.browserSession(browser.cookie, now: start))
       code = try await world.registry.issueCode(.sample, by: user, now: start)
       let codes = try await world.registry.beginDevice(
@@ -73,7 +74,7 @@ import Testing
     let registry = world.registry
     for event in [Event.endAll, .elsewhere] {
       let browser = try await registry.beginBrowserSession(
-        of: try #require(try await registry.account(world.ada.id)), on: .browser("browser"), now: start)
+        by: .password(of: try #require(try await registry.account(world.ada.id))), on: .browser("browser"), now: start)
       let user = try #require(try await registry.browserSession(browser.cookie, now: start))
       let codes = try await registry.beginDevice(DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
       if event == .endAll {
@@ -88,7 +89,7 @@ import Testing
       #expect(isAnswered != true)
     }
     await #expect(throws: RegistryError.accountChanged) {
-      try await registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+      try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("browser"), now: start)
     }
   }
 
@@ -182,7 +183,8 @@ import Testing
     let world = try await World()
     var registry = world.registry
     registry.notices = [.newDevice]
-    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+    let browser = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: .browser("browser"), now: start)
     let user = try #require(try await registry.browserSession(browser.cookie, now: start))
     for number in 0..<3 {
       let now = start.advanced(by: .seconds(number))
@@ -210,7 +212,8 @@ import Testing
     var registry = world.registry
     registry.notices = [.newDevice]
     func begin() async throws -> SessionID {
-      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+      let browser = try await registry.beginBrowserSession(
+        by: .password(of: world.ada), on: .browser("browser"), now: start)
       let user = try #require(try await registry.browserSession(browser.cookie, now: start))
       let code = try await registry.issueCode(
         .sample, by: user, now: start)
@@ -223,7 +226,7 @@ import Testing
     func mails() async throws -> Int {
       try await registry.store.items(.mail, subject: world.ada.id.rawValue).count
     }
-    _ = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+    _ = try await world.registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("browser"), now: start)
     let first = try await begin()
     _ = try await begin()
     #expect(try await mails() == 1)

@@ -150,7 +150,7 @@ import Testing
     let registry = try registry(store)
     let new = try await registry.signUp(
       email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, device: .sample, now: start)
-    let again = try await registry.createSession(for: new.account, device: .sample, now: start)
+    let again = try await registry.createSession(by: .password(of: new.account), device: .sample, now: start)
     _ = try await registry.deleteAccount(new.account, now: start)
     #expect(try await !knows(registry, new.account, after: 0))
     for id in [new.row.id, again.row.id] {
@@ -163,7 +163,7 @@ import Testing
     let registry = try registry(store)
     let ada = try await registry.openAccount(
       email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, now: start)
-    _ = try await registry.beginBrowserSession(of: ada, on: .browser("browser"), now: start)
+    _ = try await registry.beginBrowserSession(by: .password(of: ada), on: .browser("browser"), now: start)
     #expect(try await registry.knows(DeviceID("browser"), of: ada.id, now: start.advanced(by: day * 89)))
     #expect(try await !registry.knows(DeviceID(""), of: ada.id, now: start))
   }

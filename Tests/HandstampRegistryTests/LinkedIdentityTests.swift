@@ -81,17 +81,17 @@ import Testing
       $0.latestExpiry = after(.seconds(600))
     }
     let use = registry.credentialUse(opening: proof, email: nil, username: "A", now: start)
-    let new = try await registry.beginBrowserSession(of: use.account, by: use, on: device, now: start)
-    #expect(new.session.row.absoluteExpiry == after(.seconds(600)))
-    #expect(new.session.row.authenticatedAt == start.advanced(by: .seconds(-300)))
-    #expect(!new.session.account.isGuest && new.session.account.identity == identity)
+    let new = try await registry.beginBrowserSession(by: use, on: device, now: start)
+    #expect(new.row.absoluteExpiry == after(.seconds(600)))
+    #expect(new.row.authenticatedAt == start.advanced(by: .seconds(-300)))
+    #expect(!new.account.isGuest && new.account.identity == identity)
     // A proof can bring the end nearer, never further away.
     let known = try #require(try await registry.account(identity: identity))
     let later = try #require(
       try await registry.credentialUse(
         by: self.proof("1") { $0.latestExpiry = after(.seconds(900)) }, of: known, now: start))
-    let again = try await registry.reauthenticated(new.session, by: later, now: start)
-    #expect(again.session.row.absoluteExpiry == after(.seconds(600)))
+    let again = try await registry.reauthenticated(new, by: later, now: start)
+    #expect(again.row.absoluteExpiry == after(.seconds(600)))
   }
 
   @Test(arguments: [TakeBack.pending, .waysIn, .everything])

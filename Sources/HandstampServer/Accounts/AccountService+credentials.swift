@@ -150,13 +150,12 @@ extension AccountService {
     _ = try await verify(password, of: owner)
     let device = try await registry.session(owner.session, now: clock.now)?.device.id
     do {
-      return try await confirming(owner.account, code: code, on: device, owner.caller) {
-        (use: CredentialUse?) async throws -> AuthenticationMethods in
-        guard let use else {
+      return try await confirming(owner.account, code: code, on: device, owner.caller) { use in
+        if use.methods == .password {
           try await proved(.password, owner)
-          return .password
+        } else {
+          try await owned(owner.caller).commit(use, now: clock.now)
         }
-        try await owned(owner.caller).commit(use, now: clock.now)
         return use.methods
       }
     } catch let problem as ProblemError where problem.status == .unauthorized { throw problem.signedIn }

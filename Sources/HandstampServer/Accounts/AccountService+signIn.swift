@@ -19,14 +19,10 @@ extension AccountService {
       guard let key = start.key else { return nil }
       return try await registry.repeatedSession(
         for: account, device: device, thumbprint: start.thumbprint, key: key, now: now)
-    } _: { (use: CredentialUse?) async throws -> NewSession in
-      try await require(use?.methods ?? .password, of: account)
-      if let use {
-        return try await registry.createSession(
-          by: use, device: device, thumbprint: start.thumbprint, key: start.key, now: now)
-      }
+    } _: { use in
+      try await require(use.methods, of: account)
       return try await registry.createSession(
-        for: account, device: device, thumbprint: start.thumbprint, key: start.key, now: now)
+        by: use, device: device, thumbprint: start.thumbprint, key: start.key, now: now)
     }
     return began(new, as: .signIn, caller)
   }
@@ -59,7 +55,7 @@ extension AccountService {
     return Owner(
       account: try await registry.account(of: session), session: session.id, provenAt: session.authenticatedAt,
       methods: session.methods,
-      caller: Caller(client: limits.client(of: request, context.parent), logger: context.logger))
+      caller: caller(request, context.parent))
   }
 }
 #endif

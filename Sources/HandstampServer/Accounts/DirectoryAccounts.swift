@@ -61,8 +61,8 @@ struct DirectoryAccounts: AccountSource {
       return repeated
     }
     return try await registry.createSession(
-      for: adopted(entry, at: now), device: new.session.device, thumbprint: new.session.thumbprint,
-      key: new.session.key, now: now)
+      by: .password(of: try await adopted(entry, at: now)), device: new.session.device,
+      thumbprint: new.session.thumbprint, key: new.session.key, now: now)
   }
 
   /// The session that an earlier request with the same key has created.

@@ -35,7 +35,7 @@ struct RecoverPageController: Sendable {
           of: code, account: account, on: visit.browser.name, visit.caller)
       else { break }
       do {
-        let new = try await web.session(of: use.account, by: use, visit)
+        let new = try await web.session(by: use, visit)
         let next = NextPage(visit.query?["next"]).asked ?? "/account/security"
         return web.redirect(to: web.issuer + next, with: new, visit)
       } catch RegistryError.oneTimeTokenInvalid { continue }
