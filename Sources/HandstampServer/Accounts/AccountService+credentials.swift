@@ -96,8 +96,7 @@ extension AccountService {
   /// - Throws: ``ProblemError/reauthenticationRequired``, `not_offered`.
   func passkeyOptions(boundTo place: String, of owner: Owner) async throws -> JSONText {
     try await requireStrongProof(owner)
-    let passkeys = try passkeys(for: owner)
-    return try await passkeys.creationOptions(for: owner.account, boundTo: place)
+    return try await passkeys(for: owner).creationOptions(for: owner.account, boundTo: place)
   }
 
   /// Adds the passkey of an authenticator's answer.
@@ -105,17 +104,16 @@ extension AccountService {
   /// - Throws: ``ProblemError/reauthenticationRequired``, ``PasskeyService/VerificationError``, `not_offered`.
   func addPasskey(_ answer: String, boundTo place: String, orNamed name: String, of owner: Owner) async throws {
     try await requireStrongProof(owner)
-    let passkeys = try passkeys(for: owner)
-    let service = PasskeyService(party: passkeys.party, registry: owned(owner.caller), clock: passkeys.clock)
-    try await service.add(
+    try await passkeys(for: owner).add(
       answer, boundTo: place, to: owner.account, in: owner.session, orNamed: name, owner.caller.logger)
     recorder.announceChange(owner.account.id)
   }
 
   /// The session alone is the way into a guest's account, which ends with it; a passkey would outlive that.
   private func passkeys(for owner: Owner) throws(ProblemError) -> PasskeyService {
-    guard let passkeys else { throw .noPasskeys }
+    guard var passkeys else { throw .noPasskeys }
     guard !owner.account.isGuest else { throw .notOffered("A guest has no passkeys") }
+    passkeys.registry = owned(owner.caller)
     return passkeys
   }
 
