@@ -50,7 +50,7 @@ final class SignInClient: SignInStage {
     self.fault = fault
     server = try await SignInServer(isGuest: client == .guest)
     let first = try await server.registry.createSession(
-      by: .password(of: server.ada), device: SignInClient.device, now: SignInServer.start)
+      by: .password(of: server.ada), SessionStart(device: SignInClient.device), now: SignInServer.start)
     try await server.registry.settle(first.row, now: SignInServer.start)
     vault = VaultEntry(session: StoredSession(first))
     code = try await SignInClient.code(of: client, server, at: now)
@@ -171,16 +171,16 @@ final class SignInClient: SignInStage {
     switch client {
     case .password:
       return try await registry.createSession(
-        by: .password(of: account), device: SignInClient.device, key: request.key, now: now)
+        by: .password(of: account), SessionStart(device: SignInClient.device, key: request.key), now: now)
     case .guest:
       guard account.isGuest else {
         return try await registry.repeatedUpgrade(
-          of: account, device: SignInClient.device, thumbprint: nil, key: request.key, now: now)
+          of: account, SessionStart(device: SignInClient.device, key: request.key), now: now)
       }
       guard let email = EmailAddress("ada@example.org") else { return nil }
       return try await registry.upgrade(
-        account, email: email, username: "Ada", passwordHash: Secret("hash"), device: SignInClient.device,
-        key: request.key, now: now)
+        account, email: email, username: "Ada", passwordHash: Secret("hash"),
+        SessionStart(device: SignInClient.device, key: request.key), now: now)
     case .authorizationCode:
       let claim = CodeClaim(client: "tool", redirectURI: "app:/", verifier: SignInClient.verifier, key: request.key)
       if case .signedIn(let new, _) = try await registry.redeemCode(code, claim, now: now) { return new }

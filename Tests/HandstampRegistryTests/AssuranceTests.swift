@@ -31,7 +31,7 @@ import Testing
     case .passkey:
       return (
         try await registry.createSession(
-          by: try await passkey(isBackupEligible: false, world), device: phone, now: start
+          by: try await passkey(isBackupEligible: false, world), SessionStart(device: phone), now: start
         ).row, "hwk user mfa"
       )
     case .recoveryCode:
@@ -40,7 +40,7 @@ import Testing
       let code = try #require(codes.first)
       let use = try #require(
         try await registry.credentialUse(for: code, account: world.ada, on: "phone", now: start))
-      return (try await registry.createSession(by: use, device: phone, now: start).row, "otp")
+      return (try await registry.createSession(by: use, SessionStart(device: phone), now: start).row, "otp")
     case .passwordAndCode:
       let browser = try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("b"), now: start)
       let setup = try registry.newTOTP(in: browser.row.id, now: start)
@@ -53,27 +53,29 @@ import Testing
       let later = after(.seconds(60))
       let check = try await registry.check(totp: setup.secret.code(at: step + 2), of: account, record, now: later)
       guard case .use(let use) = check else { throw Unexpected("\(check)") }
-      return (try await registry.createSession(by: use, device: phone, now: later).row, "pwd otp mfa")
+      return (try await registry.createSession(by: use, SessionStart(device: phone), now: later).row, "pwd otp mfa")
     case .mailedCode:
       // It sets a password, and begins no session.
       return (try await world.signIn().row, "pwd")
     case .signUp:
       let new = try await registry.signUp(
-        email: EmailAddress("new@example.org"), username: "New", passwordHash: Secret("$"), device: phone, now: start)
+        email: EmailAddress("new@example.org"), username: "New", passwordHash: Secret("$"), SessionStart(device: phone),
+        now: start)
       return (new.row, "pwd")
     case .guest, .upgrade:
-      let guest = try await registry.signUp(email: nil, username: "", passwordHash: nil, device: phone, now: start)
+      let guest = try await registry.signUp(
+        email: nil, username: "", passwordHash: nil, SessionStart(device: phone), now: start)
       guard way == .upgrade else { return (guest.row, nil) }
       let full = try await registry.upgrade(
         guest.account, email: try #require(EmailAddress("full@example.org")), username: "Full",
-        passwordHash: Secret("$"), device: phone, now: start)
+        passwordHash: Secret("$"), SessionStart(device: phone), now: start)
       return (full.row, "pwd")
     case .provider:
       let nonce = OneTimeTokenRecord(
         id: OneTimeTokenID(of: Secret("n"), purpose: .nonce), purpose: .nonce, subject: "", createdAt: start,
         expiresAt: after(.seconds(600)))
       let new = try await registry.signIn(
-        as: ExternalIdentity(issuer: "https://id.example", subject: "1"), username: "", device: phone,
+        as: ExternalIdentity(issuer: "https://id.example", subject: "1"), username: "", SessionStart(device: phone),
         methods: AuthenticationMethods(provider: ["pwd", "a \"word\"", "mfa"]), nonce: nonce, now: start)
       return (new.row, "fed pwd mfa")
     case .authorizationCode:
@@ -174,7 +176,8 @@ import Testing
     try await world.registry.setGroups(["other", "staff"], of: world.ada, now: start)
     #expect(try await rule.context(of: world.ada, in: world.registry) == .phishingResistant)
     #expect(try await AssuranceRequirement().context(of: world.ada, in: world.registry) == nil)
-    let guest = try await world.registry.signUp(email: nil, username: "", passwordHash: nil, device: phone, now: start)
+    let guest = try await world.registry.signUp(
+      email: nil, username: "", passwordHash: nil, SessionStart(device: phone), now: start)
     #expect(try await rule.context(of: guest.account, in: world.registry) == nil)
   }
 }

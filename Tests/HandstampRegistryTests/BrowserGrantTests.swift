@@ -167,12 +167,11 @@ import Testing
     let world = try await World()
     let guest = try await world.registry.signUp(
       email: nil, username: "", passwordHash: nil,
-      device: DeviceInfo(id: DeviceID("stranger"), name: "s", platform: ""),
-      now: start)
+      SessionStart(device: DeviceInfo(id: DeviceID("stranger"), name: "s", platform: "")), now: start)
     let email = try #require(EmailAddress("eve@example.org"))
     let own = DeviceInfo(id: DeviceID("own"), name: "o", platform: "")
     _ = try await world.registry.upgrade(
-      guest.account, email: email, username: "Eve", passwordHash: Secret("h"), device: own, now: start)
+      guest.account, email: email, username: "Eve", passwordHash: Secret("h"), SessionStart(device: own), now: start)
     #expect(try await !world.registry.knows(DeviceID("stranger"), of: guest.account.id, now: now))
     #expect(try await world.registry.knows(own.id, of: guest.account.id, now: now))
   }

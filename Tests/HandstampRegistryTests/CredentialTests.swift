@@ -49,7 +49,8 @@ private struct Safe {
 
   func signIn(by use: CredentialUse, on device: String = "phone") async throws -> NewSession {
     try await registry.createSession(
-      by: use, device: DeviceInfo(id: DeviceID(device), name: device, platform: "ios"), now: after(.seconds(5)))
+      by: use, SessionStart(device: DeviceInfo(id: DeviceID(device), name: device, platform: "ios")),
+      now: after(.seconds(5)))
   }
 
   func sessions() async throws -> Int { try await registry.sessions(of: account, now: after(.seconds(5))).count }

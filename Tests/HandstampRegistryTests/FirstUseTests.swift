@@ -10,7 +10,8 @@ extension World {
     _ device: String = "phone", key number: UInt64, now: UnixTime = start
   ) async throws -> NewSession {
     let device = DeviceInfo(id: DeviceID(device), name: device, platform: "linux")
-    return try await registry.createSession(by: .password(of: ada), device: device, key: rotationKey(number), now: now)
+    return try await registry.createSession(
+      by: .password(of: ada), SessionStart(device: device, key: rotationKey(number)), now: now)
   }
 
   fileprivate func shown(at now: UnixTime = start) async throws -> Set<SessionID> {
@@ -153,7 +154,7 @@ extension World {
       email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
     let new = try await world.signIn(key: 1)
     let bobs = try await world.registry.createSession(
-      by: .password(of: bob), device: new.row.device, key: rotationKey(1), now: start)
+      by: .password(of: bob), SessionStart(device: new.row.device, key: rotationKey(1)), now: start)
     let others = [bobs, try await world.signIn(key: 2), try await world.signIn("laptop", key: 1)]
     #expect(Set(others.map(\.row.id) + [new.row.id]).count == 4)
   }
@@ -174,7 +175,7 @@ extension World {
     let new = try await old.signIn(key: 1)
     let registry = Registry(store: old.store, mint: TokenMint(try masterKeys("k1", "k2", current: "k2")))
     let again = try await registry.createSession(
-      by: .password(of: old.ada), device: new.row.device, key: rotationKey(1), now: start)
+      by: .password(of: old.ada), SessionStart(device: new.row.device, key: rotationKey(1)), now: start)
     #expect(again.row.id == new.row.id)
   }
 
@@ -190,25 +191,28 @@ extension World {
     let device = DeviceInfo(id: DeviceID("phone"), name: "phone", platform: "linux")
     let guests = try await [
       world.registry.signUp(
-        email: nil, username: "", passwordHash: nil, device: device, key: rotationKey(1), now: start),
+        email: nil, username: "", passwordHash: nil, SessionStart(device: device, key: rotationKey(1)), now: start),
       world.registry.signUp(
-        email: nil, username: "", passwordHash: nil, device: device, key: rotationKey(1), now: after(.seconds(9))),
+        email: nil, username: "", passwordHash: nil, SessionStart(device: device, key: rotationKey(1)),
+        now: after(.seconds(9))),
     ]
     #expect(guests[0].account.id == guests[1].account.id)
     #expect(guests[0].row == guests[1].row)
     let email = try #require(EmailAddress("eve@example.org"))
     let new = try await world.registry.signUp(
-      email: email, username: "Eve", passwordHash: Secret("h"), device: device, key: rotationKey(2), now: start)
+      email: email, username: "Eve", passwordHash: Secret("h"), SessionStart(device: device, key: rotationKey(2)),
+      now: start)
     await #expect(throws: RegistryError.emailTaken) {
       try await world.registry.signUp(
-        email: email, username: "Eve", passwordHash: Secret("h"), device: device, key: rotationKey(2), now: start)
+        email: email, username: "Eve", passwordHash: Secret("h"), SessionStart(device: device, key: rotationKey(2)),
+        now: start)
     }
     let again = try await world.registry.repeatedSignUp(
-      email: email, device: device, thumbprint: nil, key: rotationKey(2), now: start)
+      email: email, SessionStart(device: device, key: rotationKey(2)), now: start)
     #expect(again?.row == new.row)
     #expect(
       try await world.registry.repeatedSignUp(
-        email: email, device: device, thumbprint: nil, key: rotationKey(3), now: start) == nil)
+        email: email, SessionStart(device: device, key: rotationKey(3)), now: start) == nil)
   }
 }
 

@@ -24,7 +24,7 @@ struct RepeatableRequest: Sendable {
   var subject: [String]
 
   /// Returns `nil` without a key.
-  init?(_ key: RotationKey?, for subject: String...) {
+  init?(_ key: RotationKey?, for subject: [String]) {
     guard let key else { return nil }
     self.key = key
     self.subject = subject
@@ -65,11 +65,18 @@ struct SessionOrigin: Sendable {
 }
 
 extension SessionOrigin {
-  /// The origin of a session that a user begins by signing in.
-  init(of use: CredentialUse, kind: SessionKind) {
+  /// - Parameter subject: the purpose of the request, see ``RepeatableRequest``.
+  init(_ start: SessionStart, way: SignInWay, for subject: [String]) {
     self.init(
-      kind: kind, way: use.way, authenticatedAt: use.authenticatedAt, methods: use.methods,
-      latestExpiry: use.latestExpiry, upstream: use.upstream)
+      kind: start.kind, way: way, thumbprint: start.thumbprint, replaces: start.leaving,
+      request: RepeatableRequest(start.key, for: subject))
+  }
+
+  /// The origin of a session that a user begins by signing in.
+  init(_ start: SessionStart, by use: CredentialUse) {
+    self.init(start, way: use.way, for: ["sign-in", use.account.id.rawValue])
+    (authenticatedAt, methods, latestExpiry) = (use.authenticatedAt, use.methods, use.latestExpiry)
+    upstream = use.upstream
   }
 }
 
@@ -79,33 +86,25 @@ extension Registry {
   /// An earlier session of the same device and account goes on until the new one is used, see ``settle(_:now:)``: a lost response
   /// changes nothing for the user.
   ///
-  /// - Parameters:
-  ///   - use: the credential that was checked, and the account.
-  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
-  ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
+  /// - Parameter use: the credential that was checked, and the account.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check: a new password stops a sign-in
   ///   with the old one. ``RegistryError/oneTimeTokenInvalid`` if `use` was used at the same time, or removed;
   ///   ``RegistryError/keyUsed``.
   public func createSession(
-    by use: CredentialUse, device: DeviceInfo, kind: SessionKind = .keyed, thumbprint: String? = nil,
-    key: RotationKey? = nil, now: UnixTime
+    by use: CredentialUse, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    var origin = SessionOrigin(of: use, kind: kind)
-    origin.thumbprint = thumbprint
-    origin.request = RepeatableRequest(key, for: "sign-in", use.account.id.rawValue)
-    return try await createSession(for: use.account, device: device, origin: origin, with: use.changes, now: now)
+    try await createSession(
+      for: use.account, device: start.device, origin: SessionOrigin(start, by: use), with: use.changes, now: now)
   }
 
-  /// Returns the unused session that ``createSession(by:device:kind:thumbprint:key:now:)`` has created for a request with the same
-  /// key; `nil` if there is none. Hand it out only to a client that knows the account's password as well.
+  /// Returns the unused session that ``createSession(by:_:now:)`` has created for a request with the same key; `nil` if there is
+  /// none. Hand it out only to a client that knows the account's password as well.
   ///
   /// - Throws: ``RegistryError/keyUsed``.
   public func repeatedSession(
-    for account: AccountRecord, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+    for account: AccountRecord, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(
-      SessionOrigin(thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", account.id.rawValue)),
-      device, of: account.id, now: now)
+    try await repeated(SessionOrigin(start, by: .password(of: account)), start.device, of: account.id, now: now)
   }
 
   /// Creates a session in one write, after `changes`.

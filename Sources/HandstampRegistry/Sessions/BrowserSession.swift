@@ -44,10 +44,8 @@ extension Registry {
   public func beginBrowserSession(
     by use: CredentialUse, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> BrowserSession {
-    var origin = SessionOrigin(of: use, kind: .browser)
-    origin.replaces = former
     let new = try await createSession(
-      for: use.account, device: browser, origin: origin, with: use.changes, now: now)
+      by: use, SessionStart(device: browser, kind: .browser, leaving: former), now: now)
     return browserSession(of: new.row, new.account)
   }
 

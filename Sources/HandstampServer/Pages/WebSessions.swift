@@ -278,8 +278,8 @@ struct WebSessions: Sendable {
   }
 
   /// The session that a sign-up begins in the browser.
-  func start(_ visit: BrowserRequest) -> AccountService.SessionStart {
-    AccountService.SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
+  func start(_ visit: BrowserRequest) -> SessionStart {
+    SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
   }
 
   /// Redirects to `target`, and gives the browser the cookies of a session that has begun.
