@@ -1,7 +1,7 @@
 import HandstampCore
 
-/// A password, a passkey, a recovery code, a one-time password or an identity at another provider that a user has signed in with, to
-/// be recorded in the write that begins the session: it counts only if it was not used at the same time, or removed.
+/// A password, a passkey, a recovery code, a one-time password or an identity at another provider that a user has signed in
+/// with, to be recorded in the write that begins the session: it counts only if it was not used at the same time, or removed.
 public struct CredentialUse: Sendable, Hashable {
   public let account: AccountRecord
   let way: SignInWay

@@ -44,8 +44,9 @@ extension Registry {
   public func beginBrowserSession(
     by use: CredentialUse, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> BrowserSession {
+    let start = SessionStart(device: browser, kind: .browser, leaving: former)
     let new = try await createSession(
-      by: use, SessionStart(device: browser, kind: .browser, leaving: former), now: now)
+      for: use.account, device: browser, origin: SessionOrigin(start, by: use), with: use.changes, now: now)
     return browserSession(of: new.row, new.account)
   }
 

@@ -42,9 +42,8 @@ extension PasskeyService {
   }
 
   private func mac(_ bytes: [UInt8], _ ceremony: Ceremony, _ browser: String) -> [UInt8] {
-    let text = registry.mint.mac(
+    registry.mint.macBytes(
       of: "\(ceremony.rawValue) \(Base64URL.encode(bytes)) \(browser)", for: .passkeyChallenge)
-    return Base64URL.decode(text) ?? []
   }
 }
 #endif
