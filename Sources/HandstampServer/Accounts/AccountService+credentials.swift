@@ -149,10 +149,13 @@ extension AccountService {
     let device = try await registry.session(owner.session, now: clock.now)?.device.id
     do {
       return try await confirming(owner.account, code: code, on: device, owner.caller) { use in
+        let registry = owned(owner.caller)
         if use.methods == .password {
-          try await proved(.password, owner)
+          try await registry.audit(
+            .reauthenticated, account: owner.account.id, session: owner.session,
+            details: JSONText([("way", SignInWay.password.rawValue)]).text, now: clock.now)
         } else {
-          try await owned(owner.caller).commit(use, now: clock.now)
+          try await registry.commit(use, now: clock.now)
         }
         return use.methods
       }
@@ -170,13 +173,6 @@ extension AccountService {
     try await registry.use(claims.usedNonce(at: clock.now))
     try await owned(owner.caller).commit(use, now: clock.now)
     return use.methods
-  }
-
-  func proved(_ way: SignInWay, _ owner: Owner) async throws {
-    try await owned(owner.caller).audit(
-      .reauthenticated, account: owner.account.id, session: owner.session,
-      details: JSONText([("way", way.rawValue)]).text,
-      now: clock.now)
   }
 
   /// The user proves to be the account's owner by a passkey.
