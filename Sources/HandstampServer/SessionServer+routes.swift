@@ -146,20 +146,14 @@ extension SessionServer {
     SignUpPageController(web: web).addRoutes(to: own)
     RecoverPageController(web: web).addRoutes(to: own)
     ProviderPageController(web: web).addRoutes(to: own)
-    addAccountPages(to: routes, own, AccountPages(web: web))
-  }
-
-  private func addAccountPages<Context: SessionRequestContext>(
-    to routes: some RouterMethods<Context>, _ own: some RouterMethods<Context>, _ pages: AccountPages
-  ) {
-    AccountPageController(pages: pages).addRoutes(to: routes, ownAccounts: own)
+    AccountPageController(web: web).addRoutes(to: routes, ownAccounts: own)
     DevicesPageController(
-      pages: pages, heartbeat: configuration.heartbeat, streams: configuration.eventStreams
+      web: web, heartbeat: configuration.heartbeat, streams: configuration.eventStreams
     ).addRoutes(to: routes)
-    AppsPageController(pages: pages, clients: clients).addRoutes(to: routes)
-    ActivityPageController(pages: pages).addRoutes(to: routes)
-    SecurityPageController(pages: pages).addRoutes(to: own)
-    DataPageController(pages: pages, export: { try await administration(by: $1).export($0) }).addRoutes(to: own)
+    AppsPageController(web: web, clients: clients).addRoutes(to: routes)
+    ActivityPageController(web: web).addRoutes(to: routes)
+    SecurityPageController(web: web).addRoutes(to: own)
+    DataPageController(web: web, export: { try await administration(by: $1).export($0) }).addRoutes(to: own)
   }
 
   // The services that controllers share.

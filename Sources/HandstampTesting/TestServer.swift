@@ -57,7 +57,8 @@ public actor TestServer: Backend {
       accounts[name] = account
     }
     let session = try await registry.createSession(
-      for: account, device: DeviceInfo(id: DeviceID(device), name: device, platform: "test"), now: now)
+      by: .password(of: account),
+      SessionStart(device: DeviceInfo(id: DeviceID(device), name: device, platform: "test")), now: now)
     return TokenResponse(
       tokens: TokenSet(access: mintAccess(), expiresIn: life, refresh: session.refreshToken), sessionID: session.row.id,
       profile: Profile(id: account.id, name: name), revocation: session.revocationHandle)

@@ -23,7 +23,8 @@ final class SignInBrowser: SignInStage {
     self.fault = fault
     server = try await SignInServer()
     guard isSignedIn else { return }
-    let first = try await server.registry.beginBrowserSession(of: server.ada, on: device, now: SignInServer.start)
+    let first = try await server.registry.beginBrowserSession(
+      by: .password(of: server.ada), on: device, now: SignInServer.start)
     jar = first.cookie
     _ = try await server.registry.browserSession(first.cookie, now: SignInServer.start)
   }
@@ -51,11 +52,11 @@ final class SignInBrowser: SignInStage {
       now = now.advanced(by: .milliseconds(1))
       var user: BrowserSession?
       if let cookie { user = try await server.registry.browserSession(cookie, now: now) }
-      let new: NewBrowserSession
+      let new: BrowserSession
       if let user {
-        new = try await server.registry.reauthenticated(user, now: now)
+        new = try await server.registry.reauthenticated(user, by: .password(of: server.ada), now: now)
       } else {
-        new = try await server.registry.beginBrowserSession(of: server.ada, on: device, now: now)
+        new = try await server.registry.beginBrowserSession(by: .password(of: server.ada), on: device, now: now)
       }
       if fault == .formerEndsAtCommit { _ = try await server.registry.browserSession(new.cookie, now: now) }
       answers.append(new.cookie)

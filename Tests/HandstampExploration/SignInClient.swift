@@ -50,7 +50,7 @@ final class SignInClient: SignInStage {
     self.fault = fault
     server = try await SignInServer(isGuest: client == .guest)
     let first = try await server.registry.createSession(
-      for: server.ada, device: SignInClient.device, now: SignInServer.start)
+      by: .password(of: server.ada), SessionStart(device: SignInClient.device), now: SignInServer.start)
     try await server.registry.settle(first.row, now: SignInServer.start)
     vault = VaultEntry(session: StoredSession(first))
     code = try await SignInClient.code(of: client, server, at: now)
@@ -65,17 +65,18 @@ final class SignInClient: SignInStage {
   ) async throws -> Secret {
     guard client == .authorizationCode || client == .deviceCode else { return Secret("") }
     let browser = try await server.registry.beginBrowserSession(
-      of: server.ada, on: DeviceInfo(id: DeviceID("browser"), name: "browser", platform: "web"), now: now)
+      by: .password(of: server.ada), on: DeviceInfo(id: DeviceID("browser"), name: "browser", platform: "web"), now: now
+    )
     guard client == .deviceCode else {
       // RFC 7636 section 4.2, of the verifier above.
       let grant = CodeGrant(
         client: "tool", clientName: "tool", redirectURI: "app:/",
         challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM", scope: "profile")
-      return try await server.registry.issueCode(grant, by: browser.session, now: now).secret
+      return try await server.registry.issueCode(grant, by: browser, now: now).secret
     }
     let codes = try await server.registry.beginDevice(
       DeviceGrant(client: "tool", clientName: "tool", scope: "profile"), now: now)
-    _ = try await server.registry.answerDevice(showing: codes.user, by: browser.session, allows: true, now: now)
+    _ = try await server.registry.answerDevice(showing: codes.user, by: browser, allows: true, now: now)
     return codes.device.secret
   }
 
@@ -169,16 +170,17 @@ final class SignInClient: SignInStage {
     let account = try await registry.account(server.ada.id) ?? server.ada
     switch client {
     case .password:
-      return try await registry.createSession(for: account, device: SignInClient.device, key: request.key, now: now)
+      return try await registry.createSession(
+        by: .password(of: account), SessionStart(device: SignInClient.device, key: request.key), now: now)
     case .guest:
       guard account.isGuest else {
         return try await registry.repeatedUpgrade(
-          of: account, device: SignInClient.device, thumbprint: nil, key: request.key, now: now)
+          of: account, SessionStart(device: SignInClient.device, key: request.key), now: now)
       }
       guard let email = EmailAddress("ada@example.org") else { return nil }
       return try await registry.upgrade(
-        account, email: email, username: "Ada", passwordHash: Secret("hash"), device: SignInClient.device,
-        key: request.key, now: now)
+        account, email: email, username: "Ada", passwordHash: Secret("hash"),
+        SessionStart(device: SignInClient.device, key: request.key), now: now)
     case .authorizationCode:
       let claim = CodeClaim(client: "tool", redirectURI: "app:/", verifier: SignInClient.verifier, key: request.key)
       if case .signedIn(let new, _) = try await registry.redeemCode(code, claim, now: now) { return new }

@@ -21,7 +21,8 @@ import Testing
 
   @Test func `keeps nothing that signs in once it is open again`() async throws {
     let world = try await World()
-    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
+    let browser = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: .browser("b"), now: start)
     let reset = try await world.registry.beginReset(of: world.ada, now: start)
     let grant = CodeGrant(
       client: "cli", clientName: "cli", redirectURI: "http://127.0.0.1/", challenge: String(repeating: "c", count: 43),

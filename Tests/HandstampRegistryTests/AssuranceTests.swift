@@ -7,12 +7,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `How a user has proved it` {
   private func passkey(isBackupEligible: Bool, _ world: World) async throws -> CredentialUse {
-    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
+    let browser = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: .browser("b"), now: start)
     let record = PasskeyRecord(
       id: "one", account: world.ada.id, publicKey: [1], signCount: 0, isBackupEligible: isBackupEligible,
       isBackedUp: false, transports: [], name: "Key", createdAt: start)
     let isAdded = try await world.registry.addPasskey(
-      record, to: world.ada, in: browser.session.row.id, challenge: [1], until: after(.seconds(600)), now: start)
+      record, to: world.ada, in: browser.row.id, challenge: [1], until: after(.seconds(600)), now: start)
     #expect(isAdded)
     let stored = try #require(try await world.registry.passkey("one"))
     let use = try await world.registry.credentialUse(
@@ -30,59 +31,62 @@ import Testing
     case .passkey:
       return (
         try await registry.createSession(
-          by: try await passkey(isBackupEligible: false, world), device: phone, now: start
+          by: try await passkey(isBackupEligible: false, world), SessionStart(device: phone), now: start
         ).row, "hwk user mfa"
       )
     case .recoveryCode:
-      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
-      let codes = try await registry.makeRecoveryCodes(by: browser.session, now: start)
+      let browser = try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("b"), now: start)
+      let codes = try await registry.makeRecoveryCodes(by: browser, now: start)
       let code = try #require(codes.first)
       let use = try #require(
         try await registry.credentialUse(for: code, account: world.ada, on: "phone", now: start))
-      return (try await registry.createSession(by: use, device: phone, now: start).row, "otp")
+      return (try await registry.createSession(by: use, SessionStart(device: phone), now: start).row, "otp")
     case .passwordAndCode:
-      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
-      let setup = try registry.newTOTP(in: browser.session.row.id, now: start)
+      let browser = try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("b"), now: start)
+      let setup = try registry.newTOTP(in: browser.row.id, now: start)
       let step = TOTPSecret.step(at: start)
       let isAdded = try await registry.addTOTP(
-        setup, code: setup.secret.code(at: step), to: world.ada, in: browser.session.row.id, now: start)
+        setup, code: setup.secret.code(at: step), to: world.ada, in: browser.row.id, now: start)
       #expect(isAdded)
       let account = try #require(try await registry.account(world.ada.id))
       let record = try #require(try await registry.totp(of: account.id))
       let later = after(.seconds(60))
       let check = try await registry.check(totp: setup.secret.code(at: step + 2), of: account, record, now: later)
       guard case .use(let use) = check else { throw Unexpected("\(check)") }
-      return (try await registry.createSession(by: use, device: phone, now: later).row, "pwd otp mfa")
+      return (try await registry.createSession(by: use, SessionStart(device: phone), now: later).row, "pwd otp mfa")
     case .mailedCode:
       // It sets a password, and begins no session.
       return (try await world.signIn().row, "pwd")
     case .signUp:
       let new = try await registry.signUp(
-        email: EmailAddress("new@example.org"), username: "New", passwordHash: Secret("$"), device: phone, now: start)
+        email: EmailAddress("new@example.org"), username: "New", passwordHash: Secret("$"), SessionStart(device: phone),
+        now: start)
       return (new.row, "pwd")
     case .guest, .upgrade:
-      let guest = try await registry.signUp(email: nil, username: "", passwordHash: nil, device: phone, now: start)
+      let guest = try await registry.signUp(
+        email: nil, username: "", passwordHash: nil, SessionStart(device: phone), now: start)
       guard way == .upgrade else { return (guest.row, nil) }
       let full = try await registry.upgrade(
         guest.account, email: try #require(EmailAddress("full@example.org")), username: "Full",
-        passwordHash: Secret("$"), device: phone, now: start)
+        passwordHash: Secret("$"), SessionStart(device: phone), now: start)
       return (full.row, "pwd")
     case .provider:
       let nonce = OneTimeTokenRecord(
         id: OneTimeTokenID(of: Secret("n"), purpose: .nonce), purpose: .nonce, subject: "", createdAt: start,
         expiresAt: after(.seconds(600)))
       let new = try await registry.signIn(
-        as: ExternalIdentity(issuer: "https://id.example", subject: "1"), username: "", device: phone,
+        as: ExternalIdentity(issuer: "https://id.example", subject: "1"), username: "", SessionStart(device: phone),
         methods: AuthenticationMethods(provider: ["pwd", "a \"word\"", "mfa"]), nonce: nonce, now: start)
       return (new.row, "fed pwd mfa")
     case .authorizationCode:
       let browser = try await registry.beginBrowserSession(
-        of: world.ada, methods: .passkey(mayBeCopied: true), on: .browser("b"), now: start)
+        by: CredentialUse(account: world.ada, way: .passkey, methods: .passkey(mayBeCopied: true), changes: []),
+        on: .browser("b"), now: start)
       var grant = CodeGrant(
         client: "app", clientName: "App", redirectURI: "app:/",
         challenge: "7w_YNF9DSfIdPf_pRjSq646_kPr-2-o9NAl16JGghdM", scope: "")
       grant.context = .multiFactor
-      let code = try await registry.issueCode(grant, by: browser.session, now: start)
+      let code = try await registry.issueCode(grant, by: browser, now: start)
       guard case .signedIn(let new, _) = try await registry.redeemCode(code.secret, .sample, now: start) else {
         throw Unexpected("no session")
       }
@@ -95,10 +99,10 @@ import Testing
         FormerOrigin(device: phone), ending: nil, now: start)
       return (new.row, nil)
     case .deviceCode:
-      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
+      let browser = try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("b"), now: start)
       let codes = try await registry.beginDevice(
         DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
-      #expect(try await registry.answerDevice(showing: codes.user, by: browser.session, allows: true, now: start))
+      #expect(try await registry.answerDevice(showing: codes.user, by: browser, allows: true, now: start))
       guard case .signedIn(let new, _) = try await registry.redeemDevice(codes.device.secret, client: "tv", now: start)
       else { throw Unexpected("no session") }
       return (new.row, "pwd")
@@ -120,20 +124,23 @@ import Testing
 
   @Test func `is what the last proof shows, and not to a former cookie`() async throws {
     let world = try await World()
-    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("b"), now: start)
+    let browser = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: .browser("b"), now: start)
     let user = try #require(try await world.registry.browserSession(browser.cookie, now: start))
     #expect(user.methods == .password)
     let later = after(.seconds(60))
-    let strong = try await world.registry.reauthenticated(user, methods: .passkey(mayBeCopied: true), now: later)
-    #expect(strong.session.methods.context == .phishingResistant)
+    let strong = try await world.registry.reauthenticated(
+      user, by: CredentialUse(account: world.ada, way: .passkey, methods: .passkey(mayBeCopied: true), changes: []),
+      now: later)
+    #expect(strong.methods.context == .phishingResistant)
     // Copied before, it shows neither the later time nor the later proof.
     let former = try #require(try await world.registry.browserSession(browser.cookie, now: later))
     #expect(former.methods == [] && former.authenticatedAt == start)
     let present = try #require(try await world.registry.browserSession(strong.cookie, now: later))
     #expect(present.methods == .passkey(mayBeCopied: true) && present.authenticatedAt == later)
     // A weaker proof is the only one of its time.
-    let weak = try await world.registry.reauthenticated(present, now: after(.seconds(90)))
-    #expect(weak.session.methods == .password && weak.session.authenticatedAt == after(.seconds(90)))
+    let weak = try await world.registry.reauthenticated(present, by: .password(of: world.ada), now: after(.seconds(90)))
+    #expect(weak.methods == .password && weak.authenticatedAt == after(.seconds(90)))
   }
 
   @Test func `amounts to a context that others know`() {
@@ -169,7 +176,8 @@ import Testing
     try await world.registry.setGroups(["other", "staff"], of: world.ada, now: start)
     #expect(try await rule.context(of: world.ada, in: world.registry) == .phishingResistant)
     #expect(try await AssuranceRequirement().context(of: world.ada, in: world.registry) == nil)
-    let guest = try await world.registry.signUp(email: nil, username: "", passwordHash: nil, device: phone, now: start)
+    let guest = try await world.registry.signUp(
+      email: nil, username: "", passwordHash: nil, SessionStart(device: phone), now: start)
     #expect(try await rule.context(of: guest.account, in: world.registry) == nil)
   }
 }

@@ -9,13 +9,14 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct `What a browser was given` {
   private struct Given {
     let world: World
-    let browser: NewBrowserSession
+    let browser: BrowserSession
     let code: OneTimeToken
     let device: OneTimeToken
 
     init(_ world: World) async throws {
       self.world = world
-      browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+      browser = try await world.registry.beginBrowserSession(
+        by: .password(of: world.ada), on: .browser("browser"), now: start)
       let user = try #require(try await world.registry.browserSession(browser.cookie, now: start))
       code = try await world.registry.issueCode(.sample, by: user, now: start)
       let codes = try await world.registry.beginDevice(
@@ -73,7 +74,7 @@ import Testing
     let registry = world.registry
     for event in [Event.endAll, .elsewhere] {
       let browser = try await registry.beginBrowserSession(
-        of: try #require(try await registry.account(world.ada.id)), on: .browser("browser"), now: start)
+        by: .password(of: try #require(try await registry.account(world.ada.id))), on: .browser("browser"), now: start)
       let user = try #require(try await registry.browserSession(browser.cookie, now: start))
       let codes = try await registry.beginDevice(DeviceGrant(client: "tv", clientName: "TV", scope: ""), now: start)
       if event == .endAll {
@@ -88,7 +89,7 @@ import Testing
       #expect(isAnswered != true)
     }
     await #expect(throws: RegistryError.accountChanged) {
-      try await registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+      try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("browser"), now: start)
     }
   }
 
@@ -166,12 +167,11 @@ import Testing
     let world = try await World()
     let guest = try await world.registry.signUp(
       email: nil, username: "", passwordHash: nil,
-      device: DeviceInfo(id: DeviceID("stranger"), name: "s", platform: ""),
-      now: start)
+      SessionStart(device: DeviceInfo(id: DeviceID("stranger"), name: "s", platform: "")), now: start)
     let email = try #require(EmailAddress("eve@example.org"))
     let own = DeviceInfo(id: DeviceID("own"), name: "o", platform: "")
     _ = try await world.registry.upgrade(
-      guest.account, email: email, username: "Eve", passwordHash: Secret("h"), device: own, now: start)
+      guest.account, email: email, username: "Eve", passwordHash: Secret("h"), SessionStart(device: own), now: start)
     #expect(try await !world.registry.knows(DeviceID("stranger"), of: guest.account.id, now: now))
     #expect(try await world.registry.knows(own.id, of: guest.account.id, now: now))
   }
@@ -182,7 +182,8 @@ import Testing
     let world = try await World()
     var registry = world.registry
     registry.notices = [.newDevice]
-    let browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+    let browser = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: .browser("browser"), now: start)
     let user = try #require(try await registry.browserSession(browser.cookie, now: start))
     for number in 0..<3 {
       let now = start.advanced(by: .seconds(number))
@@ -210,7 +211,8 @@ import Testing
     var registry = world.registry
     registry.notices = [.newDevice]
     func begin() async throws -> SessionID {
-      let browser = try await registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+      let browser = try await registry.beginBrowserSession(
+        by: .password(of: world.ada), on: .browser("browser"), now: start)
       let user = try #require(try await registry.browserSession(browser.cookie, now: start))
       let code = try await registry.issueCode(
         .sample, by: user, now: start)
@@ -223,7 +225,7 @@ import Testing
     func mails() async throws -> Int {
       try await registry.store.items(.mail, subject: world.ada.id.rawValue).count
     }
-    _ = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+    _ = try await world.registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("browser"), now: start)
     let first = try await begin()
     _ = try await begin()
     #expect(try await mails() == 1)

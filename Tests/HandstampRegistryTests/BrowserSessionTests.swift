@@ -8,16 +8,16 @@ import Testing
 /// The common end of a signed-in browser and the clients that its user signed in to.
 private struct Desk {
   let world: World
-  let browser: NewBrowserSession
+  let browser: BrowserSession
   var registry: Registry { world.registry }
   var account: AccountID { world.ada.id }
 
   init(_ world: World, _ id: String = "browser") async throws {
     self.world = world
-    browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser(id), now: start)
+    browser = try await world.registry.beginBrowserSession(by: .password(of: world.ada), on: .browser(id), now: start)
   }
 
-  var user: BrowserSession { browser.session }
+  var user: BrowserSession { browser }
 
   /// Signs in to a client.
   func signIn(_ client: String = "site", scope: String = "openid") async throws -> SessionRow {
@@ -65,9 +65,9 @@ private struct Desk {
     let desk = try await Desk(World())
     let later = start.advanced(by: .seconds(60))
     let user = try #require(try await desk.registry.browserSession(desk.browser.cookie, now: start))
-    let new = try await desk.registry.reauthenticated(user, now: later)
-    #expect(new.session.row.id == desk.user.row.id)
-    #expect(new.session.authenticatedAt == later)
+    let new = try await desk.registry.reauthenticated(user, by: .password(of: desk.world.ada), now: later)
+    #expect(new.row.id == desk.user.row.id)
+    #expect(new.authenticatedAt == later)
     // The response may be lost. The former cookie does not show the proof.
     let former = try await desk.registry.browserSession(desk.browser.cookie, now: later)
     #expect(former?.authenticatedAt == start)
@@ -81,8 +81,9 @@ private struct Desk {
     let desk = try await Desk(World())
     let later = start.advanced(by: .seconds(60))
     let user = try #require(try await desk.registry.browserSession(desk.browser.cookie, now: start))
-    let one = try await desk.registry.reauthenticated(user, now: later)
-    let two = try await desk.registry.reauthenticated(user, now: later.advanced(by: .milliseconds(1)))
+    let one = try await desk.registry.reauthenticated(user, by: .password(of: desk.world.ada), now: later)
+    let two = try await desk.registry.reauthenticated(
+      user, by: .password(of: desk.world.ada), now: later.advanced(by: .milliseconds(1)))
     let soon = later.advanced(by: .seconds(1))
     for cookie in [two.cookie, one.cookie, two.cookie, one.cookie] {
       #expect(try await desk.registry.browserSession(cookie, now: soon) != nil)
@@ -111,12 +112,13 @@ private struct Desk {
   @Test func `gives way to a new one of the same browser`() async throws {
     let desk = try await Desk(World())
     let later = start.advanced(by: PendingSession.life)
-    let again = try await desk.registry.beginBrowserSession(of: desk.world.ada, on: .browser("browser"), now: later)
+    let again = try await desk.registry.beginBrowserSession(
+      by: .password(of: desk.world.ada), on: .browser("browser"), now: later)
     #expect(try await desk.registry.browserSession(desk.browser.cookie, now: later) != nil)
     #expect(try await desk.registry.browserSession(again.cookie, now: later) != nil)
     #expect(try await desk.registry.browserSession(desk.browser.cookie, now: later) == nil)
     #expect(try await desk.registry.storedSession(desk.user.row.id)?.end?.reason == .replaced)
-    #expect(try await desk.registry.sessions(of: desk.account, now: later).map(\.id) == [again.session.row.id])
+    #expect(try await desk.registry.sessions(of: desk.account, now: later).map(\.id) == [again.row.id])
   }
 }
 

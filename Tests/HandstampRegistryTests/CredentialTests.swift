@@ -9,7 +9,7 @@ import Testing
 private struct Safe {
   let world: World
   let registry: Registry
-  let browser: NewBrowserSession
+  let browser: BrowserSession
   var account: AccountID { world.ada.id }
 
   init(_ world: World, notices: Set<AccountNotice> = []) async throws {
@@ -17,7 +17,8 @@ private struct Safe {
     var registry = world.registry
     registry.notices = notices
     self.registry = registry
-    browser = try await world.registry.beginBrowserSession(of: world.ada, on: .browser("browser"), now: start)
+    browser = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: .browser("browser"), now: start)
   }
 
   /// The browser's session, with the account as it is now.
@@ -48,7 +49,8 @@ private struct Safe {
 
   func signIn(by use: CredentialUse, on device: String = "phone") async throws -> NewSession {
     try await registry.createSession(
-      by: use, device: DeviceInfo(id: DeviceID(device), name: device, platform: "ios"), now: after(.seconds(5)))
+      by: use, SessionStart(device: DeviceInfo(id: DeviceID(device), name: device, platform: "ios")),
+      now: after(.seconds(5)))
   }
 
   func sessions() async throws -> Int { try await registry.sessions(of: account, now: after(.seconds(5))).count }
@@ -90,9 +92,9 @@ private struct Safe {
     #expect(try await !safe.add("two", challenge: 1))
     let eve = try await safe.registry.openAccount(
       email: EmailAddress("eve@example.org"), username: "Eve", passwordHash: nil, now: start)
-    let hers = try await safe.registry.beginBrowserSession(of: eve, on: .browser("hers"), now: start)
+    let hers = try await safe.registry.beginBrowserSession(by: .password(of: eve), on: .browser("hers"), now: start)
     let added = try await safe.registry.addPasskey(
-      safe.passkey("one"), to: eve, in: hers.session.row.id, challenge: [3], until: after(.seconds(600)), now: start)
+      safe.passkey("one"), to: eve, in: hers.row.id, challenge: [3], until: after(.seconds(600)), now: start)
     #expect(!added)
     #expect(try await safe.registry.passkeys(of: eve.id).isEmpty)
     for number in 2...20 { #expect(try await safe.add("\(number)")) }
@@ -276,8 +278,8 @@ private struct Safe {
     let codes = try await safe.registry.makeRecoveryCodes(by: safe.user, now: start)
     let eve = try await safe.registry.openAccount(
       email: EmailAddress("eve@example.org"), username: "Eve", passwordHash: nil, now: start)
-    let hers = try await safe.registry.beginBrowserSession(of: eve, on: .browser("hers"), now: start)
-    _ = try await safe.registry.makeRecoveryCodes(by: hers.session, now: start)
+    let hers = try await safe.registry.beginBrowserSession(by: .password(of: eve), on: .browser("hers"), now: start)
+    _ = try await safe.registry.makeRecoveryCodes(by: hers, now: start)
     #expect(try await safe.registry.credentialUse(for: codes[0], account: eve, on: "", now: start) == nil)
     let old = try #require(
       try await safe.registry.credentialUse(for: codes[0], account: safe.world.ada, on: "", now: start))

@@ -10,7 +10,8 @@ extension World {
     _ device: String = "phone", key number: UInt64, now: UnixTime = start
   ) async throws -> NewSession {
     let device = DeviceInfo(id: DeviceID(device), name: device, platform: "linux")
-    return try await registry.createSession(for: ada, device: device, key: rotationKey(number), now: now)
+    return try await registry.createSession(
+      by: .password(of: ada), SessionStart(device: device, key: rotationKey(number)), now: now)
   }
 
   fileprivate func shown(at now: UnixTime = start) async throws -> Set<SessionID> {
@@ -52,16 +53,17 @@ extension World {
   @Test func `of an older session ends no newer one that is in use`() async throws {
     let world = try await World()
     let browser = DeviceInfo(id: DeviceID("b"), name: "b", platform: "web")
-    let older = try await world.registry.beginBrowserSession(of: world.ada, on: browser, now: start)
-    let newer = try await world.registry.beginBrowserSession(of: world.ada, on: browser, now: after(.seconds(1)))
+    let older = try await world.registry.beginBrowserSession(by: .password(of: world.ada), on: browser, now: start)
+    let newer = try await world.registry.beginBrowserSession(
+      by: .password(of: world.ada), on: browser, now: after(.seconds(1)))
     for cookie in [newer.cookie, older.cookie, newer.cookie, older.cookie] {
       #expect(try await world.registry.browserSession(cookie, now: after(.seconds(2))) != nil)
     }
-    #expect(try await world.shown() == [older.session.row.id, newer.session.row.id])
+    #expect(try await world.shown() == [older.row.id, newer.row.id])
     // Signing out means the browser, whichever cookie it has.
     let end = try await world.registry.end(
-      older.session.row.id, of: world.ada.id, reason: .signedOut, now: after(.seconds(3)))
-    #expect(Set(end.ended.map(\.id)) == [older.session.row.id, newer.session.row.id])
+      older.row.id, of: world.ada.id, reason: .signedOut, now: after(.seconds(3)))
+    #expect(Set(end.ended.map(\.id)) == [older.row.id, newer.row.id])
   }
 
   @Test func `of a late session of an app is refused after a newer one was used`() async throws {
@@ -119,9 +121,9 @@ extension World {
     let bob = try await world.registry.openAccount(
       email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
     let browser = DeviceInfo(id: DeviceID("b"), name: "b", platform: "web")
-    let first = try await world.registry.beginBrowserSession(of: world.ada, on: browser, now: start)
+    let first = try await world.registry.beginBrowserSession(by: .password(of: world.ada), on: browser, now: start)
     let second = try await world.registry.beginBrowserSession(
-      of: bob, on: browser, leaving: first.session.row.id, now: after(.seconds(5)))
+      by: .password(of: bob), on: browser, leaving: first.row.id, now: after(.seconds(5)))
     #expect(try await world.registry.browserSession(first.cookie, now: after(.seconds(6))) != nil)
     let user = try #require(try await world.registry.browserSession(second.cookie, now: after(.seconds(7))))
     #expect(user.displaced.ended.map(\.end?.reason) == [.signedOut])
@@ -152,7 +154,7 @@ extension World {
       email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
     let new = try await world.signIn(key: 1)
     let bobs = try await world.registry.createSession(
-      for: bob, device: new.row.device, key: rotationKey(1), now: start)
+      by: .password(of: bob), SessionStart(device: new.row.device, key: rotationKey(1)), now: start)
     let others = [bobs, try await world.signIn(key: 2), try await world.signIn("laptop", key: 1)]
     #expect(Set(others.map(\.row.id) + [new.row.id]).count == 4)
   }
@@ -172,7 +174,8 @@ extension World {
     let old = try await World(keys: masterKeys("k1", "k2", current: "k1"))
     let new = try await old.signIn(key: 1)
     let registry = Registry(store: old.store, mint: TokenMint(try masterKeys("k1", "k2", current: "k2")))
-    let again = try await registry.createSession(for: old.ada, device: new.row.device, key: rotationKey(1), now: start)
+    let again = try await registry.createSession(
+      by: .password(of: old.ada), SessionStart(device: new.row.device, key: rotationKey(1)), now: start)
     #expect(again.row.id == new.row.id)
   }
 
@@ -188,25 +191,28 @@ extension World {
     let device = DeviceInfo(id: DeviceID("phone"), name: "phone", platform: "linux")
     let guests = try await [
       world.registry.signUp(
-        email: nil, username: "", passwordHash: nil, device: device, key: rotationKey(1), now: start),
+        email: nil, username: "", passwordHash: nil, SessionStart(device: device, key: rotationKey(1)), now: start),
       world.registry.signUp(
-        email: nil, username: "", passwordHash: nil, device: device, key: rotationKey(1), now: after(.seconds(9))),
+        email: nil, username: "", passwordHash: nil, SessionStart(device: device, key: rotationKey(1)),
+        now: after(.seconds(9))),
     ]
     #expect(guests[0].account.id == guests[1].account.id)
     #expect(guests[0].row == guests[1].row)
     let email = try #require(EmailAddress("eve@example.org"))
     let new = try await world.registry.signUp(
-      email: email, username: "Eve", passwordHash: Secret("h"), device: device, key: rotationKey(2), now: start)
+      email: email, username: "Eve", passwordHash: Secret("h"), SessionStart(device: device, key: rotationKey(2)),
+      now: start)
     await #expect(throws: RegistryError.emailTaken) {
       try await world.registry.signUp(
-        email: email, username: "Eve", passwordHash: Secret("h"), device: device, key: rotationKey(2), now: start)
+        email: email, username: "Eve", passwordHash: Secret("h"), SessionStart(device: device, key: rotationKey(2)),
+        now: start)
     }
     let again = try await world.registry.repeatedSignUp(
-      email: email, device: device, thumbprint: nil, key: rotationKey(2), now: start)
+      email: email, SessionStart(device: device, key: rotationKey(2)), now: start)
     #expect(again?.row == new.row)
     #expect(
       try await world.registry.repeatedSignUp(
-        email: email, device: device, thumbprint: nil, key: rotationKey(3), now: start) == nil)
+        email: email, SessionStart(device: device, key: rotationKey(3)), now: start) == nil)
   }
 }
 

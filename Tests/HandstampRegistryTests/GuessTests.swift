@@ -94,7 +94,8 @@ import Testing
   @Test func `are forgotten with a reset, those of strangers and of devices`() async throws {
     let registry = try registry(store)
     let signUp = try await registry.signUp(
-      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: Secret("old"), device: .sample, now: start)
+      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: Secret("old"),
+      SessionStart(device: .sample), now: start)
     let device = Registry.GuessSubject(signUp.account.id, on: DeviceInfo.sample.id)
     for subject in [stranger, device] {
       for _ in 0..<100 { try await registry.countGuess(of: subject, now: start) }
@@ -127,7 +128,8 @@ import Testing
   @Test func `is known for 90 days after its last use`() async throws {
     let registry = try registry(store)
     let new = try await registry.signUp(
-      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, device: .sample, now: start)
+      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, SessionStart(device: .sample),
+      now: start)
     _ = try await registry.touch(new.row, now: start.advanced(by: day * 50))
     let other = DeviceInfo(id: DeviceID("other"), name: "Other", platform: "")
     #expect(try await !knows(registry, new.account, other, after: 0))
@@ -140,7 +142,8 @@ import Testing
   @Test func `is not another account's`() async throws {
     let registry = try registry(store)
     _ = try await registry.signUp(
-      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, device: .sample, now: start)
+      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, SessionStart(device: .sample),
+      now: start)
     let bob = try await registry.openAccount(
       email: EmailAddress("bob@example.org"), username: "Bob", passwordHash: nil, now: start)
     #expect(try await !knows(registry, bob, after: 0))
@@ -149,8 +152,10 @@ import Testing
   @Test func `is erased with the account`() async throws {
     let registry = try registry(store)
     let new = try await registry.signUp(
-      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, device: .sample, now: start)
-    let again = try await registry.createSession(for: new.account, device: .sample, now: start)
+      email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, SessionStart(device: .sample),
+      now: start)
+    let again = try await registry.createSession(
+      by: .password(of: new.account), SessionStart(device: .sample), now: start)
     _ = try await registry.deleteAccount(new.account, now: start)
     #expect(try await !knows(registry, new.account, after: 0))
     for id in [new.row.id, again.row.id] {
@@ -163,7 +168,7 @@ import Testing
     let registry = try registry(store)
     let ada = try await registry.openAccount(
       email: EmailAddress("ada@example.org"), username: "Ada", passwordHash: nil, now: start)
-    _ = try await registry.beginBrowserSession(of: ada, on: .browser("browser"), now: start)
+    _ = try await registry.beginBrowserSession(by: .password(of: ada), on: .browser("browser"), now: start)
     #expect(try await registry.knows(DeviceID("browser"), of: ada.id, now: start.advanced(by: day * 89)))
     #expect(try await !registry.knows(DeviceID(""), of: ada.id, now: start))
   }

@@ -16,7 +16,8 @@ import Testing
 
   private func account(_ registry: Registry, _ email: String) async throws -> NewSession {
     try await registry.signUp(
-      email: EmailAddress(email), username: "Ada", passwordHash: Secret("hash"), device: device, now: start)
+      email: EmailAddress(email), username: "Ada", passwordHash: Secret("hash"), SessionStart(device: device),
+      now: start)
   }
 
   @Test func `belongs to one account, whichever of two is faster`() async throws {
@@ -62,7 +63,7 @@ import Testing
     let registry = world.registry
     let use = registry.credentialUse(
       opening: proof(), email: EmailAddress("zoe@example.org"), username: "A", now: start)
-    let new = try await registry.createSession(by: use, device: device, now: start)
+    let new = try await registry.createSession(by: use, SessionStart(device: device), now: start)
     let link = try #require(try await registry.identities(of: new.account).first)
     // Its address counts only with a mailer.
     #expect(
@@ -81,17 +82,17 @@ import Testing
       $0.latestExpiry = after(.seconds(600))
     }
     let use = registry.credentialUse(opening: proof, email: nil, username: "A", now: start)
-    let new = try await registry.beginBrowserSession(of: use.account, by: use, on: device, now: start)
-    #expect(new.session.row.absoluteExpiry == after(.seconds(600)))
-    #expect(new.session.row.authenticatedAt == start.advanced(by: .seconds(-300)))
-    #expect(!new.session.account.isGuest && new.session.account.identity == identity)
+    let new = try await registry.beginBrowserSession(by: use, on: device, now: start)
+    #expect(new.row.absoluteExpiry == after(.seconds(600)))
+    #expect(new.row.authenticatedAt == start.advanced(by: .seconds(-300)))
+    #expect(!new.account.isGuest && new.account.identity == identity)
     // A proof can bring the end nearer, never further away.
     let known = try #require(try await registry.account(identity: identity))
     let later = try #require(
       try await registry.credentialUse(
         by: self.proof("1") { $0.latestExpiry = after(.seconds(900)) }, of: known, now: start))
-    let again = try await registry.reauthenticated(new.session, by: later, now: start)
-    #expect(again.session.row.absoluteExpiry == after(.seconds(600)))
+    let again = try await registry.reauthenticated(new, by: later, now: start)
+    #expect(again.row.absoluteExpiry == after(.seconds(600)))
   }
 
   @Test(arguments: [TakeBack.pending, .waysIn, .everything])
@@ -116,7 +117,7 @@ import Testing
     for _ in 0..<2 {
       let known = try #require(try await registry.account(identity: identity))
       let use = try #require(try await registry.credentialUse(by: proof(), of: known, now: start))
-      _ = try await registry.createSession(by: use, device: device, now: start)
+      _ = try await registry.createSession(by: use, SessionStart(device: device), now: start)
     }
     #expect(try await world.store.items(.identity, subject: "acc_1").count == 1)
     #expect(try await registry.identities(of: record).count == 1)

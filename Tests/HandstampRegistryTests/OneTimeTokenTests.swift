@@ -58,14 +58,17 @@ import Testing
     let token = try await world.registry.beginSignUp(email: email, username: "N", now: start)
     store.fail(.unavailable("disk"))
     await #expect(throws: RegistryError.unavailable("disk")) {
-      try await world.registry.completeSignUp(token, passwordHash: Secret("h"), device: device, now: start)
+      try await world.registry.completeSignUp(
+        token, passwordHash: Secret("h"), SessionStart(device: device), now: start)
     }
     store.fail(nil)
-    let new = try await world.registry.completeSignUp(token, passwordHash: Secret("h"), device: device, now: start)
+    let new = try await world.registry.completeSignUp(
+      token, passwordHash: Secret("h"), SessionStart(device: device), now: start)
     #expect(new.account.email == email)
     #expect(try await world.registry.account(email: email) == new.account)
     await #expect(throws: RegistryError.oneTimeTokenInvalid) {
-      try await world.registry.completeSignUp(token, passwordHash: Secret("h"), device: device, now: start)
+      try await world.registry.completeSignUp(
+        token, passwordHash: Secret("h"), SessionStart(device: device), now: start)
     }
   }
 }
@@ -83,7 +86,7 @@ import Testing
     let world = try await World()
     func signIn(_ text: String, device: String) async throws -> NewSession {
       try await world.registry.signIn(
-        as: identity, username: "Zoë", device: DeviceInfo(id: DeviceID(device), name: "d", platform: ""),
+        as: identity, username: "Zoë", SessionStart(device: DeviceInfo(id: DeviceID(device), name: "d", platform: "")),
         nonce: nonce(text), now: start)
     }
     let sessions = try await withThrowingTaskGroup(of: NewSession.self) { group in

@@ -29,7 +29,8 @@ struct World {
     _ device: String = "phone", _ account: AccountRecord? = nil, kind: SessionKind = .keyed, now: UnixTime = start
   ) async throws -> NewSession {
     let device = DeviceInfo(id: DeviceID(device), name: "Ada’s \(device)", platform: "linux")
-    return try await registry.createSession(for: account ?? ada, device: device, kind: kind, now: now)
+    return try await registry.createSession(
+      by: .password(of: account ?? ada), SessionStart(device: device, kind: kind), now: now)
   }
 
   func refresh(_ token: RefreshToken, key number: UInt64?, now: UnixTime = start) async throws -> RefreshOutcome {

@@ -79,7 +79,7 @@ import Testing
 
   private func signIn(by use: CredentialUse, _ world: World, on device: String = "laptop", now: UnixTime) async throws {
     _ = try await world.registry.createSession(
-      by: use, device: DeviceInfo(id: DeviceID(device), name: device, platform: "linux"), now: now)
+      by: use, SessionStart(device: DeviceInfo(id: DeviceID(device), name: device, platform: "linux")), now: now)
   }
 
   @Test func `is stored only after its first code, and sealed`() async throws {

@@ -18,7 +18,7 @@ extension World {
     var use = CredentialUse(account: try #require(account), way: .provider, methods: [.federated], changes: [])
     use.upstream = UpstreamSession(identity: identity, sid: sid, authenticatedAt: proven)
     let device = DeviceInfo(id: DeviceID(device), name: device, platform: "linux")
-    return try await registry.createSession(by: use, device: device, now: now)
+    return try await registry.createSession(by: use, SessionStart(device: device), now: now)
   }
 
   fileprivate func end(
@@ -44,7 +44,8 @@ extension World {
     let (one, two) = (try await world.signInThere(), try await world.signInThere("laptop", sid: "s2"))
     let other = try await world.signInThere("tablet", as: ExternalIdentity(issuer: issuer, subject: "eve"), sid: "s3")
     let local = try await world.registry.createSession(
-      for: world.ada, device: DeviceInfo(id: DeviceID("tv"), name: "tv", platform: "linux"), now: start)
+      by: .password(of: world.ada), SessionStart(device: DeviceInfo(id: DeviceID("tv"), name: "tv", platform: "linux")),
+      now: start)
     #expect(try await world.end(sid: "s1") == [one.row.id])
     #expect(try await world.reason(one) == .endedAtProvider())
     for new in [two, other, local] { #expect(try await world.reason(new) == nil) }
@@ -142,7 +143,7 @@ extension World {
     var use = CredentialUse(account: world.ada, way: .provider, methods: [.federated], changes: [])
     use.upstream = UpstreamSession(identity: adaThere, sid: "s1", authenticatedAt: start)
     let browser = try await registry.beginBrowserSession(
-      of: world.ada, by: use, on: DeviceInfo(id: DeviceID("b"), name: "b", platform: "web"), now: start)
+      by: use, on: DeviceInfo(id: DeviceID("b"), name: "b", platform: "web"), now: start)
     let user = try #require(try await registry.browserSession(browser.cookie, now: start))
     func client(_ scope: String) async throws -> SessionID {
       let grant = CodeGrant(
@@ -169,28 +170,28 @@ extension World {
     var use = CredentialUse(account: world.ada, way: .provider, methods: [.federated], changes: [])
     use.upstream = UpstreamSession(identity: adaThere, sid: "s1", authenticatedAt: start)
     let browser = try await registry.beginBrowserSession(
-      of: world.ada, by: use, on: DeviceInfo(id: DeviceID("b"), name: "b", platform: "web"), now: start)
+      by: use, on: DeviceInfo(id: DeviceID("b"), name: "b", platform: "web"), now: start)
     // The provider has not asked for anything in the last half minute.
     use.authenticatedAt = after(.seconds(30))
     use.upstream = UpstreamSession(identity: adaThere, sid: "s2", authenticatedAt: use.authenticatedAt)
-    let again = try await registry.reauthenticated(browser.session, by: use, now: after(.seconds(60)))
-    #expect(again.session.authenticatedAt == after(.seconds(30)))
+    let again = try await registry.reauthenticated(browser, by: use, now: after(.seconds(60)))
+    #expect(again.authenticatedAt == after(.seconds(30)))
     #expect(try await world.end(sid: "s1", at: after(.seconds(60)), now: after(.seconds(60))) == [])
     let ended = try await world.end(sid: "s2", at: after(.seconds(60)), event: "e2", now: after(.seconds(60)))
-    #expect(ended == [browser.session.row.id])
+    #expect(ended == [browser.row.id])
   }
 
   @Test func `stops proofs by it in sessions that do not depend on it`() async throws {
     let world = try await World()
     let registry = world.registry
     let browser = try await registry.beginBrowserSession(
-      of: world.ada, on: DeviceInfo(id: DeviceID("b"), name: "b", platform: "web"), now: start)
+      by: .password(of: world.ada), on: DeviceInfo(id: DeviceID("b"), name: "b", platform: "web"), now: start)
     var use = CredentialUse(account: world.ada, way: .provider, methods: [.federated], changes: [])
     use.upstream = UpstreamSession(identity: adaThere, sid: "s1", authenticatedAt: start)
-    let proven = try await registry.reauthenticated(browser.session, by: use, now: start)
+    let proven = try await registry.reauthenticated(browser, by: use, now: start)
     #expect(try await world.end(.disabled) == [])
     await #expect(throws: RegistryError.upstreamEnded) {
-      try await registry.reauthenticated(proven.session, by: use, now: start)
+      try await registry.reauthenticated(proven, by: use, now: start)
     }
     await #expect(throws: RegistryError.upstreamEnded) { try await registry.commit(use, now: start) }
   }
@@ -271,7 +272,7 @@ extension World {
     let proof = IdentityProof(eve, provider: "up", label: "")
     let use = world.registry.credentialUse(opening: proof, email: nil, username: "Eve", now: start)
     let device = DeviceInfo(id: DeviceID("new"), name: "new", platform: "linux")
-    _ = try await world.registry.createSession(by: use, device: device, now: start)
+    _ = try await world.registry.createSession(by: use, SessionStart(device: device), now: start)
     #expect(try await world.registry.store.items(.upstreamSession, subject: UpstreamKey(user: eve).text).count == 5)
   }
 
@@ -296,7 +297,7 @@ extension World {
     let email = try #require(EmailAddress("ada@up.example"))
     let use = world.registry.credentialUse(opening: proof, email: email, username: "Ada", now: start)
     let device = DeviceInfo(id: DeviceID("phone"), name: "phone", platform: "linux")
-    let new = try await world.registry.createSession(by: use, device: device, now: start)
+    let new = try await world.registry.createSession(by: use, SessionStart(device: device), now: start)
     _ = try await world.end(.purged)
     let record = try #require(try await world.registry.account(new.account.id))
     #expect(record.email == email && record.closedAt == nil)
@@ -309,7 +310,7 @@ extension World {
     let use = world.registry.credentialUse(
       opening: IdentityProof(adaThere, provider: "up", label: "ada"), email: nil, username: "Ada", now: start)
     let device = DeviceInfo(id: DeviceID("phone"), name: "phone", platform: "linux")
-    let new = try await world.registry.createSession(by: use, device: device, now: start)
+    let new = try await world.registry.createSession(by: use, SessionStart(device: device), now: start)
     _ = try await world.end(.purged)
     let record = try #require(try await world.registry.account(new.account.id))
     #expect(!record.isGuest)

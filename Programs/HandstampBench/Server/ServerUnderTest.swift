@@ -47,7 +47,9 @@ struct ServerUnderTest: Sendable {
     var sessions: [NewSession] = []
     for number in 0..<count {
       let device = DeviceInfo(id: DeviceID("d\(number)"), name: "device \(number)", platform: "bench")
-      sessions.append(try await registry.createSession(for: account, device: device, now: .current))
+      sessions.append(
+        try await registry.createSession(
+          by: .password(of: account), SessionStart(device: device), now: .current))
     }
     return sessions
   }

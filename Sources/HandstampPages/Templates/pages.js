@@ -72,12 +72,8 @@ function credentialJSON(credential) {
   };
 }
 
-function submitPasskey(form, credential, action) {
-  form.elements.passkey.value = JSON.stringify(credentialJSON(credential));
-  submitAs(action, form);
-}
-
-function submitAs(action, form) {
+function submitAs(action, form, credential) {
+  if (credential) form.elements.passkey.value = JSON.stringify(credentialJSON(credential));
   const field = document.createElement("input");
   field.type = "hidden";
   field.name = "action";
@@ -103,7 +99,7 @@ function offerPasskeys(button) {
     const credential = await navigator.credentials.get({
       publicKey: requestOptions(await answer.json()), mediation: "conditional", signal: stop.signal,
     });
-    if (!stop.signal.aborted) submitPasskey(button.form, credential, "passkey");
+    if (!stop.signal.aborted) submitAs("passkey", button.form, credential);
   };
   // The user has asked for nothing, so nothing is reported.
   const ended = offer().catch(() => {});
@@ -127,7 +123,7 @@ async function usePasskey(button) {
     const credential = creates
       ? await navigator.credentials.create({ publicKey: creationOptions(json) })
       : await navigator.credentials.get({ publicKey: requestOptions(json) });
-    submitPasskey(form, credential, creates ? "add-passkey" : "passkey");
+    submitAs(creates ? "add-passkey" : "passkey", form, credential);
   } catch (error) {
     const words = { NotAllowedError: dataset.cancelled, InvalidStateError: dataset.exists };
     status.textContent = words[error.name] ?? dataset.failed;

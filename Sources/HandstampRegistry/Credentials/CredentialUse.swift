@@ -1,7 +1,7 @@
 import HandstampCore
 
-/// A passkey, a recovery code, a one-time password or an identity at another provider that a user has signed in with, to be recorded
-/// in the write that begins the session: it counts only if it was not used at the same time, or removed.
+/// A password, a passkey, a recovery code, a one-time password or an identity at another provider that a user has signed in
+/// with, to be recorded in the write that begins the session: it counts only if it was not used at the same time, or removed.
 public struct CredentialUse: Sendable, Hashable {
   public let account: AccountRecord
   let way: SignInWay
@@ -14,6 +14,11 @@ public struct CredentialUse: Sendable, Hashable {
   var latestExpiry: UnixTime?
   /// The session at the provider that the user has signed in with; `nil` for a credential of this server.
   public var upstream: UpstreamSession?
+
+  /// A password alone, which was checked against exactly this record of the account. Its use changes nothing.
+  public static func password(of account: AccountRecord) -> CredentialUse {
+    CredentialUse(account: account, way: .password, methods: .password, changes: [])
+  }
 }
 
 /// How a user has shown to be an account's owner. The raw value is in the audit log.

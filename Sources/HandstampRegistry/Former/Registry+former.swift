@@ -125,7 +125,7 @@ extension Registry {
       kind: origin.isKeyed ? .keyed : .plain, way: .formerSession, client: origin.client,
       thumbprint: origin.thumbprint, authenticatedAt: min(time ?? UnixTime(seconds: 0), now),
       request: RepeatableRequest(
-        FormerToken.key(of: token), for: "former", origin.client?.id ?? "", origin.thumbprint ?? ""))
+        FormerToken.key(of: token), for: ["former", origin.client?.id ?? "", origin.thumbprint ?? ""]))
     let bytes = sessionBytes(of: session, origin.device)
     session.session = bytes
     return (session, origin.client == nil ? origin.device : DeviceInfo(client: origin.clientName, bytes))

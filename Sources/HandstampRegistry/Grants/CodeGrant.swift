@@ -190,6 +190,6 @@ extension Registry {
         browser: grant.dependsOnBrowser ? grant.browser : nil),
       thumbprint: claim.thumbprint, authenticatedAt: grant.authenticatedAt, methods: grant.methods,
       latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil,
-      request: RepeatableRequest(claim.key, for: "code", Base64URL.encode(used.bytes)))
+      request: RepeatableRequest(claim.key, for: ["code", Base64URL.encode(used.bytes)]))
   }
 }

@@ -156,7 +156,7 @@ extension Registry {
         kind: key == nil ? .plain : .keyed, way: .deviceCode,
         client: SessionClient(id: client, scope: grant.scope, audience: grant.audience),
         thumbprint: thumbprint, authenticatedAt: grant.authenticatedAt, methods: grant.methods,
-        request: RepeatableRequest(key, for: "device code", Base64URL.encode(used.bytes)), isElsewhere: true)
+        request: RepeatableRequest(key, for: ["device code", Base64URL.encode(used.bytes)]), isElsewhere: true)
     }
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)) else {

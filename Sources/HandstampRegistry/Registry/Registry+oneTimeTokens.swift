@@ -102,16 +102,11 @@ extension Registry {
   /// Redeems a confirmation token: creates the account, or upgrades the guest account, and signs in. The password is chosen here,
   /// by the user who reads the address's mail: one that came with the sign-up may be a stranger's.
   ///
-  /// - Parameters:
-  ///   - former: the session of another account that a browser leaves.
-  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
-  ///   - key: the client's key for this request, see ``repeatedConfirmation(_:device:thumbprint:key:now:)``.
+  /// - Parameter start: the session. For a repeat with the same key, see ``repeatedConfirmation(_:_:now:)``.
   public func completeSignUp(
-    _ token: OneTimeToken, passwordHash hash: Secret, device: DeviceInfo, kind: SessionKind = .keyed,
-    leaving former: SessionID? = nil, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
+    _ token: OneTimeToken, passwordHash hash: Secret, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    var origin = confirmationOrigin(token, thumbprint, key)
-    (origin.kind, origin.replaces) = (kind, former)
+    let (device, origin) = (start.device, confirmationOrigin(token, start))
     for _ in 0..<Registry.attempts {
       if let stored = try await find(token, .upgrade, now: now) {
         guard let id = stored.account, let guest = try await account(id), guest.isGuest, let email = stored.email
@@ -154,16 +149,14 @@ extension Registry {
   /// Returns the unused session that an earlier request with the same key and token has created; `nil` if there is none. Hand it out
   /// only to a client that knows the account's password as well.
   public func repeatedConfirmation(
-    _ token: OneTimeToken, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+    _ token: OneTimeToken, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(confirmationOrigin(token, thumbprint, key), device, now: now)
+    try await repeated(confirmationOrigin(token, start), start.device, now: now)
   }
 
-  private func confirmationOrigin(_ token: OneTimeToken, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
+  private func confirmationOrigin(_ token: OneTimeToken, _ start: SessionStart) -> SessionOrigin {
     let id = OneTimeTokenID(of: token.secret, purpose: .signUp)
-    return SessionOrigin(
-      way: .signUp, thumbprint: thumbprint,
-      request: RepeatableRequest(key, for: "confirmation", Base64URL.encode(id.bytes)))
+    return SessionOrigin(start, way: .signUp, for: ["confirmation", Base64URL.encode(id.bytes)])
   }
 
   func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {

@@ -24,7 +24,7 @@ struct RepeatableRequest: Sendable {
   var subject: [String]
 
   /// Returns `nil` without a key.
-  init?(_ key: RotationKey?, for subject: String...) {
+  init?(_ key: RotationKey?, for subject: [String]) {
     guard let key else { return nil }
     self.key = key
     self.subject = subject
@@ -64,55 +64,47 @@ struct SessionOrigin: Sendable {
   }
 }
 
+extension SessionOrigin {
+  /// - Parameter subject: the purpose of the request, see ``RepeatableRequest``.
+  init(_ start: SessionStart, way: SignInWay, for subject: [String]) {
+    self.init(
+      kind: start.kind, way: way, thumbprint: start.thumbprint, replaces: start.leaving,
+      request: RepeatableRequest(start.key, for: subject))
+  }
+
+  /// The origin of a session that a user begins by signing in.
+  init(_ start: SessionStart, by use: CredentialUse) {
+    self.init(start, way: use.way, for: ["sign-in", use.account.id.rawValue])
+    (authenticatedAt, methods, latestExpiry) = (use.authenticatedAt, use.methods, use.latestExpiry)
+    upstream = use.upstream
+  }
+}
+
 extension Registry {
-  /// Creates a session for an account whose password or other credential was checked against exactly this record.
+  /// Creates a session for a user who has signed in.
   ///
   /// An earlier session of the same device and account goes on until the new one is used, see ``settle(_:now:)``: a lost response
   /// changes nothing for the user.
   ///
-  /// - Parameters:
-  ///   - methods: how the user has proved to be the owner.
-  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
-  ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
+  /// - Parameter use: the credential that was checked, and the account.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check: a new password stops a sign-in
-  ///   with the old one. ``RegistryError/keyUsed``.
+  ///   with the old one. ``RegistryError/oneTimeTokenInvalid`` if `use` was used at the same time, or removed;
+  ///   ``RegistryError/keyUsed``.
   public func createSession(
-    for account: AccountRecord, device: DeviceInfo, kind: SessionKind = .keyed,
-    methods: AuthenticationMethods = .password, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
+    by use: CredentialUse, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     try await createSession(
-      for: account, device: device,
-      origin: SessionOrigin(
-        kind: kind, thumbprint: thumbprint, methods: methods,
-        request: RepeatableRequest(key, for: "sign-in", account.id.rawValue)),
-      with: [], now: now)
+      for: use.account, device: start.device, origin: SessionOrigin(start, by: use), with: use.changes, now: now)
   }
 
-  /// Returns the unused session that ``createSession(for:device:kind:methods:thumbprint:key:now:)`` has created for a request with the
-  /// same key; `nil` if there is none. Hand it out only to a client that knows the account's password as well.
+  /// Returns the unused session that ``createSession(by:_:now:)`` has created for a request with the same key; `nil` if there
+  /// is none. Hand it out only to a client that knows the account's password as well.
   ///
   /// - Throws: ``RegistryError/keyUsed``.
   public func repeatedSession(
-    for account: AccountRecord, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+    for account: AccountRecord, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(
-      SessionOrigin(thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-in", account.id.rawValue)),
-      device, of: account.id, now: now)
-  }
-
-  /// Creates a session for a user who has signed in with a passkey, a recovery code or another provider.
-  ///
-  /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if that was used at the same time, or removed; ``RegistryError/keyUsed``.
-  public func createSession(
-    by use: CredentialUse, device: DeviceInfo, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
-  ) async throws(RegistryError) -> NewSession {
-    try await createSession(
-      for: use.account, device: device,
-      origin: SessionOrigin(
-        way: use.way, thumbprint: thumbprint, authenticatedAt: use.authenticatedAt, methods: use.methods,
-        latestExpiry: use.latestExpiry, request: RepeatableRequest(key, for: "sign-in", use.account.id.rawValue),
-        upstream: use.upstream),
-      with: use.changes, now: now)
+    try await repeated(SessionOrigin(start, by: .password(of: account)), start.device, of: account.id, now: now)
   }
 
   /// Creates a session in one write, after `changes`.

@@ -5,17 +5,13 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - email: `nil` for a guest, whose only way into the account is this session.
-  ///   - former: the session of another account that a browser leaves.
-  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
-  ///   - key: the client's key for this request. A repeat for a guest gets the same account; for one with an address, see
-  ///     ``repeatedSignUp(email:device:thumbprint:key:now:)``.
+  ///   - start: its session. A repeat with the same key for a guest gets the same account; for one with an address, see
+  ///     ``repeatedSignUp(email:_:now:)``.
   /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address; ``RegistryError/keyUsed``.
   public func signUp(
-    email: EmailAddress?, username: String, passwordHash: Secret?, device: DeviceInfo, kind: SessionKind = .keyed,
-    leaving former: SessionID? = nil, thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
+    email: EmailAddress?, username: String, passwordHash: Secret?, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    var origin = signUpOrigin(email, thumbprint, key)
-    (origin.kind, origin.replaces, origin.way) = (kind, former, email == nil ? .guest : .signUp)
+    let (device, origin) = (start.device, signUpOrigin(email, start))
     // Nothing but the key tells a guest from another one.
     if email == nil, let repeated = try await repeated(origin, device, now: now) { return repeated }
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
@@ -37,41 +33,40 @@ extension Registry {
   /// Returns the unused session of an account that an earlier sign-up with the same key and address has created; `nil` if there is
   /// none. Hand it out only to a client that knows the account's password as well.
   public func repeatedSignUp(
-    email: EmailAddress, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+    email: EmailAddress, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(signUpOrigin(email, thumbprint, key), device, now: now)
+    try await repeated(signUpOrigin(email, start), start.device, now: now)
   }
 
-  private func signUpOrigin(_ email: EmailAddress?, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
-    SessionOrigin(thumbprint: thumbprint, request: RepeatableRequest(key, for: "sign-up", email?.normalized ?? ""))
+  private func signUpOrigin(_ email: EmailAddress?, _ start: SessionStart) -> SessionOrigin {
+    SessionOrigin(start, way: email == nil ? .guest : .signUp, for: ["sign-up", email?.normalized ?? ""])
   }
 
   /// Turns a guest account into a full one with the same ID, and creates a session that replaces all of the guest's, in one
   /// write. The guest's session on the same device goes on until the new one is used.
   ///
-  /// - Parameter key: the client's key for this request, see ``repeatedUpgrade(of:device:thumbprint:key:now:)``.
+  /// - Parameter start: the session. For a repeat with the same key, see ``repeatedUpgrade(of:_:now:)``.
   /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address, ``RegistryError/notGuest`` if this one is
   ///   already a full account. The guest's account and sessions are then unchanged.
   public func upgrade(
-    _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, device: DeviceInfo,
-    thumbprint: String? = nil, key: RotationKey? = nil, now: UnixTime
+    _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, _ start: SessionStart,
+    now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     try await upgrade(
-      guest, email: email, username: username, passwordHash: passwordHash, device: device,
-      origin: upgradeOrigin(guest.id, thumbprint, key), now: now)
+      guest, email: email, username: username, passwordHash: passwordHash, device: start.device,
+      origin: upgradeOrigin(guest.id, start), now: now)
   }
 
   /// Returns the unused session that an earlier upgrade with the same key has created; `nil` if there is none. Hand it out only to a
   /// client that knows the account's address and password as well.
   public func repeatedUpgrade(
-    of account: AccountRecord, device: DeviceInfo, thumbprint: String?, key: RotationKey, now: UnixTime
+    of account: AccountRecord, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(upgradeOrigin(account.id, thumbprint, key), device, of: account.id, now: now)
+    try await repeated(upgradeOrigin(account.id, start), start.device, of: account.id, now: now)
   }
 
-  private func upgradeOrigin(_ guest: AccountID, _ thumbprint: String?, _ key: RotationKey?) -> SessionOrigin {
-    SessionOrigin(
-      way: .upgrade, thumbprint: thumbprint, request: RepeatableRequest(key, for: "upgrade", guest.rawValue))
+  private func upgradeOrigin(_ guest: AccountID, _ start: SessionStart) -> SessionOrigin {
+    SessionOrigin(start, way: .upgrade, for: ["upgrade", guest.rawValue])
   }
 
   /// - Parameter token: the confirmation of the address, which the same write redeems.
@@ -122,19 +117,16 @@ extension Registry {
   /// - Parameters:
   ///   - username: for a new account.
   ///   - methods: how the user has proved it to the provider.
-  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
   ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
-  ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
   /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored; ``RegistryError/keyUsed``.
   public func signIn(
-    as identity: ExternalIdentity, username: String, device: DeviceInfo,
-    methods: AuthenticationMethods = [.federated], thumbprint: String? = nil, nonce: OneTimeTokenRecord,
-    key: RotationKey? = nil, now: UnixTime
+    as identity: ExternalIdentity, username: String, _ start: SessionStart,
+    methods: AuthenticationMethods = [.federated], nonce: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    let origin = SessionOrigin(
-      way: .provider, thumbprint: thumbprint, methods: methods,
-      request: RepeatableRequest(key, for: "identity", identity.issuer, identity.subject),
-      upstream: UpstreamSession(identity: identity, sid: nil, authenticatedAt: nil))
+    var origin = SessionOrigin(start, way: .provider, for: ["identity", identity.issuer, identity.subject])
+    origin.methods = methods
+    origin.upstream = UpstreamSession(identity: identity, sid: nil, authenticatedAt: nil)
+    let device = start.device
     for _ in 0..<Registry.attempts {
       if let repeated = try await repeated(origin, device, now: now) { return repeated }
       guard try await oneTimeToken(nonce.id) == nil else { throw .nonceUsed }

@@ -11,22 +11,17 @@ public struct BrowserSession: Sendable, Hashable {
   public var authenticatedAt: UnixTime
   /// How, as far as that cookie shows it: empty for a former one.
   public var methods: AuthenticationMethods
+  /// The cookie that the browser has presented, or gets. It is not stored.
+  public var cookie: Secret
   /// The number of that cookie.
-  var cookie: UInt64
+  var number: UInt64
   /// The sessions that the first use of this one ended.
   public var displaced = EndOutcome.nothing
 
-  /// - Parameter row: the session, whose newest cookie the browser has.
-  init(_ account: AccountRecord, _ row: SessionRow) {
-    self.init(account: account, row: row, authenticatedAt: row.authenticatedAt, cookie: row.counter)
-  }
-
-  init(account: AccountRecord, row: SessionRow, authenticatedAt: UnixTime, cookie: UInt64) {
-    self.account = account
-    self.row = row
-    self.authenticatedAt = authenticatedAt
-    methods = row.methods(shownBy: cookie)
-    self.cookie = cookie
+  init(account: AccountRecord, row: SessionRow, authenticatedAt: UnixTime, cookie: Secret, number: UInt64) {
+    (self.account, self.row, self.authenticatedAt) = (account, row, authenticatedAt)
+    (self.cookie, self.number) = (cookie, number)
+    methods = row.methods(shownBy: number)
   }
 
   /// The changes that let a write fail if the session has ended in the meantime, or the account has changed.
@@ -35,41 +30,31 @@ public struct BrowserSession: Sendable, Hashable {
   }
 }
 
-/// The result of a sign-in in a browser. The cookie goes to the browser and is not stored.
-public struct NewBrowserSession: Sendable, Hashable {
-  public var session: BrowserSession
-  public var cookie: Secret
-  /// The events of the sessions that made room for it, followed by those of the new one.
-  public var events: [StoredEvent]
-}
-
 extension Registry {
-  /// Signs in a browser to an account whose password or other credential was checked against exactly this record.
+  /// Begins a session for the user of a browser who has signed in.
   ///
   /// An earlier session of the same browser and account ends as `replaced` when the browser presents the new cookie. Sessions of
   /// clients that the user has signed in to with this browser go on.
   ///
   /// - Parameters:
-  ///   - use: the passkey or recovery code that was checked; `nil` for a password.
-  ///   - methods: how the user has proved it; `nil` as `use` says, or by the password.
+  ///   - use: the credential that was checked, and the account.
   ///   - former: the session of another account in this browser, which ends then as signed out.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check;
   ///   ``RegistryError/oneTimeTokenInvalid`` if `use` was used at the same time, or removed.
   public func beginBrowserSession(
-    of account: AccountRecord, by use: CredentialUse? = nil, methods: AuthenticationMethods? = nil,
-    on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
-  ) async throws(RegistryError) -> NewBrowserSession {
-    let origin = SessionOrigin(
-      kind: .browser, way: use?.way ?? .password, replaces: former, authenticatedAt: use?.authenticatedAt,
-      methods: methods ?? use?.methods, latestExpiry: use?.latestExpiry, upstream: use?.upstream)
+    by use: CredentialUse, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
+  ) async throws(RegistryError) -> BrowserSession {
+    let start = SessionStart(device: browser, kind: .browser, leaving: former)
     let new = try await createSession(
-      for: account, device: browser, origin: origin, with: use?.changes ?? [], now: now)
-    return browserSession(of: new)
+      for: use.account, device: browser, origin: SessionOrigin(start, by: use), with: use.changes, now: now)
+    return browserSession(of: new.row, new.account)
   }
 
-  /// Returns the session of a browser with its cookie.
-  package func browserSession(of new: NewSession) -> NewBrowserSession {
-    NewBrowserSession(session: BrowserSession(new.account, new.row), cookie: cookie(of: new.row), events: new.events)
+  /// Returns a session with its newest cookie.
+  package func browserSession(of row: SessionRow, _ account: AccountRecord) -> BrowserSession {
+    BrowserSession(
+      account: account, row: row, authenticatedAt: row.authenticatedAt,
+      cookie: mint.browserCookie(for: row.session, counter: row.counter), number: row.counter)
   }
 
   /// Returns the live session that a cookie belongs to; `nil` if there is none, or the use of a newer cookie has replaced this one.
@@ -84,7 +69,8 @@ extension Registry {
       let proven = row.provenAt(cookie: claims.counter), let account = try await account(row.account),
       account.closedAt == nil
     else { return nil }
-    var user = BrowserSession(account: account, row: row, authenticatedAt: proven, cookie: claims.counter)
+    var user = BrowserSession(
+      account: account, row: row, authenticatedAt: proven, cookie: presented, number: claims.counter)
     do throws(RegistryError) {
       user.displaced = try await settle(row, now: now)
       if row.pending != nil { user.row = try await storedSession(row.id) ?? row }
@@ -101,30 +87,27 @@ extension Registry {
 
   /// Records that the user of a browser has proved again to be the account's owner.
   ///
-  /// - Parameters:
-  ///   - use: the passkey or recovery code that it was proved with; `nil` for the password.
-  ///   - methods: how it was proved; `nil` as `use` says, or by the password.
+  /// - Parameter use: the credential that it was proved with.
   /// - Returns: the session with its new cookie. The former one, which does not show the proof, counts until the browser has presented
   ///   the new one (OWASP ASVS 7.2.4): the response may be lost.
   /// - Throws: ``RegistryError/notFound`` if the session has ended; ``RegistryError/oneTimeTokenInvalid`` if `use` no longer counts;
   ///   ``RegistryError/upstreamEnded`` if the provider of `use` has announced an end of what it depends on.
   public func reauthenticated(
-    _ session: BrowserSession, by use: CredentialUse? = nil, methods: AuthenticationMethods? = nil, now: UnixTime
-  ) async throws(RegistryError) -> NewBrowserSession {
+    _ session: BrowserSession, by use: CredentialUse, now: UnixTime
+  ) async throws(RegistryError) -> BrowserSession {
     let audit = audited(
       .reauthenticated, account: session.account.id, session: session.row.id,
-      details: JSONText([("way", (use?.way ?? .password).rawValue)]).text, at: now)
-    let upstream = try await renewal(of: session.row, by: use?.upstream, now: now)
+      details: JSONText([("way", use.way.rawValue)]).text, at: now)
+    let upstream = try await renewal(of: session.row, by: use.upstream, now: now)
     let row = try await change(
-      session.row.id, of: session.account.id, with: (use?.changes ?? []) + [audit] + upstream, now: now
+      session.row.id, of: session.account.id, with: use.changes + [audit] + upstream, now: now
     ) { row in
-      row = row.proven(with: session.cookie, by: methods ?? use?.methods ?? .password, at: now)
+      row = row.proven(with: session.number, by: use.methods, at: now)
       // A provider may have asked the user for nothing now.
-      if let time = use?.authenticatedAt { row.authenticatedAt = min(time, now) }
-      if let end = use?.latestExpiry { row.absoluteExpiry = min(row.absoluteExpiry ?? end, end) }
+      if let time = use.authenticatedAt { row.authenticatedAt = min(time, now) }
+      if let end = use.latestExpiry { row.absoluteExpiry = min(row.absoluteExpiry ?? end, end) }
     }
-    return NewBrowserSession(
-      session: BrowserSession(session.account, row), cookie: cookie(of: row), events: [])
+    return browserSession(of: row, session.account)
   }
 
   /// The changes for another sign-in at a provider: it must not have ended there, and a session that began by the same user depends on
@@ -139,8 +122,6 @@ extension Registry {
     let former = try await item(UpstreamDependency.sessionID(of: row.id)).map { [RegistryChange.removeItem($0)] } ?? []
     return expected + former + UpstreamDependency.changes(for: row, on: keys.user, keys.session)
   }
-
-  private func cookie(of row: SessionRow) -> Secret { mint.browserCookie(for: row.session, counter: row.counter) }
 
   /// Returns the sessions of clients that depend on the sign-in of browsers among `rows`, without those among `rows`.
   func dependents(of rows: [SessionRow]) async throws(RegistryStoreError) -> [SessionRow] {

@@ -98,10 +98,15 @@ public struct TokenMint: Sendable {
     case upstreamTokens = "hsu2 upstream tokens"
   }
 
-  /// Returns a MAC of a text, made with the current key: 96 bits in base64url.
-  package func mac(of text: String, for purpose: Purpose) -> String {
-    Base64URL.encode(
+  /// Returns a MAC of a text, made with the current key: 96 bits.
+  package func macBytes(of text: String, for purpose: Purpose) -> [UInt8] {
+    Array(
       Derivation.mac(of: Array(text.utf8), extracted: extracted.preparedCurrent, purpose: purpose.rawValue).prefix(12))
+  }
+
+  /// Returns ``macBytes(of:for:)`` in base64url.
+  package func mac(of text: String, for purpose: Purpose) -> String {
+    Base64URL.encode(macBytes(of: text, for: purpose))
   }
 
   /// Returns the key that ``seal(_:for:boundTo:)`` encrypts with; `nil` if the master key is not known, or was retired.

@@ -96,8 +96,7 @@ extension AccountService {
   /// - Throws: ``ProblemError/reauthenticationRequired``, `not_offered`.
   func passkeyOptions(boundTo place: String, of owner: Owner) async throws -> JSONText {
     try await requireStrongProof(owner)
-    let passkeys = try passkeys(for: owner)
-    return try await passkeys.creationOptions(for: owner.account, boundTo: place)
+    return try await passkeys(for: owner).creationOptions(for: owner.account, boundTo: place)
   }
 
   /// Adds the passkey of an authenticator's answer.
@@ -105,17 +104,16 @@ extension AccountService {
   /// - Throws: ``ProblemError/reauthenticationRequired``, ``PasskeyService/VerificationError``, `not_offered`.
   func addPasskey(_ answer: String, boundTo place: String, orNamed name: String, of owner: Owner) async throws {
     try await requireStrongProof(owner)
-    let passkeys = try passkeys(for: owner)
-    let service = PasskeyService(party: passkeys.party, registry: owned(owner.caller), clock: passkeys.clock)
-    try await service.add(
+    try await passkeys(for: owner).add(
       answer, boundTo: place, to: owner.account, in: owner.session, orNamed: name, owner.caller.logger)
     recorder.announceChange(owner.account.id)
   }
 
   /// The session alone is the way into a guest's account, which ends with it; a passkey would outlive that.
   private func passkeys(for owner: Owner) throws(ProblemError) -> PasskeyService {
-    guard let passkeys else { throw .noPasskeys }
+    guard var passkeys else { throw .noPasskeys }
     guard !owner.account.isGuest else { throw .notOffered("A guest has no passkeys") }
+    passkeys.registry = owned(owner.caller)
     return passkeys
   }
 
@@ -150,13 +148,15 @@ extension AccountService {
     _ = try await verify(password, of: owner)
     let device = try await registry.session(owner.session, now: clock.now)?.device.id
     do {
-      return try await confirming(owner.account, code: code, on: device, owner.caller) {
-        (use: CredentialUse?) async throws -> AuthenticationMethods in
-        guard let use else {
-          try await proved(.password, owner)
-          return .password
+      return try await confirming(owner.account, code: code, on: device, owner.caller) { use in
+        let registry = owned(owner.caller)
+        if use.methods == .password {
+          try await registry.audit(
+            .reauthenticated, account: owner.account.id, session: owner.session,
+            details: JSONText([("way", SignInWay.password.rawValue)]).text, now: clock.now)
+        } else {
+          try await registry.commit(use, now: clock.now)
         }
-        try await owned(owner.caller).commit(use, now: clock.now)
         return use.methods
       }
     } catch let problem as ProblemError where problem.status == .unauthorized { throw problem.signedIn }
@@ -173,13 +173,6 @@ extension AccountService {
     try await registry.use(claims.usedNonce(at: clock.now))
     try await owned(owner.caller).commit(use, now: clock.now)
     return use.methods
-  }
-
-  func proved(_ way: SignInWay, _ owner: Owner) async throws {
-    try await owned(owner.caller).audit(
-      .reauthenticated, account: owner.account.id, session: owner.session,
-      details: JSONText([("way", way.rawValue)]).text,
-      now: clock.now)
   }
 
   /// The user proves to be the account's owner by a passkey.

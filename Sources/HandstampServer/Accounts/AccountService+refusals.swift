@@ -37,18 +37,29 @@ extension AccountService {
     }
   }
 
-  /// Returns the use of a recovery code; `nil` if there is no such code. The audit log gets a refusal.
-  func use(
-    of code: RecoveryCode, account: AccountRecord?, on device: String, _ caller: Caller
-  ) async throws -> CredentialUse? {
-    // Without an account, the same work as for one without codes.
-    let record =
-      account
-      ?? AccountRecord(id: AccountID(""), email: nil, username: "", passwordHash: nil, createdAt: clock.now)
-    if let use = try await owned(caller).credentialUse(for: code, account: record, on: device, now: clock.now) {
-      return use
+  /// Verifies a recovery code as it was typed, and lets `work` record its use in the write that it makes; again if another code
+  /// of the account was used at the same time. The audit log gets a refusal.
+  ///
+  /// - Parameter device: the name of the device that it is used on.
+  /// - Returns: the result of `work`; `nil` if the account has no such code.
+  /// - Throws: `rate_limited`, and the errors of `work`.
+  func verify<Result>(
+    recoveryCode typed: String, of address: String, on device: String, _ caller: Caller,
+    _ work: (CredentialUse) async throws -> Result
+  ) async throws -> Result? {
+    try limits.take(.codes, from: caller.client, .own)
+    guard let email = EmailAddress(composed: address), let code = RecoveryCode(typed: typed) else { return nil }
+    let none = AccountRecord(id: AccountID(""), email: nil, username: "", passwordHash: nil, createdAt: clock.now)
+    for _ in 0..<2 {
+      let account = try await registry.account(email: email)
+      // Without an account, the same work as for one without codes.
+      let use = try await owned(caller).credentialUse(for: code, account: account ?? none, on: device, now: clock.now)
+      guard let use else {
+        await note(refused: .recoveryCode, of: account?.id, because: "unknown", caller)
+        return nil
+      }
+      do { return try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
     }
-    await note(refused: .recoveryCode, of: account?.id, because: "unknown", caller)
     return nil
   }
 

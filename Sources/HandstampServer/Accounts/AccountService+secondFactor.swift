@@ -12,13 +12,13 @@ extension AccountService {
   ///   - code: the one-time password, if there was one.
   ///   - device: the device that it was typed on.
   ///   - repeated: what an earlier request with the same code has begun; `nil` if there was none.
-  ///   - work: records the use in the write that it makes; its argument is `nil` if the account has no app.
+  ///   - work: records the use in the write that it makes: of the password alone if the account has no app.
   /// - Throws: ``ProblemError/secondFactorRequired`` without a code, ``ProblemError/secondFactorWrong``, `rate_limited`.
   func confirming<Value>(
     _ account: AccountRecord, code: Secret?, on device: DeviceID?, _ caller: Caller,
-    repeated: () async throws -> Value? = { nil }, _ work: (CredentialUse?) async throws -> Value
+    repeated: () async throws -> Value? = { nil }, _ work: (CredentialUse) async throws -> Value
   ) async throws -> Value {
-    guard try await registry.totp(of: account.id) != nil else { return try await work(nil) }
+    guard try await registry.totp(of: account.id) != nil else { return try await work(.password(of: account)) }
     guard let email = account.email, let code, !code.isEmpty else { throw ProblemError.secondFactorRequired }
     let attempt = PasswordAttempt(email: email, password: code, device: device, caller: caller)
     var value: Value?

@@ -14,19 +14,12 @@ extension AccountService {
   ) async throws -> NewSession {
     let account = try await accounts.account(
       PasswordAttempt(email: email, password: password, device: start.device.id, caller: caller))
-    let (registry, device, now) = (owned(caller), start.device, clock.now)
-    let new = try await confirming(account, code: code, on: device.id, caller) { () async throws -> NewSession? in
-      guard let key = start.key else { return nil }
-      return try await registry.repeatedSession(
-        for: account, device: device, thumbprint: start.thumbprint, key: key, now: now)
-    } _: { (use: CredentialUse?) async throws -> NewSession in
-      try await require(use?.methods ?? .password, of: account)
-      if let use {
-        return try await registry.createSession(
-          by: use, device: device, thumbprint: start.thumbprint, key: start.key, now: now)
-      }
-      return try await registry.createSession(
-        for: account, device: device, thumbprint: start.thumbprint, key: start.key, now: now)
+    let (registry, now) = (owned(caller), clock.now)
+    let new = try await confirming(account, code: code, on: start.device.id, caller) {
+      try await registry.repeatedSession(for: account, start, now: now)
+    } _: { use in
+      try await require(use.methods, of: account)
+      return try await registry.createSession(by: use, start, now: now)
     }
     return began(new, as: .signIn, caller)
   }
@@ -38,10 +31,7 @@ extension AccountService {
     try await verify(
       passkey: answer, boundTo: PasskeyService.app, mayRepeat: start.key != nil, caller
     ) { use in
-      began(
-        try await owned(caller).createSession(
-          by: use, device: start.device, thumbprint: start.thumbprint, key: start.key, now: clock.now),
-        as: .signIn, caller)
+      began(try await owned(caller).createSession(by: use, start, now: clock.now), as: .signIn, caller)
     }
   }
 }
@@ -59,7 +49,7 @@ extension AccountService {
     return Owner(
       account: try await registry.account(of: session), session: session.id, provenAt: session.authenticatedAt,
       methods: session.methods,
-      caller: Caller(client: limits.client(of: request, context.parent), logger: context.logger))
+      caller: caller(request, context.parent))
   }
 }
 #endif

@@ -9,7 +9,7 @@ struct NewAccount: Sendable {
   /// Ignored where addresses are confirmed: the owner of the address chooses it then. One from this request would be known to the
   /// one who typed the address.
   var password: Secret?
-  var session: AccountService.SessionStart
+  var session: SessionStart
 }
 
 /// New accounts.
@@ -74,9 +74,8 @@ extension AccountService {
   {
     // Do not spend a hash on guesses, nor what all clients share.
     guard let confirmed = try await confirmation(by: presented, caller) else {
-      guard let key = start.key, let token = OneTimeToken(presented: presented),
-        let repeated = try await registry.repeatedConfirmation(
-          token, device: start.device, thumbprint: start.thumbprint, key: key, now: clock.now)
+      guard let token = OneTimeToken(presented: presented),
+        let repeated = try await registry.repeatedConfirmation(token, start, now: clock.now)
       else { throw await refusedCode(caller) }
       return try await handOut(repeated, to: password)
     }
@@ -85,9 +84,7 @@ extension AccountService {
     let place = try passwords.admit()
     try policy.check(new: password, of: confirmed.email, confirmed.username)
     let hash = try await place.hash(password)
-    let new = try await owned(caller).completeSignUp(
-      token, passwordHash: hash, device: start.device, kind: start.kind, leaving: start.leaving,
-      thumbprint: start.thumbprint, key: start.key, now: clock.now)
+    let new = try await owned(caller).completeSignUp(token, passwordHash: hash, start, now: clock.now)
     return began(new, as: confirmed.purpose == .upgrade ? .upgrade : .signUp, caller)
   }
 
@@ -110,8 +107,7 @@ extension AccountService {
     // A guest costs as much as any other sign-in, so that there is no cheaper way to fill the store.
     _ = try await passwords.verify(Secret(""), against: nil)
     let new = try await owned(caller).signUp(
-      email: nil, username: "", passwordHash: nil, device: start.device, thumbprint: start.thumbprint, key: start.key,
-      now: clock.now)
+      email: nil, username: "", passwordHash: nil, start, now: clock.now)
     return began(new, as: .guest, caller)
   }
 
@@ -130,9 +126,8 @@ extension AccountService {
     let password = try full.requiredPassword
     try limits.take(.signUps, from: caller.client, .own)
     guard guest.isGuest else {
-      guard let key = start.key, guest.email?.normalized == full.email.normalized,
-        let repeated = try await registry.repeatedUpgrade(
-          of: guest, device: start.device, thumbprint: start.thumbprint, key: key, now: clock.now)
+      guard guest.email?.normalized == full.email.normalized,
+        let repeated = try await registry.repeatedUpgrade(of: guest, start, now: clock.now)
       else { throw ProblemError.notGuest }
       return .began(try await handOut(repeated, to: password))
     }
@@ -140,8 +135,7 @@ extension AccountService {
     try limits.take(.signUps, from: nil, .shared)
     let hash = try await passwords.hash(password)
     let new = try await owned(caller).upgrade(
-      guest, email: full.email, username: full.username, passwordHash: hash, device: start.device,
-      thumbprint: start.thumbprint, key: start.key, now: clock.now)
+      guest, email: full.email, username: full.username, passwordHash: hash, start, now: clock.now)
     return .began(began(new, as: .upgrade, caller))
   }
 
@@ -163,8 +157,7 @@ extension AccountService {
     if !isKnown { try requireOpen() }
     if let known { try await require(AuthenticationMethods(provider: []), of: known) }
     let new = try await owned(caller).signIn(
-      as: claims.identity, username: username, device: start.device, thumbprint: start.thumbprint,
-      nonce: claims.usedNonce(at: clock.now), key: start.key, now: clock.now)
+      as: claims.identity, username: username, start, nonce: claims.usedNonce(at: clock.now), now: clock.now)
     return began(new, as: isKnown ? .signIn : .signUp, caller)
   }
 

@@ -46,18 +46,6 @@ struct AccountService: Sendable {
     var caller: Caller
   }
 
-  /// The session that an operation begins.
-  struct SessionStart: Sendable {
-    var device: DeviceInfo
-    var kind = SessionKind.keyed
-    /// The session of another account that a browser leaves.
-    var leaving: SessionID?
-    /// The JWK thumbprint that the session's tokens are bound to.
-    var thumbprint: String?
-    /// The client's key for this request, with which it can be repeated.
-    var key: RotationKey?
-  }
-
   /// The registry on behalf of an account's owner.
   func owned(_ caller: Caller) -> Registry { registry.acting(as: .owner(from: caller.client.text)) }
 

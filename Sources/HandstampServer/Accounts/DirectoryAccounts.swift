@@ -61,19 +61,16 @@ struct DirectoryAccounts: AccountSource {
       return repeated
     }
     return try await registry.createSession(
-      for: adopted(entry, at: now), device: new.session.device, thumbprint: new.session.thumbprint,
-      key: new.session.key, now: now)
+      by: .password(of: try await adopted(entry, at: now)), new.session, now: now)
   }
 
   /// The session that an earlier request with the same key has created.
   private func repeated(
     _ new: NewAccount, password: Secret, at now: UnixTime
   ) async throws -> NewSession? {
-    let start = new.session
-    guard let key = start.key, let entry = try await directory.account(email: new.email),
+    guard new.session.key != nil, let entry = try await directory.account(email: new.email),
       let record = try await registry.account(entry.id), record.state == .active,
-      let repeated = try await registry.repeatedSession(
-        for: record, device: start.device, thumbprint: start.thumbprint, key: key, now: now),
+      let repeated = try await registry.repeatedSession(for: record, new.session, now: now),
       try await directory.verify(password, of: entry)
     else { return nil }
     return repeated

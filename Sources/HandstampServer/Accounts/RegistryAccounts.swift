@@ -44,16 +44,13 @@ struct RegistryAccounts: AccountSource {
     // Hash before the address is looked up, so that the response time is the same either way.
     let hash = try await passwords.hash(password)
     let registry = registry.acting(as: .owner(from: caller.client.text))
-    let start = new.session
     let now = clock.now
     do throws(RegistryError) {
       return try await registry.signUp(
-        email: new.email, username: new.username, passwordHash: hash, device: start.device, kind: start.kind,
-        leaving: start.leaving, thumbprint: start.thumbprint, key: start.key, now: now)
+        email: new.email, username: new.username, passwordHash: hash, new.session, now: now)
     } catch {
-      guard error == .emailTaken, let key = start.key,
-        let repeated = try await registry.repeatedSignUp(
-          email: new.email, device: start.device, thumbprint: start.thumbprint, key: key, now: now),
+      guard error == .emailTaken,
+        let repeated = try await registry.repeatedSignUp(email: new.email, new.session, now: now),
         try await passwords.verify(password, against: repeated.account.passwordHash)
       else { throw error }
       return repeated

@@ -269,12 +269,6 @@ extension Response {
 extension RequestContext {
   /// The account ID in the path.
   fileprivate var account: AccountID { get throws(ProblemError) { AccountID(try decoded("id")) } }
-
-  /// A parameter in the path, percent-decoded (RFC 3986 section 2.1).
-  func decoded(_ name: String) throws(ProblemError) -> String {
-    guard let text = parameters.get(name)?.removingPercentEncoding, !text.isEmpty else { throw .notFound }
-    return text
-  }
 }
 
 extension Parameters {

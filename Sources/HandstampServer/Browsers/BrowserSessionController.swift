@@ -24,14 +24,12 @@ struct BrowserSessionController: Sendable {
 
   /// `GET /v1/session`: whether this browser is signed in, and the CSRF token for other requests.
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    guard let user = try await cookies.session(of: request, context.logger),
-      let cookie = request.cookie(ResponseCookie.session)
-    else {
+    guard let user = try await cookies.session(of: request, context.logger) else {
       var json = JSONText()
       json.add("signed_in", false)
       return .json(json)
     }
-    return .json(BrowserSessionController.state(of: user, cookie: cookie))
+    return .json(BrowserSessionController.state(of: user))
   }
 
   /// `POST /v1/session`: signs in with a password, and the one-time password that the account may ask for, or with a passkey's answer
@@ -41,24 +39,22 @@ struct BrowserSessionController: Sendable {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
     let body = try await request.json(upTo: bodyLimit)
     let visit = try await web.visit(request, isForm: false, context)
-    let new: NewBrowserSession
+    let new: BrowserSession
     if let answer = try body.optionalText("passkey") {
       new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, visit.caller) {
-        try await web.session(of: $0.account, by: $0, visit)
+        try await web.session(by: $0, visit)
       }
     } else {
       let attempt = PasswordAttempt(
         email: try body.email(), password: try body.secret("password"), device: visit.browser.id, caller: visit.caller)
       let code = try body.optionalSecret("code")
       let account = try await web.service.accounts.account(attempt)
-      new = try await web.service.confirming(account, code: code, on: visit.browser.id, visit.caller) {
-        (use: CredentialUse?) async throws -> NewBrowserSession in
-        try await web.service.require(use?.methods ?? .password, of: account)
-        return try await web.session(of: account, by: use, visit)
+      new = try await web.service.confirming(account, code: code, on: visit.browser.id, visit.caller) { use in
+        try await web.service.require(use.methods, of: account)
+        return try await web.session(by: use, visit)
       }
     }
-    var response = Response.json(
-      BrowserSessionController.state(of: new.session, cookie: new.cookie.withExposed { $0 }))
+    var response = Response.json(BrowserSessionController.state(of: new))
     response.headers.add(web.registry.cookies(of: new, device: visit.device))
     return response
   }
@@ -82,11 +78,11 @@ struct BrowserSessionController: Sendable {
     return .json(try responses.tokens(of: user.row, for: user.row.client, proof: (user.authenticatedAt, user.methods)))
   }
 
-  private static func state(of user: BrowserSession, cookie: String) -> JSONText {
+  private static func state(of user: BrowserSession) -> JSONText {
     var json = JSONText(reserving: 512)
     json.add("signed_in", true)
     json.add("session_id", user.row.id.rawValue)
-    json.add("csrf_token", CookieSessions.token(for: cookie))
+    json.add("csrf_token", CookieSessions.token(for: user.cookie.withExposed { $0 }))
     json.add("authenticated_at", user.authenticatedAt.description)
     json.add("expires_at", ifPresent: user.row.absoluteExpiry?.description)
     json.add("profile", user.account.profile)

@@ -1,5 +1,4 @@
 #if Server
-import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
@@ -40,7 +39,7 @@ struct SessionsController: Sendable {
   @concurrent func rename(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let id = try context.sessionID
+    let id = SessionID(try context.decoded("id"))
     let name = try await request.json(upTo: bodyLimit).name("name")
     let row = try await service.rename(id, to: name, by: try await service.owner(request, context))
     return .json(row.description(current: context.session.id))
@@ -51,7 +50,7 @@ struct SessionsController: Sendable {
   @concurrent func end(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    try await service.end(try context.sessionID, by: try await service.owner(request, context))
+    try await service.end(SessionID(try context.decoded("id")), by: try await service.owner(request, context))
     return .nothing
   }
 
@@ -108,16 +107,6 @@ extension JSONFields {
       throw .invalidRequest("token: must be 1 to \(JSONFields.longestPushToken) printable ASCII characters, or null.")
     }
     return Secret(text)
-  }
-}
-
-extension SignedInContext {
-  /// The session ID in the path, percent-decoded (RFC 3986 section 2.1).
-  fileprivate var sessionID: SessionID {
-    get throws(ProblemError) {
-      guard let id = parameters.get("id")?.removingPercentEncoding else { throw .notFound }
-      return SessionID(id)
-    }
   }
 }
 

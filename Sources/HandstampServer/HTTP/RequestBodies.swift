@@ -113,4 +113,12 @@ struct JSONFields {
 
   private func wrongType(_ name: String) -> ProblemError { .invalidRequest("Wrong type: \(path)\(name).") }
 }
+
+extension RequestContext {
+  /// A parameter in the path, percent-decoded (RFC 3986 section 2.1).
+  func decoded(_ name: String) throws(ProblemError) -> String {
+    guard let text = parameters.get(name)?.removingPercentEncoding, !text.isEmpty else { throw .notFound }
+    return text
+  }
+}
 #endif

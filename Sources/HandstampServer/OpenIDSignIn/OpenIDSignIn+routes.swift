@@ -40,7 +40,7 @@ extension OpenIDSignIn {
       id: DeviceID("browser " + known), name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       platform: "web")
     let former = try await session(of: request)
-    let new: NewBrowserSession
+    let new: BrowserSession
     do throws(RegistryError) {
       guard let begun = try await session(for: outcome.user, on: browser, leaving: former) else {
         return failed(code: "sign_up_closed")
@@ -49,12 +49,12 @@ extension OpenIDSignIn {
     } catch { throw ProblemError(error) }
     logger.info(
       "Signed in",
-      metadata: ["handstamp.provider": "\(provider.id)", "handstamp.session": "\(new.session.row.id)"])
+      metadata: ["handstamp.provider": "\(provider.id)", "handstamp.session": "\(new.row.id)"])
     let life = registry.limits.browserAbsoluteLimit?.components.seconds ?? ResponseCookie.longest
     return .seeOther(
       outcome.context,
       registry.cookies(of: new, device: known) + [
-        ResponseCookie(name: OpenIDSignIn.tokenCookie, value: sealed(outcome.idToken, of: new.session), life: life),
+        ResponseCookie(name: OpenIDSignIn.tokenCookie, value: sealed(outcome.idToken, of: new), life: life),
         ResponseCookie(name: upstream.cookie, value: nil),
       ])
   }
@@ -62,7 +62,7 @@ extension OpenIDSignIn {
   /// Begins a session of the user's account, which the first sign-in creates; `nil` if there is none and none may be created.
   private func session(
     for user: UpstreamUser, on browser: DeviceInfo, leaving former: BrowserSession?
-  ) async throws(RegistryError) -> NewBrowserSession? {
+  ) async throws(RegistryError) -> BrowserSession? {
     let proof = user.proof(nil, at: now())
     // Two first sign-ins at once: the later one finds the account.
     for isLast in [false, true] {
@@ -77,8 +77,7 @@ extension OpenIDSignIn {
         guard let used else { throw .accountChanged }
         // The session of the same account ends when the browser presents the new cookie.
         let other = former.flatMap { $0.account.id == used.account.id ? nil : $0.row.id }
-        return try await registry.beginBrowserSession(
-          of: used.account, by: used, on: browser, leaving: other, now: now())
+        return try await registry.beginBrowserSession(by: used, on: browser, leaving: other, now: now())
       } catch {
         switch error {
         case .emailTaken, .accountChanged, .oneTimeTokenInvalid, .notFound: if isLast { throw error }

@@ -6,24 +6,23 @@ import Hummingbird
 
 /// `/account`: what the server knows a person by, and `/account/email`: the address.
 struct AccountPageController: Sendable {
-  let pages: AccountPages
-  private var web: WebSessions { pages.web }
+  let web: WebSessions
 
   func addRoutes<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, ownAccounts own: some RouterMethods<Context>
   ) {
-    routes.get("/account") { try await pages.call($0, $1) { profilePage($0) } }
-    own.post("/account") { try await pages.call($0, $1, rename) }
-    own.get("/account/email") { try await pages.call($0, $1) { try await emailPage($0) } }
-    own.post("/account/email") { try await pages.call($0, $1, changeEmail) }
-    own.get("/account/email/confirm") { try await pages.call($0, $1, showConfirm) }
-    own.post("/account/email/confirm") { try await pages.call($0, $1, confirm) }
+    routes.get("/account") { try await web.signedIn($0, $1) { profilePage($0) } }
+    own.post("/account") { try await web.signedIn($0, $1, rename) }
+    own.get("/account/email") { try await web.signedIn($0, $1) { try await emailPage($0) } }
+    own.post("/account/email") { try await web.signedIn($0, $1, changeEmail) }
+    own.get("/account/email/confirm") { try await web.signedIn($0, $1, showConfirm) }
+    own.post("/account/email/confirm") { try await web.signedIn($0, $1, confirm) }
   }
 
   // MARK: The name
 
   private func profilePage(
-    _ call: AccountPages.Call, name: String? = nil, error: PageText? = nil, notice: PageNotice? = nil
+    _ call: AccountRequest, name: String? = nil, error: PageText? = nil, notice: PageNotice? = nil
   ) -> Response {
     let account = call.account
     var page = Page(name: "account_profile", title: "account_profile.title", notice: notice, section: .profile)
@@ -32,10 +31,10 @@ struct AccountPageController: Sendable {
       "since": web.dates(call.visit).day(account.createdAt), "account_id": .text(account.id.rawValue),
     ]
     if let error { page.errors["name"] = error }
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
-  @concurrent private func rename(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func rename(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "save" else { return web.unknownAction(call.visit) }
     let name = call.visit.form?["name"] ?? ""
     guard !name.allSatisfy(\.isWhitespace) else {
@@ -46,7 +45,7 @@ struct AccountPageController: Sendable {
       return profilePage(call, name: name, error: PageText("field_error.name_long", ["most": most]))
     }
     var changed = call
-    changed.user.account = try await pages.service.rename(call.owner, to: name)
+    changed.user.account = try await web.service.rename(call.owner, to: name)
     changed.visit.web = changed.user
     return profilePage(changed, notice: .good("notice.saved"))
   }
@@ -54,7 +53,7 @@ struct AccountPageController: Sendable {
   // MARK: The address
 
   private func emailPage(
-    _ call: AccountPages.Call, typed: String? = nil, error: PageText? = nil, notice: PageNotice? = nil
+    _ call: AccountRequest, typed: String? = nil, error: PageText? = nil, notice: PageNotice? = nil
   ) async throws -> Response {
     var page = Page(name: "account_email", title: "account_email.title", notice: notice, section: .email)
     page.context = [
@@ -67,15 +66,15 @@ struct AccountPageController: Sendable {
       ])
     }
     if let error { page.errors["new_email"] = error }
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
-  @concurrent private func changeEmail(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func changeEmail(_ call: AccountRequest) async throws -> Response {
     try web.requireMail()
     let account = call.account
     switch call.visit.action {
     case "cancel":
-      try await pages.service.cancelEmailChange(of: call.owner)
+      try await web.service.cancelEmailChange(of: call.owner)
       return try await emailPage(call, notice: PageNotice(kind: .note, text: "notice.email_cancelled"))
     case "change", "resend":
       var typed = call.visit.form?["new_email"]
@@ -88,30 +87,30 @@ struct AccountPageController: Sendable {
         guard email.normalized != account.email?.normalized else {
           return try await emailPage(call, typed: typed, error: "field_error.email_same")
         }
-        do { try await pages.service.beginEmailChange(of: call.owner, to: email) } catch {
+        do { try await web.service.beginEmailChange(of: call.owner, to: email) } catch {
           return try await emailPage(
             call, typed: typed, notice: try web.refusal(of: error, call.visit).notice)
         }
-        return pages.go(to: "/account/email")
+        return .seeOther(web.issuer + "/account/email")
       }
     default: return web.unknownAction(call.visit)
     }
   }
 
   /// The mailed link. It names the account, for whose signed-in owner it works, in whichever browser.
-  @concurrent private func showConfirm(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func showConfirm(_ call: AccountRequest) async throws -> Response {
     try web.requireMail()
     let text = call.visit.query?["token"] ?? ""
-    return confirmPage(call, text, try await pages.service.emailChange(of: call.owner, confirmedBy: Secret(text)))
+    return confirmPage(call, text, try await web.service.emailChange(of: call.owner, confirmedBy: Secret(text)))
   }
 
-  @concurrent private func confirm(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func confirm(_ call: AccountRequest) async throws -> Response {
     try web.requireMail()
     guard call.visit.action == "use" else { return web.unknownAction(call.visit) }
     let text = call.visit.form?["token"] ?? ""
     let changed: AccountRecord
     do {
-      changed = try await pages.service.completeEmailChange(of: call.owner, with: Secret(text), in: call.user)
+      changed = try await web.service.completeEmailChange(of: call.owner, with: Secret(text), in: call.user)
     } catch RegistryError.oneTimeTokenInvalid, RegistryError.emailTaken {
       return confirmPage(call, text, nil)
     }
@@ -121,7 +120,7 @@ struct AccountPageController: Sendable {
         to: [PageAction(text: "action.to_account", href: web.pages.base + "/account")]), call.visit)
   }
 
-  private func confirmPage(_ call: AccountPages.Call, _ token: String, _ email: EmailAddress?) -> Response {
+  private func confirmPage(_ call: AccountRequest, _ token: String, _ email: EmailAddress?) -> Response {
     var page = Page(
       name: "confirm_email", title: email == nil ? "confirm_email.title_expired" : "confirm_email.title",
       status: email == nil ? .badRequest : .ok)

@@ -7,8 +7,7 @@ import Hummingbird
 
 /// `/account/activity`: what has happened to an account, from the audit log and from the ends of its sessions.
 struct ActivityPageController: Sendable {
-  let pages: AccountPages
-  private var web: WebSessions { pages.web }
+  let web: WebSessions
   /// How many entries of the audit log a page has.
   private static let most = 50
   /// How many events are read at once, and how many at most.
@@ -17,7 +16,7 @@ struct ActivityPageController: Sendable {
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/account/activity") { request, context in
       let before = request.uri.queryParameters["before"].flatMap { Int64($0) }.flatMap { $0 > 0 ? $0 : nil }
-      return try await pages.call(request, context) { try await show($0, before: before) }
+      return try await web.signedIn(request, context) { try await show($0, before: before) }
     }
   }
 
@@ -30,7 +29,7 @@ struct ActivityPageController: Sendable {
     var network: String?
   }
 
-  private func show(_ call: AccountPages.Call, before: Int64?) async throws -> Response {
+  private func show(_ call: AccountRequest, before: Int64?) async throws -> Response {
     let account = call.account.id
     let audited = try await web.registry.latestAuditedActions(
       about: account, before: before, limit: ActivityPageController.most)
@@ -61,7 +60,7 @@ struct ActivityPageController: Sendable {
     if isFull, let last = audited.last {
       page.context["more"] = .text(web.pages.base + "/account/activity?before=\(last.id)")
     }
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
   /// The last events of an account, the oldest first.

@@ -6,16 +6,15 @@ import Hummingbird
 
 /// `/account/apps`: which applications a person allows what.
 struct AppsPageController: Sendable {
-  let pages: AccountPages
+  let web: WebSessions
   let clients: ClientDirectory
-  private var web: WebSessions { pages.web }
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/apps") { try await pages.call($0, $1) { try await show($0) } }
-    routes.post("/account/apps") { try await pages.call($0, $1, remove) }
+    routes.get("/account/apps") { try await web.signedIn($0, $1) { try await show($0) } }
+    routes.post("/account/apps") { try await web.signedIn($0, $1, remove) }
   }
 
-  private func show(_ call: AccountPages.Call, notice: PageNotice? = nil) async throws -> Response {
+  private func show(_ call: AccountRequest, notice: PageNotice? = nil) async throws -> Response {
     let (dates, language) = (web.dates(call.visit), call.visit.place.language)
     let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
     let consents = try await web.registry.apps(of: call.account.id, now: web.clock.now)
@@ -34,16 +33,16 @@ struct AppsPageController: Sendable {
           "since": dates.relative(consent.givenAt), "used": used.map { dates.relative($0) },
         ])
       })
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
   private func name(of consent: Consent) -> String { clients.configured(consent.client)?.name ?? consent.name }
 
-  @concurrent private func remove(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func remove(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "remove", let id = call.visit.form?["app"] else { return web.unknownAction(call.visit) }
     let apps = try await web.registry.apps(of: call.account.id, now: web.clock.now)
     guard let consent = apps.first(where: { $0.client == id }) else { return try await show(call) }
-    try await pages.service.withdrawConsent(to: id, by: call.owner)
+    try await web.service.withdrawConsent(to: id, by: call.owner)
     let app: PageValue = .object(["name": .text(name(of: consent))])
     return try await show(call, notice: .good(PageText("notice.app_removed", ["app": app])))
   }

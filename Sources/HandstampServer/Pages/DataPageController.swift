@@ -7,25 +7,24 @@ import NIOCore
 
 /// `/account/data`: a person takes the stored data along, or deletes the account.
 struct DataPageController: Sendable {
-  let pages: AccountPages
+  let web: WebSessions
   /// Returns everything that is stored about a person.
   let export: @Sendable (AccountID, AuditActor) async throws -> [UInt8]
-  private var web: WebSessions { pages.web }
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/data") { try await pages.call($0, $1) { show($0) } }
-    routes.post("/account/data") { try await pages.call($0, $1, download) }
-    routes.get("/account/delete") { try await pages.call($0, $1) { deletePage($0) } }
-    routes.post("/account/delete") { try await pages.call($0, $1, delete) }
+    routes.get("/account/data") { try await web.signedIn($0, $1) { show($0) } }
+    routes.post("/account/data") { try await web.signedIn($0, $1, download) }
+    routes.get("/account/delete") { try await web.signedIn($0, $1) { deletePage($0) } }
+    routes.post("/account/delete") { try await web.signedIn($0, $1, delete) }
   }
 
-  private func show(_ call: AccountPages.Call, notice: PageNotice? = nil) -> Response {
-    pages.show(Page(name: "account_data", title: "account_data.title", notice: notice, section: .data), call)
+  private func show(_ call: AccountRequest, notice: PageNotice? = nil) -> Response {
+    web.show(Page(name: "account_data", title: "account_data.title", notice: notice, section: .data), call.visit)
   }
 
-  @concurrent private func download(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func download(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "download" else { return web.unknownAction(call.visit) }
-    try pages.service.requireProof(call.owner)
+    try web.service.requireProof(call.owner)
     do throws(ProblemError) {
       // It reads the whole audit log.
       try web.limits.take(.codes, from: call.visit.caller.client, about: call.account.id.rawValue)
@@ -40,7 +39,7 @@ struct DataPageController: Sendable {
   }
 
   private func deletePage(
-    _ call: AccountPages.Call, errors: [String: PageText] = [:], notice: PageNotice? = nil
+    _ call: AccountRequest, errors: [String: PageText] = [:], notice: PageNotice? = nil
   ) -> Response {
     var page = Page(name: "delete", title: "delete.title", errors: errors, notice: notice, section: .data)
     page.context = [
@@ -49,10 +48,10 @@ struct DataPageController: Sendable {
         ifPresent: call.visit.form?["typed_email"].map { String($0.prefix(EmailAddress.maxLength)) }),
       "has_password": .flag(if: call.account.passwordHash != nil),
     ]
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
-  @concurrent private func delete(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func delete(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "delete" else { return web.unknownAction(call.visit) }
     let (form, account) = (call.visit.form, call.account)
     let typed = form?["typed_email"].flatMap { EmailAddress(composed: $0) }
@@ -63,7 +62,7 @@ struct DataPageController: Sendable {
     guard password != nil || account.passwordHash == nil else {
       return deletePage(call, errors: ["password": "field_error.password_missing"])
     }
-    do { try await pages.service.delete(call.owner, password: password) } catch {
+    do { try await web.service.delete(call.owner, password: password) } catch {
       let refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
       return deletePage(call, errors: refusal.errors, notice: refusal.notice)
     }

@@ -7,23 +7,22 @@ import Logging
 
 /// `/account/devices`: where a person is signed in. With script, the list follows what happens.
 struct DevicesPageController: Sendable {
-  let pages: AccountPages
+  let web: WebSessions
   let heartbeat: Duration
   let streams: EventStreamLimits
-  private var web: WebSessions { pages.web }
   /// How long a stream lasts; browsers reconnect.
   private static let longest = Duration.seconds(600)
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/devices") { try await pages.call($0, $1) { try await show($0) } }
-    routes.post("/account/devices") { try await pages.call($0, $1, end) }
+    routes.get("/account/devices") { try await web.signedIn($0, $1) { try await show($0) } }
+    routes.post("/account/devices") { try await web.signedIn($0, $1, end) }
     routes.get("/account/devices/list", use: list)
     routes.get("/account/devices/events", use: events)
-    routes.get("/account/devices/end") { try await pages.call($0, $1) { try await confirmPage($0) } }
-    routes.post("/account/devices/end") { try await pages.call($0, $1, endOthers) }
+    routes.get("/account/devices/end") { try await web.signedIn($0, $1) { try await confirmPage($0) } }
+    routes.post("/account/devices/end") { try await web.signedIn($0, $1, endOthers) }
   }
 
-  private func show(_ call: AccountPages.Call, notice: PageNotice? = nil) async throws -> Response {
+  private func show(_ call: AccountRequest, notice: PageNotice? = nil) async throws -> Response {
     var page = Page(name: "account_devices", title: "account_devices.title", notice: notice, section: .devices)
     let devices = try await devices(call.user, call.visit)
     page.context = [
@@ -31,7 +30,7 @@ struct DevicesPageController: Sendable {
       "fragment": .text(web.pages.base + "/account/devices/list"), "devices": .list(devices),
       "has_others": .flag(if: devices.count > 1),
     ]
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
   private func devices(_ user: BrowserSession, _ visit: BrowserRequest) async throws -> [PageValue] {
@@ -73,31 +72,31 @@ struct DevicesPageController: Sendable {
     return .events(from: stream, to: request, context, lost: "Event stream ended, store unavailable")
   }
 
-  @concurrent private func end(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func end(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "end", let id = call.visit.form?["session"].map({ SessionID($0) }) else {
       return web.unknownAction(call.visit)
     }
     var name = ""
     // Someone else's, or deleted: the list shows what is left.
-    do { name = try await pages.service.end(id, by: call.owner).first?.shownName ?? "" } catch RegistryError.notFound {}
+    do { name = try await web.service.end(id, by: call.owner).first?.shownName ?? "" } catch RegistryError.notFound {}
     guard !name.isEmpty else { return try await show(call) }
     return try await show(call, notice: .good(PageText("notice.session_ended", ["name": .text(name)])))
   }
 
-  private func confirmPage(_ call: AccountPages.Call) async throws -> Response {
-    try pages.service.requireProof(call.owner)
+  private func confirmPage(_ call: AccountRequest) async throws -> Response {
+    try web.service.requireProof(call.owner)
     let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
     var page = Page(name: "confirm_end", title: "confirm_end.title", section: .devices)
     page.context["others"] = .list(
       rows.filter { $0.id != call.user.row.id }.map {
         .object(["icon": .text($0.icon), "name": .text($0.shownName)])
       })
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
-  @concurrent private func endOthers(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func endOthers(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "end-others" else { return web.unknownAction(call.visit) }
-    try await pages.service.endAll(by: call.owner, keepingOwn: true)
+    try await web.service.endAll(by: call.owner, keepingOwn: true)
     return try await show(call, notice: .good("notice.others_ended"))
   }
 }

@@ -136,7 +136,7 @@ extension HTTPFields {
 
 extension Registry {
   /// The cookies of a browser whose session has begun.
-  func cookies(of new: NewBrowserSession, device: String) -> [ResponseCookie] {
+  func cookies(of new: BrowserSession, device: String) -> [ResponseCookie] {
     [
       ResponseCookie(
         name: ResponseCookie.session, value: new.cookie.withExposed { $0 },

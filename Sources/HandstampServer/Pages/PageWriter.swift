@@ -155,15 +155,19 @@ struct PageWriter: Sendable {
     if let section = page.section {
       context["console"] = .object(["person": .text(reader.person ?? ""), "at_\(section.rawValue)": .flag])
     }
-    context["languages"] = .list(
+    context["languages"] = languages(for: reader)
+    return context
+  }
+
+  private func languages(for reader: PageReader) -> PageValue {
+    let separator = reader.here.hasSuffix("?") ? "" : "&"
+    return .list(
       library.languages.map { code in
-        let separator = reader.here.hasSuffix("?") ? "" : "&"
-        return .object([
+        .object([
           "name": .text(library.text("language.name", in: code) ?? code), "code": .text(code),
-          "is_current": .flag(if: code == language), "href": .text("\(reader.here)\(separator)lang=\(code)"),
+          "is_current": .flag(if: code == reader.language), "href": .text("\(reader.here)\(separator)lang=\(code)"),
         ])
       })
-    return context
   }
 
   private func headers(leadingTo address: String?) -> HTTPFields {

@@ -8,17 +8,16 @@ import Hummingbird
 
 /// `/account/security`: how a person signs in.
 struct SecurityPageController: Sendable {
-  let pages: AccountPages
-  private var web: WebSessions { pages.web }
+  let web: WebSessions
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/security") { try await pages.call($0, $1) { try await show($0) } }
-    routes.post("/account/security") { try await pages.call($0, $1, change) }
+    routes.get("/account/security") { try await web.signedIn($0, $1) { try await show($0) } }
+    routes.post("/account/security") { try await web.signedIn($0, $1, change) }
     routes.post("/account/passkey/options", use: options)
   }
 
   private func show(
-    _ call: AccountPages.Call, errors: [String: PageText] = [:], notice: PageNotice? = nil, codes: [RecoveryCode] = []
+    _ call: AccountRequest, errors: [String: PageText] = [:], notice: PageNotice? = nil, codes: [RecoveryCode] = []
   ) async throws -> Response {
     let account = call.account
     var page = Page(
@@ -26,7 +25,7 @@ struct SecurityPageController: Sendable {
     page.context = [
       "email": .text(account.email?.typed ?? ""), "has_password": .flag(if: account.passwordHash != nil),
       "password_changed": account.credentialsChangedAt.map { web.dates(call.visit).relative($0) },
-      "password_least": pages.service.policy.shownLeast,
+      "password_least": web.service.policy.shownLeast,
     ]
     try await addIdentities(to: &page, call)
     if let passkeys = web.passkeys { try await addPasskeys(of: passkeys.domain, to: &page, call, codes) }
@@ -38,11 +37,11 @@ struct SecurityPageController: Sendable {
         .object(["created": dates.relative(totp.createdAt), "used": totp.lastUsedAt.map { dates.relative($0) }])
       }
     }
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
   private func addPasskeys(
-    of domain: String, to page: inout Page, _ call: AccountPages.Call, _ codes: [RecoveryCode]
+    of domain: String, to page: inout Page, _ call: AccountRequest, _ codes: [RecoveryCode]
   ) async throws {
     let (user, dates) = (try PasskeyService.user(of: call.account), web.dates(call.visit))
     let passkeys = try await web.registry.passkeys(of: call.account.id)
@@ -59,18 +58,18 @@ struct SecurityPageController: Sendable {
           "used": passkey.lastUsedAt.map { dates.relative($0) },
         ])
       })
-    page.context["passkeys_locked"] = .flag(if: try await !pages.service.isStronglyProven(call.owner))
+    page.context["passkeys_locked"] = .flag(if: try await !web.service.isStronglyProven(call.owner))
     page.context["can_remove_password"] = .flag(if: call.account.passwordHash != nil && !passkeys.isEmpty)
     page.context["recovery_on"] = .flag
     page.context["codes_left"] = .text(ifPresent: left > 0 ? String(left) : nil)
     if !codes.isEmpty { page.context["codes"] = .object(["rows": .list(codes.map { .text($0.text) })]) }
   }
 
-  private func addIdentities(to page: inout Page, _ call: AccountPages.Call) async throws {
+  private func addIdentities(to page: inout Page, _ call: AccountRequest) async throws {
     let (linked, dates) = (try await web.registry.identities(of: call.account), web.dates(call.visit))
-    guard !linked.isEmpty || !pages.service.providers.isEmpty else { return }
+    guard !linked.isEmpty || !web.service.providers.isEmpty else { return }
     let names = Dictionary(
-      pages.service.providers.map { ($0.provider.id, $0.provider.name) }, uniquingKeysWith: { first, _ in first })
+      web.service.providers.map { ($0.provider.id, $0.provider.name) }, uniquingKeysWith: { first, _ in first })
     page.context["identities_on"] = .flag
     page.context["identities"] = .list(
       linked.map { link in
@@ -87,19 +86,19 @@ struct SecurityPageController: Sendable {
     }
   }
 
-  @concurrent private func change(_ call: AccountPages.Call) async throws -> Response {
+  @concurrent private func change(_ call: AccountRequest) async throws -> Response {
     let hasPassword = call.account.passwordHash != nil
     switch call.visit.action {
     case "change-password" where hasPassword, "set-password" where !hasPassword:
       return try await setPassword(call, isFirst: !hasPassword)
     case "unlock":
-      try await pages.service.requireStrongProof(call.owner)
-      return pages.go(to: "/account/security")
+      try await web.service.requireStrongProof(call.owner)
+      return .seeOther(web.issuer + "/account/security")
     case "link":
-      try await pages.service.requireStrongProof(call.owner)
+      try await web.service.requireStrongProof(call.owner)
       return try await web.leave(call.visit, .link, next: "/account/security", isFresh: true)
     case "unlink":
-      switch try await pages.service.unlink(call.visit.form?["identity"] ?? "", of: call.owner) {
+      switch try await web.service.unlink(call.visit.form?["identity"] ?? "", of: call.owner) {
       case .done: return try await changed(call, notice: .good("notice.identity_unlinked"))
       case .isLast: return try await show(call, notice: .warning("notice.identity_last"))
       // Removed in another window: the list shows what is left.
@@ -113,8 +112,8 @@ struct SecurityPageController: Sendable {
     }
   }
 
-  private func changeTOTP(_ call: AccountPages.Call) async throws -> Response {
-    let (service, form) = (pages.service, call.visit.form)
+  private func changeTOTP(_ call: AccountRequest) async throws -> Response {
+    let (service, form) = (web.service, call.visit.form)
     switch call.visit.action {
     case "add-totp": return try showTOTP(try await service.newTOTP(of: call.owner), call)
     case "confirm-totp":
@@ -144,7 +143,7 @@ struct SecurityPageController: Sendable {
 
   /// Shows the secret of an authenticator app that is being set up.
   private func showTOTP(
-    _ setup: TOTPSetup, _ call: AccountPages.Call, error: PageText? = nil, notice: PageNotice? = nil
+    _ setup: TOTPSetup, _ call: AccountRequest, error: PageText? = nil, notice: PageNotice? = nil
   ) throws -> Response {
     var page = Page(name: "account_totp", title: "account_totp.title", notice: notice, section: .security)
     let uri = setup.secret.uri(issuer: web.pages.siteName, name: call.account.email?.typed ?? "").withExposed { $0 }
@@ -159,10 +158,10 @@ struct SecurityPageController: Sendable {
       "qr": QRCode(Array(uri.utf8)).map { .text($0.svg) },
     ]
     if let error { page.errors["code"] = error }
-    return pages.show(page, call)
+    return web.show(page, call.visit)
   }
 
-  private func setPassword(_ call: AccountPages.Call, isFirst: Bool) async throws -> Response {
+  private func setPassword(_ call: AccountRequest, isFirst: Bool) async throws -> Response {
     let form = call.visit.form
     guard let new = form?.password("new_password") else {
       return try await show(call, errors: ["new_password": "field_error.password_missing"])
@@ -170,12 +169,12 @@ struct SecurityPageController: Sendable {
     let endsOthers = form?["end_others"] != nil
     do {
       if isFirst {
-        try await pages.service.setFirstPassword(of: call.owner, to: new, endingOthers: endsOthers)
+        try await web.service.setFirstPassword(of: call.owner, to: new, endingOthers: endsOthers)
       } else {
         guard let current = form?.password("current_password") else {
           return try await show(call, errors: ["current_password": "field_error.password_missing"])
         }
-        try await pages.service.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
+        try await web.service.changePassword(of: call.owner, from: current, to: new, endingOthers: endsOthers)
       }
     } catch {
       let refusal = try web.refusal(of: error, call.visit)
@@ -186,8 +185,8 @@ struct SecurityPageController: Sendable {
     return try await changed(call, notice: .good(text))
   }
 
-  private func changePasskeys(_ call: AccountPages.Call) async throws -> Response {
-    let (service, form) = (pages.service, call.visit.form)
+  private func changePasskeys(_ call: AccountRequest) async throws -> Response {
+    let (service, form) = (web.service, call.visit.form)
     switch call.visit.action {
     case "add-passkey":
       do {
@@ -212,7 +211,7 @@ struct SecurityPageController: Sendable {
   }
 
   /// Shows the page after the account has changed.
-  private func changed(_ call: AccountPages.Call, notice: PageNotice?) async throws -> Response {
+  private func changed(_ call: AccountRequest, notice: PageNotice?) async throws -> Response {
     var call = call
     if let account = try await web.registry.account(call.account.id) { call.user.account = account }
     return try await show(call, notice: notice)
@@ -223,7 +222,7 @@ struct SecurityPageController: Sendable {
     let visit = try await web.scriptVisit(request, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     let owner = AccountService.Owner(user, visit.caller)
-    return .json(try await pages.service.passkeyOptions(boundTo: visit.token, of: owner))
+    return .json(try await web.service.passkeyOptions(boundTo: visit.token, of: owner))
   }
 }
 #endif

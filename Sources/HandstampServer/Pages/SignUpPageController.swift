@@ -51,7 +51,8 @@ struct SignUpPageController: Sendable {
       case .confirmationSent: return web.sent("sign_up_sent", to: address, visit)
       case .began(let new):
         return web.redirect(
-          to: web.issuer + NextPage(visit.query?["next"]).path, with: web.registry.browserSession(of: new), visit)
+          to: web.issuer + NextPage(visit.query?["next"]).path,
+          with: web.registry.browserSession(of: new.row, new.account), visit)
       }
     } catch {
       let refusal = try web.refusal(of: error, visit)
@@ -105,7 +106,8 @@ struct SignUpPageController: Sendable {
     }
     do {
       let new = try await service.confirm(Secret(text), password: password, web.start(visit), by: visit.caller)
-      return web.redirect(to: web.issuer + "/account", with: web.registry.browserSession(of: new), visit)
+      return web.redirect(
+        to: web.issuer + "/account", with: web.registry.browserSession(of: new.row, new.account), visit)
     } catch RegistryError.oneTimeTokenInvalid {
       return confirmPage(visit, text, nil, isExpired: true)
     } catch {

@@ -10,19 +10,6 @@ import Hummingbird
 extension WebSessions {
   private var halfSignIn: HalfSignIn { HalfSignIn(registry: registry) }
 
-  /// Begins or renews a session as ``session(of:by:_:)`` after the right password.
-  ///
-  /// - Parameter code: the one-time password that the account may ask for.
-  /// - Throws: as ``AccountService/confirming(_:code:on:_:repeated:_:)``.
-  func session(
-    of account: AccountRecord, code: Secret?, _ visit: BrowserRequest
-  ) async throws -> NewBrowserSession {
-    try await service.confirming(account, code: code, on: visit.browser.id, visit.caller) {
-      (use: CredentialUse?) async throws -> NewBrowserSession in
-      try await session(of: account, by: use, visit)
-    }
-  }
-
   /// Asks for the code of the authenticator app.
   func secondFactorPage(
     of account: AccountRecord, _ visit: BrowserRequest, _ purpose: Purpose, error: PageText? = nil,
@@ -50,8 +37,10 @@ extension WebSessions {
     }
     do {
       let code = Secret(visit.form?["code"] ?? "")
-      let new = try await session(of: account, code: code, visit)
-      return redirect(to: target(new.session), with: new, visit)
+      let new = try await service.confirming(account, code: code, on: visit.browser.id, visit.caller) {
+        try await session(by: $0, visit)
+      }
+      return redirect(to: target(new), with: new, visit)
     } catch let problem as ProblemError {
       guard problem.status != .unauthorized else {
         return secondFactorPage(of: account, visit, purpose, error: "field_error.code_wrong", status: .unauthorized)

@@ -208,8 +208,10 @@ struct WebSessions: Sendable {
       return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
     }
     do {
-      let new = try await session(of: account, code: nil, visit)
-      return redirect(to: target(new.session), with: new, visit)
+      let new = try await service.confirming(account, code: nil, on: visit.browser.id, visit.caller) {
+        try await session(by: $0, visit)
+      }
+      return redirect(to: target(new), with: new, visit)
     } catch let problem as ProblemError where problem.code == ProblemError.secondFactorRequired.code {
       return secondFactorPage(of: account, visit, purpose)
     }
@@ -222,9 +224,9 @@ struct WebSessions: Sendable {
     do {
       let account = purpose.cancel == nil ? nil : visit.account?.id
       let new = try await service.verify(passkey: answer, boundTo: visit.token, as: account, visit.caller) {
-        try await session(of: $0.account, by: $0, visit)
+        try await session(by: $0, visit)
       }
-      return redirect(to: target(new.session), with: new, visit)
+      return redirect(to: target(new), with: new, visit)
     } catch let refusal as PasskeyService.VerificationError {
       return signInPage(
         visit, purpose, notice: .warning(refusal.text),
@@ -276,12 +278,12 @@ struct WebSessions: Sendable {
   }
 
   /// The session that a sign-up begins in the browser.
-  func start(_ visit: BrowserRequest) -> AccountService.SessionStart {
-    AccountService.SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
+  func start(_ visit: BrowserRequest) -> SessionStart {
+    SessionStart(device: visit.browser, kind: .browser, leaving: visit.web?.row.id)
   }
 
   /// Redirects to `target`, and gives the browser the cookies of a session that has begun.
-  func redirect(to target: String, with new: NewBrowserSession, _ visit: BrowserRequest) -> Response {
+  func redirect(to target: String, with new: BrowserSession, _ visit: BrowserRequest) -> Response {
     .seeOther(
       target,
       registry.cookies(of: new, device: visit.device) + [ResponseCookie(name: ResponseCookie.form, value: nil)])
@@ -289,19 +291,15 @@ struct WebSessions: Sendable {
 
   /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The former cookie counts
   /// until the browser presents the new one.
-  ///
-  /// - Parameter use: the passkey or recovery code that it begins by; `nil` for a password.
-  func session(
-    of account: AccountRecord, by use: CredentialUse? = nil, _ visit: BrowserRequest
-  ) async throws -> NewBrowserSession {
+  func session(by use: CredentialUse, _ visit: BrowserRequest) async throws -> BrowserSession {
     let (registry, now) = (service.owned(visit.caller), clock.now)
-    if let former = visit.web, former.account.id == account.id {
+    if let former = visit.web, former.account.id == use.account.id {
       return try await registry.reauthenticated(former, by: use, now: now)
     }
     // It goes on until the browser presents the new cookie.
     let new = try await registry.beginBrowserSession(
-      of: account, by: use, on: visit.browser, leaving: visit.web?.row.id, now: now)
-    recorder.recordSignIn(new.session.row, logger: visit.caller.logger)
+      by: use, on: visit.browser, leaving: visit.web?.row.id, now: now)
+    recorder.recordSignIn(new.row, logger: visit.caller.logger)
     return new
   }
 

@@ -29,19 +29,16 @@ struct PasskeyService: Sendable {
   static let app = "app"
 
   let party: RelyingParty
-  let registry: Registry
+  var registry: Registry
   let clock: ServerClock
   var domain: String { party.id }
-  private var challenges: PasskeyChallenges { PasskeyChallenges(mint: registry.mint) }
 
   // MARK: Creation
 
   /// Returns `PublicKeyCredentialCreationOptionsJSON` for an account.
   func creationOptions(for account: AccountRecord, boundTo place: String) async throws -> JSONText {
-    guard let challenge = challenges.new(for: .creation, boundTo: place, at: clock.now) else {
-      throw VerificationError.invalid
-    }
-    let former = try await registry.passkeys(of: account.id).compactMap { try? $0.passkey }
+    let challenge = try challenge(for: .creation, boundTo: place)
+    let former = try await registry.passkeys(of: account.id).compactMap(\.passkey)
     return party.registrationOptions(
       for: try PasskeyService.user(of: account), challenge: challenge, excluding: former)
   }
@@ -63,7 +60,7 @@ struct PasskeyService: Sendable {
     let (challenge, expiry): (PasskeyChallenge, UnixTime)
     do throws(PasskeyError) {
       let response = try RegistrationResponse(Array(answer.utf8))
-      (challenge, expiry) = try challenges.genuine(response.claimedChallenge, for: .creation, boundTo: place, at: now)
+      (challenge, expiry) = try genuine(response.claimedChallenge, for: .creation, boundTo: place, at: now)
       passkey = try party.verifyRegistration(
         response, challenge: challenge, user: try PasskeyService.handle(of: account.id))
     } catch { throw refusal(error, logger) }
@@ -82,8 +79,7 @@ struct PasskeyService: Sendable {
 
   /// Returns `PublicKeyCredentialRequestOptionsJSON`. They name no passkeys, so they tell nothing about accounts.
   func requestOptions(boundTo browser: String) throws(VerificationError) -> JSONText {
-    guard let challenge = challenges.new(for: .request, boundTo: browser, at: clock.now) else { throw .invalid }
-    return party.assertionOptions(challenge: challenge)
+    party.assertionOptions(challenge: try challenge(for: .request, boundTo: browser))
   }
 
   /// Verifies an authenticator's answer, and returns the use to be recorded.
@@ -101,7 +97,7 @@ struct PasskeyService: Sendable {
     let (challenge, expiry): (PasskeyChallenge, UnixTime)
     do throws(PasskeyError) {
       response = try AssertionResponse(Array(answer.utf8))
-      (challenge, expiry) = try challenges.genuine(response.claimedChallenge, for: .request, boundTo: browser, at: now)
+      (challenge, expiry) = try genuine(response.claimedChallenge, for: .request, boundTo: browser, at: now)
     } catch { throw refusal(error, logger) }
     let isUsed = try await registry.hasUsed(challenge: challenge.bytes)
     guard !isUsed || mayRepeat else { throw VerificationError.expired }
@@ -112,17 +108,10 @@ struct PasskeyService: Sendable {
     if record.userHandle != nil, record.lastUsedAt == nil { record.isBackupEligible = response.isBackupEligible }
     let outcome: AssertionOutcome
     do throws(PasskeyError) {
-      guard let passkey = try? record.passkey else { throw .wrongPasskey }
-      let user = try account.map { account throws(PasskeyError) in
-        let isOwn = record.account == account
-        return AssertionUser.known(isOwn ? passkey.userHandle : try PasskeyService.handle(of: account), allowed: [])
-      }
-      outcome = try party.verifyAssertion(response, challenge: challenge, passkey: passkey, user: user ?? .unknown)
+      outcome = try verify(response, challenge, by: record, as: account)
     } catch { throw refusal(error, logger) }
     switch outcome {
-    case .verified(let passkey):
-      record.signCount = passkey.signCount
-      record.isBackedUp = passkey.isBackedUp
+    case .verified(let passkey): (record.signCount, record.isBackedUp) = (passkey.signCount, passkey.isBackedUp)
     case .clonedAuthenticator(_, let received):
       try await registry.recordRefusal(record, received: received, now: now)
       logger.warning(
@@ -130,9 +119,8 @@ struct PasskeyService: Sendable {
         metadata: ["handstamp.account": "\(record.account)"])
       throw VerificationError.invalid
     }
-    guard
-      let use = try await registry.credentialUse(for: record, challenge: challenge.bytes, until: expiry, now: now)
-    else { throw ProblemError.accountDisabled }
+    let use = try await registry.credentialUse(for: record, challenge: challenge.bytes, until: expiry, now: now)
+    guard let use else { throw ProblemError.accountDisabled }
     return use
   }
 
@@ -142,6 +130,18 @@ struct PasskeyService: Sendable {
   }
 
   // MARK: Verification
+
+  private func verify(
+    _ response: AssertionResponse, _ challenge: PasskeyChallenge, by record: PasskeyRecord, as account: AccountID?
+  ) throws(PasskeyError) -> AssertionOutcome {
+    guard let passkey = record.passkey else { throw .wrongPasskey }
+    var user = AssertionUser.unknown
+    if let account {
+      let isOwn = record.account == account
+      user = .known(isOwn ? passkey.userHandle : try PasskeyService.handle(of: account), allowed: [])
+    }
+    return try party.verifyAssertion(response, challenge: challenge, passkey: passkey, user: user)
+  }
 
   private func refusal(_ error: PasskeyError, _ logger: Logger) -> VerificationError {
     switch error {
@@ -181,18 +181,14 @@ extension PasskeyRecord {
       name: name, createdAt: now)
   }
 
-  /// The stored passkey.
-  ///
-  /// - Throws: if it cannot be read, as one that a later version has stored.
-  fileprivate var passkey: Passkey {
-    get throws {
-      guard let id = CredentialID(text: id) else { throw PasskeyService.VerificationError.unknown }
-      return Passkey(
-        id: id, publicKey: try COSEKey(publicKey),
-        userHandle: try userHandle.flatMap { UserHandle(foreign: $0) } ?? PasskeyService.handle(of: account),
-        signCount: signCount,
-        isBackupEligible: isBackupEligible, isBackedUp: isBackedUp, transports: transports)
-    }
+  /// The stored passkey; `nil` if it cannot be read, as one that a later version has stored.
+  fileprivate var passkey: Passkey? {
+    guard let id = CredentialID(text: id), let key = try? COSEKey(publicKey),
+      let handle = userHandle.flatMap({ UserHandle(foreign: $0) }) ?? (try? PasskeyService.handle(of: account))
+    else { return nil }
+    return Passkey(
+      id: id, publicKey: key, userHandle: handle, signCount: signCount, isBackupEligible: isBackupEligible,
+      isBackedUp: isBackedUp, transports: transports)
   }
 }
 #endif

@@ -1,5 +1,4 @@
 #if Server
-import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
@@ -54,7 +53,7 @@ struct PasskeysController: Sendable {
   @concurrent func remove(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    guard let id = context.parameters.get("id")?.removingPercentEncoding else { throw ProblemError.notFound }
+    let id = try context.decoded("id")
     let owner = try await service.owner(request, context)
     if case .isLast = try await service.removePasskey(id, of: owner) { throw ProblemError.lastPasskey }
     return try await list(of: owner)

@@ -23,24 +23,17 @@ struct RecoverPageController: Sendable {
   @concurrent func recover(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request, context)
     guard visit.action == "recover" else { return web.unknownAction(visit) }
-    let (typed, code) = (visit.form?["email"] ?? "", visit.form?["recovery_code"] ?? "")
-    do throws(ProblemError) { try web.limits.take(.codes, from: visit.caller.client, .own) } catch {
-      return page(visit, notice: web.notice(of: error, visit), status: error.status)
+    do {
+      let new = try await web.service.verify(
+        recoveryCode: visit.form?["recovery_code"] ?? "", of: visit.form?["email"] ?? "", on: visit.browser.name,
+        visit.caller
+      ) { try await web.session(by: $0, visit) }
+      guard let new else { return page(visit, error: "field_error.recovery_code", status: .unauthorized) }
+      let next = NextPage(visit.query?["next"]).asked ?? "/account/security"
+      return web.redirect(to: web.issuer + next, with: new, visit)
+    } catch let problem as ProblemError where problem.status == .tooManyRequests {
+      return page(visit, notice: web.notice(of: problem, visit), status: problem.status)
     }
-    for _ in 0..<2 {
-      guard let email = EmailAddress(composed: typed), let code = RecoveryCode(typed: code) else { break }
-      let account = try await web.registry.account(email: email)
-      guard
-        let use = try await web.service.use(
-          of: code, account: account, on: visit.browser.name, visit.caller)
-      else { break }
-      do {
-        let new = try await web.session(of: use.account, by: use, visit)
-        let next = NextPage(visit.query?["next"]).asked ?? "/account/security"
-        return web.redirect(to: web.issuer + next, with: new, visit)
-      } catch RegistryError.oneTimeTokenInvalid { continue }
-    }
-    return page(visit, error: "field_error.recovery_code", status: .unauthorized)
   }
 
   private func page(

@@ -29,9 +29,7 @@ extension AccountService {
     return try await admitting(user, at: provider.provider, nonce: used, caller) { use, isNew in
       try await require(use.methods, of: use.account)
       return began(
-        try await owned(caller).createSession(
-          by: use, device: start.device, thumbprint: start.thumbprint, key: start.key, now: clock.now),
-        as: isNew ? .signUp : .signIn, caller)
+        try await owned(caller).createSession(by: use, start, now: clock.now), as: isNew ? .signUp : .signIn, caller)
     }
   }
 

@@ -49,11 +49,11 @@ struct ProviderPageController: Sendable {
   private func finish(
     _ errand: ProviderErrand, _ user: UpstreamUser, _ provider: UpstreamProvider, _ visit: BrowserRequest
   ) async throws -> Response {
-    let new: NewBrowserSession
+    let new: BrowserSession
     switch errand.purpose {
     case .signIn:
       new = try await service.admitting(user, at: provider, visit.caller) { use, isNew in
-        let new = try await web.session(of: use.account, by: use, visit)
+        let new = try await web.session(by: use, visit)
         if isNew { web.recorder.metrics.update { $0.signUps += 1 } }
         return new
       }
@@ -64,10 +64,10 @@ struct ProviderPageController: Sendable {
       guard let use else {
         return web.show(web.failed("provider_other", at: provider, back: errand.next), visit)
       }
-      new = try await web.session(of: use.account, by: use, visit)
+      new = try await web.session(by: use, visit)
     case .link: return try await link(user, to: owner(of: errand, visit), provider, visit)
     }
-    return web.redirect(to: web.issuer + page(errand, after: new.session), with: new, visit)
+    return web.redirect(to: web.issuer + page(errand, after: new), with: new, visit)
   }
 
   /// The signed-in user whose session sent the browser away.

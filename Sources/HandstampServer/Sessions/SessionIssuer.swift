@@ -19,8 +19,8 @@ struct SessionIssuer: Sendable {
   /// - Throws: ``ProblemError`` for the body, ``TokenError`` for the proof.
   func start(
     of request: Request, _ body: JSONFields, replacing session: AuthenticatedSession? = nil
-  ) throws -> (AccountService.SessionStart, DPoPVerifier.Proof?) {
-    var start = AccountService.SessionStart(device: try body.device(), key: try body.rotationKey())
+  ) throws -> (SessionStart, DPoPVerifier.Proof?) {
+    var start = SessionStart(device: try body.device(), key: try body.rotationKey())
     start.thumbprint = session?.thumbprint
     guard start.thumbprint == nil else { return (start, nil) }
     let proof = try proofs.check(request, token: nil, at: clock.read())

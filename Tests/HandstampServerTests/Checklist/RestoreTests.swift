@@ -34,7 +34,8 @@ import Testing
         email: nil, username: "Ada", passwordHash: nil, now: server.now())
       let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "d")
       _ = try await server.checkClock()
-      return try await server.registry.createSession(for: account, device: device, now: server.now())
+      return try await server.registry.createSession(
+        by: .password(of: account), SessionStart(device: device), now: server.now())
     }
     let copy = FileManager.default.contents(atPath: database)
     try await run { server in

@@ -178,7 +178,8 @@ import Testing
     try await stage.add(line)
     let ada = try #require(try await stage.account("ada@example.org"))
     let session = try await registry.createSession(
-      for: ada, device: DeviceInfo(id: DeviceID("d"), name: "d", platform: ""), now: ImportStage.now)
+      by: .password(of: ada), SessionStart(device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "")),
+      now: ImportStage.now)
     // Another person's record with the identity that she has linked.
     let proof = IdentityProof(
       ExternalIdentity(issuer: "https://accounts.google.com", subject: "2"), provider: "google", label: "ada")

@@ -32,7 +32,7 @@ import Testing
   /// A browser in which Ada has signed in with these methods.
   private func signedIn(by methods: AuthenticationMethods, _ test: TestServer) async throws -> Browser {
     let new = try await test.server.registry.beginBrowserSession(
-      of: try await ada(test), methods: methods,
+      by: CredentialUse(account: try await ada(test), way: .password, methods: methods, changes: []),
       on: DeviceInfo(id: DeviceID("browser \(UInt64.random(in: 0 ... .max))"), name: "B", platform: "web"),
       now: test.clock.now)
     let browser = Browser(test.client.base)

@@ -140,7 +140,7 @@ import Testing
       let proof = IdentityProof(pair.identity(ada), provider: "office", label: "ada")
       let use = pair.registry.credentialUse(linking: proof, to: member, now: pair.test.clock.now)
       _ = try await pair.registry.createSession(
-        by: use, device: DeviceInfo(id: DeviceID("d"), name: "d", platform: ""), now: pair.test.clock.now)
+        by: use, SessionStart(device: DeviceInfo(id: DeviceID("d"), name: "d", platform: "")), now: pair.test.clock.now)
       let browser = pair.browser
       #expect(try await pair.signIn("ada@example.org", browser).status == 303)
       #expect(try await pair.account(of: browser) == member.id)

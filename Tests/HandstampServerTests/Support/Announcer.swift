@@ -95,7 +95,7 @@ extension TestServer {
       use = registry.credentialUse(opening: proof, email: nil, username: "Ada", now: clock.now)
     }
     return try await registry.createSession(
-      by: use, device: DeviceInfo(id: DeviceID(device), name: device, platform: "ios"), now: clock.now)
+      by: use, SessionStart(device: DeviceInfo(id: DeviceID(device), name: device, platform: "ios")), now: clock.now)
   }
 
   func push(_ token: String, type: String = "application/secevent+jwt") async throws -> WireClient.Answer {

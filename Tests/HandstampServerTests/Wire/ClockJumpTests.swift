@@ -132,7 +132,8 @@ import Testing
     #expect(try await !second.checkClock())
     #expect(try await !second.followClock())
     let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "d")
-    let session = try await registry.createSession(for: account, device: device, now: second.now())
+    let session = try await registry.createSession(
+      by: .password(of: account), SessionStart(device: device), now: second.now())
     // A third server starts in doubt.
     let third = try await server()
     clock.advance(by: .seconds(300))
@@ -190,7 +191,8 @@ import Testing
     // As a virtual machine that was paused: its wall clock is right again, its monotonic clock stood still.
     first.jump(by: day * 2)
     let device = DeviceInfo(id: DeviceID("d"), name: "d", platform: "d")
-    let session = try await one.registry.createSession(for: account, device: device, now: one.now())
+    let session = try await one.registry.createSession(
+      by: .password(of: account), SessionStart(device: device), now: one.now())
     #expect(try await one.followClock())
     #expect(one.now() == second.now)
     let row = try #require(try await store.session(session.row.id))

@@ -76,8 +76,8 @@ import Testing
         // Mailed before sign-up was closed.
         let token = try await registry.beginSignUp(email: eve, username: "Eve", now: now).secret.withExposed { $0 }
         let guest = try await registry.signUp(
-          email: nil, username: "", passwordHash: nil, device: DeviceInfo(id: DeviceID("g"), name: "", platform: ""),
-          now: now)
+          email: nil, username: "", passwordHash: nil,
+          SessionStart(device: DeviceInfo(id: DeviceID("g"), name: "", platform: "")), now: now)
         let access = try await access(of: guest, test)
         let before = try await registry.accounts(limit: 99).count
         let answer: Int
@@ -194,8 +194,8 @@ import Testing
         let token = try await registry.beginSignUp(email: eve, username: "Eve", now: now).secret.withExposed { $0 }
         let reset = try await registry.beginReset(of: record, now: now).secret.withExposed { $0 }
         let guest = try await registry.signUp(
-          email: nil, username: "", passwordHash: nil, device: DeviceInfo(id: DeviceID("g"), name: "", platform: ""),
-          now: now)
+          email: nil, username: "", passwordHash: nil,
+          SessionStart(device: DeviceInfo(id: DeviceID("g"), name: "", platform: "")), now: now)
         var (answer, sight): (WireClient.Answer?, Browser.BrowserResponse?)
         let new = [("new_password", weak)]
         switch route {

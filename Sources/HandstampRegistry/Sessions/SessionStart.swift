@@ -1,0 +1,21 @@
+public import HandstampCore
+
+/// The session that a request begins.
+public struct SessionStart: Sendable, Hashable {
+  public var device: DeviceInfo
+  public var kind: SessionKind
+  /// The session of another account that a browser leaves.
+  public var leaving: SessionID?
+  /// The JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
+  public var thumbprint: String?
+  /// The client's key for this request: a repeat with the same one gets the same session until that is used.
+  public var key: RotationKey?
+
+  public init(
+    device: DeviceInfo, kind: SessionKind = .keyed, leaving: SessionID? = nil, thumbprint: String? = nil,
+    key: RotationKey? = nil
+  ) {
+    (self.device, self.kind, self.leaving) = (device, kind, leaving)
+    (self.thumbprint, self.key) = (thumbprint, key)
+  }
+}
