@@ -1,10 +1,16 @@
 #if Command
+import Crypto
 import Foundation
 import HandstampSupport
 import HandstampVaults
 
 /// Files of the home in JSON, for their owner alone. Nothing in them is secret.
 extension Home {
+  /// The path of a file in a folder of the home. Its name is a digest of `text`: it reveals nothing, and is never too long.
+  func file(in folder: String, for text: String, ending: String = "json") -> String {
+    "\(path)/\(folder)/\(Hexadecimal.text(SHA256.hash(data: Array(text.utf8)))).\(ending)"
+  }
+
   /// Replaces a file by a value in JSON, and makes its folder if it is missing.
   ///
   /// - Parameter isPretty: whether it is laid out for people.

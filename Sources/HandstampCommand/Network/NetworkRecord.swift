@@ -61,10 +61,8 @@ struct NetworkRecord: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  /// The record's file. Its name reveals nothing about the account.
-  private func networkPath(of account: AccountID) -> String {
-    path + "/networks/" + (oauthPath(of: account) as NSString).lastPathComponent
-  }
+  /// The record's file.
+  private func networkPath(of account: AccountID) -> String { file(in: "networks", for: account.rawValue) }
 
   private func credentialsFile(of account: AccountID) -> SealedFile {
     SealedFile(beside: vault(of: account), account: account, purpose: "proxy", limit: 64 << 10)

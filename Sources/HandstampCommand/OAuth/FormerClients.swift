@@ -21,7 +21,7 @@ extension Home {
   private static let formerLimit = 8
 
   private func formerPath(of account: AccountID) -> String {
-    String(oauthPath(of: account).dropLast(".json".count)) + ".former"
+    file(in: "oauth", for: account.rawValue, ending: "former")
   }
 
   private func secretFile(of client: String, _ account: AccountID) -> SealedFile {
