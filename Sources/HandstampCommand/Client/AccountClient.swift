@@ -83,14 +83,11 @@ struct AccountClient: Sendable {
       }, body)
   }
 
-  /// Returns a valid access token, which its receiver can use alone.
-  func token(minimumValidity: Duration = .zero) async throws(CommandError) -> AccessToken {
-    try refuseBound()
-    return try await sessionToken(minimumValidity: minimumValidity)
-  }
-
-  /// Returns a valid access token, bound to a key or not.
-  func sessionToken(minimumValidity: Duration) async throws(CommandError) -> AccessToken {
+  /// Returns a valid access token.
+  ///
+  /// - Parameter mayBeBound: Whether it may be bound to a key; else its receiver can use it alone.
+  func token(minimumValidity: Duration = .zero, mayBeBound: Bool = false) async throws(CommandError) -> AccessToken {
+    if !mayBeBound { try refuseBound() }
     do throws(SessionError) {
       return try await waiting { () async throws(SessionError) in
         try await controller.token(minimumValidity: minimumValidity)

@@ -80,7 +80,7 @@ extension AccountClient {
       )
       .about(name)
     }
-    let token = try await sessionToken(minimumValidity: minimumValidity)
+    let token = try await token(minimumValidity: minimumValidity, mayBeBound: true)
     do throws(SessionError) {
       let prover = try home.prover(of: record)
       if let nonce { prover.learn(from: [HeaderField("DPoP-Nonce", nonce)], of: url) }
