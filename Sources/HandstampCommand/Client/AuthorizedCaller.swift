@@ -172,7 +172,7 @@ enum EnvironmentToken {
   static let name = "HANDSTAMP_TOKEN"
 
   static var current: AccessToken? {
-    let text = ProcessEnvironment[name]?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+    let text = ProcessEnvironment[name]?.trimmed ?? ""
     return text.isEmpty ? nil : AccessToken(text)
   }
 

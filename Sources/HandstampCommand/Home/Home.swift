@@ -100,7 +100,7 @@ struct Home: Sendable, Hashable {
   /// Returns the device ID of this installation; `nil` before its first use.
   func knownDevice() throws(CommandError) -> DeviceID? {
     guard let bytes = try content(of: devicePath, limit: 1000) else { return nil }
-    let text = String(utf8Bytes: bytes)?.trimmingCharacters(in: .whitespacesAndNewlines)
+    let text = String(utf8Bytes: bytes)?.trimmed
     if text?.isEmpty == true { throw unreadable(devicePath, "it is empty") }
     guard let text, text.utf8.count <= 100,
       text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })

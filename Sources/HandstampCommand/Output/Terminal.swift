@@ -158,6 +158,14 @@ enum Terminal {
 }
 
 extension String {
+  /// The text without the whitespace around it. Foundation's function loads tables, which is a good part of a command's own start.
+  var trimmed: String {
+    guard let first = unicodeScalars.firstIndex(where: { !$0.properties.isWhitespace }),
+      let last = unicodeScalars.lastIndex(where: { !$0.properties.isWhitespace })
+    else { return "" }
+    return String(unicodeScalars[first...last])
+  }
+
   /// The text with control characters replaced: names from servers and other devices must not move the cursor.
   var onOneLine: String {
     String(
