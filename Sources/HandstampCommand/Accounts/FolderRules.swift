@@ -57,12 +57,7 @@ struct FolderRules: Sendable {
   /// - Throws: A refusal if there is a rule that cannot be read: another account must not be used instead.
   private func rule(of folder: String) throws(CommandError) -> Rule? {
     let path = file(of: folder)
-    switch PlainFile.read(path) {
-    case .absent: return nil
-    case .content(let bytes):
-      if let rule = try? JSONDecoder().decode(Rule.self, from: Data(bytes)) { return rule }
-      fallthrough
-    case .unreadable:
+    do throws(UnreadableFile) { return try PlainFile.json(at: path) } catch {
       throw CommandError(
         .failure, "cannot read \(path), which sets the account for \(folder)",
         hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
@@ -76,12 +71,13 @@ struct FolderRules: Sendable {
   /// Removes the rule of a folder; an unreadable one is renamed. Returns whether there was one.
   func remove(of folder: String) throws(CommandError) -> Bool {
     let path = file(of: folder)
-    switch PlainFile.read(path) {
-    case .absent: return false
-    case .content(let bytes) where (try? JSONDecoder().decode(Rule.self, from: Data(bytes))) != nil:
-      guard unlink(path) == 0 || errno == ENOENT else { throw home.unwritable() }
-    case .content, .unreadable: try home.setAside(path)
+    do throws(UnreadableFile) {
+      guard try PlainFile.json(at: path, as: Rule.self) != nil else { return false }
+    } catch {
+      try home.setAside(path)
+      return true
     }
+    guard unlink(path) == 0 || errno == ENOENT else { throw home.unwritable() }
     return true
   }
 

@@ -89,18 +89,12 @@ extension Home {
   ///
   /// - Throws: A refusal if the file cannot be read: falling back to another protocol would be wrong.
   func oauth(of account: AccountID) throws(CommandError) -> OAuthRecord? {
-    let path = oauthPath(of: account)
-    switch PlainFile.read(path) {
-    case .absent:
-      let folder = self.path + "/oauth"
-      guard FileFacts(folder) == nil || FileFacts.isFolder(folder) else { throw CommandError.unreadable(folder) }
-      return nil
-    case .unreadable: throw CommandError.unreadable(path)
-    case .content(let bytes):
-      do { return try JSONDecoder().decode(OAuthRecord.self, from: Data(bytes)) } catch {
-        throw CommandError.unreadable(path)
-      }
-    }
+    do throws(UnreadableFile) {
+      if let record = try PlainFile.json(at: oauthPath(of: account), as: OAuthRecord.self) { return record }
+    } catch { throw CommandError.unreadable(oauthPath(of: account)) }
+    let folder = path + "/oauth"
+    guard FileFacts(folder) == nil || FileFacts.isFolder(folder) else { throw CommandError.unreadable(folder) }
+    return nil
   }
 
   private func secretFile(of account: AccountID) -> SealedFile {

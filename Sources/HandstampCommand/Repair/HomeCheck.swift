@@ -114,21 +114,16 @@ struct HomeCheck: Sendable {
   }
 
   private func damage(of path: String, _ kind: String) -> String? {
-    switch PlainFile.read(path) {
-    case .absent: return nil
-    case .unreadable(let why): return why
-    case .content(let bytes):
-      let (data, decoder) = (Data(bytes), JSONDecoder())
-      let isGood =
-        switch kind {
-        case "folders": (try? decoder.decode(FolderRules.Rule.self, from: data)) != nil
-        case "networks": (try? decoder.decode(NetworkRecord.self, from: data)) != nil
-        case "oauth": (try? decoder.decode(OAuthRecord.self, from: data)) != nil
-        case "mcp": (try? decoder.decode(MCPConnection.self, from: data)) != nil
-        default: (try? decoder.decode(RefusedRefresh.self, from: data)) != nil
-        }
-      return isGood ? nil : "it is damaged"
-    }
+    do throws(UnreadableFile) {
+      switch kind {
+      case "folders": _ = try PlainFile.json(at: path, as: FolderRules.Rule.self)
+      case "networks": _ = try PlainFile.json(at: path, as: NetworkRecord.self)
+      case "oauth": _ = try PlainFile.json(at: path, as: OAuthRecord.self)
+      case "mcp": _ = try PlainFile.json(at: path, as: MCPConnection.self)
+      default: _ = try PlainFile.json(at: path, as: RefusedRefresh.self)
+      }
+      return nil
+    } catch { return error.why }
   }
 
   private mutating func plain(
