@@ -158,10 +158,11 @@ enum Terminal {
 }
 
 extension String {
-  /// The text without the whitespace around it. Foundation's function loads tables, which is a good part of a command's own start.
+  /// The text without whitespace and zero-width spaces around it. Foundation's function does the same, but loads tables first,
+  /// which each command would wait for.
   var trimmed: String {
-    guard let first = unicodeScalars.firstIndex(where: { !$0.properties.isWhitespace }),
-      let last = unicodeScalars.lastIndex(where: { !$0.properties.isWhitespace })
+    func isText(_ scalar: Unicode.Scalar) -> Bool { !scalar.properties.isWhitespace && scalar != "\u{200B}" }
+    guard let first = unicodeScalars.firstIndex(where: isText), let last = unicodeScalars.lastIndex(where: isText)
     else { return "" }
     return String(unicodeScalars[first...last])
   }
