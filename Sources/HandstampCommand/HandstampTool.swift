@@ -1,9 +1,6 @@
 #if Command
 import ArgumentParser
 
-/// Runs the command that the program's arguments name.
-package func runHandstamp() async { await HandstampTool.main() }
-
 /// The `handstamp` program: signs the user in at a terminal and supplies valid access tokens.
 struct HandstampTool: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -63,30 +60,8 @@ struct HandstampTool: AsyncParsableCommand {
     #endif
   }
 
-  static func main() async {
-    Inheritance.remember()
-    let arguments = CredentialHelper.arranged(
-      Verbosity.take(from: Array(CommandLine.arguments.dropFirst())), program: CommandLine.arguments.first ?? "")
-    do {
-      try ResourceLimits.arrange()
-      try NamedCommand(in: arguments).check()
-      var command = try await asyncParseAsRoot(DashedIDs.arranged(arguments))
-      // Those who run a server have no use for it.
-      if !["serve", "admin", "gate"].contains(arguments.first) { try EnvironmentToken.check() }
-      if var command = command as? any AsyncParsableCommand {
-        try await command.run()
-      } else {
-        try command.run()
-      }
-      if let refusal = Terminal.outputFailure { throw refusal }
-      Interruption.conclude()
-    } catch {
-      await leave(error, arguments)
-    }
-  }
-
   /// Prints the error and its hint, then exits with the matching code.
-  private static func leave(_ error: any Error, _ arguments: [String]) async -> Never {
+  fileprivate static func leave(_ error: any Error, _ arguments: [String]) async -> Never {
     var refusal: CommandError
     switch error {
     case let error as CommandError: refusal = error
@@ -108,6 +83,29 @@ struct HandstampTool: AsyncParsableCommand {
     }
     Interruption.conclude()
     exit(withError: ExitCode(refusal.exit.rawValue))
+  }
+}
+
+/// Runs the command that the program's arguments name.
+package func runHandstamp() async {
+  Inheritance.remember()
+  let arguments = CredentialHelper.arranged(
+    Verbosity.take(from: Array(CommandLine.arguments.dropFirst())), program: CommandLine.arguments.first ?? "")
+  do {
+    try ResourceLimits.arrange()
+    try NamedCommand(in: arguments).check()
+    var command = try await HandstampTool.asyncParseAsRoot(DashedIDs.arranged(arguments))
+    // Those who run a server have no use for it.
+    if !["serve", "admin", "gate"].contains(arguments.first) { try EnvironmentToken.check() }
+    if var command = command as? any AsyncParsableCommand {
+      try await command.run()
+    } else {
+      try command.run()
+    }
+    if let refusal = Terminal.outputFailure { throw refusal }
+    Interruption.conclude()
+  } catch {
+    await HandstampTool.leave(error, arguments)
   }
 }
 #endif

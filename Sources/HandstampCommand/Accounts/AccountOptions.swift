@@ -2,6 +2,7 @@
 import ArgumentParser
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// `--account` and `--quiet`, for all commands that use a session.
@@ -27,9 +28,7 @@ struct QuietOption: ParsableArguments {
 enum EnvironmentAccount {
   static let name = "HANDSTAMP_ACCOUNT"
 
-  static var current: String? {
-    ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
-  }
+  static var current: String? { ProcessEnvironment[name] }
 
   /// Refuses a command whose effect the variable would hide.
   static func refuse(to verb: String) throws(CommandError) {

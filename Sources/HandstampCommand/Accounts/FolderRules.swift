@@ -1,8 +1,6 @@
 #if Command
-import Crypto
 import Foundation
 import HandstampCore
-import HandstampSupport
 import HandstampVaults
 
 /// Which account is used in a folder and its subfolders, as set by `handstamp switch NAME --here`.
@@ -43,10 +41,12 @@ struct FolderRules: Sendable {
 
   /// Returns the rule of the working directory, else of the nearest parent folder that has one.
   func current() throws(CommandError) -> Rule? {
-    guard var folder = FolderRules.here, let facts = FileFacts(place) else { return nil }
-    var isFolder: ObjCBool = false
-    guard facts.isFolder || FileManager.default.fileExists(atPath: place, isDirectory: &isFolder) && isFolder.boolValue
-    else { throw unreadable(place) }
+    guard FileFacts(place) != nil, var folder = FolderRules.here else { return nil }
+    guard FileFacts.isFolder(place) else {
+      throw CommandError(
+        .failure, "cannot read \(place), which sets the account for a folder",
+        hint: "run: handstamp doctor --set-aside", concernsHome: true)
+    }
     while true {
       if let rule = try rule(of: folder) { return rule }
       guard folder != "/" else { return nil }
@@ -57,12 +57,7 @@ struct FolderRules: Sendable {
   /// - Throws: A refusal if there is a rule that cannot be read: another account must not be used instead.
   private func rule(of folder: String) throws(CommandError) -> Rule? {
     let path = file(of: folder)
-    switch PlainFile.read(path) {
-    case .absent: return nil
-    case .content(let bytes):
-      if let rule = try? JSONDecoder().decode(Rule.self, from: Data(bytes)) { return rule }
-      fallthrough
-    case .unreadable:
+    do throws(UnreadableFile) { return try PlainFile.json(at: path) } catch {
       throw CommandError(
         .failure, "cannot read \(path), which sets the account for \(folder)",
         hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
@@ -76,12 +71,13 @@ struct FolderRules: Sendable {
   /// Removes the rule of a folder; an unreadable one is renamed. Returns whether there was one.
   func remove(of folder: String) throws(CommandError) -> Bool {
     let path = file(of: folder)
-    switch PlainFile.read(path) {
-    case .absent: return false
-    case .content(let bytes) where (try? JSONDecoder().decode(Rule.self, from: Data(bytes))) != nil:
-      guard unlink(path) == 0 || errno == ENOENT else { throw home.unwritable() }
-    case .content, .unreadable: try home.setAside(path)
+    do throws(UnreadableFile) {
+      guard try PlainFile.json(at: path, as: Rule.self) != nil else { return false }
+    } catch {
+      try home.setAside(path)
+      return true
     }
+    guard unlink(path) == 0 || errno == ENOENT else { throw home.unwritable() }
     return true
   }
 
@@ -92,14 +88,6 @@ struct FolderRules: Sendable {
   }
 
   /// The rule's file. Its name is a digest, because a path may be longer than a file name can be.
-  func file(of folder: String) -> String {
-    "\(place)/\(Hexadecimal.text(SHA256.hash(data: Data(folder.utf8)))).json"
-  }
-
-  private func unreadable(_ path: String) -> CommandError {
-    CommandError(
-      .failure, "cannot read \(path), which sets the account for a folder",
-      hint: "run: handstamp doctor --set-aside", concernsHome: true)
-  }
+  func file(of folder: String) -> String { home.file(in: "folders", for: folder) }
 }
 #endif

@@ -90,7 +90,7 @@ extension Terminal {
     var bytes = [UInt8](repeating: 0, count: 256)
     let count = read(STDIN_FILENO, &bytes, bytes.count)
     let answer = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
-    return ["y", "yes"].contains(answer.trimmingCharacters(in: .whitespacesAndNewlines).lowercased())
+    return ["y", "yes"].contains(answer.trimmed.lowercased())
   }
 }
 #endif

@@ -83,14 +83,11 @@ struct AccountClient: Sendable {
       }, body)
   }
 
-  /// Returns a valid access token, which its receiver can use alone.
-  func token(minimumValidity: Duration = .zero) async throws(CommandError) -> AccessToken {
-    try refuseBound()
-    return try await sessionToken(minimumValidity: minimumValidity)
-  }
-
-  /// Returns a valid access token, bound to a key or not.
-  func sessionToken(minimumValidity: Duration) async throws(CommandError) -> AccessToken {
+  /// Returns a valid access token.
+  ///
+  /// - Parameter mayBeBound: Whether it may be bound to a key; else its receiver can use it alone.
+  func token(minimumValidity: Duration = .zero, mayBeBound: Bool = false) async throws(CommandError) -> AccessToken {
+    if !mayBeBound { try refuseBound() }
     do throws(SessionError) {
       return try await waiting { () async throws(SessionError) in
         try await controller.token(minimumValidity: minimumValidity)
@@ -106,8 +103,7 @@ struct AccountClient: Sendable {
       let token = try await waiting { () async throws(SessionError) in
         try await controller.identityToken(minimumValidity: minimumValidity)
       }
-      let now = SystemClock().now()
-      return (token.secret, now.wall.advanced(by: token.lifetime.remaining(at: now)))
+      return (token.secret, token.lifetime.end)
     } catch .noIDToken {
       throw CommandError(
         .failure, "this session has no ID token",
@@ -163,11 +159,10 @@ struct AccountClient: Sendable {
   private var clientOption: String { access.map { " --client-id \(shellWord($0.record.client))" } ?? "" }
 
   private func storedToken(for target: TokenTarget, _ validity: Duration) async -> HandedToken? {
-    let now = SystemClock().now()
     guard let access = await storedSession()?.targeted[target], let token = access.token,
-      SessionMachine.serves(access.lifetime, for: validity, at: now)
+      SessionMachine.serves(access.lifetime, for: validity, at: SystemClock().now())
     else { return nil }
-    return HandedToken(token: token, end: access.lifetime.map { now.wall.advanced(by: $0.remaining(at: now)) })
+    return HandedToken(token: token, end: access.lifetime?.end)
   }
 
   /// Describes an error of this session for the terminal; where the server has kept refusing, also since when.
@@ -207,9 +202,10 @@ struct AccountClient: Sendable {
   @discardableResult
   func deliverEnds(within limit: Duration = .seconds(1)) async -> Bool {
     guard case .value(let entry) = await vault.read() else { return true }
-    let pending = entry.tombstones.filter { $0.revocation != nil }
     let now = SystemClock().now()
-    guard pending.contains(where: { $0.delay?.rest(at: now) ?? .zero <= .zero }) else { return pending.isEmpty }
+    guard entry.unrevoked.contains(where: { $0.delay?.rest(at: now) ?? .zero <= .zero }) else {
+      return entry.unrevoked.isEmpty
+    }
     _ = await restored()
     return await withTaskGroup(of: Bool.self) { group in
       group.addTask { await controller.waitForRevocations(timeout: limit) }

@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampSupport
 
 /// The credentials for API calls: the session, the token in `HANDSTAMP_TOKEN`, or the agent of `HANDSTAMP_AGENT`.
 enum AuthorizedCaller: Sendable {
@@ -171,7 +172,7 @@ enum EnvironmentToken {
   static let name = "HANDSTAMP_TOKEN"
 
   static var current: AccessToken? {
-    let text = ProcessInfo.processInfo.environment[name]?.trimmingCharacters(in: .whitespacesAndNewlines) ?? ""
+    let text = ProcessEnvironment[name]?.trimmed ?? ""
     return text.isEmpty ? nil : AccessToken(text)
   }
 

@@ -46,45 +46,41 @@ extension SessionCommand {
     return client
   }
 
-  /// Does what is left to do before the program ends: delivers pending revocations, and waits for the audit log.
+  /// Does what is left to do before the program ends: delivers all pending revocations, of sessions that ended while the server
+  /// was unreachable, concurrently, and waits for the audit log. If no revocation is pending, it costs one read of a small file
+  /// for each account but the one whose session is open.
   func conclude() async {
     // Beside an agent there are no vaults.
     guard client != nil || !AgentClient.isSet else { return }
-    await deliverEnds()
+    // The open session knows what its vault holds. Sign-outs by other processes are theirs to deliver.
+    var sender: AccountClient?
+    if let client {
+      _ = await client.restored()
+      if await !client.controller.waitForRevocations(timeout: .zero) { sender = client }
+    }
+    let isPending = if sender == nil { await othersHavePendingEnds() } else { true }
+    if isPending, let home = try? Home.current() {
+      let list = AccountList(of: home)
+      let forgotten = await list.deliverRevocations { [sender] id in
+        await Installation.deliverEnds(of: id, in: home, by: sender?.account.id == id ? sender : nil)
+      }
+      // The OAuth record was kept for the revocation. By now the account may be signed in to again.
+      for id in forgotten {
+        await list.load()
+        if list[id] == nil { try? home.forgetClients(of: id) }
+      }
+    }
     await client?.controller.flushAuditLog()
   }
 
-  /// Delivers all pending revocations, of sessions that ended while the server was unreachable, concurrently. If there are none,
-  /// it costs one read of a small file for each account but the one whose session is open.
-  private func deliverEnds(within limit: Duration = .seconds(1)) async {
-    // The open session knows what its vault holds. Sign-outs by other processes are theirs to deliver.
-    var isDone = true
-    if let client {
-      _ = await client.restored()
-      isDone = await client.controller.waitForRevocations(timeout: .zero)
-    }
-    let sender = isDone ? nil : client
-    if sender == nil, let book = try? await book(), await !hasPendingEnds(book) { return }
-    guard let home = try? Home.current() else { return }
-    let list = AccountList(of: home)
-    let forgotten = await list.deliverRevocations { id in
-      await Installation.deliverEnds(of: id, in: home, by: sender?.account.id == id ? sender : nil, within: limit)
-    }
-    // The OAuth record was kept for the revocation. By now the account may be signed in to again.
-    for id in forgotten {
-      await list.load()
-      if list[id] == nil { try? home.forgetClients(of: id) }
-    }
-  }
-
-  /// Whether there are removed accounts, or another account's vault has a pending revocation.
-  private func hasPendingEnds(_ book: AccountBook) async -> Bool {
-    guard book.list.leaving.isEmpty else { return true }
+  /// Whether there are removed accounts, or another account's vault has a pending revocation; true if the list cannot be read.
+  private func othersHavePendingEnds() async -> Bool {
+    guard let book = try? await book(), book.list.leaving.isEmpty else { return true }
     return await withTaskGroup(of: Bool.self) { group in
       for account in book.accounts where account.id != client?.account.id {
         group.addTask {
           guard case .value(let entry) = await book.home.vault(of: account.id).read() else { return false }
-          return entry.hasPendingRevocation
+          return !entry.unrevoked.isEmpty
         }
       }
       for await isPending in group where isPending { return true }
@@ -96,18 +92,18 @@ extension SessionCommand {
   ///
   /// - Parameter client: The open session, if it has any.
   private nonisolated static func deliverEnds(
-    of id: AccountID, in home: Home, by client: AccountClient?, within limit: Duration
+    of id: AccountID, in home: Home, by client: AccountClient?
   ) async -> Bool {
     switch await home.vault(of: id).read() {
     case .absent: return true
     case .value(let entry):
       // A removed account with a session is about to be listed again.
       let isSignedOut = entry.session == nil
-      guard client != nil || entry.hasPendingRevocation else { return isSignedOut }
+      guard client != nil || !entry.unrevoked.isEmpty else { return isSignedOut }
       guard let account = ListedAccount(of: id) else { return false }
       var client = client
       if client == nil { client = try? await AccountClient(home: home, account: account) }
-      guard let client, await client.deliverEnds(within: limit) else { return false }
+      guard let client, await client.deliverEnds() else { return false }
       let server = account.serverAddress.text
       if let code = await client.controller.refusedRevocations.values.first {
         Terminal.say(
@@ -122,6 +118,7 @@ extension SessionCommand {
 }
 
 extension VaultEntry {
-  fileprivate var hasPendingRevocation: Bool { tombstones.contains { $0.revocation != nil } }
+  /// The ended sessions that are still to be revoked.
+  var unrevoked: [Tombstone] { tombstones.filter { $0.revocation != nil } }
 }
 #endif

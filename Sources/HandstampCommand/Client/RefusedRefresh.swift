@@ -1,8 +1,6 @@
 #if Command
-import Crypto
 import Foundation
 import HandstampCore
-import HandstampSupport
 import HandstampVaults
 
 /// Responses to refreshes without tokens that do not end the session: an empty 400, an HTML page, a 500. The session is kept,
@@ -70,10 +68,7 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  private func refusalPath(of account: AccountID) -> String {
-    let hash = SHA256.hash(data: Array(account.rawValue.utf8))
-    return path + "/refusals/" + Hexadecimal.text(hash) + ".json"
-  }
+  private func refusalPath(of account: AccountID) -> String { file(in: "refusals", for: account.rawValue) }
 
   /// The stored response to refreshes of this session, or `nil` if the last refresh succeeded or none got a response.
   func refusedRefresh(of account: AccountID, session: SessionID?) -> RefusedRefresh? {

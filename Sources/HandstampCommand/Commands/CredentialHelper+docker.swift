@@ -20,7 +20,7 @@ extension CredentialHelper {
     case "get":
       do {
         try await getForDocker(
-          HelperInput.all().trimmingCharacters(in: .whitespacesAndNewlines), hosts, in: installation)
+          HelperInput.all().trimmed, hosts, in: installation)
       } catch let refusal as CommandError {
         Terminal.out("\(refusal.message.onOneLine); \(refusal.hint.onOneLine)")
         throw refusal

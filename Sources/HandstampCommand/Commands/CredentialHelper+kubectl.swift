@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import HandstampCore
+import HandstampSupport
 
 /// `handstamp credential-helper kubectl`: client-go's exec credential plug-in API, `client.authentication.k8s.io`.
 extension CredentialHelper {
@@ -57,7 +58,7 @@ extension CredentialHelper {
   }
 
   private static func execInfo() throws(CommandError) -> ExecInfo? {
-    guard let text = ProcessInfo.processInfo.environment["KUBERNETES_EXEC_INFO"], !text.isEmpty else { return nil }
+    guard let text = ProcessEnvironment["KUBERNETES_EXEC_INFO"] else { return nil }
     guard let info = try? JSONDecoder().decode(ExecInfo.self, from: Data(text.utf8)) else {
       throw CommandError(
         .usage, "KUBERNETES_EXEC_INFO is not in kubectl's format", hint: "run: unset KUBERNETES_EXEC_INFO")

@@ -185,7 +185,7 @@ struct StatusReport: Document {
     switch reading {
     case .absent: state = .signedOut
     case .value(let entry):
-      pendingEnds = entry.tombstones.count { $0.revocation != nil }
+      pendingEnds = entry.unrevoked.count
       guard let session = entry.session else {
         state = .signedOut
         let end = entry.tombstones.last?.reason

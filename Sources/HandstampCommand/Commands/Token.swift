@@ -139,8 +139,15 @@ extension AccountClient {
   /// Returns when `token` expires, by this device's wall clock, or `nil` if the vault does not know.
   func end(of token: AccessToken) async -> UnixTime? {
     guard let access = await storedSession()?.access, access.token == token else { return nil }
+    return access.lifetime?.end
+  }
+}
+
+extension Lifetime {
+  /// When it ends, by this device's wall clock.
+  var end: UnixTime {
     let now = SystemClock().now()
-    return access.lifetime.map { now.wall.advanced(by: $0.remaining(at: now)) }
+    return now.wall.advanced(by: remaining(at: now))
   }
 }
 #endif

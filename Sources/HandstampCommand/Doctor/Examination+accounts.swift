@@ -77,7 +77,7 @@ extension Examination {
           problem("refresh", refusal.message, account: name, hint: hint)
         }
       }
-      let undelivered = entry.tombstones.count { $0.revocation != nil }
+      let undelivered = entry.unrevoked.count
       if undelivered > 0 {
         note(
           "sign_outs", "\(undelivered) sign-out(s) not yet sent to the server", account: name,

@@ -27,6 +27,12 @@ struct FileFacts: Sendable, Hashable {
     changedAt = facts[.modificationDate] as? Date ?? .distantPast
   }
 
+  /// Whether there is a folder, or a symbolic link to one.
+  static func isFolder(_ path: String) -> Bool {
+    var isFolder: ObjCBool = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+  }
+
   /// Facts about a folder, or the nearest one above it that is there.
   static func ofFolder(_ path: String) -> FileFacts? {
     var url = URL(fileURLWithPath: path).resolvingSymlinksInPath()

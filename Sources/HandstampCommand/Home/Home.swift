@@ -18,7 +18,7 @@ struct Home: Sendable, Hashable {
   static func current() throws(CommandError) -> Home { try found.get() }
 
   private static let found = Result { () throws(CommandError) -> Home in
-    let home = Home(path: try place(in: ProcessInfo.processInfo.environment))
+    let home = Home(path: try place())
     // Its files would lock out the user whose home it is.
     if geteuid() == 0, let folder = FileFacts.ofFolder(home.path), folder.owner != 0 {
       throw CommandError(
@@ -36,13 +36,13 @@ struct Home: Sendable, Hashable {
     return home
   }
 
-  private static func place(in environment: [String: String]) throws(CommandError) -> String {
-    if let path = environment["HANDSTAMP_HOME"], !path.isEmpty {
+  private static func place() throws(CommandError) -> String {
+    if let path = ProcessEnvironment["HANDSTAMP_HOME"] {
       return path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     }
     // The specification requires ignoring relative paths.
-    if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/handstamp" }
-    guard let user = environment["HOME"], user.hasPrefix("/") else {
+    if let state = ProcessEnvironment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/handstamp" }
+    guard let user = ProcessEnvironment["HOME"], user.hasPrefix("/") else {
       throw CommandError(
         .failure, "no folder for the vault", hint: "set HOME, or HANDSTAMP_HOME to a folder of your own")
     }
@@ -74,31 +74,9 @@ struct Home: Sendable, Hashable {
 
   /// Returns the stored settings, which are empty before the first sign-in.
   func settings() throws(CommandError) -> Settings {
-    switch storedSettings {
-    case .content(let settings): return settings
-    case .unreadable(let why): throw unreadable(settingsPath, why)
-    }
-  }
-
-  /// Why the settings cannot be read; `nil` if they can, or do not exist yet.
-  var settingsDamage: String? {
-    if case .unreadable(let why) = storedSettings { why } else { nil }
-  }
-
-  /// A file of the home, as far as it can be read.
-  private enum Stored<Value> {
-    case content(Value)
-    case unreadable(String)
-  }
-
-  private var storedSettings: Stored<Settings> {
-    switch PlainFile.read(settingsPath) {
-    case .absent: return .content(Settings())
-    case .unreadable(let why): return .unreadable(why)
-    case .content(let bytes):
-      let settings = try? JSONDecoder().decode(Settings.self, from: Data(bytes))
-      return settings.map { .content($0) }
-        ?? .unreadable(bytes.isEmpty ? "it is empty" : "it is damaged")
+    guard let bytes = try content(of: settingsPath) else { return Settings() }
+    do { return try JSONDecoder().decode(Settings.self, from: Data(bytes)) } catch {
+      throw unreadable(settingsPath, bytes.isEmpty ? "it is empty" : "it is damaged")
     }
   }
 
@@ -119,29 +97,23 @@ struct Home: Sendable, Hashable {
     return drawn
   }
 
-  private func knownDevice() throws(CommandError) -> DeviceID? {
-    switch storedDevice {
-    case .content(let device): return device
-    case .unreadable(let why): throw unreadable(devicePath, why)
-    }
+  /// Returns the device ID of this installation; `nil` before its first use.
+  func knownDevice() throws(CommandError) -> DeviceID? {
+    guard let bytes = try content(of: devicePath, limit: 1000) else { return nil }
+    let text = String(utf8Bytes: bytes)?.trimmed
+    if text?.isEmpty == true { throw unreadable(devicePath, "it is empty") }
+    guard let text, text.utf8.count <= 100,
+      text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
+    else { throw unreadable(devicePath, "it is damaged") }
+    return DeviceID(text)
   }
 
-  /// Why the device ID cannot be read; `nil` if it can, or does not exist yet.
-  var deviceDamage: String? {
-    if case .unreadable(let why) = storedDevice { why } else { nil }
-  }
-
-  private var storedDevice: Stored<DeviceID?> {
-    switch PlainFile.read(devicePath, limit: 1000) {
-    case .absent: return .content(nil)
-    case .unreadable(let why): return .unreadable(why)
-    case .content(let bytes):
-      guard let whole = String(utf8Bytes: bytes) else { return .unreadable("it is damaged") }
-      let text = whole.trimmingCharacters(in: .whitespacesAndNewlines)
-      guard !text.isEmpty else { return .unreadable("it is empty") }
-      let isWord =
-        text.utf8.count <= 100 && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-      return isWord ? .content(DeviceID(text)) : .unreadable("it is damaged")
+  /// `nil` if there is no such file.
+  private func content(of path: String, limit: Int = 8 << 20) throws(CommandError) -> [UInt8]? {
+    switch PlainFile.read(path, limit: limit) {
+    case .absent: return nil
+    case .unreadable(let why): throw unreadable(path, why)
+    case .content(let bytes): return bytes
     }
   }
 

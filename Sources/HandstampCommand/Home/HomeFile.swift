@@ -1,10 +1,16 @@
 #if Command
+import Crypto
 import Foundation
 import HandstampSupport
 import HandstampVaults
 
 /// Files of the home in JSON, for their owner alone. Nothing in them is secret.
 extension Home {
+  /// The path of a file in a folder of the home. Its name is a digest of `text`: it reveals nothing, and is never too long.
+  func file(in folder: String, for text: String, ending: String = "json") -> String {
+    "\(path)/\(folder)/\(Hexadecimal.text(SHA256.hash(data: Array(text.utf8)))).\(ending)"
+  }
+
   /// Replaces a file by a value in JSON, and makes its folder if it is missing.
   ///
   /// - Parameter isPretty: whether it is laid out for people.
@@ -32,11 +38,29 @@ extension Home {
   }
 }
 
+/// Why a file cannot be read, such as `it is damaged`.
+struct UnreadableFile: Error {
+  let why: String
+}
+
 extension PlainFile {
+  /// Returns the value in a file in JSON; `nil` if there is no file.
+  static func json<Value: Decodable>(
+    at path: String, as type: Value.Type = Value.self, limit: Int = 8 << 20
+  ) throws(UnreadableFile) -> Value? {
+    switch read(path, limit: limit) {
+    case .absent: return nil
+    case .unreadable(let why): throw UnreadableFile(why: why)
+    case .content(let bytes):
+      do { return try JSONDecoder().decode(type, from: Data(bytes)) } catch {
+        throw UnreadableFile(why: "it is damaged")
+      }
+    }
+  }
+
   /// Returns the value in a file in JSON; `nil` if there is none, or it cannot be read.
   static func value<Value: Decodable>(at path: String, limit: Int = 8 << 20) -> Value? {
-    guard case .content(let bytes) = read(path, limit: limit) else { return nil }
-    return try? JSONDecoder().decode(Value.self, from: Data(bytes))
+    try? json(at: path, limit: limit)
   }
 }
 #endif

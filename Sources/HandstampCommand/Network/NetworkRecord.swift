@@ -61,10 +61,8 @@ struct NetworkRecord: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  /// The record's file. Its name reveals nothing about the account.
-  private func networkPath(of account: AccountID) -> String {
-    path + "/networks/" + (oauthPath(of: account) as NSString).lastPathComponent
-  }
+  /// The record's file.
+  private func networkPath(of account: AccountID) -> String { file(in: "networks", for: account.rawValue) }
 
   private func credentialsFile(of account: AccountID) -> SealedFile {
     SealedFile(beside: vault(of: account), account: account, purpose: "proxy", limit: 64 << 10)
@@ -75,15 +73,11 @@ extension Home {
   /// - Throws: A refusal if the file cannot be read: another way to the server would be a surprise.
   func network(of account: AccountID) throws(CommandError) -> NetworkRecord? {
     let path = networkPath(of: account)
-    switch PlainFile.read(path) {
-    case .absent: return nil
-    case .content(let bytes):
-      if let record = try? JSONDecoder().decode(NetworkRecord.self, from: Data(bytes)) { return record }
-    case .unreadable: break
+    do throws(UnreadableFile) { return try PlainFile.json(at: path) } catch {
+      throw CommandError(
+        .failure, "cannot read \(path), which says how an account reaches its server",
+        hint: "run: handstamp doctor --set-aside", concernsHome: true)
     }
-    throw CommandError(
-      .failure, "cannot read \(path), which says how an account reaches its server",
-      hint: "run: handstamp doctor --set-aside", concernsHome: true)
   }
 
   /// Returns the user name and the password of the account's proxy, or `nil` if none are stored.

@@ -1,15 +1,13 @@
 #if Command
-import Crypto
 import Foundation
 import HandstampCore
 import HandstampOAuth
-import HandstampSupport
 
 /// Tokens that are bound to a key (RFC 9449), of accounts that signed in with `--dpop`.
 extension Home {
   /// Each issuer has a key of its own, so that two servers cannot tell by it that a user has an account at both.
   private func proofKeyPath(at issuer: String) -> String {
-    path + "/oauth/" + Hexadecimal.text(SHA256.hash(data: Array(issuer.utf8))) + ".dpop"
+    file(in: "oauth", for: issuer, ending: "dpop")
   }
 
   /// Returns what proves the possession of the key for a sign-in, and makes a missing key.
@@ -82,7 +80,7 @@ extension AccountClient {
       )
       .about(name)
     }
-    let token = try await sessionToken(minimumValidity: minimumValidity)
+    let token = try await token(minimumValidity: minimumValidity, mayBeBound: true)
     do throws(SessionError) {
       let prover = try home.prover(of: record)
       if let nonce { prover.learn(from: [HeaderField("DPoP-Nonce", nonce)], of: url) }

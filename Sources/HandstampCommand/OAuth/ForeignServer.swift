@@ -64,7 +64,7 @@ extension AuthorizedCaller {
     case .environment(let token, let server, _, _), .agent(_, let token, let server):
       return try await verdict(on: token, by: foreign, at: server).asAccepted
     case .session(let client):
-      let token = try await client.sessionToken(minimumValidity: .zero)
+      let token = try await client.token(mayBeBound: true)
       let verdict = try await verdict(on: token, by: foreign, at: client.server)
       if verdict == .accepted { return true }
       let next: AccessToken

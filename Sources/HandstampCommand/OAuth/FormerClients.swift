@@ -21,7 +21,7 @@ extension Home {
   private static let formerLimit = 8
 
   private func formerPath(of account: AccountID) -> String {
-    String(oauthPath(of: account).dropLast(".json".count)) + ".former"
+    file(in: "oauth", for: account.rawValue, ending: "former")
   }
 
   private func secretFile(of client: String, _ account: AccountID) -> SealedFile {
@@ -49,8 +49,7 @@ extension Home {
     guard case .value(let entry) = await vault(of: account).read() else { return }
     var clients = formerClients(of: account)
     let known = Set(clients.flatMap(\.sessions))
-    let pending =
-      entry.tombstones.filter { $0.revocation != nil }.map(\.session) + [entry.session?.id].compactMap { $0 }
+    let pending = entry.unrevoked.map(\.session) + [entry.session?.id].compactMap { $0 }
     let sessions = pending.filter { !known.contains($0) }
     guard !sessions.isEmpty else { return }
     clients = (clients + [FormerClient(record: record, sessions: sessions)]).suffix(Home.formerLimit)

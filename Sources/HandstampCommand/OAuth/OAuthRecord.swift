@@ -1,9 +1,7 @@
 #if Command
-import Crypto
 import Foundation
 import HandstampCore
 import HandstampOAuth
-import HandstampSupport
 import HandstampVaults
 
 /// How an account signs in by OAuth: issuer, client and redirect URI. Nothing in it is secret; the secret of a confidential
@@ -84,33 +82,19 @@ struct OAuthRecord: Sendable, Hashable, Codable {
 }
 
 extension Home {
-  private var oauthFolder: String { path + "/oauth" }
-
-  /// The record's file. Its name reveals nothing about the account.
-  func oauthPath(of account: AccountID) -> String {
-    let hash = SHA256.hash(data: Array(account.rawValue.utf8))
-    return oauthFolder + "/" + Hexadecimal.text(hash) + ".json"
-  }
+  /// The record's file.
+  func oauthPath(of account: AccountID) -> String { file(in: "oauth", for: account.rawValue) }
 
   /// Returns how the account signs in by OAuth; `nil` for Handstamp's own protocol.
   ///
   /// - Throws: A refusal if the file cannot be read: falling back to another protocol would be wrong.
   func oauth(of account: AccountID) throws(CommandError) -> OAuthRecord? {
-    let path = oauthPath(of: account)
-    switch PlainFile.read(path) {
-    case .absent:
-      var isFolder: ObjCBool = false
-      let isThere = FileManager.default.fileExists(atPath: oauthFolder, isDirectory: &isFolder)
-      guard isThere ? isFolder.boolValue : FileFacts(oauthFolder) == nil else {
-        throw CommandError.unreadable(oauthFolder)
-      }
-      return nil
-    case .unreadable: throw CommandError.unreadable(path)
-    case .content(let bytes):
-      do { return try JSONDecoder().decode(OAuthRecord.self, from: Data(bytes)) } catch {
-        throw CommandError.unreadable(path)
-      }
-    }
+    do throws(UnreadableFile) {
+      if let record = try PlainFile.json(at: oauthPath(of: account), as: OAuthRecord.self) { return record }
+    } catch { throw CommandError.unreadable(oauthPath(of: account)) }
+    let folder = path + "/oauth"
+    guard FileFacts(folder) == nil || FileFacts.isFolder(folder) else { throw CommandError.unreadable(folder) }
+    return nil
   }
 
   private func secretFile(of account: AccountID) -> SealedFile {

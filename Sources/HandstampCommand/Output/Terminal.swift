@@ -158,6 +158,15 @@ enum Terminal {
 }
 
 extension String {
+  /// The text without whitespace and zero-width spaces around it. Foundation's function does the same, but loads tables first,
+  /// which each command would wait for.
+  var trimmed: String {
+    func isText(_ scalar: Unicode.Scalar) -> Bool { !scalar.properties.isWhitespace && scalar != "\u{200B}" }
+    guard let first = unicodeScalars.firstIndex(where: isText), let last = unicodeScalars.lastIndex(where: isText)
+    else { return "" }
+    return String(unicodeScalars[first...last])
+  }
+
   /// The text with control characters replaced: names from servers and other devices must not move the cursor.
   var onOneLine: String {
     String(

@@ -21,7 +21,7 @@ final class WaitLine: Sendable {
 
   func silence() { state.withLock { $0.isSilent = true } }
 
-  private static let isTerminal = isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+  private static let isTerminal = isatty(STDERR_FILENO) == 1 && ProcessEnvironment["TERM"] != "dumb"
 
   /// Runs `body`, which waits for whatever `words` describes.
   ///

@@ -63,7 +63,7 @@ struct AccountsRecovery: Sendable {
       guard let id = account(of: vault.digest), case .value(let entry) = await home.vault(of: id).read() else {
         continue
       }
-      if entry.tombstones.contains(where: { $0.revocation != nil }) { count += 1 }
+      if !entry.unrevoked.isEmpty { count += 1 }
     }
     return count
   }
@@ -86,7 +86,7 @@ struct AccountsRecovery: Sendable {
       // A vault left by a sign-out does not need to be listed, unless it was before.
       guard session != nil || vault.hasRoom || records[id] != nil || found[id] != nil else {
         // Its revocation may be pending.
-        let isLeaving = leaving.contains(id) || entry.tombstones.contains { $0.revocation != nil }
+        let isLeaving = leaving.contains(id) || !entry.unrevoked.isEmpty
         if isLeaving { try await edit(.remove(id, isLeaving: true)) }
         continue
       }

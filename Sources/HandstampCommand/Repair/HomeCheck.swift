@@ -32,7 +32,7 @@ struct HomeCheck: Sendable {
   /// Checks the folder. Returns whether the rest can be checked.
   private mutating func folder() -> Bool {
     guard let facts = FileFacts(home.path) else { return false }
-    guard isFolder(home.path) else {
+    guard FileFacts.isFolder(home.path) else {
       let what = facts.isRegular ? "a file, not a folder" : "not a folder"
       add(
         "home", "\(home.path) is \(what)",
@@ -81,15 +81,17 @@ struct HomeCheck: Sendable {
 
   private mutating func plainFiles() {
     // A new one is created.
-    if let why = home.deviceDamage { plain(home.devicePath, "device", why) }
-    if let why = home.settingsDamage { plain(home.settingsPath, "settings", why, [.rebuildSettings]) }
+    do throws(CommandError) { _ = try home.knownDevice() } catch { plain(home.devicePath, "device", error.message) }
+    do throws(CommandError) { _ = try home.settings() } catch {
+      plain(home.settingsPath, "settings", error.message, [.rebuildSettings])
+    }
     for (name, check) in [
       ("folders", "folders"), ("oauth", "oauth"), ("networks", "networks"), ("mcp", "mcp"),
       ("refusals", "refresh"),
     ] {
       let path = "\(home.path)/\(name)"
       guard FileFacts(path) != nil else { continue }
-      guard isFolder(path) else {
+      guard FileFacts.isFolder(path) else {
         let isDecision = name != "refusals"
         add(check, "\(path) is not a folder", isDecision ? .setAside : .fix, [.rename(path)])
         continue
@@ -101,40 +103,36 @@ struct HomeCheck: Sendable {
       for file in ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() {
         let path = "\(path)/\(file)"
         guard file.hasSuffix(".json"), let why = damage(of: path, name) else { continue }
+        let words = "cannot read \(path): \(why)"
         switch name {
         // Only the user knows how an account signs in, and which one a folder uses.
-        case "folders", "oauth", "networks": plain(path, check, why, cure: .setAside)
-        default: plain(path, check, why)
+        case "folders", "oauth", "networks": plain(path, check, words, cure: .setAside)
+        default: plain(path, check, words)
         }
       }
     }
   }
 
   private func damage(of path: String, _ kind: String) -> String? {
-    switch PlainFile.read(path) {
-    case .absent: return nil
-    case .unreadable(let why): return why
-    case .content(let bytes):
-      let (data, decoder) = (Data(bytes), JSONDecoder())
-      let isGood =
-        switch kind {
-        case "folders": (try? decoder.decode(FolderRules.Rule.self, from: data)) != nil
-        case "networks": (try? decoder.decode(NetworkRecord.self, from: data)) != nil
-        case "oauth": (try? decoder.decode(OAuthRecord.self, from: data)) != nil
-        case "mcp": (try? decoder.decode(MCPConnection.self, from: data)) != nil
-        default: (try? decoder.decode(RefusedRefresh.self, from: data)) != nil
-        }
-      return isGood ? nil : "it is damaged"
-    }
+    do throws(UnreadableFile) {
+      switch kind {
+      case "folders": _ = try PlainFile.json(at: path, as: FolderRules.Rule.self)
+      case "networks": _ = try PlainFile.json(at: path, as: NetworkRecord.self)
+      case "oauth": _ = try PlainFile.json(at: path, as: OAuthRecord.self)
+      case "mcp": _ = try PlainFile.json(at: path, as: MCPConnection.self)
+      default: _ = try PlainFile.json(at: path, as: RefusedRefresh.self)
+      }
+      return nil
+    } catch { return error.why }
   }
 
   private mutating func plain(
-    _ path: String, _ check: String, _ why: String, _ more: [Damage.Step] = [], cure: Damage.Cure = .fix
+    _ path: String, _ check: String, _ words: String, _ more: [Damage.Step] = [], cure: Damage.Cure = .fix
   ) {
     if let facts = FileFacts(path), facts.isRegular, facts.mode & 0o600 != 0o600, facts.owner == getuid() {
       return add(check, "\(path) denies its owner access: \(facts.modeText)", .fix, [.mode(path, 0o600)])
     }
-    add(check, "cannot read \(path): \(why)", cure, [.rename(path)] + more)
+    add(check, words, cure, [.rename(path)] + more)
   }
 
   // MARK: The folder of the vaults
@@ -142,7 +140,7 @@ struct HomeCheck: Sendable {
   private mutating func vaultFolder() -> Bool {
     let path = home.vaultFolder
     guard let facts = FileFacts(path) else { return false }
-    guard isFolder(path) else {
+    guard FileFacts.isFolder(path) else {
       let isLink = !facts.isRegular && (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil
       let words =
         isLink
@@ -185,11 +183,6 @@ struct HomeCheck: Sendable {
   private static let endings = [
     ".lock", ".sign-in", ".room", ".audit", ".audit-older", ".audit-torn", ".audit-lock", ".changed",
   ]
-
-  private func isFolder(_ path: String) -> Bool {
-    var isFolder: ObjCBool = false
-    return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
-  }
 
   /// Returns the first of `path`, `path-2` … that does not exist.
   private func free(_ path: String) -> String {

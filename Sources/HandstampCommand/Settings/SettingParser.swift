@@ -66,10 +66,7 @@ extension SettingParser where Value == String {
   }
 
   static var folder: Self {
-    text("a folder") { path in
-      var isFolder: ObjCBool = false
-      return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
-    }
+    text("a folder", where: FileFacts.isFolder)
   }
 
   /// The content of a file.

@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// Obtains the passphrase of the vaults from the file named in the environment, else from the terminal; never from arguments or
@@ -48,9 +49,7 @@ actor PassphrasePrompt {
     return try Terminal.secret("new passphrase", twice: true)
   }
 
-  private static var path: String? {
-    ProcessInfo.processInfo.environment[variable].flatMap { $0.isEmpty ? nil : $0 }
-  }
+  private static var path: String? { ProcessEnvironment[variable] }
 
   private static func firstLine(of path: String) throws(CommandError) -> Secret {
     try SecretFile.firstLine(of: path, for: variable, code: .vault)
