@@ -1,5 +1,4 @@
 #if Server
-import Foundation
 import HandstampCore
 import HandstampSupport
 
@@ -156,9 +155,7 @@ struct FormerServer: Sendable {
     var (fields, headers) = (fields, [HeaderField]())
     if let id = system.clientID {
       if let secret = system.clientSecret {
-        // Both parts are form-encoded (RFC 6749 section 2.3.1).
-        let pair = secret.withExposed { PercentEncoding.encode(id) + ":" + PercentEncoding.encode($0) }
-        headers.append(HeaderField("Authorization", "Basic " + Data(pair.utf8).base64EncodedString()))
+        headers.append(.basic(id, secret))
       } else {
         fields.append(("client_id", Secret(id)))
       }
