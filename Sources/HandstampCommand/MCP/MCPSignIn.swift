@@ -123,8 +123,9 @@ struct MCPSignIn: Sendable {
     record.redirect = client.redirect ?? record.redirect
     // At Handstamp's own server the account's own tokens stay those for its API.
     if !metadata.namesOwnAPI { record.resources = (known?.record.resources ?? []).union([found.resource]) }
+    let secret = try await secret(of: known)
     let signedIn = try await SignInAttempt(at: record.issuer).signIn(
-      record, secret: try await secret(of: known), by: way, opening: opensBrowser, within: patience)
+      record, secret: secret, by: way, opening: opensBrowser, within: patience)
     let connection = MCPConnection(url: server.url, resource: found.resource, account: signedIn.id)
     if let target = connection.target(of: try home.oauth(of: signedIn.id)) { try await check(target, of: signedIn) }
     try home.save(connection, to: server, as: account)
