@@ -28,7 +28,6 @@ enum FormerError: Error, Sendable, Hashable {
 struct FormerServer: Sendable {
   /// How long the former system may take to answer.
   static let timeout = Duration.seconds(10)
-  private static let form = "application/x-www-form-urlencoded"
   /// The refusals of GoTrue that are about the session, see its `apierrors/errorcode.go`.
   private static let ends: Set = [
     "refresh_token_not_found", "refresh_token_already_used", "session_not_found", "session_expired", "user_banned",
@@ -160,7 +159,8 @@ struct FormerServer: Sendable {
         fields.append(("client_id", Secret(id)))
       }
     }
-    return try await send("POST", url, type: FormerServer.form, body: FormBody(fields).bytes, headers: headers)
+    return try await send(
+      "POST", url, type: "application/x-www-form-urlencoded", body: FormBody(fields).bytes, headers: headers)
   }
 
   private func send(
