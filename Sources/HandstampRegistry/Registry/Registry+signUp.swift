@@ -117,56 +117,6 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Signs in a user of another identity provider. The first sign-in creates the account.
-  ///
-  /// - Parameters:
-  ///   - username: for a new account.
-  ///   - methods: how the user has proved it to the provider.
-  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
-  ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
-  ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
-  /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored; ``RegistryError/keyUsed``.
-  public func signIn(
-    as identity: ExternalIdentity, username: String, device: DeviceInfo,
-    methods: AuthenticationMethods = [.federated], thumbprint: String? = nil, nonce: OneTimeTokenRecord,
-    key: RotationKey? = nil, now: UnixTime
-  ) async throws(RegistryError) -> NewSession {
-    let origin = SessionOrigin(
-      way: .provider, thumbprint: thumbprint, methods: methods,
-      request: RepeatableRequest(key, for: "identity", identity.issuer, identity.subject),
-      upstream: UpstreamSession(identity: identity, sid: nil, authenticatedAt: nil))
-    for _ in 0..<Registry.attempts {
-      if let repeated = try await repeated(origin, device, now: now) { return repeated }
-      guard try await oneTimeToken(nonce.id) == nil else { throw .nonceUsed }
-      let known = try await account(identity: identity)
-      if known?.closedAt != nil { throw .accountClosed }
-      let upstream = try await expectations(of: origin.upstream, now: now)
-      do throws(RegistryStoreError) {
-        guard let known else {
-          let record = newAccount(identity: identity, username: username, passwordHash: nil, now: now)
-          let link = LinkedIdentity(identity, of: record.id, at: now)
-          return try await begin(
-            record, device, origin, among: [], now: now,
-            with: [
-              .createOneTimeToken(nonce), .createAccount(record), .createItem(link.item),
-              audited(.accountCreated, account: record.id, at: now),
-            ] + upstream)
-        }
-        let live = try await store.sessions(of: known.id)
-        return try await begin(
-          known, device, origin, among: live, now: now,
-          with: [.createOneTimeToken(nonce), .expectAccount(known.id, revision: known.revision)] + upstream)
-      } catch {
-        switch error {
-        // The same token twice at once, the same user on two devices, or a change of the account: read again.
-        case .alreadyExists, .conflict, .notFound: continue
-        case .unavailable: throw RegistryError(error)
-        }
-      }
-    }
-    throw Registry.contention
-  }
-
   func newAccount(
     email: EmailAddress? = nil, identity: ExternalIdentity? = nil, username: String, passwordHash: Secret?,
     now: UnixTime
