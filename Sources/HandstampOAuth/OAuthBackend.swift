@@ -317,7 +317,7 @@ public struct OAuthBackend: Backend {
         try key.fields(of: client.id, at: try await metadata(), now: time.now())
       }
     } else if let secret = client.secret, takesBasic {
-      headers.append(HeaderField("Authorization", client.basicAuthentication(secret)))
+      headers.append(.basic(client.id, secret))
     } else {
       fields.append(("client_id", Secret(client.id)))
       if let secret = client.secret { fields.append(("client_secret", secret)) }

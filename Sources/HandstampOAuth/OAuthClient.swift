@@ -1,4 +1,3 @@
-import Foundation
 public import HandstampCore
 import HandstampSupport
 
@@ -55,12 +54,5 @@ extension OAuthClient {
     let reserved = OAuthClient.reservedParameters.union([traits.scopeField])
     return parameters.merging(hints) { _, hint in hint }.filter { !reserved.contains($0.key) }
       .sorted { $0.key < $1.key }.map { ($0.key, $0.value) } + resources.map { ("resource", $0) }
-  }
-
-  /// Returns the `Authorization` value with which a confidential client authenticates (RFC 6749 section 2.3.1): both parts are
-  /// form-encoded first.
-  func basicAuthentication(_ secret: Secret) -> String {
-    let text = secret.withExposed { PercentEncoding.encode(id) + ":" + PercentEncoding.encode($0) }
-    return "Basic " + Data(text.utf8).base64EncodedString()
   }
 }

@@ -6,7 +6,7 @@ import ServiceLifecycle
 
 /// Periodically marks expired sessions as ended, so that their account's event streams report it, and prunes old data in
 /// batches, so that other writes do not wait long. Expired sessions are refused even before they are marked.
-struct Sweeper: Service, CustomStringConvertible {
+struct Sweeper: NamedService {
   private let started: SessionServer
   private var server: SessionServer { started.current }
   private static let batch = 500
@@ -14,9 +14,6 @@ struct Sweeper: Service, CustomStringConvertible {
   static let interval = Duration.seconds(60)
 
   init(server: SessionServer) { started = server }
-
-  /// The name of the service in logs.
-  var description: String { "Sweeper" }
 
   func run() async throws {
     await cancelWhenGracefulShutdown {

@@ -60,6 +60,11 @@ import Testing
     #expect(Base64URL.decode(text) == bytes)
   }
 
+  @Test(arguments: [([], ""), ([0xfb], "+w=="), ([0xff, 0xfe], "//4="), ([1, 2, 3], "AQID")] as [([UInt8], String)])
+  func `has a sister with another alphabet and padding`(bytes: [UInt8], text: String) {
+    #expect(Base64URL.standard(bytes) == text)
+  }
+
   /// Spare bits, padding, the other alphabet, an impossible length.
   @Test(arguments: ["-x", "AQI=", "+w", "A", "AQIDB", "AQ ID", "é"])
   func `accepts one text form per value`(text: String) {

@@ -94,7 +94,7 @@ import Testing
     case .formerSession:
       let token = Secret("former")
       let new = try await registry.takeOver(
-        try await registry.formerToken(#require(FormerToken.Hash(of: token))), token, for: world.ada,
+        try await registry.formerToken(#require(FormerToken.id(of: token))), token, for: world.ada,
         authenticatedAt: nil,
         FormerOrigin(device: phone), ending: nil, now: start)
       return (new.row, nil)

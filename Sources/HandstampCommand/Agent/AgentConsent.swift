@@ -1,5 +1,6 @@
 #if Command
 import Foundation
+import HandstampServer
 import HandstampSupport
 
 /// Whether tokens may be handed out, as the user says when asked. One answer serves all peers of the socket: they cannot be told apart.
@@ -54,24 +55,10 @@ import HandstampSupport
     process.environment = ProcessInfo.processInfo.environment.merging(["SSH_ASKPASS_PROMPT": "confirm"]) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
-    let (ends, ended) = AsyncStream.makeStream(of: Int32.self)
-    process.terminationHandler = { process in
-      ended.yield(process.terminationReason == .exit ? process.terminationStatus : -1)
-      ended.finish()
-    }
-    do { try process.run() } catch {
+    do { return try await process.run(within: patience) == 0 } catch {
       Terminal.say("cannot run \(program)")
       return false
     }
-    let id = process.processIdentifier
-    let limit = Task.detached {
-      try await Task.sleep(for: patience)
-      // It may have inherited that other signals are blocked.
-      kill(id, SIGKILL)
-    }
-    defer { limit.cancel() }
-    for await status in ends { return status == 0 }
-    return false
   }
 }
 

@@ -11,21 +11,20 @@ struct AgentProblem: Codable, Sendable, Hashable {
   var exitStatus: Int32
 
   init(_ refusal: CommandError) {
-    self.init(refusal, status: AgentProblem.status(of: refusal.exit))
-  }
-
-  init(_ refusal: CommandError, status: Int) {
     type = "urn:handstamp:problem:" + refusal.code
-    (title, self.status, code) = (refusal.message, status, refusal.code)
+    (title, status, code) = (refusal.message, AgentProblem.status(of: refusal), refusal.code)
     (hint, exitStatus) = (refusal.hint, refusal.exit.rawValue)
   }
 
-  private static func status(of exit: ExitReason) -> Int {
-    switch exit {
-    case .signInNeeded: 401
-    case .usage: 400
-    case .vault, .network, .cancelled: 503
-    case .ok, .failure, .configuration, .notRunnable, .notFound: 500
+  private static func status(of refusal: CommandError) -> Int {
+    switch (refusal.code, refusal.exit) {
+    case ("wrong_user", _), ("access_denied", _): 403
+    case ("not_found", _): 404
+    case ("method_not_allowed", _): 405
+    case (_, .signInNeeded): 401
+    case (_, .usage): 400
+    case (_, .vault), (_, .network), (_, .cancelled): 503
+    case (_, .ok), (_, .failure), (_, .configuration), (_, .notRunnable), (_, .notFound): 500
     }
   }
 

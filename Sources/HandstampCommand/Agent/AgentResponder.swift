@@ -50,13 +50,7 @@ struct AgentResponder: Sendable {
   private func note(_ words: String) { log.say("\(SystemClock().now().wall) \(socket): \(words)") }
 
   static func response(to refusal: CommandError) -> Response {
-    let problem =
-      switch refusal.code {
-      case "wrong_user", "access_denied": AgentProblem(refusal, status: 403)
-      case "not_found": AgentProblem(refusal, status: 404)
-      case "method_not_allowed": AgentProblem(refusal, status: 405)
-      default: AgentProblem(refusal)
-      }
+    let problem = AgentProblem(refusal)
     var response = json(.init(code: problem.status), problem)
     response.headers[.contentType] = "application/problem+json"
     // RFC 9110 sections 15.5.2 and 15.5.6 require these.
@@ -67,9 +61,7 @@ struct AgentResponder: Sendable {
 
   private static func json(_ status: HTTPResponse.Status, _ document: some Encodable) -> Response {
     guard let bytes = try? document.jsonBytes() else { return Response(status: .internalServerError) }
-    return Response(
-      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+    return .json(bytes, status: status)
   }
 }
 
@@ -78,9 +70,9 @@ struct AgentQuestion: Sendable, Hashable {
   var validity = Duration.zero
   /// ``AgentSession/digest(of:)`` of the token that an API rejected.
   var refused: String?
+}
 
-  init(validity: Duration = .zero, refused: String? = nil) { (self.validity, self.refused) = (validity, refused) }
-
+extension AgentQuestion {
   init(_ request: Hummingbird.Request) throws(CommandError) {
     guard request.uri.path == "/token" else {
       throw AgentQuestion.refusal("there is no \(request.uri.path.prefix(60))", code: "not_found")

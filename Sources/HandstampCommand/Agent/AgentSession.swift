@@ -53,24 +53,15 @@ import HandstampSupport
 
   private func current(_ validity: Duration, _ refused: String?) async throws(CommandError) -> HandedToken {
     let client = client
-    if let target {
-      let known = try await client.token(for: target, minimumValidity: validity)
-      guard AgentSession.digest(of: known.token) == refused else { return known }
-      // Such tokens have no refresh of their own: one that lasts longer is another one.
-      let next = try await client.token(for: target, minimumValidity: .seconds(365 * 86_400))
-      guard next.token != known.token else { throw CommandError(.tokenRejected, server: client.server) }
-      return next
+    var handed =
+      if let target { try await client.token(for: target, minimumValidity: validity) } else {
+        HandedToken(token: try await client.token(minimumValidity: validity))
+      }
+    if AgentSession.digest(of: handed.token) == refused {
+      handed = try await client.token(replacing: handed.token, for: target)
     }
-    var token = try await client.token(minimumValidity: validity)
-    if AgentSession.digest(of: token) == refused {
-      let known = token
-      do throws(SessionError) {
-        token = try await client.waiting { () async throws(SessionError) in
-          try await client.controller.token(replacing: known)
-        }
-      } catch { throw await client.refusal(error) }
-    }
-    return HandedToken(token: token, end: await client.end(of: token))
+    if target == nil { handed.end = await client.end(of: handed.token) }
+    return handed
   }
 
   /// The SHA-256 of a token in hexadecimal digits, which names it without being it.

@@ -1,7 +1,24 @@
 #if Command
+import Handstamp
 import HandstampCore
 
 extension AccountClient {
+  /// Returns another token than one that an API has refused.
+  ///
+  /// - Parameter target: The API and scopes of the token; `nil` for the session's own.
+  func token(replacing refused: AccessToken, for target: TokenTarget?) async throws(CommandError) -> HandedToken {
+    if let target {
+      // Such tokens have no refresh of their own: one that lasts longer is another one.
+      let next = try await token(for: target, minimumValidity: .seconds(365 * 86_400))
+      guard next.token != refused else { throw CommandError(.tokenRejected, server: server) }
+      return next
+    }
+    do throws(SessionError) {
+      return HandedToken(
+        token: try await waiting { () async throws(SessionError) in try await controller.token(replacing: refused) })
+    } catch { throw await refusal(error) }
+  }
+
   /// Describes a refused token for another API or for fewer scopes; `nil` for an error that is not about the target.
   func refusal(_ error: SessionError, for target: TokenTarget) -> CommandError? {
     guard case .requestFailed(.configuration(let response), _) = error else { return nil }

@@ -1,8 +1,40 @@
 #if Command
+import ArgumentParser
 import Handstamp
 import HandstampCore
 
 extension SignInAttempt {
+  /// An attempt at a server, of which the command line says nothing else.
+  init(at server: String, account: String? = nil) async throws(CommandError) {
+    do {
+      self = try await SignInAttempt(
+        server: .parse(["--server", server]), account: account, deviceName: nil, network: .parse([]),
+        output: .parse([]))
+    } catch {
+      throw error as? CommandError ?? CommandError(.failure, plain("\(error)"), hint: "this is a bug; please report it")
+    }
+  }
+
+  /// Signs in at the server of an OAuth client.
+  ///
+  /// - Parameters:
+  ///   - way: `nil` for the usual one of the server.
+  ///   - opening: Whether to open a browser.
+  ///   - patience: How long to wait for the user; `nil` as in ``OAuthSignIn/signIn(by:opening:within:)``.
+  ///   - stored: Returns the record to store for the one that was used.
+  @discardableResult
+  func signIn(
+    _ record: OAuthRecord, secret: Secret?, by way: OAuthSignIn.Way? = nil, opening: Bool = true,
+    within patience: Duration? = nil, tag: String? = nil, activate: Bool = false,
+    storing stored: @Sendable (OAuthRecord) -> OAuthRecord = { $0 }
+  ) async throws(CommandError) -> ListedAccount {
+    let signIn = try await OAuthSignIn(record, secret: secret, at: server, in: home, over: transport)
+    let way = way ?? signIn.usualWay
+    return try await self.signIn(
+      name: nil, tag: tag, activate: activate, oauth: stored(signIn.record), clientSecret: signIn.secret
+    ) { () async throws(CommandError) in try await signIn.signIn(by: way, opening: opening, within: patience) }
+  }
+
   /// Refuses a client other than the one that an account is signed in by: a list has one session for an account.
   func refuseReplacing(_ account: ListedAccount, by client: String) throws(CommandError) {
     let record = try home.oauth(of: account.id)

@@ -200,14 +200,10 @@ extension Login {
 
   private func signInByOAuth(_ attempt: SignInAttempt, tag: String?) async throws(CommandError) {
     let (record, secret) = try await client(attempt)
-    let signIn = try await OAuthSignIn(
-      record, secret: secret, at: attempt.server, in: attempt.home, over: attempt.transport)
     let isBrowserNamed = browser || noBrowser || redirectPort != nil || redirectURI != nil
-    let way: OAuthSignIn.Way = if device { .device } else if isBrowserNamed { .browser } else { signIn.usualWay }
-    let (opens, patience) = (!noBrowser, timeout?.duration)
     try await attempt.signIn(
-      name: nil, tag: tag, activate: list.activates, oauth: signIn.record, clientSecret: signIn.secret
-    ) { () async throws(CommandError) in try await signIn.signIn(by: way, opening: opens, within: patience) }
+      record, secret: secret, by: device ? .device : isBrowserNamed ? .browser : nil, opening: !noBrowser,
+      within: timeout?.duration, tag: tag, activate: list.activates)
   }
 
   /// Returns the client from the command line, completed with the account's stored record. A client other than the stored one

@@ -1,6 +1,7 @@
 #if Command && Verifier
 import Foundation
 import HandstampCore
+import HandstampServer
 import HandstampSupport
 import HandstampVerifier
 import HTTPTypes
@@ -28,7 +29,7 @@ struct GateResponder: Sendable {
     case "/verify": await verify(request, logger)
     case "/health": health()
     case verifier.resourceMetadata?.path: metadata()
-    default: GateResponder.problem(.notFound, "not_found", "Not found")
+    default: .problem(.notFound, "not_found", "Not found")
     }
   }
 
@@ -39,13 +40,13 @@ struct GateResponder: Sendable {
       logger.warning(
         "Proxy did not name the client's request",
         metadata: ["handstamp.headers": "\(headers.uri), \(headers.method)"])
-      return GateResponder.problem(
+      return .problem(
         .internalServerError, "internal", "The gate is not set up correctly",
         detail: "The proxy must send \(headers.uri) and \(headers.method).")
     }
     if passesPreflights, GateResponder.isPreflight(request, method) { return admission(nil) }
     guard let rule = GateResponder.rule(in: request) else {
-      return GateResponder.problem(
+      return .problem(
         .internalServerError, "internal", "The gate is not set up correctly",
         detail: "max_age in the address of /verify is not a number of seconds.")
     }
@@ -107,7 +108,7 @@ struct GateResponder: Sendable {
 
   private func health() -> Response {
     guard let status = verifier.feedStatus else {
-      return GateResponder.json(.ok, JSONText([("status", "ok"), ("feed", "off")]))
+      return .json(JSONText([("status", "ok"), ("feed", "off")]))
     }
     var body = JSONText([
       ("status", status.isLive ? "ok" : "feed_lost"), ("feed", status.isLive ? "live" : "lost"),
@@ -115,7 +116,7 @@ struct GateResponder: Sendable {
     body.add("sessions", Int64(status.sessions))
     body.add("complete_until", ifPresent: status.completeUntil?.description)
     if !status.isLive { body.add("cause", ifPresent: status.lastError) }
-    return GateResponder.json(status.isLive ? .ok : .serviceUnavailable, body)
+    return .json(body, status: status.isLive ? .ok : .serviceUnavailable)
   }
 
   /// The value of a field that must be there once.
@@ -137,24 +138,6 @@ struct GateResponder: Sendable {
       }
     }
     return String(decoding: escaped, as: UTF8.self)
-  }
-
-  private static func problem(
-    _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil
-  ) -> Response {
-    var body = JSONText([("type", "urn:handstamp:problem:\(code)"), ("title", title)])
-    body.add("status", Int64(status.code))
-    body.add("detail", ifPresent: detail)
-    body.add("code", code)
-    var response = json(status, body)
-    response.headers[.contentType] = "application/problem+json"
-    return response
-  }
-
-  private static func json(_ status: HTTPResponse.Status, _ json: JSONText) -> Response {
-    Response(
-      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: ByteBuffer(bytes: json.finished)))
   }
 }
 

@@ -108,7 +108,10 @@ extension Bridge {
       throw refused(response)
     }
     if case .response(let id?) = facts[0].kind, open.remove(id) != nil { return await send(body) }
-    for id in message.awaited where open.remove(id) != nil { await send(BridgeReply.refusal(refusal, of: id)) }
+    // It names another request, or none.
+    for id in message.awaited where open.remove(id) != nil {
+      await send(BridgeReply.response(to: id, code: refusal.code, refusal.message))
+    }
   }
 
   private func refused(_ response: TransportStream) -> CommandError {

@@ -64,7 +64,8 @@ actor BridgeAccess {
     }
     do throws(CommandError) {
       guard let open = try await opened() else { throw unsigned() }
-      return try await renewed(refused, open)
+      self.open?.known = nil
+      return try await open.client.token(replacing: refused, for: open.target).token
     } catch {
       open = nil
       throw signIn.hinting(error)
@@ -97,20 +98,6 @@ actor BridgeAccess {
     let handed = try await open.client.token(for: target, minimumValidity: .zero)
     if let end = handed.end { self.open?.known = (handed.token, end) }
     return handed.token
-  }
-
-  private func renewed(_ refused: AccessToken, _ open: Open) async throws(CommandError) -> AccessToken {
-    self.open?.known = nil
-    let client = open.client
-    guard let target = open.target else {
-      do throws(SessionError) { return try await client.controller.token(replacing: refused) } catch {
-        throw await client.refusal(error)
-      }
-    }
-    // As valid as can be had: a new one, unless the refused one is new.
-    let token = try await client.token(for: target, minimumValidity: .seconds(86_400)).token
-    guard token != refused else { throw CommandError(.tokenRejected, server: client.server) }
-    return token
   }
 
   /// Opens the session of the server's account. Programs that sign out or in meanwhile are noticed.

@@ -21,11 +21,6 @@ enum BridgeReply {
     return response(to: id, code: bridgeError, "handstamp: \(error.message); \(error.hint)", data)
   }
 
-  /// The response for an error of the server that names another request, or none.
-  static func refusal(_ error: MessageFacts.Refusal, of id: RequestID?) -> [UInt8] {
-    response(to: id, code: error.code, error.message, nil)
-  }
-
   static func response(to id: RequestID?, code: Int64, _ message: String, _ data: JSONText? = nil) -> [UInt8] {
     var error = JSONText()
     error.add("code", code)

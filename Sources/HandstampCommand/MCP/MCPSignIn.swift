@@ -1,5 +1,4 @@
 #if Command
-import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
@@ -124,7 +123,9 @@ struct MCPSignIn: Sendable {
     record.redirect = client.redirect ?? record.redirect
     // At Handstamp's own server the account's own tokens stay those for its API.
     if !metadata.namesOwnAPI { record.resources = (known?.record.resources ?? []).union([found.resource]) }
-    let signedIn = try await signIn(record, secret: try await secret(of: known))
+    let secret = try await secret(of: known)
+    let signedIn = try await SignInAttempt(at: record.issuer).signIn(
+      record, secret: secret, by: way, opening: opensBrowser, within: patience)
     let connection = MCPConnection(url: server.url, resource: found.resource, account: signedIn.id)
     if let target = connection.target(of: try home.oauth(of: signedIn.id)) { try await check(target, of: signedIn) }
     try home.save(connection, to: server, as: account)
@@ -239,10 +240,8 @@ struct MCPSignIn: Sendable {
 
   private func secret(of known: Known?) async throws(CommandError) -> Secret? {
     if let secret = client.secret { return secret }
-    guard let known, known.record.hasSecret == true else { return nil }
-    do throws(VaultError) { return try await home.clientSecret(of: known.account.id) } catch {
-      throw CommandError(error)
-    }
+    guard let known else { return nil }
+    return try await home.clientSecret(of: known.account, known.record)
   }
 
   /// The scopes of a sign-in: given ones exactly, and in addition what keeps the session and names the account.
@@ -251,25 +250,6 @@ struct MCPSignIn: Sendable {
       client.scopes.isEmpty
       ? ["openid", "profile", "offline_access"].filter { metadata.scopes?.contains($0) == true } : []
     return (known?.scopes ?? []).union(wanted).union(usual)
-  }
-
-  private func signIn(_ record: OAuthRecord, secret: Secret?) async throws(CommandError) -> ListedAccount {
-    let attempt: SignInAttempt
-    do {
-      attempt = try await SignInAttempt(
-        server: ServerOptions.parse(["--server", record.issuer]), account: nil, deviceName: nil,
-        network: NetworkOptions.parse([]), output: OutputOptions.parse([]))
-    } catch {
-      throw error as? CommandError
-        ?? CommandError(
-          .configuration, "\(record.issuer.onOneLine) is no issuer", hint: "ask the operator of \(server.host)")
-    }
-    let signIn = try await OAuthSignIn(record, secret: secret, at: attempt.server, in: home, over: attempt.transport)
-    let way = way ?? signIn.usualWay
-    let (opens, patience) = (opensBrowser, patience)
-    return try await attempt.signIn(
-      name: nil, tag: nil, activate: false, oauth: signIn.record, clientSecret: signIn.secret
-    ) { () async throws(CommandError) in try await signIn.signIn(by: way, opening: opens, within: patience) }
   }
 }
 

@@ -106,6 +106,12 @@ extension Home {
     try await secretFile(of: account).secret()
   }
 
+  /// Returns the secret of the client that an account signs in by; `nil` for a public one.
+  func clientSecret(of account: ListedAccount, _ record: OAuthRecord) async throws(CommandError) -> Secret? {
+    guard record.hasSecret == true else { return nil }
+    do throws(VaultError) { return try await clientSecret(of: account.id) } catch { throw CommandError(error) }
+  }
+
   /// Seals the secret of the account's client with the vault key; `nil` removes the stored one.
   func save(clientSecret secret: Secret?, of account: AccountID) async throws(VaultError) {
     guard let secret else { return try secretFile(of: account).remove() }

@@ -1,5 +1,4 @@
 #if Command
-import ArgumentParser
 import Foundation
 import Handstamp
 import HandstampCore
@@ -58,38 +57,21 @@ struct StepUp: Sendable {
 
   /// Opens the page, or shows a device's code, with what the API asks for.
   private func signIn(as client: AccountClient, _ record: OAuthRecord) async throws(CommandError) -> ListedAccount {
-    let attempt: SignInAttempt
-    do {
-      attempt = try await SignInAttempt(
-        server: ServerOptions.parse(["--server", client.server.text]),
-        account: client.name ?? client.account.id.rawValue, deviceName: nil,
-        network: NetworkOptions.parse([]), output: OutputOptions.parse([]))
-    } catch {
-      throw error as? CommandError ?? CommandError(.failure, plain("\(error)"), hint: "this is a bug; please report it")
-    }
+    let attempt = try await SignInAttempt(
+      at: client.server.text, account: client.name ?? client.account.id.rawValue)
     var asking = record
     var parameters = record.parameters ?? [:]
     if !challenge.acrValues.isEmpty { parameters["acr_values"] = challenge.acrValues.joined(separator: " ") }
     if let age = challenge.maxAge { parameters["max_age"] = String(age.components.seconds) }
     asking.parameters = parameters
     asking.scopes = record.scopes.union(challenge.scopes)
-    let secret: Secret?
-    do throws(VaultError) {
-      secret = record.hasSecret == true ? try await client.home.clientSecret(of: client.account.id) : nil
-    } catch { throw CommandError(error) }
-    let signIn = try await OAuthSignIn(
-      asking, secret: secret, at: attempt.server, in: client.home, over: attempt.transport)
-    return try await attempt.signIn(
-      name: nil, tag: nil, activate: false, oauth: StepUp.remembered(signIn.record, as: record),
-      clientSecret: signIn.secret
-    ) { () async throws(CommandError) in try await signIn.signIn(by: signIn.usualWay, opening: true, within: nil) }
-  }
-
-  /// The next sign-in does not ask for the same again.
-  private static func remembered(_ used: OAuthRecord, as former: OAuthRecord) -> OAuthRecord {
-    var record = used
-    record.parameters = former.parameters
-    return record
+    let secret = try await client.home.clientSecret(of: client.account, record)
+    return try await attempt.signIn(asking, secret: secret) { used in
+      // The next sign-in does not ask for the same again.
+      var stored = used
+      stored.parameters = record.parameters
+      return stored
+    }
   }
 }
 #endif

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 /// Sends HTTP requests. Never follows redirects to another origin, and never uses cookies or caches.
 public protocol Transport: Sendable {
   /// Sends a request and returns the complete response.
@@ -79,6 +81,12 @@ extension HeaderField {
   /// `Authorization: Bearer …` (RFC 6750 section 2.1).
   package static func bearer(_ token: Secret) -> HeaderField {
     HeaderField("Authorization", token.withExposed { "Bearer " + $0 })
+  }
+
+  /// `Authorization: Basic …` of a confidential client (RFC 6749 section 2.3.1): both parts are form-encoded first.
+  package static func basic(_ id: String, _ secret: Secret) -> HeaderField {
+    let text = secret.withExposed { PercentEncoding.encode(id) + ":" + PercentEncoding.encode($0) }
+    return HeaderField("Authorization", "Basic " + Base64URL.standard(Array(text.utf8)))
   }
 }
 

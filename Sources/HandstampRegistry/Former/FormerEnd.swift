@@ -1,8 +1,8 @@
-package import HandstampCore
+import HandstampCore
 import HandstampSupport
 
 /// A session that is still to be ended at the former system, because it has been taken over.
-package struct FormerEnd: StoredJob {
+package struct FormerEnd: RetriedJob {
   package static let kind = StoredItem.Kind.formerEnd
   /// How long a job that was given up is kept.
   static let memory = Duration.seconds(30 * 86_400)
@@ -14,13 +14,15 @@ package struct FormerEnd: StoredJob {
   package var attempts = 0
   package var lease = ""
   package var failures = 0
-  /// Why the last attempt failed; `nil` before.
   package var failure: String?
 
   package init(refresh: String, access: String?) {
     self.refresh = refresh
     self.access = access
   }
+
+  /// A token that nothing is done with any more is not kept.
+  package mutating func giveUp() { (refresh, access) = ("", nil) }
 
   package var fields: [String: String?] {
     [
@@ -57,27 +59,4 @@ package struct FormerEnd: StoredJob {
 extension ClaimedJob where Job == FormerEnd {
   /// The context that its tokens are sealed with.
   package var context: String { Base64URL.encode(item.id.bytes) }
-}
-
-extension Registry {
-  /// Records a failed attempt.
-  ///
-  /// - Parameters:
-  ///   - newer: the tokens that the former system has given in place of the job's; `nil` if it has not.
-  ///   - later: when the next attempt is made; `nil` gives the job up.
-  package func fail(
-    _ claimed: ClaimedJob<FormerEnd>, because failure: String, newer: (refresh: String, access: String?)?,
-    until later: UnixTime?
-  ) async throws(RegistryError) {
-    var job = claimed.job
-    job.failures += 1
-    job.failure = failure.displayable(limit: 200)
-    if let newer { (job.refresh, job.access) = newer }
-    // A token that nothing is done with any more is not kept.
-    if later == nil { (job.refresh, job.access) = ("", nil) }
-    _ = try await change(claimed) { item in
-      item.payload = PayloadCoding.text(job)
-      item.dueAt = later
-    }
-  }
 }

@@ -31,28 +31,19 @@ package struct FormerToken: Sendable, Hashable {
     package var session: SessionID?
   }
 
-  /// The SHA-256 of a token.
-  package struct Hash: Sendable, Hashable {
-    fileprivate let bytes: [UInt8]
-
-    /// Returns `nil` for a text that no request can present.
-    package init?(of token: Secret) {
-      guard token.isToken, token.count <= FormerToken.longest else { return nil }
-      bytes = token.withExposedBytes { Array(SHA256.hash(data: Array($0))) }
-    }
-
-    /// Returns `nil` unless there are exactly 32 bytes.
-    package init?(_ bytes: [UInt8]) {
-      guard bytes.count == SHA256.byteCount else { return nil }
-      self.bytes = bytes
-    }
-
-    /// The name of the token in the store.
-    package var id: StoredItemID { StoredItemID(.formerToken, Base64URL.encode(bytes)) }
-  }
-
   /// The longest token that is looked at, in bytes.
   package static let longest = 8192
+
+  /// Returns the name of a token in the store; `nil` for a text that no request can present.
+  package static func id(of token: Secret) -> StoredItemID? {
+    guard token.isToken, token.count <= longest else { return nil }
+    return id(ofHash: token.withExposedBytes { Array(SHA256.hash(data: Array($0))) })
+  }
+
+  /// Returns the name of the token with this SHA-256; `nil` unless there are exactly 32 bytes.
+  package static func id(ofHash bytes: [UInt8]) -> StoredItemID? {
+    bytes.count == SHA256.byteCount ? StoredItemID(.formerToken, Base64URL.encode(bytes)) : nil
+  }
 
   init(_ id: StoredItemID) { self.id = id }
 

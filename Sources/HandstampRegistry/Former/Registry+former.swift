@@ -6,18 +6,15 @@ package struct FormerOrigin: Sendable {
   /// The OAuth client that presents the token; `nil` for the server's own app.
   package var client: SessionClient?
   /// The client's name, for the list of devices.
-  package var clientName = ""
+  package var clientName: String
   /// Whether the client sends rotation keys.
-  package var isKeyed = true
+  package var isKeyed: Bool
   package var thumbprint: String?
 
-  package init(device: DeviceInfo) { self.device = device }
-
-  package init(client: SessionClient, name: String, isKeyed: Bool) {
-    self.client = client
-    self.isKeyed = isKeyed
-    clientName = name
-    device = .none
+  package init(
+    device: DeviceInfo = .none, client: SessionClient? = nil, clientName: String = "", isKeyed: Bool = true
+  ) {
+    (self.device, self.client, self.clientName, self.isKeyed) = (device, client, clientName, isKeyed)
   }
 }
 
@@ -33,8 +30,10 @@ package enum FormerRepeat: Sendable {
 
 extension Registry {
   /// Returns what is known of a former token.
-  package func formerToken(_ hash: FormerToken.Hash) async throws(RegistryError) -> FormerToken {
-    guard let item = try await item(hash.id) else { return FormerToken(hash.id) }
+  ///
+  /// - Parameter id: ``FormerToken/id(of:)``.
+  package func formerToken(_ id: StoredItemID) async throws(RegistryError) -> FormerToken {
+    guard let item = try await item(id) else { return FormerToken(id) }
     guard let known = FormerToken(item) else { throw .unavailable("a former token was stored by a later version") }
     return known
   }
@@ -134,14 +133,15 @@ extension Registry {
 
 /// A line of a table of former tokens.
 package struct FormerEntry: Sendable, Hashable {
-  package var hash: FormerToken.Hash
+  /// ``FormerToken/id(of:)``, or that of the token's hash.
+  package var id: StoredItemID
   package var account: AccountID
   package var authenticatedAt: UnixTime?
   /// When the token expires; `nil` keeps it for as long as tokens are remembered.
   package var expiresAt: UnixTime?
 
-  package init(hash: FormerToken.Hash, account: AccountID, authenticatedAt: UnixTime?, expiresAt: UnixTime?) {
-    (self.hash, self.account, self.authenticatedAt, self.expiresAt) = (hash, account, authenticatedAt, expiresAt)
+  package init(id: StoredItemID, account: AccountID, authenticatedAt: UnixTime?, expiresAt: UnixTime?) {
+    (self.id, self.account, self.authenticatedAt, self.expiresAt) = (id, account, authenticatedAt, expiresAt)
   }
 }
 
@@ -178,7 +178,7 @@ extension Registry {
     (record.account, record.authenticatedAt, record.isImported) = (entry.account, entry.authenticatedAt, true)
     return .createItem(
       StoredItem(
-        id: entry.hash.id, kind: .formerToken, subject: entry.account.rawValue,
+        id: entry.id, kind: .formerToken, subject: entry.account.rawValue,
         payload: PayloadCoding.text(record), createdAt: now,
         expiresAt: entry.expiresAt ?? now.advanced(by: FormerToken.memory)))
   }

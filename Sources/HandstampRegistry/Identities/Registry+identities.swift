@@ -57,6 +57,48 @@ extension Registry {
       ])
   }
 
+  /// Signs in a user of another identity provider. The first sign-in creates the account.
+  ///
+  /// - Parameters:
+  ///   - username: for a new account.
+  ///   - methods: how the user has proved it to the provider.
+  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
+  ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
+  ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
+  /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored; ``RegistryError/keyUsed``.
+  public func signIn(
+    as identity: ExternalIdentity, username: String, _ start: SessionStart,
+    methods: AuthenticationMethods = [.federated], nonce: OneTimeTokenRecord, now: UnixTime
+  ) async throws(RegistryError) -> NewSession {
+    var origin = SessionOrigin(start, way: .provider, for: ["identity", identity.issuer, identity.subject])
+    origin.methods = methods
+    origin.upstream = UpstreamSession(identity: identity, sid: nil, authenticatedAt: nil)
+    let device = start.device
+    let proof = IdentityProof(identity, provider: "", label: "", methods: methods, nonce: nonce)
+    for _ in 0..<Registry.attempts {
+      if let repeated = try await repeated(origin, device, now: now) { return repeated }
+      guard try await !hasUsed(nonce) else { throw .nonceUsed }
+      let known = try await account(identity: identity)
+      if known?.closedAt != nil { throw .accountClosed }
+      let upstream = try await expectations(of: origin.upstream, now: now)
+      let use =
+        if let known {
+          CredentialUse(by: proof, of: known, changes: [.expectAccount(known.id, revision: known.revision)])
+        } else { credentialUse(opening: proof, email: nil, username: username, now: now) }
+      do throws(RegistryStoreError) {
+        let live = try await known == nil ? [] : store.sessions(of: use.account.id)
+        return try await begin(use.account, device, origin, among: live, now: now, with: use.changes + upstream)
+      } catch {
+        switch error {
+        // The same token twice at once, the same user on two devices, or a change of the account: read again.
+        case .alreadyExists, .conflict, .notFound: continue
+        case .unavailable: throw RegistryError(error)
+        }
+      }
+    }
+    throw Registry.contention
+  }
+
   /// Returns whether a proof was used. The write decides; this tells why it failed.
   public func hasUsed(_ nonce: OneTimeTokenRecord) async throws(RegistryError) -> Bool {
     try await oneTimeToken(nonce.id) != nil

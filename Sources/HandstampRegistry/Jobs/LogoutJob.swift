@@ -1,7 +1,7 @@
 public import HandstampCore
 
 /// A client that is still to be told that a session has ended (OpenID Connect Back-Channel Logout 1.0).
-package struct LogoutJob: StoredJob {
+package struct LogoutJob: RetriedJob {
   package static let kind = StoredItem.Kind.logout
   /// How long a failed job is kept after it was given up, for operators to see.
   private static let memory = Duration.seconds(7 * 86_400)
@@ -11,18 +11,12 @@ package struct LogoutJob: StoredJob {
   package let session: SessionID
   package var attempts = 0
   package var lease = ""
-  /// How often the client could not be told. Less than ``attempts`` if a worker had to put it off.
   package var failures = 0
-  /// Why the last attempt failed; `nil` before.
   package var failure: String?
   /// Whether no further attempt is made.
   package var isGivenUp = false
 
-  init(client: String, account: AccountID, session: SessionID) {
-    self.client = client
-    self.account = account
-    self.session = session
-  }
+  package mutating func giveUp() { isGivenUp = true }
 
   /// The change that stores the job; none for a session that no OpenID Connect client has.
   static func changes(for row: SessionRow, now: UnixTime) -> [RegistryChange] {
@@ -71,22 +65,6 @@ public struct WaitingLogout: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Records a failed attempt.
-  ///
-  /// - Parameter later: when the next one is made; `nil` gives the job up.
-  package func fail(
-    _ claimed: ClaimedJob<LogoutJob>, because failure: String, until later: UnixTime?
-  ) async throws(RegistryError) {
-    var job = claimed.job
-    job.failures += 1
-    job.failure = failure.displayable(limit: 200)
-    job.isGivenUp = later == nil
-    _ = try await change(claimed) { item in
-      item.payload = PayloadCoding.text(job)
-      item.dueAt = later
-    }
-  }
-
   /// Returns the logouts that a client was not told of yet, the oldest first.
   public func waitingLogouts(of client: String, now: UnixTime) async throws(RegistryError) -> [WaitingLogout] {
     try await liveItems(.logout, of: client, now: now).compactMap { item in

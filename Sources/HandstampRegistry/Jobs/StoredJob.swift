@@ -11,11 +11,21 @@ package protocol StoredJob: StoredPayload, Sendable, Hashable {
   var lease: String { get set }
 }
 
+/// A job that is tried again after a failure, and given up after many.
+package protocol RetriedJob: StoredJob {
+  /// How often it failed. Less than ``StoredJob/attempts`` if a worker had to put it off.
+  var failures: Int { get set }
+  /// Why the last attempt failed; `nil` before.
+  var failure: String? { get set }
+  /// Called when no further attempt is made. The job stays in the store for a while.
+  mutating func giveUp()
+}
+
 /// A job that one worker may do until its lease passes.
 package struct ClaimedJob<Job: StoredJob>: Sendable, Hashable {
   /// As it is stored.
   var item: StoredItem
-  package let job: Job
+  package var job: Job
 
   /// When it was stored.
   package var createdAt: UnixTime { item.createdAt }
@@ -62,6 +72,22 @@ extension Registry {
   /// Has a job done later, because it could not be done now.
   package func postpone<Job: StoredJob>(_ claimed: ClaimedJob<Job>, until later: UnixTime) async throws(RegistryError) {
     _ = try await change(claimed) { $0.dueAt = later }
+  }
+
+  /// Records a failed attempt.
+  ///
+  /// - Parameter later: when the next one is made; `nil` gives the job up.
+  package func fail<Job: RetriedJob>(
+    _ claimed: ClaimedJob<Job>, because failure: String, until later: UnixTime?
+  ) async throws(RegistryError) {
+    var job = claimed.job
+    job.failures += 1
+    job.failure = failure.displayable(limit: 200)
+    if later == nil { job.giveUp() }
+    _ = try await change(claimed) { item in
+      item.payload = PayloadCoding.text(job)
+      item.dueAt = later
+    }
   }
 
   /// Changes a job that is still claimed by the same worker. Returns `nil` if it is not.

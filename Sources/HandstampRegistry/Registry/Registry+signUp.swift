@@ -112,53 +112,6 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Signs in a user of another identity provider. The first sign-in creates the account.
-  ///
-  /// - Parameters:
-  ///   - username: for a new account.
-  ///   - methods: how the user has proved it to the provider.
-  ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
-  /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored; ``RegistryError/keyUsed``.
-  public func signIn(
-    as identity: ExternalIdentity, username: String, _ start: SessionStart,
-    methods: AuthenticationMethods = [.federated], nonce: OneTimeTokenRecord, now: UnixTime
-  ) async throws(RegistryError) -> NewSession {
-    var origin = SessionOrigin(start, way: .provider, for: ["identity", identity.issuer, identity.subject])
-    origin.methods = methods
-    origin.upstream = UpstreamSession(identity: identity, sid: nil, authenticatedAt: nil)
-    let device = start.device
-    for _ in 0..<Registry.attempts {
-      if let repeated = try await repeated(origin, device, now: now) { return repeated }
-      guard try await oneTimeToken(nonce.id) == nil else { throw .nonceUsed }
-      let known = try await account(identity: identity)
-      if known?.closedAt != nil { throw .accountClosed }
-      let upstream = try await expectations(of: origin.upstream, now: now)
-      do throws(RegistryStoreError) {
-        guard let known else {
-          let record = newAccount(identity: identity, username: username, passwordHash: nil, now: now)
-          let link = LinkedIdentity(identity, of: record.id, at: now)
-          return try await begin(
-            record, device, origin, among: [], now: now,
-            with: [
-              .createOneTimeToken(nonce), .createAccount(record), .createItem(link.item),
-              audited(.accountCreated, account: record.id, at: now),
-            ] + upstream)
-        }
-        let live = try await store.sessions(of: known.id)
-        return try await begin(
-          known, device, origin, among: live, now: now,
-          with: [.createOneTimeToken(nonce), .expectAccount(known.id, revision: known.revision)] + upstream)
-      } catch {
-        switch error {
-        // The same token twice at once, the same user on two devices, or a change of the account: read again.
-        case .alreadyExists, .conflict, .notFound: continue
-        case .unavailable: throw RegistryError(error)
-        }
-      }
-    }
-    throw Registry.contention
-  }
-
   func newAccount(
     email: EmailAddress? = nil, identity: ExternalIdentity? = nil, username: String, passwordHash: Secret?,
     now: UnixTime

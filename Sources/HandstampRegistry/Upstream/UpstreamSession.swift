@@ -54,16 +54,6 @@ struct UpstreamDependency: StoredPayload {
 
   var fields: [String: String?] { ["session": session.rawValue, "key": key] }
 
-  init(session: SessionID, key: String?) {
-    self.session = session
-    self.key = key
-  }
-
-  init?(fields: [String: String]) {
-    guard let session = fields["session"] else { return nil }
-    self.init(session: SessionID(session), key: fields["key"])
-  }
-
   static func userID(of session: SessionID) -> StoredItemID { StoredItemID(.upstreamSession, "user", session.rawValue) }
 
   static func sessionID(of session: SessionID) -> StoredItemID {
@@ -83,5 +73,12 @@ struct UpstreamDependency: StoredPayload {
     let ofUser = note(userID(of: row.id), user)
     guard let session else { return [ofUser] }
     return [ofUser, note(sessionID(of: row.id), session)]
+  }
+}
+
+extension UpstreamDependency {
+  init?(fields: [String: String]) {
+    guard let session = fields["session"] else { return nil }
+    self.init(session: SessionID(session), key: fields["key"])
   }
 }

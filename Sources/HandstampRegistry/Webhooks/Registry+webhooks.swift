@@ -21,7 +21,7 @@ extension Registry {
   package func addWebhook(_ settings: Webhook.Settings, now: UnixTime) async throws(RegistryError) -> Webhook? {
     var source = source
     let webhook = Webhook(
-      settings, id: Base64URL.encode(randomBytes(16, from: &source)),
+      settings: settings, id: Base64URL.encode(randomBytes(16, from: &source)),
       signer: Webhook.Signer(key: mint.keys.current, generation: 0), cursor: try await lastEventID())
     let item = StoredItem(
       id: Registry.webhookID(settings.name), kind: .webhook, subject: Registry.webhooks,
@@ -48,7 +48,8 @@ extension Registry {
   package func renewSecret(ofWebhook name: String, now: UnixTime) async throws(RegistryError) -> Webhook? {
     let audit = audited(.webhookSecretMade, details: details(name), at: now)
     return try await changeWebhook(name, with: [audit]) { webhook in
-      webhook.formerSigner = (webhook.signer, now.advanced(by: Registry.secretOverlap))
+      webhook.formerSigner = Webhook.FormerSigner(
+        signer: webhook.signer, until: now.advanced(by: Registry.secretOverlap))
       webhook.signer = Webhook.Signer(key: mint.keys.current, generation: webhook.signer.generation + 1)
       return true
     }

@@ -36,11 +36,12 @@ extension Webhook: StoredPayload {
       name: name, url: url, events: Set(names.compactMap { $0 }), format: format, audience: fields["audience"],
       allowsPrivate: fields["private"] != nil)
     self.init(
-      settings, id: id, signer: Signer(key: KeyID(key), generation: generation), cursor: EventID(rawValue: cursor))
+      settings: settings, id: id, signer: Signer(key: KeyID(key), generation: generation),
+      cursor: EventID(rawValue: cursor))
     if let key = fields["formerKey"], let number = fields["formerGeneration"].flatMap({ Int64($0) }),
       let until = fields.time("formerUntil")
     {
-      formerSigner = (Signer(key: KeyID(key), generation: number), until)
+      formerSigner = FormerSigner(signer: Signer(key: KeyID(key), generation: number), until: until)
     }
     delivered = fields["delivered"].flatMap { Int64($0) } ?? 0
     (lastSuccessAt, lastFailureAt, failure) = (fields.time("success"), fields.time("failed"), fields["failure"])

@@ -47,6 +47,12 @@ public struct Webhook: Sendable, Hashable {
     package var generation: Int64
   }
 
+  /// A signer that signs beside the one that has replaced it.
+  package struct FormerSigner: Sendable, Hashable {
+    package var signer: Signer
+    package var until: UnixTime
+  }
+
   /// An account whose oldest undelivered event waits for another attempt, and its later ones behind it.
   package struct Lane: Sendable, Hashable {
     package var account: AccountID
@@ -65,6 +71,7 @@ public struct Webhook: Sendable, Hashable {
   public let settings: Settings
   /// Drawn anew for each webhook, so that another one with the same name has other secrets.
   package let id: String
+  package internal(set) var signer: Signer
   /// All events up to here are delivered, given up, or in a lane.
   public internal(set) var cursor: EventID
   /// How many messages the receiver has taken.
@@ -76,14 +83,8 @@ public struct Webhook: Sendable, Hashable {
   /// Whether the receiver has answered that it is gone (410). Nothing is sent until an administrator resumes.
   public internal(set) var isGone = false
   package internal(set) var lanes: [Lane] = []
-  package internal(set) var signer: Signer
-  /// The signer before the last change of the secret, and until when it signs as well.
-  package internal(set) var formerSigner: (signer: Signer, until: UnixTime)? {
-    get { former.flatMap { signer in formerUntil.map { (signer, $0) } } }
-    set { (former, formerUntil) = (newValue?.signer, newValue?.until) }
-  }
-  private var former: Signer?
-  private var formerUntil: UnixTime?
+  /// The signer before the last change of the secret.
+  package internal(set) var formerSigner: FormerSigner?
   /// The ID of a test message that is still to be sent.
   public internal(set) var test: String?
   /// Until when the receiver has asked for a pause.
@@ -91,13 +92,6 @@ public struct Webhook: Sendable, Hashable {
   /// The server that delivers at the moment, and until when. Empty if none does.
   package internal(set) var lease = ""
   package internal(set) var leasedUntil: UnixTime?
-
-  init(_ settings: Settings, id: String, signer: Signer, cursor: EventID) {
-    self.settings = settings
-    self.id = id
-    self.signer = signer
-    self.cursor = cursor
-  }
 
   public var name: String { settings.name }
   /// How many accounts wait for another attempt.

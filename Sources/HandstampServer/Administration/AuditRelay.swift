@@ -6,11 +6,8 @@ import ServiceLifecycle
 
 /// Writes each entry of the audit log to the server's log as well, which the server cannot change afterwards, and which the machine
 /// forwards (OWASP ASVS 16.4.2 and 16.4.3): also those of commands and of other servers on the store, each entry once.
-struct AuditRelay: Service, CustomStringConvertible {
+struct AuditRelay: NamedService {
   let server: SessionServer
-  /// The name of the service in logs.
-  var description: String { "AuditRelay" }
-
   private static let interval = Duration.seconds(1)
   /// At most so many at once: journald drops lines beyond 10,000 in 30 s, and the first start has all that was ever logged.
   private static let batch = 256

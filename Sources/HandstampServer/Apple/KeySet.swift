@@ -108,7 +108,7 @@ actor KeySet {
     _ place: Place, _ transport: any Transport, _ algorithms: Set<JWSAlgorithm>
   ) async -> Result<Fetched, TokenError> {
     do throws(TokenError) {
-      let answer = try await get(try await place(), upTo: JWKSet.longest, transport)
+      let answer = try await get(try await place(), transport)
       guard let keys = read(answer.body, algorithms) else { throw .keysUnavailable("the key set is not valid") }
       return .success(Fetched(keys: keys, life: life(answer.header("Cache-Control"))))
     } catch { return .failure(error) }
@@ -117,7 +117,7 @@ actor KeySet {
   /// Returns where the keys of an issuer are.
   private static func keysURL(of issuer: String, _ transport: any Transport) async throws(TokenError) -> String {
     let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
-    let answer = try await get(base + "/.well-known/openid-configuration", upTo: JWKSet.longest, transport)
+    let answer = try await get(base + "/.well-known/openid-configuration", transport)
     // Of this very issuer (section 4.3), and keys must not cross the network in clear.
     guard let document = JSONValue(answer.body),
       document["issuer"]?.string.map({ $0.utf8.elementsEqual(issuer.utf8) }) == true,
@@ -126,12 +126,10 @@ actor KeySet {
     return url
   }
 
-  private static func get(
-    _ url: String, upTo size: Int, _ transport: any Transport
-  ) async throws(TokenError) -> TransportResponse {
+  private static func get(_ url: String, _ transport: any Transport) async throws(TokenError) -> TransportResponse {
     let request = TransportRequest(
       method: "GET", url: url, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(10),
-      maximumResponseSize: size)
+      maximumResponseSize: JWKSet.longest)
     let answer: TransportResponse
     do throws(TransportError) { answer = try await transport.send(request) } catch {
       throw .keysUnavailable("cannot fetch the keys: \(error)")

@@ -4,11 +4,8 @@ import HandstampRegistry
 import ServiceLifecycle
 
 /// Announces commits of other processes to the same store, so that the end of a session reaches the streams of every server.
-struct EventRelay: Service, CustomStringConvertible {
+struct EventRelay: NamedService {
   let server: SessionServer
-  /// The name of the service in logs.
-  var description: String { "EventRelay" }
-
   /// The polling interval where a store does not tell of events: streams report an ended session within a second, including the
   /// read.
   static let interval = Duration.milliseconds(500)

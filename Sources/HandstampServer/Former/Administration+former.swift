@@ -75,13 +75,13 @@ extension FormerEntry {
     guard line.count <= longest else { return .failure(.tooLong) }
     guard case .object(let members)? = JSONValue(line) else { return .failure(.notAnObject) }
     guard let account = members["account"]?.string, !account.isEmpty else { return .failure(.noAccount) }
-    let hash: FormerToken.Hash?
+    let id: StoredItemID?
     switch (members["token"]?.string, members["sha256"]?.string) {
-    case (let token?, nil): hash = FormerToken.Hash(of: Secret(token))
-    case (nil, let text?): hash = Hexadecimal.bytes(text.utf8).flatMap { FormerToken.Hash($0) }
-    case (_, _): hash = nil
+    case (let token?, nil): id = FormerToken.id(of: Secret(token))
+    case (nil, let text?): id = Hexadecimal.bytes(text.utf8).flatMap { FormerToken.id(ofHash: $0) }
+    case (_, _): id = nil
     }
-    guard let hash else { return .failure(.noToken) }
+    guard let id else { return .failure(.noToken) }
     var times: [UnixTime?] = []
     for name in ["auth_time", "expires"] {
       switch members[name] {
@@ -92,7 +92,7 @@ extension FormerEntry {
       }
     }
     return .success(
-      FormerEntry(hash: hash, account: AccountID(account), authenticatedAt: times[0], expiresAt: times[1]))
+      FormerEntry(id: id, account: AccountID(account), authenticatedAt: times[0], expiresAt: times[1]))
   }
 }
 #endif

@@ -44,7 +44,7 @@ extension FormFields {
     }
     return FormerOrigin(
       client: SessionClient(id: client.id, scope: scope, audience: audience == issuer ? nil : audience),
-      name: client.name, isKeyed: isKeyed)
+      clientName: client.name, isKeyed: isKeyed)
   }
 }
 #endif

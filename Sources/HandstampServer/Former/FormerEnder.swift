@@ -6,7 +6,7 @@ import Logging
 import ServiceLifecycle
 
 /// Ends at the former system what has been taken over from it, see ``JobWorker``.
-struct FormerEnder: Service, CustomStringConvertible {
+struct FormerEnder: NamedService {
   private static let interval = Duration.seconds(5)
   private static let pause = JobPause(first: .seconds(2), longest: .seconds(3600))
   /// How long it is tried, for a system that is down.
@@ -16,9 +16,6 @@ struct FormerEnder: Service, CustomStringConvertible {
   let former: FormerServer
   private var logger: Logger { server.configuration.logger }
 
-  /// The name of the service in logs.
-  var description: String { "FormerEnder" }
-
   func run() async throws {
     await JobWorker<FormerEnd>(
       server: server, bell: server.formerEnds, interval: FormerEnder.interval, width: 8,
@@ -26,10 +23,11 @@ struct FormerEnder: Service, CustomStringConvertible {
     ) { job in await end(job) }.run()
   }
 
-  private func end(_ claimed: ClaimedJob<FormerEnd>) async {
+  private func end(_ job: ClaimedJob<FormerEnd>) async {
+    var claimed = job
     do throws(RegistryError) {
       guard let refresh = try opened(claimed.job.refresh, claimed) else {
-        return try await retry(claimed, after: "the token cannot be decrypted", newer: nil)
+        return try await retry(claimed, after: "the token cannot be decrypted")
       }
       let access = if let text = claimed.job.access { try opened(text, claimed) } else { Secret?.none }
       var grant: FormerGrant?
@@ -43,9 +41,11 @@ struct FormerEnder: Service, CustomStringConvertible {
         }
       } catch {
         if case .unavailable(let cause, _) = error {
-          var newer: (String, String?)?
-          if let grant { newer = (try sealed(grant.refresh, claimed), try sealed(grant.access, claimed)) }
-          return try await retry(claimed, after: cause, newer: newer)
+          if let grant {
+            claimed.job.refresh = try sealed(grant.refresh, claimed)
+            claimed.job.access = try sealed(grant.access, claimed)
+          }
+          return try await retry(claimed, after: cause)
         }
         // It has ended there by itself.
       }
@@ -64,9 +64,7 @@ struct FormerEnder: Service, CustomStringConvertible {
     try server.registry.mint.secret(text, for: .formerToken, boundTo: job.context)
   }
 
-  private func retry(
-    _ claimed: ClaimedJob<FormerEnd>, after cause: String, newer: (refresh: String, access: String?)?
-  ) async throws(RegistryError) {
+  private func retry(_ claimed: ClaimedJob<FormerEnd>, after cause: String) async throws(RegistryError) {
     let failures = claimed.job.failures + 1
     let next = server.clock.now.advanced(by: FormerEnder.pause.after(attempts: failures))
     let isOver = next.since(claimed.createdAt) >= FormerEnder.patience
@@ -77,7 +75,7 @@ struct FormerEnder: Service, CustomStringConvertible {
     } else {
       logger.warning("Former session not ended there; will retry", metadata: metadata)
     }
-    try await server.registry.fail(claimed, because: cause, newer: newer, until: isOver ? nil : next)
+    try await server.registry.fail(claimed, because: cause, until: isOver ? nil : next)
   }
 }
 #endif

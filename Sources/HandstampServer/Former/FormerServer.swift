@@ -1,5 +1,4 @@
 #if Server
-import Foundation
 import HandstampCore
 import HandstampSupport
 
@@ -29,7 +28,6 @@ enum FormerError: Error, Sendable, Hashable {
 struct FormerServer: Sendable {
   /// How long the former system may take to answer.
   static let timeout = Duration.seconds(10)
-  private static let form = "application/x-www-form-urlencoded"
   /// The refusals of GoTrue that are about the session, see its `apierrors/errorcode.go`.
   private static let ends: Set = [
     "refresh_token_not_found", "refresh_token_already_used", "session_not_found", "session_expired", "user_banned",
@@ -156,14 +154,13 @@ struct FormerServer: Sendable {
     var (fields, headers) = (fields, [HeaderField]())
     if let id = system.clientID {
       if let secret = system.clientSecret {
-        // Both parts are form-encoded (RFC 6749 section 2.3.1).
-        let pair = secret.withExposed { PercentEncoding.encode(id) + ":" + PercentEncoding.encode($0) }
-        headers.append(HeaderField("Authorization", "Basic " + Data(pair.utf8).base64EncodedString()))
+        headers.append(.basic(id, secret))
       } else {
         fields.append(("client_id", Secret(id)))
       }
     }
-    return try await send("POST", url, type: FormerServer.form, body: FormBody(fields).bytes, headers: headers)
+    return try await send(
+      "POST", url, type: "application/x-www-form-urlencoded", body: FormBody(fields).bytes, headers: headers)
   }
 
   private func send(

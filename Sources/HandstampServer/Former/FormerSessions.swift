@@ -32,10 +32,10 @@ struct FormerSessions: Sendable {
     _ token: Secret, _ origin: FormerOrigin, by caller: AccountService.Caller
   ) async throws -> NewSession {
     let registry = registry.acting(as: .owner(from: caller.client.text))
-    guard let hash = FormerToken.Hash(of: token) else { throw refusal("malformed") }
-    try limits.take(.takeOvers, from: caller.client, about: Base64URL.encode(hash.id.bytes))
+    guard let id = FormerToken.id(of: token) else { throw refusal("malformed") }
+    try limits.take(.takeOvers, from: caller.client, about: Base64URL.encode(id.bytes))
     for _ in 0..<Registry.attempts {
-      let known = try await registry.formerToken(hash)
+      let known = try await registry.formerToken(id)
       var unused: SessionRow?
       if known.record.session != nil {
         switch try await registry.repeatTakeOver(known, token, origin, now: clock.now) {
@@ -44,7 +44,7 @@ struct FormerSessions: Sendable {
         case .used: throw await used(known, caller)
         }
       }
-      guard let found = try await find(token, hash, known, caller.logger) else { continue }
+      guard let found = try await find(token, known, caller.logger) else { continue }
       let account = try await account(of: found, caller.logger)
       let new: NewSession
       do throws(RegistryError) {
@@ -79,7 +79,7 @@ struct FormerSessions: Sendable {
 
   /// Finds out whose token it is. Returns `nil` if what is known of it has changed in the meantime.
   private func find(
-    _ token: Secret, _ hash: FormerToken.Hash, _ known: FormerToken, _ logger: Logger
+    _ token: Secret, _ known: FormerToken, _ logger: Logger
   ) async throws -> Found? {
     let record = known.record
     if let account = record.account {
@@ -95,12 +95,12 @@ struct FormerSessions: Sendable {
       return Found(
         token: known, user: user, authenticatedAt: user.authenticatedAt, live: system.ends ? (token, nil) : nil)
     }
-    return try await refresh(token, hash, known, server, logger)
+    return try await refresh(token, known, server, logger)
   }
 
   /// Refreshes a token at the former system. The successor is stored before anything else happens: a crash then loses nothing.
   private func refresh(
-    _ token: Secret, _ hash: FormerToken.Hash, _ known: FormerToken, _ server: FormerServer, _ logger: Logger
+    _ token: Secret, _ known: FormerToken, _ server: FormerServer, _ logger: Logger
   ) async throws -> Found? {
     let now = clock.now
     // By the word of another server, or of another request to this one.
@@ -134,7 +134,7 @@ struct FormerSessions: Sendable {
     }
     (record.claimedUntil, record.unanswered) = (nil, 0)
     record.successor = try registry.mint.seal(grant.refresh, for: .formerToken, boundTo: known.context)
-    claimed = try await keep(record, of: claimed, hash)
+    claimed = try await keep(record, of: claimed)
     let user: FormerUser
     do throws(FormerError) { user = try await server.user(of: grant) } catch { throw failure(error, logger) }
     let live: (Secret, Secret?)? = system.ends ? (grant.refresh, grant.access) : nil
@@ -142,15 +142,13 @@ struct FormerSessions: Sendable {
   }
 
   /// Stores a successor, again if the store cannot be written for a moment.
-  private func keep(
-    _ record: FormerToken.Record, of claimed: FormerToken, _ hash: FormerToken.Hash
-  ) async throws -> FormerToken {
+  private func keep(_ record: FormerToken.Record, of claimed: FormerToken) async throws -> FormerToken {
     var failure = Registry.contention
     for _ in 0..<3 {
       do throws(RegistryError) {
         if let kept = try await registry.store(record, of: claimed, now: clock.now) { return kept }
         // A write of unknown outcome took place.
-        let stored = try await registry.formerToken(hash)
+        let stored = try await registry.formerToken(claimed.id)
         if stored.record == record { return stored }
       } catch { failure = error }
     }

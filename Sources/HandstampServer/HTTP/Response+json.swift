@@ -1,7 +1,7 @@
 #if Server
-import HTTPTypes
-import HandstampSupport
-import Hummingbird
+package import HTTPTypes
+package import HandstampSupport
+package import Hummingbird
 import NIOCore
 
 extension JSONText {
@@ -10,10 +10,22 @@ extension JSONText {
 
 extension Response {
   /// A JSON response that must not be cached.
-  static func json(_ json: JSONText, status: HTTPResponse.Status = .ok) -> Response {
+  package static func json(_ json: JSONText, status: HTTPResponse.Status = .ok) -> Response {
+    .json(json.finished, status: status)
+  }
+
+  /// The same, of JSON as text.
+  package static func json(_ bytes: [UInt8], status: HTTPResponse.Status) -> Response {
     Response(
       status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: .init(byteBuffer: json.buffer))
+      body: .init(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+
+  /// An error of an API (RFC 9457).
+  package static func problem(
+    _ status: HTTPResponse.Status, _ code: String, _ title: String, detail: String? = nil
+  ) -> Response {
+    ProblemError(status, code, title, detail: detail).response
   }
 
   /// 202: the work continues after the response.

@@ -6,7 +6,7 @@ import Logging
 import ServiceLifecycle
 
 /// Sends the mails in the ``Outbox``, see ``JobWorker``.
-struct MailCarrier: Service, CustomStringConvertible {
+struct MailCarrier: NamedService {
   /// How often the store is looked at without a signal: for mails of other servers, and of those that died.
   private static let pollInterval = Duration.seconds(5)
   static let pause = JobPause(first: .seconds(30), longest: .seconds(3600))
@@ -21,9 +21,6 @@ struct MailCarrier: Service, CustomStringConvertible {
 
   let server: SessionServer
   private var logger: Logger { server.configuration.logger }
-
-  /// The name of the service in logs.
-  var description: String { "MailCarrier" }
 
   func run() async throws {
     // Without one, mail is not set up.

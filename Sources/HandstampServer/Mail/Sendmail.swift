@@ -30,29 +30,9 @@ public struct Sendmail: Mailer {
     process.standardInput = input
     process.standardOutput = FileHandle.nullDevice
     process.standardError = FileHandle.nullDevice
-    let (ends, continuation) = AsyncStream.makeStream(of: Int32.self)
-    process.terminationHandler = { process in
-      continuation.yield(process.terminationReason == .exit ? process.terminationStatus : -1)
-      continuation.finish()
-    }
-    do { try process.run() } catch { throw .unavailable("cannot run \(program)") }
-    let id = process.processIdentifier
-    let status = await withTaskGroup(of: Int32?.self) { [limit] group in
-      group.addTask {
-        for await status in ends { return status }
-        return nil
-      }
-      group.addTask {
-        try? await Task.sleep(for: limit)
-        return nil
-      }
-      defer { group.cancelAll() }
-      return await group.next() ?? nil
-    }
-    guard let status else {
-      kill(id, SIGKILL)
-      throw .timedOut
-    }
+    let status: Int32?
+    do { status = try await process.run(within: limit) } catch { throw .unavailable("cannot run \(program)") }
+    guard let status else { throw .timedOut }
     guard status == 0 else { throw .refused(status: status) }
   }
 }

@@ -87,9 +87,8 @@ public struct MetricsPage: Service, CustomStringConvertible {
 }
 
 /// Passes the counters on to swift-metrics every second.
-struct MetricsPublisher: Service, CustomStringConvertible {
+struct MetricsPublisher: NamedService {
   let server: SessionServer
-  var description: String { "MetricsPublisher" }
 
   func run() async throws {
     await cancelWhenGracefulShutdown {

@@ -14,7 +14,6 @@ struct AssertionClaims: Sendable {
   let id: String?
   let expiresAt: UnixTime
   let all: JSONValue
-  private let audiences: [String]
   /// `nbf` and `iat`.
   private let earliest, madeAt: UnixTime?
 
@@ -27,11 +26,6 @@ struct AssertionClaims: Sendable {
     guard id == nil || id?.string.map({ (1...256).contains($0.utf8.count) }) == true,
       nbf == nil || AssertionClaims.time(nbf) != nil, iat == nil || AssertionClaims.time(iat) != nil
     else { throw .claims }
-    if let one = json["aud"]?.string {
-      audiences = [one]
-    } else {
-      audiences = json["aud"]?.array?.compactMap(\.string) ?? []
-    }
     (self.issuer, self.subject, self.id, expiresAt) = (issuer, subject, id?.string, end)
     (earliest, madeAt, all) = (AssertionClaims.time(nbf), AssertionClaims.time(iat), json)
   }
@@ -39,7 +33,7 @@ struct AssertionClaims: Sendable {
   /// Returns whether one of its audiences is accepted.
   func isFor(_ accepted: [String]) -> Bool {
     // Bytes: `==` on strings treats other spellings of a character as the same.
-    audiences.contains { one in accepted.contains { $0.utf8.elementsEqual(one.utf8) } }
+    all.audiences.contains { one in accepted.contains { $0.utf8.elementsEqual(one.utf8) } }
   }
 
   /// Checks the audience and the times.

@@ -7,7 +7,7 @@ import ServiceLifecycle
 
 /// Tells OpenID Connect clients that sessions have ended (OpenID Connect Back-Channel Logout 1.0), see ``JobWorker``. What could not be
 /// delivered is tried again for a day.
-struct LogoutNotifier: Service, CustomStringConvertible {
+struct LogoutNotifier: NamedService {
   /// How often the store is looked at for sessions that other servers, or an operator's command, have ended.
   private static let interval = Duration.seconds(1)
   private static let pause = JobPause(first: .seconds(1), longest: .seconds(3600))
@@ -21,9 +21,6 @@ struct LogoutNotifier: Service, CustomStringConvertible {
 
   let server: SessionServer
   private var logger: Logger { server.configuration.logger }
-
-  /// The name of the service in logs.
-  var description: String { "LogoutNotifier" }
 
   func run() async throws {
     await JobWorker<LogoutJob>(

@@ -63,7 +63,7 @@ struct IdentityTokens: Sendable {
 
   /// With several audiences, `azp` has to say which of them asked (items 3 to 5).
   private func isForClient(_ json: JSONValue) -> Bool {
-    let audience = json["aud"]?.string.map { [$0] } ?? json["aud"]?.array?.compactMap(\.string) ?? []
+    let audience = json.audiences
     guard audience.contains(where: clientIDs.contains) else { return false }
     guard let party = json["azp"] else { return audience.count == 1 }
     return party.string.map(clientIDs.contains) ?? false
@@ -92,6 +92,9 @@ extension IdentityTokens {
 }
 
 extension JSONValue {
+  /// The member `aud`: a text, or a list of texts (RFC 7519 section 4.1.3).
+  var audiences: [String] { self["aud"]?.string.map { [$0] } ?? self["aud"]?.array?.compactMap(\.string) ?? [] }
+
   /// A member that is a time in seconds (`NumericDate`, RFC 7519 section 2).
   func time(_ name: String) -> UnixTime? {
     self[name]?.number.flatMap { $0 > 0 && $0 < 1e11 ? UnixTime(seconds: Int64($0)) : nil }

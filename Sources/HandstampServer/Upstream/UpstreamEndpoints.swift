@@ -5,14 +5,11 @@ import HandstampOAuth
 import HandstampSupport
 
 /// The requests to a provider: bounded in size and time.
-final class UpstreamEndpoints: Sendable {
+struct UpstreamEndpoints: Sendable {
   /// How long the provider's metadata is used.
   private static let life = Duration.seconds(86_400)
 
-  private let client: OAuthClient
-  private let transport: any Transport
-  private let now: @Sendable () -> UnixTime
-  private let known: Locked<(backend: OAuthBackend, goodUntil: UnixTime)?>
+  private let current: @Sendable () -> OAuthBackend
   /// The keys that sign ID tokens.
   let keys: KeySet
 
@@ -20,12 +17,20 @@ final class UpstreamEndpoints: Sendable {
     let transport = BoundedTransport(base: transport)
     let client = OAuthClient(provider)
     let known = Locked<(backend: OAuthBackend, goodUntil: UnixTime)?>(nil)
-    (self.client, self.transport, self.now, self.known) = (client, transport, now, known)
+    let current = { @Sendable () -> OAuthBackend in
+      let now = now()
+      return known.withLock { known in
+        if let known, now < known.goodUntil { return known.backend }
+        let backend = OAuthBackend(client, transport: transport)
+        known = (backend, now.advanced(by: UpstreamEndpoints.life))
+        return backend
+      }
+    }
+    self.current = current
     keys = KeySet(
       at: { () async throws(TokenError) -> String in
-        let backend = UpstreamEndpoints.backend(of: client, transport, known, at: now())
         let metadata: ServerMetadata
-        do throws(SessionError) { metadata = try await backend.metadata() } catch {
+        do throws(SessionError) { metadata = try await current().metadata() } catch {
           throw .keysUnavailable("the metadata is not available: \(error.code)")
         }
         guard let url = metadata.keysURL else { throw .keysUnavailable("the metadata has no jwks_uri") }
@@ -34,19 +39,7 @@ final class UpstreamEndpoints: Sendable {
   }
 
   /// The provider, with metadata that is at most a day old.
-  var backend: OAuthBackend { UpstreamEndpoints.backend(of: client, transport, known, at: now()) }
-
-  private static func backend(
-    of client: OAuthClient, _ transport: any Transport, _ known: Locked<(backend: OAuthBackend, goodUntil: UnixTime)?>,
-    at now: UnixTime
-  ) -> OAuthBackend {
-    known.withLock { known in
-      if let known, now < known.goodUntil { return known.backend }
-      let backend = OAuthBackend(client, transport: transport)
-      known = (backend, now.advanced(by: life))
-      return backend
-    }
-  }
+  var backend: OAuthBackend { current() }
 }
 
 extension OAuthClient {

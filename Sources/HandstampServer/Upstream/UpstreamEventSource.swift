@@ -92,9 +92,10 @@ struct UpstreamEventSource: Sendable {
     guard let named = claims["iss"]?.string, named == issuer || named == issuer + "/" else {
       throw Refusal(.invalid_issuer, "of another issuer")
     }
-    let audience = claims["aud"]?.string.map { [$0] } ?? claims["aud"]?.array?.compactMap(\.string) ?? []
     let accepted = kind == .event ? clientIDs.union(receivers) : clientIDs
-    guard audience.contains(where: accepted.contains) else { throw Refusal(.invalid_audience, "for another receiver") }
+    guard claims.audiences.contains(where: accepted.contains) else {
+      throw Refusal(.invalid_audience, "for another receiver")
+    }
     // An ID token has one, and must not count as one of these (Back-Channel Logout 1.0 section 2.4).
     guard claims["nonce"] == nil else { throw Refusal(.invalid_request, "a nonce is present") }
     guard let id = claims["jti"]?.string, (1...UpstreamEventSource.longestID).contains(id.utf8.count) else {

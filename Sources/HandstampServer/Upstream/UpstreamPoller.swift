@@ -20,7 +20,7 @@ public struct UpstreamPolling: Sendable, Hashable {
 
 /// Fetches the events that a provider keeps, and acknowledges each in the request after it was applied. What is not acknowledged comes
 /// again, and is applied once.
-struct UpstreamPoller: Service, CustomStringConvertible {
+struct UpstreamPoller: NamedService {
   /// The least time between two requests, unless the provider says that there is more.
   private static let interval = Duration.seconds(1)
   /// How soon a provider that a reload has added is asked.
@@ -35,9 +35,6 @@ struct UpstreamPoller: Service, CustomStringConvertible {
   let ends: @Sendable () -> UpstreamEnds
   let transport: (any Transport)?
   let logger: Logger
-
-  /// The name of the service in logs.
-  var description: String { "UpstreamPoller" }
 
   func run() async throws {
     guard let transport else { return (try? await gracefulShutdown()) ?? () }

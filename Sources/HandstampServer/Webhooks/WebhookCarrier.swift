@@ -16,7 +16,7 @@ final class WebhookQueue: Sendable {
 }
 
 /// Tells the receivers of webhooks of the store's events, each receiver independently of the others.
-struct WebhookCarrier: Service, CustomStringConvertible {
+struct WebhookCarrier: NamedService {
   /// How often the store is looked at.
   private static let interval = Duration.seconds(1)
   /// How long requests of one wave are begun. Those that have begun may take as long again.
@@ -28,9 +28,6 @@ struct WebhookCarrier: Service, CustomStringConvertible {
   let server: SessionServer
   private var queue: WebhookQueue { server.webhookQueue }
   private var logger: Logger { server.configuration.logger }
-
-  /// The name of the service in logs.
-  var description: String { "WebhookCarrier" }
 
   func run() async throws {
     guard let network = server.configuration.webhookNetwork else {

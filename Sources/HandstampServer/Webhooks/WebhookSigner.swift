@@ -7,7 +7,7 @@ import HandstampRegistry
 import HandstampSupport
 
 /// Signs messages to receivers.
-struct WebhookSigner: Sendable, CustomStringConvertible, CustomReflectable {
+struct WebhookSigner: Sendable {
   /// How long a receiver may take to answer.
   static let timeout = Duration.seconds(15)
   /// The most of an answer that is received. Of that, only the error code of a refused token is read.
@@ -86,8 +86,5 @@ struct WebhookSigner: Sendable, CustomStringConvertible, CustomReflectable {
       return WebhookFailure("it answered \(answer.status)" + (code.map { isWord ? ": \($0.prefix(64))" : "" } ?? ""))
     }
   }
-
-  var description: String { "webhooks of \(issuer)" }
-  var customMirror: Mirror { Mirror(self, children: ["issuer": issuer]) }
 }
 #endif

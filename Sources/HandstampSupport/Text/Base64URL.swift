@@ -20,6 +20,12 @@ package enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
+  /// Encodes with the usual alphabet and padding (RFC 4648 section 4).
+  package static func standard(_ bytes: [UInt8]) -> String {
+    let text = encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
+    return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
+  }
+
   package static func append(_ bytes: some Sequence<UInt8>, to text: inout [UInt8]) {
     append(Array(bytes), to: &text)
   }

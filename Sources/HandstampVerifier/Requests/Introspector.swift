@@ -4,15 +4,9 @@ import HandstampSupport
 
 /// Asks the server whether a token is active (RFC 7662), while the feed is lost.
 struct Introspector: Sendable {
-  private let url: String
-  private let authorization: Secret
-  private let transport: any Transport
-
-  init(url: String, settings: FeedSettings, transport: any Transport) {
-    self.url = url
-    authorization = BasicCredentials.field(settings.clientID, settings.clientSecret)
-    self.transport = transport
-  }
+  let url: String
+  let settings: FeedSettings
+  let transport: any Transport
 
   /// - Throws: `sessionEnded` if the server says that a token which is valid by itself is not active;
   ///   `unavailable` unless it says that this very token is.
@@ -21,7 +15,7 @@ struct Introspector: Sendable {
       TransportRequest(
         method: "POST", url: url,
         headers: [
-          HeaderField("Authorization", authorization.withExposed { $0 }), HeaderField("Accept", "application/json"),
+          .basic(settings.clientID, settings.clientSecret), HeaderField("Accept", "application/json"),
           HeaderField("Content-Type", "application/x-www-form-urlencoded"),
         ], body: Array("token=\(PercentEncoding.encode(token))".utf8), timeout: .seconds(5),
         maximumResponseSize: 64 << 10))

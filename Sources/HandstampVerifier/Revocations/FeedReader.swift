@@ -16,8 +16,8 @@ final class FeedReader: Sendable {
   static let pauses: ClosedRange<Duration> = .milliseconds(100)...(.seconds(5))
 
   private let url: String
-  private let authorization: Secret
-  private let silence: Duration
+  private let settings: FeedSettings
+  private var silence: Duration { settings.silence }
   private let transport: any Transport
   private let clock: VerifierClock
   private let leeway: Duration
@@ -29,8 +29,7 @@ final class FeedReader: Sendable {
     logger: Logger
   ) {
     self.url = url
-    authorization = BasicCredentials.field(settings.clientID, settings.clientSecret)
-    silence = settings.silence
+    self.settings = settings
     self.transport = transport
     self.clock = clock
     self.leeway = leeway
@@ -88,8 +87,10 @@ final class FeedReader: Sendable {
 
   /// One connection, to its end. Says also whether the feed was live during it.
   private func connection() async -> (FeedError, wasUseful: Bool) {
-    var headers = [HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store")]
-    headers.append(HeaderField("Authorization", authorization.withExposed { $0 }))
+    var headers = [
+      HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store"),
+      .basic(settings.clientID, settings.clientSecret),
+    ]
     if let cursor = state.withLock({ $0.feed.cursor }) { headers.append(HeaderField("Last-Event-ID", cursor)) }
     do throws(TransportError) {
       let stream = try await transport.open(
