@@ -51,6 +51,15 @@ struct AdminOptions: ParsableArguments {
   }
 }
 
+extension AdminOptions {
+  /// The same with the account that `named` names.
+  func administering<Value: Sendable>(
+    _ named: NamedAccount, link: String? = nil, _ body: (Administration, AccountRecord) async throws -> Value
+  ) async throws(CommandError) -> Value {
+    try await administering(link: link) { try await body($0, try await $0.account(named: named.account)) }
+  }
+}
+
 /// The data folder of a server, which may be running.
 struct AdminFolder {
   let path: String
