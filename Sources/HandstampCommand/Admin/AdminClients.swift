@@ -35,13 +35,14 @@ struct AdminClients: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
+      func type(_ client: ConfiguredClient) -> String { client.isConfidential ? "confidential" : "public" }
       func flows(_ client: ConfiguredClient) -> [String] { client.flows.map(\.rawValue).sorted() }
       output.write(
         "clients", try file.read(),
         [
           Column("id", as: "ID", \.id),
           Column("name", as: "NAME", \.name),
-          Column("confidential", as: "TYPE", shown: { $0.isConfidential ? "confidential" : "public" }, \.isConfidential),
+          Column("confidential", as: "TYPE", shown: type, \.isConfidential),
           Column("flows", as: "FLOWS", shown: { flows($0).joined(separator: ",") }, flows),
           Column("redirectURIs", \.redirectURIs),
           Column("scopes", as: "SCOPES", shown: { $0.scopes.joined(separator: " ") }, \.scopes),

@@ -31,11 +31,6 @@ struct AdminExport: AsyncParsableCommand {
   @OptionGroup var options: AdminOptions
   @OptionGroup var output: OutputOptions
 
-  struct Answer: Document {
-    var accounts: Int
-    var guestsLeftOut: Int
-  }
-
   func run() async throws {
     guard file != "-" || (!withSecrets && !output.json) else {
       throw CommandError(
@@ -54,10 +49,9 @@ struct AdminExport: AsyncParsableCommand {
       throw CommandError(
         .failure, plain("cannot write \(file): \(failure)"), hint: "make room, and run the same command again")
     }
-    if output.json {
-      return Answer(accounts: count.accounts, guestsLeftOut: count.guests).writeLine()
-    }
-    Terminal.say("\(count.accounts) account(s), \(count.guests) guest(s) left out")
+    output.write(
+      ["accounts": count.accounts, "guestsLeftOut": count.guests],
+      or: "\(count.accounts) account(s), \(count.guests) guest(s) left out")
   }
 
   private func write(

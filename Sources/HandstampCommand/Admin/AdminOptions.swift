@@ -6,6 +6,7 @@ import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
 import HandstampStorage
+import HandstampSupport
 
 /// `--data`, for every command that administers a server.
 struct AdminOptions: ParsableArguments {
@@ -114,6 +115,15 @@ struct AdminStore {
         $0.mail.link = link
         $0.passwords.policy = passwords
       })
+  }
+
+  /// Logs an action on the folder, or on some of its keys.
+  func audit(_ kind: AuditedAction.Kind, key ids: [String]? = nil) async throws(CommandError) {
+    var details = JSONText()
+    if let ids { details.add("keys", ids) }
+    do throws(AdministrationError) { try await administration().audit(kind, details: details.text) } catch {
+      throw CommandError(error)
+    }
   }
 
   /// The user of this machine who runs the command, also by `sudo`.
