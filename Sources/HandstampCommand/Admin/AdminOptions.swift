@@ -45,7 +45,7 @@ struct AdminOptions: ParsableArguments {
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
     return try await folder.open { store, _ throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy)
-      do { return try await body(administration) } catch {
+      do { return try await body(administration) } catch let refusal as CommandError { throw refusal } catch {
         throw CommandError(error as? AdministrationError ?? .registry(.unavailable("\(error)")))
       }
     }
