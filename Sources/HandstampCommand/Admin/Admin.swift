@@ -26,31 +26,20 @@ struct AdminStats: AsyncParsableCommand {
   @OptionGroup var options: AdminOptions
   @OptionGroup var output: OutputOptions
 
-  struct Answer: Document {
-    var accounts: Int
-    var guests: Int
-    var liveSessions: Int
-    var endedSessions: Int
-    var oneTimeTokens: Int
-    var facts: Int
-    var events: Int
-    var auditedActions: Int
-  }
-
   func run() async throws {
     let counts = try await options.administering { try await $0.counts() }
-    let answer = Answer(
-      accounts: counts.accounts, guests: counts.guests, liveSessions: counts.liveSessions,
-      endedSessions: counts.endedSessions, oneTimeTokens: counts.oneTimeTokens, facts: counts.items,
-      events: counts.events, auditedActions: counts.auditedActions)
-    if output.json { return answer.writeLine() }
-    let rows = [
-      ("accounts", answer.accounts), ("of these guests", answer.guests), ("live sessions", answer.liveSessions),
-      ("ended sessions", answer.endedSessions), ("unused codes and links", answer.oneTimeTokens),
-      ("consents, passkeys and other records", answer.facts),
-      ("events", answer.events), ("audited actions", answer.auditedActions),
+    let columns: [Column<RegistryCounts>] = [
+      Column("accounts", as: "accounts", \.accounts),
+      Column("guests", as: "of these guests", \.guests),
+      Column("liveSessions", as: "live sessions", \.liveSessions),
+      Column("endedSessions", as: "ended sessions", \.endedSessions),
+      Column("oneTimeTokens", as: "unused codes and links", \.oneTimeTokens),
+      Column("facts", as: "consents, passkeys and other records", \.items),
+      Column("events", as: "events", \.events),
+      Column("auditedActions", as: "audited actions", \.auditedActions),
     ]
-    Table(rows: rows.map { [$0.0, "\($0.1)"] }).write()
+    if output.json { return Terminal.out(json: JSONObject(counts, columns)) }
+    Table(rows: columns.map { [$0.heading ?? "", $0.text(counts)] }).write()
   }
 }
 #endif

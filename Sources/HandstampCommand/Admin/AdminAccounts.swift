@@ -37,8 +37,7 @@ struct AdminAccounts: AsyncParsableCommand {
       let (account, code) = try await options.administering(link: link.mailLink) { administration in
         try await administration.createAccount(email: email, username: name, password: secret)
       }
-      let answer = AccountAnswer(account: AccountItem(account), reset: code.map { CodeItem($0) })
-      if output.json { return answer.writeLine() }
+      if output.json { return Terminal.out(json: ["account": account.object, "reset": code?.object]) }
       Table(rows: [["account", account.id.rawValue]] + (code?.rows ?? [])).write()
     }
   }
@@ -52,28 +51,14 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var accounts: [AccountItem]
-      /// The ID to pass to `--after`; `nil` if there are no more.
-      var next: String?
-    }
-
     func run() async throws {
       let limit = try checked(limit)
       let accounts = try await options.administering { administration in
         try await administration.accounts(after: after.map { AccountID($0) }, limit: limit)
       }
       let next = accounts.count == limit ? accounts.last?.id.rawValue : nil
-      if output.json { return Answer(accounts: accounts.map { AccountItem($0) }, next: next).writeLine() }
-      guard !accounts.isEmpty else { return Terminal.say("no accounts") }
-      let rows = accounts.map { account in
-        [
-          account.id.rawValue, account.state.rawValue, account.email?.typed ?? "-", account.username,
-          account.createdAt.description,
-        ]
-      }
-      Table(rows: [["ID", "STATE", "EMAIL", "NAME", "CREATED"]] + rows).write()
-      if let next { Terminal.say("for more, add: --after \(next)") }
+      if !output.json && accounts.isEmpty { return Terminal.say("no accounts") }
+      output.write("accounts", accounts, AccountRecord.columns, next: next)
     }
   }
 
@@ -85,20 +70,13 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var account: AccountItem
-      var sessions: [SessionItem]
-    }
-
     func run() async throws {
-      let (account, sessions) = try await options.administering { administration in
-        let account = try await administration.account(named: named)
-        return (account, try await administration.sessions(of: account.id))
+      let (account, sessions) = try await options.administering(named) { ($1, try await $0.sessions(of: $1.id)) }
+      if output.json {
+        return Terminal.out(json: ["account": account.object, "sessions": sessions.objects(SessionRow.columns)])
       }
-      let item = AccountItem(account)
-      if output.json { return Answer(account: item, sessions: sessions.map { SessionItem($0) }).writeLine() }
-      Table(rows: item.rows).write()
-      SessionItem.table(sessions).write()
+      Table(rows: account.rows).write()
+      Table(sessions, SessionRow.columns).write()
     }
   }
 
@@ -115,7 +93,7 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      try await ChangeAnswer.run(named, options, output, done: "disabled") { try await $0.disable($1) }
+      try await options.change(named, output, done: "disabled") { try await $0.disable($1) }
     }
   }
 
@@ -128,7 +106,7 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      try await ChangeAnswer.run(named, options, output, done: "enabled") {
+      try await options.change(named, output, done: "enabled") {
         try await $0.enable($1)
         return nil
       }
@@ -148,7 +126,7 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      try await ChangeAnswer.run(named, options, output, done: "deleted") { try await $0.delete($1) }
+      try await options.change(named, output, done: "deleted") { try await $0.delete($1) }
     }
   }
 
@@ -165,7 +143,7 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let document = try await options.administering { try await $0.export(try await $0.account(named: named).id) }
+      let document = try await options.administering(named) { try await $0.export($1.id) }
       Terminal.out(bytes: document + [10])
     }
   }
@@ -184,13 +162,10 @@ struct AdminAccounts: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      let (account, code) = try await options.administering(link: link.mailLink) { administration in
-        let account = try await administration.account(named: named)
-        return (account, try await administration.issueResetCode(of: account.id))
+      let (account, code) = try await options.administering(named, link: link.mailLink) { administration, account in
+        (account, try await administration.issueResetCode(of: account.id))
       }
-      if output.json {
-        return AccountAnswer(account: AccountItem(account), reset: CodeItem(code)).writeLine()
-      }
+      if output.json { return Terminal.out(json: ["account": account.object, "reset": code.object]) }
       Table(rows: code.rows).write()
     }
   }
@@ -202,10 +177,6 @@ struct NamedAccount: ParsableArguments {
 }
 
 extension Administration {
-  func account(named name: NamedAccount) async throws(AdministrationError) -> AccountRecord {
-    try await account(named: name.account)
-  }
-
   func account(named name: String) async throws(AdministrationError) -> AccountRecord {
     // No ID that this server draws has an @; one of an app's own directory may.
     if let record = try await known(AccountID(name)) { return record }

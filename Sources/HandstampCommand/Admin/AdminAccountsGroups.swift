@@ -19,22 +19,17 @@ extension AdminAccounts {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var account: String
-      var groups: [String]
-    }
-
     func run() async throws {
       if let name = add.first(where: remove.contains) {
         throw CommandError(
           .usage, plain("--add \(name) and --remove \(name) contradict each other"), hint: "leave out one of them")
       }
-      let (id, groups) = try await options.administering { administration in
-        let id = try await administration.account(named: named).id
+      let (id, groups) = try await options.administering(named) { administration, account in
+        let id = account.id
         guard !add.isEmpty || !remove.isEmpty else { return (id, try await administration.groups(of: id)) }
         return (id, try await administration.changeGroups(of: id) { $0 = $0.subtracting(remove).union(add) })
       }
-      if output.json { return Answer(account: id.rawValue, groups: groups).writeLine() }
+      if output.json { return Terminal.out(json: ["account": id.rawValue, "groups": groups]) }
       guard !groups.isEmpty else { return Terminal.say("in no group") }
       for group in groups { Terminal.out(group) }
     }

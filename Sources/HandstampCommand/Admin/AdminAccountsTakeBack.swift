@@ -21,29 +21,19 @@ extension AdminAccounts {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var account: String
-      var ended: Int
-      /// The address that codes are mailed to.
-      var email: String?
-      /// When the audit log says that the address was changed, if it does.
-      var emailChangedAt: String?
-      var reset: CodeItem
-    }
-
     func run() async throws {
-      let (account, changed, taken) = try await options.administering(link: link.mailLink) { administration in
-        let id = try await administration.account(named: named).id
-        let changed = try await administration.lastAddressChange(of: id)
-        let taken = try await administration.takeBack(id, email: email)
-        return (try await administration.account(id), changed, taken)
+      let (account, changed, taken) = try await options.administering(named, link: link.mailLink) {
+        let changed = try await $0.lastAddressChange(of: $1.id)
+        let taken = try await $0.takeBack($1.id, email: email)
+        return (try await $0.account($1.id), changed, taken)
       }
+      // That to which codes are mailed.
       let address = account.email?.typed
       if output.json {
-        return Answer(
-          account: account.id.rawValue, ended: taken.ended, email: address, emailChangedAt: changed?.description,
-          reset: CodeItem(taken.code)
-        ).writeLine()
+        return Terminal.out(json: [
+          "account": account.id.rawValue, "ended": taken.ended, "email": address,
+          "emailChangedAt": changed?.description, "reset": taken.code.object,
+        ])
       }
       let rows = [["sessions ended", "\(taken.ended)"], ["address", address ?? "-"]]
       Table(rows: rows + taken.code.rows).write()

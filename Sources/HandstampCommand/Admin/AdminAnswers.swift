@@ -3,124 +3,83 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 
-/// An account, for programs.
-struct AccountItem: Encodable {
-  var id: String
-  /// `active`, `disabled` or `deleted`.
-  var state: String
-  var email: String?
-  var name: String
-  var identityIssuer: String?
-  var guest: Bool
-  var hasPassword: Bool
-  var createdAt: String
-  var createdAtEpoch: Int64
-  var closedAt: String?
-
-  init(_ record: AccountRecord) {
-    id = record.id.rawValue
-    state = record.state.rawValue
-    email = record.email?.typed
-    name = record.username
-    identityIssuer = record.identity?.issuer
-    guest = record.isGuest && record.state != .deleted
-    hasPassword = record.passwordHash != nil
-    createdAt = record.createdAt.description
-    createdAtEpoch = record.createdAt.seconds
-    closedAt = record.closedAt?.description
+extension AccountRecord {
+  static var columns: [Column<AccountRecord>] {
+    [
+      Column("id", as: "ID", \.id.rawValue),
+      // `active`, `disabled` or `deleted`.
+      Column("state", as: "STATE", \.state.rawValue),
+      Column("email", as: "EMAIL", \.email?.typed),
+      Column("name", as: "NAME", \.username),
+      Column("identityIssuer", \.identity?.issuer),
+      Column("guest") { $0.isGuest && $0.state != .deleted },
+      Column("hasPassword") { $0.passwordHash != nil },
+      Column("createdAt", as: "CREATED", \.createdAt.description),
+      Column("createdAtEpoch", \.createdAt.seconds),
+      Column("closedAt", \.closedAt?.description),
+    ]
   }
+
+  /// For programs.
+  var object: JSONObject { JSONObject(self, AccountRecord.columns) }
 
   /// For people.
   var rows: [[String]] {
     [
-      ["account", id], ["state", state + (closedAt.map { ", since \($0)" } ?? "")], ["email", email ?? "-"],
-      ["name", name], ["password", hasPassword ? "yes" : "no"], ["created", createdAt],
-    ] + (identityIssuer.map { [["signs in at", $0]] } ?? [])
+      ["account", id.rawValue], ["state", state.rawValue + (closedAt.map { ", since \($0)" } ?? "")],
+      ["email", email?.typed ?? "-"], ["name", username], ["password", passwordHash == nil ? "no" : "yes"],
+      ["created", createdAt.description],
+    ] + (identity.map { [["signs in at", $0.issuer]] } ?? [])
   }
 }
 
-/// A session, for programs.
-struct SessionItem: Encodable {
-  var id: String
-  var deviceName: String
-  var platform: String
-  /// The OAuth client; `nil` for the server's own app.
-  var client: String?
-  var createdAt: String
-  var createdAtEpoch: Int64
-  var lastSeenAt: String
-  var lastSeenAtEpoch: Int64
-  var expiresAt: String?
-
-  init(_ row: SessionRow) {
-    id = row.id.rawValue
-    deviceName = row.device.name
-    platform = row.device.platform
-    client = row.client?.id
-    createdAt = row.createdAt.description
-    createdAtEpoch = row.createdAt.seconds
-    lastSeenAt = row.lastSeenAt.description
-    lastSeenAtEpoch = row.lastSeenAt.seconds
-    expiresAt = row.expiry?.description
-  }
-
-  /// For people.
-  static func table(_ rows: [SessionRow]) -> Table {
-    let items = rows.map { SessionItem($0) }
-    return Table(
-      rows: [["SESSION", "DEVICE", "PLATFORM", "SIGNED IN", "LAST SEEN"]]
-        + items.map { [$0.id, $0.deviceName, $0.platform, $0.createdAt, $0.lastSeenAt] })
-  }
-}
-
-/// A code that sets a password, for programs.
-struct CodeItem: Encodable {
-  var code: String
-  var link: String?
-  var expiresAt: String
-  var expiresAtEpoch: Int64
-
-  init(_ code: ResetCode) {
-    self.code = code.code.withExposed { $0 }
-    link = code.link?.withExposed { $0 }
-    expiresAt = code.expiresAt.description
-    expiresAtEpoch = code.expiresAt.seconds
+extension SessionRow {
+  static var columns: [Column<SessionRow>] {
+    [
+      Column("id", as: "SESSION", \.id.rawValue),
+      Column("deviceName", as: "DEVICE", \.device.name),
+      Column("platform", as: "PLATFORM", \.device.platform),
+      // `nil` for the server's own app.
+      Column("client", \.client?.id),
+      Column("createdAt", as: "SIGNED IN", \.createdAt.description),
+      Column("createdAtEpoch", \.createdAt.seconds),
+      Column("lastSeenAt", as: "LAST SEEN", \.lastSeenAt.description),
+      Column("lastSeenAtEpoch", \.lastSeenAt.seconds),
+      Column("expiresAt", \.expiry?.description),
+    ]
   }
 }
 
 extension ResetCode {
+  /// For programs.
+  var object: JSONObject {
+    [
+      "code": code.withExposed { $0 }, "link": link?.withExposed { $0 }, "expiresAt": expiresAt.description,
+      "expiresAtEpoch": expiresAt.seconds,
+    ]
+  }
+
   /// For people.
   var rows: [[String]] {
-    let item = CodeItem(self)
+    let code = code.withExposed { $0 }
     // Without its address, the page of the server.
-    let link = item.link ?? "the server's address and /reset-password?token=\(item.code)"
-    return [["code", item.code], ["link", link], ["expires", item.expiresAt]]
+    let link = link?.withExposed { $0 } ?? "the server's address and /reset-password?token=\(code)"
+    return [["code", code], ["link", link], ["expires", expiresAt.description]]
   }
 }
 
-/// The output of `accounts create` and `accounts reset`.
-struct AccountAnswer: Document {
-  var account: AccountItem
-  var reset: CodeItem?
-}
-
-/// The output of commands that change an account.
-struct ChangeAnswer: Document {
-  var account: String
-  /// How many sessions ended; `nil` if the change ends none.
-  var ended: Int?
-
+extension AdminOptions {
   /// Changes the account that `named` names, and says so.
-  static func run(
-    _ named: NamedAccount, _ options: AdminOptions, _ output: OutputOptions, done: String,
+  ///
+  /// - Parameter change: returns how many sessions ended; `nil` if the change ends none.
+  func change(
+    _ named: NamedAccount, _ output: OutputOptions, done: String,
     _ change: (Administration, AccountID) async throws -> Int?
   ) async throws(CommandError) {
-    let answer = try await options.administering { administration in
-      let id = try await administration.account(named: named).id
-      return ChangeAnswer(account: id.rawValue, ended: try await change(administration, id))
-    }
-    if output.json { return answer.writeLine() }
-    Terminal.say("\(done) \(named.account)" + (answer.ended.map { ", ended \($0) session(s)" } ?? ""))
+    let (id, ended) = try await administering(named) { ($1.id.rawValue, try await change($0, $1.id)) }
+    output.write(
+      ["account": id, "ended": ended],
+      or: "\(done) \(named.account)" + (ended.map { ", ended \($0) session(s)" } ?? ""))
   }
 }
 #endif

@@ -38,24 +38,6 @@ struct AdminAudit: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        var id: Int64
-        var at: String
-        var atEpoch: Int64
-        var action: String
-        var actor: String
-        var account: String?
-        var session: String?
-        var address: String?
-        /// A JSON object as text.
-        var details: String
-      }
-      var entries: [Item]
-      /// The ID to pass to `--after`; `nil` if there are no more.
-      var next: Int64?
-    }
-
     func run() async throws {
       let limit = try checked(limit)
       let time = try since.map { text throws(CommandError) in
@@ -81,16 +63,20 @@ struct AdminAudit: AsyncParsableCommand {
           return entries
         }
       }
-      let next = entries.count == limit ? entries.last?.id : nil
-      if output.json { return Answer(entries: entries.map { Answer.Item($0) }, next: next).writeLine() }
-      let rows = entries.map { entry in
+      output.write(
+        "entries", entries,
         [
-          "\(entry.id)", entry.audited.at.description, entry.audited.action, entry.audited.actor,
-          entry.audited.account?.rawValue ?? "-", entry.audited.address ?? "-", entry.audited.details,
-        ]
-      }
-      Table(rows: [["ID", "AT", "ACTION", "BY", "ACCOUNT", "FROM", "DETAILS"]] + rows).write()
-      if let next { Terminal.say("for more, add: --after \(next)") }
+          Column("id", as: "ID", \.id),
+          Column("at", as: "AT", \.audited.at.description),
+          Column("atEpoch", \.audited.at.seconds),
+          Column("action", as: "ACTION", \.audited.action),
+          Column("actor", as: "BY", \.audited.actor),
+          Column("account", as: "ACCOUNT", \.audited.account?.rawValue),
+          Column("session", \.audited.session?.rawValue),
+          Column("address", as: "FROM", \.audited.address),
+          // A JSON object as text.
+          Column("details", as: "DETAILS", \.audited.details),
+        ], next: entries.count == limit ? entries.last?.id : nil)
     }
   }
 
@@ -118,15 +104,6 @@ struct AdminAudit: AsyncParsableCommand {
         }
       }
     }
-  }
-}
-
-extension AdminAudit.List.Answer.Item {
-  fileprivate init(_ entry: StoredAuditedAction) {
-    self.init(
-      id: entry.id, at: entry.audited.at.description, atEpoch: entry.audited.at.seconds, action: entry.audited.action,
-      actor: entry.audited.actor, account: entry.audited.account?.rawValue, session: entry.audited.session?.rawValue,
-      address: entry.audited.address, details: entry.audited.details)
   }
 }
 #endif

@@ -34,41 +34,25 @@ struct AdminClients: AsyncParsableCommand {
     @OptionGroup var file: FileOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        var id: String
-        var name: String
-        var confidential: Bool
-        var flows: [String]
-        var redirectURIs: [String]
-        var scopes: [String]
-        var audiences: [String]
-        var firstParty: Bool
-        var accessTokenSigningAlg: String
-        var idTokenSigningAlg: String
-        var backChannelLogoutURI: String?
-        var postLogoutRedirectURIs: [String]
-      }
-      var clients: [Item]
-    }
-
     func run() async throws {
-      let items = try file.read().map { client in
-        Answer.Item(
-          id: client.id, name: client.name, confidential: client.isConfidential,
-          flows: client.flows.map(\.rawValue).sorted(), redirectURIs: client.redirectURIs, scopes: client.scopes,
-          audiences: client.audiences, firstParty: client.isFirstParty,
-          accessTokenSigningAlg: client.accessTokenSigning.rawValue, idTokenSigningAlg: client.idTokenSigning.rawValue,
-          backChannelLogoutURI: client.backChannelLogoutURI, postLogoutRedirectURIs: client.postLogoutRedirectURIs)
-      }
-      if output.json { return Answer(clients: items).writeLine() }
-      let rows = items.map { item in
+      func type(_ client: ConfiguredClient) -> String { client.isConfidential ? "confidential" : "public" }
+      func flows(_ client: ConfiguredClient) -> [String] { client.flows.map(\.rawValue).sorted() }
+      output.write(
+        "clients", try file.read(),
         [
-          item.id, item.name, item.confidential ? "confidential" : "public", item.flows.joined(separator: ","),
-          item.scopes.joined(separator: " "),
-        ]
-      }
-      Table(rows: [["ID", "NAME", "TYPE", "FLOWS", "SCOPES"]] + rows).write()
+          Column("id", as: "ID", \.id),
+          Column("name", as: "NAME", \.name),
+          Column("confidential", as: "TYPE", shown: type, \.isConfidential),
+          Column("flows", as: "FLOWS", shown: { flows($0).joined(separator: ",") }, flows),
+          Column("redirectURIs", \.redirectURIs),
+          Column("scopes", as: "SCOPES", shown: { $0.scopes.joined(separator: " ") }, \.scopes),
+          Column("audiences", \.audiences),
+          Column("firstParty", \.isFirstParty),
+          Column("accessTokenSigningAlg", \.accessTokenSigning.rawValue),
+          Column("idTokenSigningAlg", \.idTokenSigning.rawValue),
+          Column("backChannelLogoutURI", \.backChannelLogoutURI),
+          Column("postLogoutRedirectURIs", \.postLogoutRedirectURIs),
+        ])
     }
   }
 
@@ -80,13 +64,9 @@ struct AdminClients: AsyncParsableCommand {
     @OptionGroup var file: FileOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var clients: Int
-    }
-
     func run() async throws {
       let count = try file.read().count
-      if output.json { return Answer(clients: count).writeLine() }
+      if output.json { return Terminal.out(json: ["clients": count]) }
       Terminal.out("ok, \(count) client(s)")
     }
   }

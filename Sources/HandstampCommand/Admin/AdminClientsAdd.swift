@@ -46,12 +46,6 @@ extension AdminClients {
 
     private static let usualScopes = ["openid", "profile", "email"]
 
-    struct Answer: Document {
-      var id: String
-      /// `nil` for a public client, and one with a key.
-      var secret: String?
-    }
-
     func run() async throws {
       guard !access.machine || !device else {
         throw CommandError(
@@ -72,12 +66,13 @@ extension AdminClients {
       let isWithoutUsers = access.machine || introspects && redirectURIs.isEmpty && !device
       let own = isWithoutUsers && self.scopes == Add.usualScopes ? [] : self.scopes
       let scopes = own + (known?.scopes ?? []).filter { !own.contains($0) }
+      // None for a public client, and one with a key.
       let secret = isPublic ? nil : Base64URL.encode(randomBytes(32))
       let entry = try entry(secret: secret, scopes, known)
       // As the server will read it.
       _ = try ClientFile.clients(in: list, given: entry)
       try list.change { $0.append(entry) }
-      if output.json { return Answer(id: id, secret: secret).writeLine() }
+      if output.json { return Terminal.out(json: ["id": id, "secret": secret]) }
       Terminal.out(id)
       if let secret {
         Terminal.out(secret)

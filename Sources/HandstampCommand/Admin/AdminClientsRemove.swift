@@ -17,13 +17,6 @@ extension AdminClients {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var id: String
-      /// Whether it was in the file.
-      var removed: Bool
-      var ended: Int
-    }
-
     func run() async throws {
       // First, so that nothing is changed if the store cannot be.
       let ended = try await options.administering { try await $0.endSessions(ofClient: id) }
@@ -33,7 +26,7 @@ extension AdminClients {
           .failure, "\(try file.file().path) has no client \(id), and none has sessions by that ID",
           hint: "list them: handstamp admin clients list")
       }
-      if output.json { return Answer(id: id, removed: isRemoved, ended: ended).writeLine() }
+      if output.json { return Terminal.out(json: ["id": id, "removed": isRemoved, "ended": ended]) }
       Terminal.out("\(isRemoved ? "removed" : "not in the file"), sessions ended: \(ended)")
       if isRemoved { Terminal.say("a running server forgets the client after: kill -HUP PID") }
     }

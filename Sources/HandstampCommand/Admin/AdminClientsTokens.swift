@@ -16,24 +16,16 @@ extension AdminClients {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        var id: String
-        var issuedAt: String
-        var count: Int64
-        var address: String?
-      }
-      var clients: [Item]
-    }
-
     func run() async throws {
       let machines = try await options.administering { try await $0.machines() }
-      let items = machines.map {
-        Answer.Item(id: $0.client, issuedAt: $0.issuedAt.description, count: $0.count, address: $0.address)
-      }
-      if output.json { return Answer(clients: items).writeLine() }
-      let rows = items.map { [$0.id, $0.issuedAt, String($0.count), $0.address ?? ""] }
-      Table(rows: [["ID", "LAST", "COUNT", "ADDRESS"]] + rows).write()
+      output.write(
+        "clients", machines,
+        [
+          Column("id", as: "ID", \.client),
+          Column("issuedAt", as: "LAST", \.issuedAt.description),
+          Column("count", as: "COUNT", \.count),
+          Column("address", as: "ADDRESS", none: "", \.address),
+        ])
     }
   }
 
@@ -51,15 +43,10 @@ extension AdminClients {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var id: String
-      var ended: Int
-    }
-
     func run() async throws {
       let ended = try await options.administering { try await $0.endSessions(ofClient: id) }
       if ended == 0 { try checkKnown() }
-      if output.json { return Answer(id: id, ended: ended).writeLine() }
+      if output.json { return Terminal.out(json: ["id": id, "ended": ended]) }
       Terminal.out("sessions ended: \(ended)")
     }
 

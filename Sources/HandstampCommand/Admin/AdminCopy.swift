@@ -25,26 +25,19 @@ struct AdminCopy: AsyncParsableCommand {
   @Option(help: "the same; a data folder needs the keys.json of the source") var to: String
   @OptionGroup var output: OutputOptions
 
-  struct Answer: Document {
-    struct Item: Encodable {
-      var name: String
-      var count: Int
-      /// The SHA-256 of all rows in order, in hexadecimal.
-      var checksum: String
-    }
-    var tables: [Item]
-  }
-
   func run() async throws {
     let keys = try SettingValues<ServeSettings>(environment: ProcessInfo.processInfo.environment).keys()
     let summaries: [StoreCopy.Summary]
     do throws(RegistryOpenError) { summaries = try await copy(keys) } catch { throw CommandError(error) }
-    if output.json {
-      let items = summaries.map { Answer.Item(name: $0.table, count: $0.count, checksum: $0.checksum) }
-      return Answer(tables: items).writeLine()
-    }
-    let rows = summaries.map { [$0.table, "\($0.count)", $0.checksum] }
-    Table(rows: [["TABLE", "ROWS", "SHA-256"]] + rows).write()
+    output.write(
+      "tables", summaries,
+      [
+        Column("name", as: "TABLE", \.table),
+        Column("count", as: "ROWS", \.count),
+        // Of all rows in order, in hexadecimal.
+        Column("checksum", as: "SHA-256", \.checksum),
+      ])
+    if output.json { return }
     Terminal.say("copied; start the servers on \(place(to))")
   }
 

@@ -21,84 +21,53 @@ struct AdminCredentials: AsyncParsableCommand {
   @OptionGroup var options: AdminOptions
   @OptionGroup var output: OutputOptions
 
-  struct Answer: Document {
-    struct Identity: Encodable {
-      var issuer: String
-      var label: String
-      var createdAt: String
-      var lastUsedAt: String?
-    }
-    struct Passkey: Encodable {
-      var id: String
-      var name: String
-      var createdAt: String
-      var lastUsedAt: String?
-    }
-    struct App: Encodable {
-      var client: String
-      var scopes: [String]
-      var givenAt: String
-    }
-    var account: String
-    var hasPassword: Bool
-    var passwordChangedAt: String?
-    /// That of the first of the identities.
-    var identityIssuer: String?
-    var identities: [Identity]
-    var passkeys: [Passkey]
-    var recoveryCodes: Int
-    /// The app whose codes the password needs: when it was added; `nil` without one.
-    var authenticatorApp: String?
-    var consents: [App]
-    /// The address that the account gets once a mail to it is answered.
-    var pendingEmail: String?
-  }
-
   func run() async throws {
-    let (id, credentials) = try await options.administering { administration in
-      let id = try await administration.account(named: named).id
-      if removeAuthenticatorApp { _ = try await administration.removeTOTP(of: id) }
-      return (id, try await administration.credentials(of: id))
+    let (id, credentials) = try await options.administering(named) { administration, account in
+      if removeAuthenticatorApp { _ = try await administration.removeTOTP(of: account.id) }
+      return (account.id, try await administration.credentials(of: account.id))
     }
-    let answer = Answer(id, credentials)
-    if output.json { return answer.writeLine() }
+    if output.json { return Terminal.out(json: credentials.object(of: id)) }
+    func row(_ kind: String, _ name: String = "-", since: UnixTime? = nil, used: UnixTime? = nil) -> [String] {
+      [kind, name, since?.description ?? "-", used?.description ?? "-"]
+    }
     var rows = [["WAY IN", "NAME", "SINCE", "LAST USED"]]
-    if answer.hasPassword { rows.append(["password", "-", answer.passwordChangedAt ?? "-", "-"]) }
-    rows += answer.identities.map {
-      ["other provider", "\($0.issuer) \($0.label)", $0.createdAt, $0.lastUsedAt ?? "-"]
+    if credentials.hasPassword { rows.append(row("password", since: credentials.passwordChangedAt)) }
+    rows += credentials.identities.map {
+      row("other provider", "\($0.identity.issuer) \($0.label)", since: $0.createdAt, used: $0.lastUsedAt)
     }
-    rows += answer.passkeys.map { ["passkey", $0.name, $0.createdAt, $0.lastUsedAt ?? "-"] }
-    if let app = credentials.totp {
-      rows.append(["authenticator app", "-", "\(app.createdAt)", app.lastUsedAt.map { "\($0)" } ?? "-"])
-    }
-    if answer.recoveryCodes > 0 { rows.append(["recovery codes", "\(answer.recoveryCodes) left", "-", "-"]) }
-    rows += answer.consents.map { ["application", $0.client, $0.givenAt, "-"] }
-    if let email = answer.pendingEmail { rows.append(["new address", email, "-", "-"]) }
+    rows += credentials.passkeys.map { row("passkey", $0.name, since: $0.createdAt, used: $0.lastUsedAt) }
+    if let app = credentials.totp { rows.append(row("authenticator app", since: app.createdAt, used: app.lastUsedAt)) }
+    if credentials.recoveryCodes > 0 { rows.append(row("recovery codes", "\(credentials.recoveryCodes) left")) }
+    rows += credentials.consents.map { row("application", $0.client, since: $0.givenAt) }
+    if let pending = credentials.pendingEmail { rows.append(row("new address", pending.email.typed)) }
     Table(rows: rows).write()
   }
 }
 
-extension AdminCredentials.Answer {
-  init(_ id: AccountID, _ credentials: Credentials) {
-    account = id.rawValue
-    hasPassword = credentials.hasPassword
-    passwordChangedAt = credentials.passwordChangedAt?.description
-    identityIssuer = credentials.identities.first?.identity.issuer
-    identities = credentials.identities.map {
-      Identity(
-        issuer: $0.identity.issuer, label: $0.label, createdAt: $0.createdAt.description,
-        lastUsedAt: $0.lastUsedAt?.description)
-    }
-    passkeys = credentials.passkeys.map {
-      Passkey(
-        id: $0.id, name: $0.name, createdAt: $0.createdAt.description, lastUsedAt: $0.lastUsedAt?.description)
-    }
-    recoveryCodes = credentials.recoveryCodes
-    authenticatorApp = credentials.totp?.createdAt.description
-    consents = credentials.consents.map {
-      App(client: $0.client, scopes: $0.scopes, givenAt: $0.givenAt.description)
-    }
-    pendingEmail = credentials.pendingEmail?.email.typed
+extension Credentials {
+  /// For programs.
+  fileprivate func object(of account: AccountID) -> JSONObject {
+    [
+      "account": account.rawValue, "hasPassword": hasPassword, "passwordChangedAt": passwordChangedAt?.description,
+      // That of the first of the identities.
+      "identityIssuer": identities.first?.identity.issuer,
+      "identities": identities.objects([
+        Column("issuer", \.identity.issuer), Column("label", \.label), Column("createdAt", \.createdAt.description),
+        Column("lastUsedAt", \.lastUsedAt?.description),
+      ]),
+      "passkeys": passkeys.objects([
+        Column("id", \.id), Column("name", \.name), Column("createdAt", \.createdAt.description),
+        Column("lastUsedAt", \.lastUsedAt?.description),
+      ]),
+      "recoveryCodes": recoveryCodes,
+      // When the app was added whose codes the password needs.
+      "authenticatorApp": totp?.createdAt.description,
+      "consents": consents.objects([
+        Column("client", \.client), Column("scopes", \.scopes), Column("givenAt", \.givenAt.description),
+      ]),
+      // The address that the account gets once a mail to it is answered.
+      "pendingEmail": pendingEmail?.email.typed,
+    ]
   }
 }
 #endif

@@ -25,11 +25,6 @@ struct AdminDatabase: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var folder: String
-      var files: [String]
-    }
-
     func run() async throws {
       let data = try options.folder()
       let files = try await data.open { store, _ throws(CommandError) in
@@ -45,7 +40,7 @@ struct AdminDatabase: AsyncParsableCommand {
         try await store.audit(.backedUp)
         return files
       }
-      if output.json { return Answer(folder: folder, files: files).writeLine() }
+      if output.json { return Terminal.out(json: ["folder": folder, "files": files]) }
       Terminal.say("backed up to \(folder): \(files.joined(separator: ", "))")
       if data.keys != nil { Terminal.say("without the keys in \(data.keysPlace): back them up, too") }
     }
@@ -75,40 +70,24 @@ struct AdminDatabase: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      /// `everything`, `database` or `postgresql`.
-      var restored: String
-      var endedAgain: Int?
-      /// The numbers of removals that were made again, by kind.
-      var takenAway: [String: Int]?
-      /// Whether ends.log lacked entries that the backup's own had.
-      var logIncomplete: Bool?
-      /// How many lines of ends.log could not be read.
-      var unreadableLines: Int?
-      /// The accounts without a password, because it was changed since.
-      var lostPasswords: [LostPassword]?
-      /// The path of the former database.
-      var former: String?
-
-      struct LostPassword: Encodable {
-        var account: String
-        var address: Bool
-        var confirmedAddress: Bool
-      }
-
-      init(_ restored: String, _ reapplied: Reapplied? = nil, former: String? = nil) {
-        self.restored = restored
-        self.former = former
-        guard let reapplied else { return }
-        endedAgain = reapplied.sessions
-        logIncomplete = reapplied.isIncomplete
-        unreadableLines = reapplied.unreadableLines
-        takenAway = Dictionary(reapplied.counts.map { ($0.name, $0.count) }, uniquingKeysWith: { $1 })
-        lostPasswords = reapplied.lostPasswords.map {
-          LostPassword(
-            account: $0.account.rawValue, address: $0.hasAddress, confirmedAddress: $0.hasConfirmedAddress)
-        }
-      }
+    /// For programs.
+    ///
+    /// - Parameters:
+    ///   - restored: `everything`, `database` or `postgresql`.
+    ///   - former: the path of the former database.
+    private func answer(_ restored: String, _ reapplied: Reapplied? = nil, former: String? = nil) -> JSONObject {
+      [
+        "restored": restored, "former": former, "endedAgain": reapplied?.sessions,
+        // The numbers of removals that were made again, by kind.
+        "takenAway": reapplied.map { Dictionary($0.counts.map { ($0.name, $0.count) }, uniquingKeysWith: { $1 }) },
+        // Whether ends.log lacked entries that the backup's own had.
+        "logIncomplete": reapplied?.isIncomplete, "unreadableLines": reapplied?.unreadableLines,
+        // The accounts without a password, because it was changed since.
+        "lostPasswords": reapplied?.lostPasswords.objects([
+          Column("account", \.account.rawValue), Column("address", \.hasAddress),
+          Column("confirmedAddress", \.hasConfirmedAddress),
+        ]),
+      ]
     }
 
     func run() async throws {
@@ -126,13 +105,13 @@ struct AdminDatabase: AsyncParsableCommand {
       try await data.open { store, _ throws(CommandError) in try await store.audit(.restored) }
       switch result {
       case .everything:
-        if output.json { return Answer("everything").writeLine() }
+        if output.json { return Terminal.out(json: answer("everything")) }
         Terminal.say("restored everything to \(data.path)")
         Terminal.say(
           "sessions that ended since the backup are live again, and what was taken away since is back; to end all sessions:"
             + " handstamp admin sessions end --everyone")
       case .database(let reapplied, let former):
-        if output.json { return Answer("database", reapplied, former: former).writeLine() }
+        if output.json { return Terminal.out(json: answer("database", reapplied, former: former)) }
         Terminal.say("restored the database of \(data.path)")
         say(reapplied)
         if let former { Terminal.say("the former database is \(former)") }
@@ -184,7 +163,7 @@ struct AdminDatabase: AsyncParsableCommand {
         try await store.audit(.restored)
         return store.store.reapplied
       }
-      if output.json { return Answer("postgresql", reapplied).writeLine() }
+      if output.json { return Terminal.out(json: answer("postgresql", reapplied)) }
       say(reapplied)
       Terminal.say("that is what this node knew of; run it with the data folder of each other node")
       guard !hasLog else { return }
@@ -202,23 +181,23 @@ struct AdminDatabase: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        var ok: Bool
-        var text: String
-      }
-      var ok: Bool
-      var findings: [Item]
+    private struct Finding {
+      var isGood: Bool
+      var text: String
+
+      static func good(_ text: String) -> Finding { Finding(isGood: true, text: text) }
+      static func bad(_ text: String) -> Finding { Finding(isGood: false, text: text) }
     }
 
     func run() async throws {
       let folder = try options.folder()
-      let items = try await folder.open { store, _ throws(CommandError) in try await findings(store, in: folder) }
-      let problems = items.filter { !$0.ok }
+      let findings = try await folder.open { store, _ throws(CommandError) in try await inspect(store, in: folder) }
+      let problems = findings.filter { !$0.isGood }
       if output.json {
-        Answer(ok: problems.isEmpty, findings: items).writeLine()
+        let objects = findings.objects([Column("ok", \.isGood), Column("text", \.text)])
+        Terminal.out(json: ["ok": problems.isEmpty, "findings": objects])
       } else {
-        Table(rows: items.map { [$0.ok ? "ok" : "problem", $0.text] }).write()
+        Table(rows: findings.map { [$0.isGood ? "ok" : "problem", $0.text] }).write()
       }
       guard problems.isEmpty else {
         throw CommandError(
@@ -226,40 +205,26 @@ struct AdminDatabase: AsyncParsableCommand {
       }
     }
 
-    private func findings(_ store: AdminStore, in folder: AdminFolder) async throws(CommandError) -> [Answer.Item] {
+    private func inspect(_ store: AdminStore, in folder: AdminFolder) async throws(CommandError) -> [Finding] {
       let (inspection, counts): (StoreInspection, RegistryCounts)
       do throws(RegistryStoreError) {
         (inspection, counts) = (try await store.store.inspect(), try await store.store.counts())
       } catch { throw CommandError(error) }
-      var items = inspection.faults.map { Answer.Item(ok: false, text: "database: \($0.onOneLine)") }
-      if items.isEmpty { items.append(Answer.Item(ok: true, text: "the database is intact, \(inspection.size) bytes")) }
-      items.append(Answer.Item(ok: true, text: "its tables have version \(inspection.migrations.last ?? "?")"))
-      items.append(
-        Answer.Item(
-          ok: true,
-          text: "the keys belong to it: \(store.keys.master.keys.keys.sorted().map(\.rawValue).joined(separator: ", "))"
-        ))
+      var findings = inspection.faults.map { Finding.bad("database: \($0.onOneLine)") }
+      if findings.isEmpty { findings.append(.good("the database is intact, \(inspection.size) bytes")) }
+      findings.append(.good("its tables have version \(inspection.migrations.last ?? "?")"))
+      let keys = store.keys.master.keys.keys.sorted().map(\.rawValue).joined(separator: ", ")
+      findings.append(.good("the keys belong to it: \(keys)"))
       let unreadable = store.store.unreadableEnds
-      items.append(
-        Answer.Item(
-          ok: unreadable == 0,
-          text: unreadable == 0
-            ? "ends.log is readable" : "\(unreadable) unreadable line(s) in ends.log"))
+      findings.append(
+        unreadable == 0 ? .good("ends.log is readable") : .bad("\(unreadable) unreadable line(s) in ends.log"))
       do throws(CommandError) {
         let ids = try SigningKeyRing.locked(in: folder.path) { $0.keys.ids }
-        items.append(Answer.Item(ok: true, text: "\(ids.count) signing key(s)"))
-      } catch { items.append(Answer.Item(ok: false, text: error.message)) }
-      items.append(
-        Answer.Item(ok: true, text: "\(counts.accounts) account(s), \(counts.liveSessions) live session(s)"))
-      return items
+        findings.append(.good("\(ids.count) signing key(s)"))
+      } catch { findings.append(.bad(error.message)) }
+      findings.append(.good("\(counts.accounts) account(s), \(counts.liveSessions) live session(s)"))
+      return findings
     }
-  }
-}
-
-extension AdminStore {
-  /// Logs an action on the whole folder.
-  fileprivate func audit(_ kind: AuditedAction.Kind) async throws(CommandError) {
-    do throws(AdministrationError) { try await administration().audit(kind) } catch { throw CommandError(error) }
   }
 }
 #endif

@@ -31,11 +31,6 @@ struct AdminExport: AsyncParsableCommand {
   @OptionGroup var options: AdminOptions
   @OptionGroup var output: OutputOptions
 
-  struct Answer: Document {
-    var accounts: Int
-    var guestsLeftOut: Int
-  }
-
   func run() async throws {
     guard file != "-" || (!withSecrets && !output.json) else {
       throw CommandError(
@@ -45,33 +40,22 @@ struct AdminExport: AsyncParsableCommand {
     do throws(SystemError) { target = try file == "-" ? nil : NewFile(file) } catch {
       throw CommandError(.failure, plain("cannot write \(file): \(error)"), hint: "name another file")
     }
-    let failure = Locked<SystemError?>(nil)
-    let count: (accounts: Int, guests: Int)
-    do throws(CommandError) {
-      count = try await options.administering { try await write($0, to: target, failure) }
-    } catch {
-      guard let failure = failure.withLock({ $0 }) else { throw error }
-      throw CommandError(
-        .failure, plain("cannot write \(file): \(failure)"), hint: "make room, and run the same command again")
+    let count = try await options.administering { administration in
+      try await administration.exportAccounts(withSecrets: withSecrets) { try write($0, to: target) }
     }
-    if output.json {
-      return Answer(accounts: count.accounts, guestsLeftOut: count.guests).writeLine()
-    }
-    Terminal.say("\(count.accounts) account(s), \(count.guests) guest(s) left out")
+    output.write(
+      ["accounts": count.accounts, "guestsLeftOut": count.guests],
+      or: "\(count.accounts) account(s), \(count.guests) guest(s) left out")
   }
 
-  private func write(
-    _ administration: Administration, to target: NewFile?, _ failure: Locked<SystemError?>
-  ) async throws -> (accounts: Int, guests: Int) {
-    try await administration.exportAccounts(withSecrets: withSecrets) { lines in
-      guard let target else {
-        Terminal.out(bytes: lines)
-        return
-      }
-      do throws(SystemError) { try target.append(lines) } catch {
-        failure.withLock { $0 = error }
-        throw error
-      }
+  private func write(_ lines: [UInt8], to target: NewFile?) throws(CommandError) {
+    guard let target else {
+      Terminal.out(bytes: lines)
+      return
+    }
+    do throws(SystemError) { try target.append(lines) } catch {
+      throw CommandError(
+        .failure, plain("cannot write \(file): \(error)"), hint: "make room, and run the same command again")
     }
   }
 }

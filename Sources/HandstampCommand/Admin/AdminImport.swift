@@ -40,28 +40,6 @@ struct AdminImport: AsyncParsableCommand {
   @OptionGroup var options: AdminOptions
   @OptionGroup var output: OutputOptions
 
-  struct Answer: Document {
-    struct Refused: Encodable {
-      var line: Int
-      var code: String
-      var field: String?
-      var hint: String
-    }
-    struct Left: Encodable {
-      var count: Int
-      var lines: [Int]
-    }
-    var dryRun: Bool
-    var created: Int
-    var merged: Int
-    var unchanged: Int
-    var refused: Int
-    /// The first of the refused records.
-    var refusals: [Refused]
-    /// Facts that have no place here, by kind.
-    var left: [String: Left]
-  }
-
   func run() async throws {
     let settings = try settings()
     let source = try ImportFile(file)
@@ -131,14 +109,16 @@ struct AdminImport: AsyncParsableCommand {
 
   private func show(_ report: ImportReport) {
     if output.json {
-      return Answer(
-        dryRun: dryRun, created: report.created, merged: report.merged, unchanged: report.unchanged,
-        refused: report.refused,
-        refusals: report.refusals.map {
-          Answer.Refused(line: $0.line, code: $0.reason.code.rawValue, field: $0.reason.field, hint: $0.reason.hint)
-        },
-        left: report.left.mapValues { Answer.Left(count: $0.count, lines: $0.lines) }
-      ).writeLine()
+      return Terminal.out(json: [
+        "dryRun": dryRun, "created": report.created, "merged": report.merged, "unchanged": report.unchanged,
+        "refused": report.refused,
+        "refusals": report.refusals.objects([
+          Column("line", \.line), Column("code", \.reason.code.rawValue), Column("field", \.reason.field),
+          Column("hint", \.reason.hint),
+        ]),
+        // Facts that have no place here, by kind.
+        "left": report.left.mapValues { ["count": $0.count, "lines": $0.lines] as JSONObject },
+      ])
     }
     let rows = report.refusals.map { ["line \($0.line)", $0.reason.code.rawValue, $0.reason.hint] }
     Table(rows: rows).write()

@@ -4,7 +4,6 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
-import HandstampSupport
 
 struct AdminKeys: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -27,52 +26,41 @@ struct AdminKeys: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        /// `signing` or `refresh`.
-        var kind: String
-        var id: String
-        /// `signing`, `next` or `former`; for refresh keys `current` or `accepted`.
-        var state: String
-        /// Of a signing key.
-        var algorithm: String?
-        /// Live sessions that may have a refresh token of the key.
-        var refreshTokens: Int?
-        /// Live sessions that may have a revocation handle of the key.
-        var revocationHandles: Int?
-        var lastUsedAt: String?
-      }
-      var keys: [Item]
+    private struct Item {
+      var kind: Kind
+      var id: String
+      /// `signing`, `next` or `former`; for refresh keys `current` or `accepted`.
+      var state: String
+      /// Of a signing key.
+      var algorithm: String?
+      var refresh: RefreshKeyRing.Facts?
     }
 
     func run() async throws {
       let folder = try options.folder()
       let signing = try SigningKeyRing.locked(in: folder.path) { ring in
         ring.keys.ids.map { id in
-          Answer.Item(
-            kind: Kind.signing.rawValue, id: id, state: ring.state(of: id).rawValue,
-            algorithm: ring.keys.algorithm(of: id)?.rawValue)
+          Item(
+            kind: .signing, id: id, state: ring.state(of: id).rawValue, algorithm: ring.keys.algorithm(of: id)?.rawValue
+          )
         }
       }
       folder.giveFilesToOwner()
       let refresh = try await folder.open { store, _ throws(CommandError) in try await RefreshKeyRing(store).facts() }
-      let items =
-        signing
-        + refresh.map { facts in
-          Answer.Item(
-            kind: Kind.refresh.rawValue, id: facts.id.rawValue, state: facts.isCurrent ? "current" : "accepted",
-            refreshTokens: facts.refreshTokens, revocationHandles: facts.revocationHandles,
-            lastUsedAt: facts.lastUse?.description)
-        }
-      if output.json { return Answer(keys: items).writeLine() }
-      let rows = items.map { item in
-        [
-          item.kind, item.id, item.state, item.algorithm ?? "-", item.refreshTokens.map { "\($0)" } ?? "-",
-          item.revocationHandles.map { "\($0)" } ?? "-",
-        ]
+      let accepted = refresh.map {
+        Item(kind: .refresh, id: $0.id.rawValue, state: $0.isCurrent ? "current" : "accepted", refresh: $0)
       }
-      let title = ["KIND", "ID", "STATE", "ALGORITHM", "REFRESH TOKENS", "REVOCATION HANDLES"]
-      Table(rows: [title] + rows).write()
+      output.write(
+        "keys", signing + accepted,
+        [
+          Column("kind", as: "KIND", \.kind.rawValue),
+          Column("id", as: "ID", \.id),
+          Column("state", as: "STATE", \.state),
+          Column("algorithm", as: "ALGORITHM", \.algorithm),
+          Column("refreshTokens", as: "REFRESH TOKENS", \.refresh?.refreshTokens),
+          Column("revocationHandles", as: "REVOCATION HANDLES", \.refresh?.revocationHandles),
+          Column("lastUsedAt", \.refresh?.lastUse?.description),
+        ])
     }
   }
 
@@ -95,41 +83,40 @@ struct AdminKeys: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var ids: [String]
-      /// `next`, `signing` or `current`.
-      var state: String
-    }
-
     func run() async throws {
       let folder = try options.folder()
-      let answer =
+      let (ids, state) =
         switch kind {
         case .signing: try await rotateSigning(in: folder)
         case .refresh: try await rotateRefresh(in: folder)
         }
-      if output.json { return answer.writeLine() }
-      for id in answer.ids { Terminal.out(id) }
-      switch answer.state {
-      case "next":
+      if output.json { return Terminal.out(json: ["ids": ids, "state": state?.rawValue ?? "current"]) }
+      for id in ids { Terminal.out(id) }
+      switch state {
+      case .next:
         Terminal.say("published from the next reload; reload the server: kill -HUP")
         Terminal.say("run the same command again in \(SigningKeyRing.overlap.words), to sign with it")
-      case "signing": Terminal.say("signs from the next reload; reload the server: kill -HUP")
-      case _: Terminal.say("current from the next start; restart the server")
+      case .signing: Terminal.say("signs from the next reload; reload the server: kill -HUP")
+      case .former, nil: Terminal.say("current from the next start; restart the server")
       }
     }
 
-    private func rotateSigning(in folder: AdminFolder) async throws(CommandError) -> Answer {
+    private func rotateSigning(
+      in folder: AdminFolder
+    ) async throws(CommandError) -> (ids: [String], state: SigningKeyRing.State?) {
       try await folder.open { store, _ throws(CommandError) in
         let (ids, state) = try SigningKeyRing.locked(in: folder.path) { ring throws(CommandError) in
           try ring.rotate(at: .current, atOnce: atOnce)
         }
         try await store.audit(state == .next ? .keyAdded : .keyUsed, key: ids)
-        return Answer(ids: ids, state: state.rawValue)
+        return (ids, state)
       }
     }
 
-    private func rotateRefresh(in folder: AdminFolder) async throws(CommandError) -> Answer {
+    /// A refresh key has no state: it is the current one.
+    private func rotateRefresh(
+      in folder: AdminFolder
+    ) async throws(CommandError) -> (ids: [String], state: SigningKeyRing.State?) {
       guard folder.keys == nil else { throw folder.keysElsewhere }
       return try await folder.open { store, _ throws(CommandError) in
         let id: KeyID
@@ -141,7 +128,7 @@ struct AdminKeys: AsyncParsableCommand {
           throw CommandError(error)
         }
         try await store.audit(.keyUsed, key: [id.rawValue])
-        return Answer(ids: [id.rawValue], state: "current")
+        return ([id.rawValue], nil)
       }
     }
   }
@@ -159,10 +146,6 @@ struct AdminKeys: AsyncParsableCommand {
     @Flag(help: "retire it although it is needed") var force = false
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
-
-    struct Answer: Document {
-      var retired: String
-    }
 
     func run() async throws {
       let folder = try options.folder()
@@ -182,19 +165,9 @@ struct AdminKeys: AsyncParsableCommand {
         try await store.audit(.keyRetired, key: [id])
         return isRefreshKey
       }
-      if output.json { return Answer(retired: id).writeLine() }
-      Terminal.say("retired \(id); it is accepted until the server is \(isRefreshKey ? "restarted" : "reloaded")")
-    }
-  }
-}
-
-extension AdminStore {
-  /// Logs a change of keys.
-  func audit(_ kind: AuditedAction.Kind, key ids: [String]) async throws(CommandError) {
-    var details = JSONText()
-    details.add("keys", ids)
-    do throws(AdministrationError) { try await administration().audit(kind, details: details.text) } catch {
-      throw CommandError(error)
+      output.write(
+        ["retired": id],
+        or: "retired \(id); it is accepted until the server is \(isRefreshKey ? "restarted" : "reloaded")")
     }
   }
 }

@@ -6,6 +6,7 @@ import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
 import HandstampStorage
+import HandstampSupport
 
 /// `--data`, for every command that administers a server.
 struct AdminOptions: ParsableArguments {
@@ -44,10 +45,19 @@ struct AdminOptions: ParsableArguments {
       link ?? values["mail-link"]?.text ?? values["issuer"].map { MailSettings.ownLink(at: $0.text) }
     return try await folder.open { store, _ throws(CommandError) in
       let administration = store.administration(link: link, passwords: policy)
-      do { return try await body(administration) } catch {
+      do { return try await body(administration) } catch let refusal as CommandError { throw refusal } catch {
         throw CommandError(error as? AdministrationError ?? .registry(.unavailable("\(error)")))
       }
     }
+  }
+}
+
+extension AdminOptions {
+  /// The same with the account that `named` names.
+  func administering<Value: Sendable>(
+    _ named: NamedAccount, link: String? = nil, _ body: (Administration, AccountRecord) async throws -> Value
+  ) async throws(CommandError) -> Value {
+    try await administering(link: link) { try await body($0, try await $0.account(named: named.account)) }
   }
 }
 
@@ -105,6 +115,15 @@ struct AdminStore {
         $0.mail.link = link
         $0.passwords.policy = passwords
       })
+  }
+
+  /// Logs an action on the folder, or on some of its keys.
+  func audit(_ kind: AuditedAction.Kind, key ids: [String]? = nil) async throws(CommandError) {
+    var details = JSONText()
+    if let ids { details.add("keys", ids) }
+    do throws(AdministrationError) { try await administration().audit(kind, details: details.text) } catch {
+      throw CommandError(error)
+    }
   }
 
   /// The user of this machine who runs the command, also by `sudo`.

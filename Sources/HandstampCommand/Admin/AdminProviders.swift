@@ -24,30 +24,19 @@ struct AdminProviders: AsyncParsableCommand {
     @OptionGroup var file: FileOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        var id: String
-        var name: String
-        var issuer: String
-        var clientID: String
-        var hasSecret: Bool
-        var scopes: [String]
-        var signUp: String
-        var trustsEmail: Bool
-      }
-      var providers: [Item]
-    }
-
     func run() async throws {
-      let items = try ProviderFile.providers(in: try file.file()).map { provider in
-        Answer.Item(
-          id: provider.id, name: provider.name, issuer: provider.issuer, clientID: provider.clientID,
-          hasSecret: provider.clientSecret != nil, scopes: provider.scopes, signUp: provider.signUp.text,
-          trustsEmail: provider.trustsEmail)
-      }
-      if output.json { return Answer(providers: items).writeLine() }
-      let rows = items.map { [$0.id, $0.issuer, $0.signUp, $0.trustsEmail ? "trusted" : "-"] }
-      Table(rows: [["ID", "ISSUER", "SIGN-UP", "ADDRESSES"]] + rows).write()
+      output.write(
+        "providers", try ProviderFile.providers(in: try file.file()),
+        [
+          Column("id", as: "ID", \.id),
+          Column("name", \.name),
+          Column("issuer", as: "ISSUER", \.issuer),
+          Column("clientID", \.clientID),
+          Column("hasSecret") { $0.clientSecret != nil },
+          Column("scopes", \.scopes),
+          Column("signUp", as: "SIGN-UP", \.signUp.text),
+          Column("trustsEmail", as: "ADDRESSES", shown: { $0.trustsEmail ? "trusted" : "-" }, \.trustsEmail),
+        ])
     }
   }
 
@@ -63,17 +52,13 @@ struct AdminProviders: AsyncParsableCommand {
     @OptionGroup var file: FileOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var id: String
-    }
-
     func run() async throws {
       let file = try file.file()
       guard try file.remove(id) else {
         throw CommandError(
           .failure, "\(file.path) has no provider \(id)", hint: "list them: handstamp admin providers list")
       }
-      if output.json { return Answer(id: id).writeLine() }
+      if output.json { return Terminal.out(json: ["id": id]) }
       Terminal.out("removed")
       Terminal.say("a running server forgets the provider after: kill -HUP PID")
     }

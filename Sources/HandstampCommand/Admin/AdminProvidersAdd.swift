@@ -32,12 +32,6 @@ extension AdminProviders {
     @Flag(help: "find accounts by addresses that the provider has verified") var trustEmail = false
     @Option(help: "image on the button, in SVG, PNG, JPEG or WebP") var logo: String?
 
-    struct Answer: Document {
-      var id: String
-      /// Below the server's issuer.
-      var callbackPath: String
-    }
-
     func run() async throws {
       let file = try file.file()
       var entry: [String: Any] = ["id": id, "clientID": clientID, "signUp": signUp]
@@ -61,7 +55,8 @@ extension AdminProviders {
         }
         entries.append(entry)
       }
-      if output.json { return Answer(id: id, callbackPath: provider.callbackPath).writeLine() }
+      // The path is below the server's issuer.
+      if output.json { return Terminal.out(json: ["id": id, "callbackPath": provider.callbackPath]) }
       Terminal.out(id)
       Terminal.say("its redirect URI, to be registered at the provider: ISSUER\(provider.callbackPath)")
       Terminal.say("a running server knows the provider after: kill -HUP PID")

@@ -17,16 +17,9 @@ struct AdminSessions: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var sessions: [SessionItem]
-    }
-
     func run() async throws {
-      let sessions = try await options.administering { administration in
-        try await administration.sessions(of: try await administration.account(named: named).id)
-      }
-      if output.json { return Answer(sessions: sessions.map { SessionItem($0) }).writeLine() }
-      SessionItem.table(sessions).write()
+      let sessions = try await options.administering(named) { try await $0.sessions(of: $1.id) }
+      output.write("sessions", sessions, SessionRow.columns)
     }
   }
 
@@ -44,10 +37,6 @@ struct AdminSessions: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      var ended: Int
-    }
-
     func run() async throws {
       let count: Int
       switch (session, account, everyone) {
@@ -61,8 +50,7 @@ struct AdminSessions: AsyncParsableCommand {
         throw CommandError(
           .usage, "specify a session, --account or --everyone", hint: "run: handstamp admin sessions list ACCOUNT")
       }
-      if output.json { return Answer(ended: count).writeLine() }
-      Terminal.say("ended \(count) session(s)")
+      output.write(["ended": count], or: "ended \(count) session(s)")
     }
   }
 }

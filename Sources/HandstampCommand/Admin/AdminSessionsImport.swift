@@ -21,17 +21,6 @@ extension AdminSessions {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Refusal: Encodable {
-        var line: Int
-        var reason: String
-      }
-
-      var imported: Int
-      var known: Int
-      var refused: [Refusal]
-    }
-
     /// How many refusals are kept for the report.
     private static let mostRefusals = 1000
 
@@ -61,10 +50,8 @@ extension AdminSessions {
       }
       if let failure = source.failure { throw failure }
       if output.json {
-        Answer(
-          imported: result.imported, known: result.known,
-          refused: result.refused.map { Answer.Refusal(line: $0.line, reason: $0.reason) }
-        ).writeLine()
+        let refused = result.refused.objects([Column("line", \.line), Column("reason", \.reason)])
+        Terminal.out(json: ["imported": result.imported, "known": result.known, "refused": refused])
       } else {
         for refusal in result.refused { Terminal.say("line \(refusal.line): \(refusal.reason)") }
         Terminal.say("imported \(result.imported), known \(result.known), refused \(count)")

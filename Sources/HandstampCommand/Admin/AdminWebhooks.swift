@@ -20,45 +20,24 @@ struct AdminWebhooks: AsyncParsableCommand {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        var name: String
-        var url: String
-        var format: String
-        var events: [String]
-        var allowPrivate: Bool
-        var state: String
-        var backlog: Int64
-        var heldAccounts: Int
-        var delivered: Int64
-        var deadLetters: Int
-        var lastSuccessAt: String?
-        var lastFailureAt: String?
-        var lastFailure: String?
-      }
-      var webhooks: [Item]
-    }
-
     func run() async throws {
-      let items = try await options.webhooks().map { state in
-        let (webhook, settings) = (state.webhook, state.webhook.settings)
-        return Answer.Item(
-          name: settings.name, url: settings.url, format: settings.format.rawValue,
-          events: settings.events.map(\.rawValue).sorted(), allowPrivate: settings.allowsPrivate,
-          state: webhook.isGone ? "gone" : "active", backlog: state.backlog, heldAccounts: webhook.held,
-          delivered: webhook.delivered, deadLetters: state.deadLetters.count,
-          lastSuccessAt: webhook.lastSuccessAt?.description, lastFailureAt: webhook.lastFailureAt?.description,
-          lastFailure: webhook.failure)
-      }
-      if output.json { return Answer(webhooks: items).writeLine() }
-      let rows = items.map { item in
+      output.write(
+        "webhooks", try await options.webhooks(),
         [
-          item.name, item.url, item.state, "\(item.backlog)", "\(item.deadLetters)", item.lastSuccessAt ?? "",
-          item.lastFailureAt ?? "", item.lastFailure ?? "",
-        ]
-      }
-      let head = ["NAME", "URL", "STATE", "BACKLOG", "DEAD", "SUCCESS", "FAILURE", "WHY"]
-      Table(rows: [head] + rows).write()
+          Column("name", as: "NAME", \.webhook.settings.name),
+          Column("url", as: "URL", \.webhook.settings.url),
+          Column("format", \.webhook.settings.format.rawValue),
+          Column("events") { $0.webhook.settings.events.map(\.rawValue).sorted() },
+          Column("allowPrivate", \.webhook.settings.allowsPrivate),
+          Column("state", as: "STATE") { $0.webhook.isGone ? "gone" : "active" },
+          Column("backlog", as: "BACKLOG", \.backlog),
+          Column("heldAccounts", \.webhook.held),
+          Column("delivered", \.webhook.delivered),
+          Column("deadLetters", as: "DEAD", \.deadLetters.count),
+          Column("lastSuccessAt", as: "SUCCESS", none: "", \.webhook.lastSuccessAt?.description),
+          Column("lastFailureAt", as: "FAILURE", none: "", \.webhook.lastFailureAt?.description),
+          Column("lastFailure", as: "WHY", none: "", \.webhook.failure),
+        ])
     }
   }
 
@@ -97,7 +76,7 @@ struct AdminWebhooks: AsyncParsableCommand {
       let settings = Webhook.Settings(
         name: name, url: url, events: Set(events), format: format, audience: audience, allowsPrivate: allowPrivate)
       let secret = try await options.administering { try await $0.addWebhook(settings) }
-      SecretAnswer(name: name, secret: secret?.withExposed { $0 }).write(output)
+      output.write(secret, of: name)
     }
   }
 
@@ -115,7 +94,7 @@ struct AdminWebhooks: AsyncParsableCommand {
 
     func run() async throws {
       let secret = try await options.administering { try await $0.renewWebhookSecret(name) }
-      SecretAnswer(name: name, secret: secret?.withExposed { $0 }).write(output)
+      output.write(secret, of: name)
     }
   }
 
@@ -152,18 +131,16 @@ struct AdminWebhooks: AsyncParsableCommand {
       Terminal.say("restarted \(name)")
     }
   }
+}
 
-  private struct SecretAnswer: Document {
-    var name: String
-    /// `nil` for security event tokens.
-    var secret: String?
-
-    func write(_ output: OutputOptions) {
-      if output.json { return writeLine() }
-      guard let secret else { return Terminal.say("the tokens are signed with the server's keys") }
-      Terminal.out(secret)
-      Terminal.say("the secret is not shown again")
-    }
+extension OutputOptions {
+  /// Prints the secret of a webhook; `nil` for security event tokens.
+  fileprivate func write(_ secret: HandstampCore.Secret?, of webhook: String) {
+    let text = secret?.withExposed { $0 }
+    if json { return Terminal.out(json: ["name": webhook, "secret": text]) }
+    guard let text else { return Terminal.say("the tokens are signed with the server's keys") }
+    Terminal.out(text)
+    Terminal.say("the secret is not shown again")
   }
 }
 

@@ -45,28 +45,17 @@ extension AdminWebhooks {
     @OptionGroup var options: AdminOptions
     @OptionGroup var output: OutputOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        var event: Int64
-        var type: String
-        var account: String
-        var session: String?
-        var failure: String
-        var givenUpAt: String
-      }
-      var deadLetters: [Item]
-    }
-
     func run() async throws {
-      let items = try await options.webhook(name).deadLetters.map {
-        Answer.Item(
-          event: $0.event.rawValue, type: $0.type.rawValue, account: $0.account.rawValue,
-          session: $0.session?.rawValue, failure: $0.failure, givenUpAt: $0.givenUpAt.description)
-      }
-      if output.json { return Answer(deadLetters: items).writeLine() }
-      let rows = items.map { ["\($0.event)", $0.type, $0.account, $0.session ?? "", $0.givenUpAt, $0.failure] }
-      let head = ["EVENT", "TYPE", "ACCOUNT", "SESSION", "GIVEN UP", "WHY"]
-      Table(rows: [head] + rows).write()
+      output.write(
+        "deadLetters", try await options.webhook(name).deadLetters,
+        [
+          Column("event", as: "EVENT", \.event.rawValue),
+          Column("type", as: "TYPE", \.type.rawValue),
+          Column("account", as: "ACCOUNT", \.account.rawValue),
+          Column("session", as: "SESSION", none: "", \.session?.rawValue),
+          Column("givenUpAt", as: "GIVEN UP", \.givenUpAt.description),
+          Column("failure", as: "WHY", \.failure),
+        ])
     }
   }
 }

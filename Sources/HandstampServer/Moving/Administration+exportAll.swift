@@ -38,14 +38,15 @@ extension Administration {
     return (count, guests)
   }
 
-  private func moving(_ record: AccountRecord, withSecrets: Bool) async throws(RegistryError) -> ImportedAccount {
-    var account = ImportedAccount(
-      record, passkeys: try await registry.passkeys(of: record.id), groups: try await registry.groups(of: record.id),
-      identities: try await registry.identities(of: record))
+  private func moving(_ record: AccountRecord, withSecrets: Bool) async throws(RegistryError) -> ArrivingAccount {
+    var account = ArrivingAccount(
+      record, keepsID: true, passkeys: try await registry.passkeys(of: record.id),
+      groups: try await registry.groups(of: record.id), identities: try await registry.identities(of: record))
     if withSecrets {
-      account.passwordHash = record.passwordHash
       account.totp = try await registry.movingTOTP(of: record.id)
       account.recoveryCodes = try await registry.recoveryCodeHashes(of: record.id)
+    } else {
+      account.record.passwordHash = nil
     }
     return account
   }

@@ -2,7 +2,7 @@
 import HandstampSupport
 
 /// The rows of CSV with a header (RFC 4180). A field without quotes that is empty is missing, as PostgreSQL writes `NULL`.
-struct CSVRows {
+struct CSVRows: RecordScanner {
   private enum Place {
     case start
     case plain
@@ -58,27 +58,20 @@ struct CSVRows {
     if !isEmpty { endField() }
     defer { (fields, size, isBroken, start, place) = ([], 0, false, line, .start) }
     if isEmpty { return nil }
-    if size > ImportRecords.longest {
-      return ImportRecords.Record(line: start, content: .failure(ImportRefusal(.tooLong)))
-    }
+    if size > ImportRecords.longest { return .refused(.tooLong, line: start) }
     guard let header else {
       let names = fields.compactMap(\.self)
       let isUnclear = isBroken || Set(names).count < names.count
       // Of a column that cannot be told from another, no row is read.
       header = isUnclear ? [] : fields.map { $0 ?? "" }
-      return isUnclear ? ImportRecords.Record(line: start, content: .failure(ImportRefusal(.invalidCSV))) : nil
+      return isUnclear ? .refused(.invalidCSV, line: start) : nil
     }
-    guard !isBroken, fields.count == header.count else {
-      return ImportRecords.Record(line: start, content: .failure(ImportRefusal(.invalidCSV)))
-    }
+    guard !isBroken, fields.count == header.count else { return .refused(.invalidCSV, line: start) }
     let members = zip(header, fields).compactMap { name, field in field.map { (name, JSONValue.string($0)) } }
     return ImportRecords.Record(line: start, content: .success(Dictionary(members, uniquingKeysWith: { $1 })))
   }
 
   /// A row without its newline may have lost the end of its last field.
-  func end() -> ImportRecords.Record? {
-    guard size > 0 else { return nil }
-    return ImportRecords.Record(line: start, content: .failure(ImportRefusal(.truncated)))
-  }
+  func end() -> ImportRecords.Record? { size > 0 ? .refused(.truncated, line: start) : nil }
 }
 #endif

@@ -38,76 +38,64 @@ struct ImportFields {
     return list.map { ImportFields($0) }
   }
 
-  /// The first of these fields that there is, unless it is empty.
-  func text(_ names: String...) throws(ImportRefusal) -> String? {
+  /// The first of these fields that there is and that is not empty, as `read` reads it.
+  ///
+  /// - Parameter member: the name of the member that has the value, if the field is an object.
+  private func first<Value>(
+    of names: [String], in member: String? = nil, _ read: (JSONValue) -> Value?
+  ) throws(ImportRefusal) -> Value? {
     for name in names {
-      switch self[name] {
-      case nil, .string("")?: continue
-      case .string(let text)?: return text
-      case .integer(let number)?: return String(number)
-      default: throw ImportRefusal(.invalidField, field: name)
-      }
+      guard let value = member.flatMap({ object(name)[$0] }) ?? self[name], value != .string("") else { continue }
+      guard let read = read(value) else { throw ImportRefusal(.invalidField, field: name) }
+      return read
     }
     return nil
+  }
+
+  func text(_ names: String...) throws(ImportRefusal) -> String? { try first(of: names, \.scalar) }
+
+  /// A text that is a hash already.
+  func secret(_ names: String...) throws(ImportRefusal) -> Secret? {
+    try first(of: names) { $0.scalar.map { Secret($0) } }
   }
 
   /// Texts; other members of the list are left out.
   func texts(_ name: String) -> [String] { self[name]?.array?.compactMap(\.string) ?? [] }
 
-  /// The first of these fields that there is.
   func flag(_ names: String...) throws(ImportRefusal) -> Bool? {
-    for name in names {
-      switch self[name] {
-      case nil, .string("")?: continue
-      case .bool(let flag)?: return flag
-      case .string("t")?, .string("true")?, .string("1")?, .integer(1)?: return true
-      case .string("f")?, .string("false")?, .string("0")?, .integer(0)?: return false
-      default: throw ImportRefusal(.invalidField, field: name)
+    try first(of: names) { value in
+      switch value {
+      case .bool(let flag): flag
+      case .string("t"), .string("true"), .string("1"), .integer(1): true
+      case .string("f"), .string("false"), .string("0"), .integer(0): false
+      default: nil
       }
     }
-    return nil
   }
 
-  func integer(_ name: String) throws(ImportRefusal) -> Int64? {
-    guard let value = self[name], value != .string("") else { return nil }
-    guard let number = value.integer ?? value.string.flatMap({ Int64($0) }) else {
-      throw ImportRefusal(.invalidField, field: name)
-    }
-    return number
-  }
+  func integer(_ name: String) throws(ImportRefusal) -> Int64? { try first(of: [name], \.wholeNumber) }
 
   /// The years 1 to 9999, which RFC 3339 can name.
   private static let times = UnixTime(seconds: -62_135_596_800)...UnixTime(seconds: 253_402_300_799)
 
-  /// The first of these fields that there is. A number is in seconds, or in milliseconds if it is of another age otherwise.
+  /// A number is in seconds, or in milliseconds if it is of another age otherwise.
   func time(_ names: String...) throws(ImportRefusal) -> UnixTime? {
-    for name in names {
-      // Extended JSON of MongoDB.
-      let value = object(name)["$date"] ?? self[name]
-      guard let value, value != .string("") else { continue }
+    // The member is that of MongoDB's extended JSON.
+    try first(of: names, in: "$date") { value in
       var time = value.string.flatMap { UnixTime(moment: $0) }
-      if let number = value.integer ?? value.string.flatMap({ Int64($0) }) {
+      if let number = value.wholeNumber {
         time = number.magnitude < 100_000_000_000 ? UnixTime(seconds: number) : UnixTime(milliseconds: number)
       }
-      guard let time, ImportFields.times.contains(time) else { throw ImportRefusal(.invalidField, field: name) }
+      guard let time, ImportFields.times.contains(time) else { return nil }
       // Some programs write the year 1 for a time that they do not know. Passkeys, identities and authenticator apps are kept for a
       // century from when they were made, and would be over.
       return max(time, UnixTime(seconds: 0))
     }
-    return nil
-  }
-
-  /// A text that is a hash already.
-  func secret(_ names: String...) throws(ImportRefusal) -> Secret? {
-    for name in names { if let text = try text(name) { return Secret(text) } }
-    return nil
   }
 
   /// Base64 of either alphabet, with or without padding.
   func bytes(_ name: String) throws(ImportRefusal) -> [UInt8]? {
-    guard let text = try text(name) else { return nil }
-    guard let bytes = ImportFields.bytes(text) else { throw ImportRefusal(.invalidField, field: name) }
-    return bytes
+    try first(of: [name]) { $0.scalar.flatMap(ImportFields.bytes) }
   }
 
   static func bytes(_ text: String) -> [UInt8]? {
@@ -116,6 +104,14 @@ struct ImportFields {
         byte == UInt8(ascii: "+") ? UInt8(ascii: "-") : byte == UInt8(ascii: "/") ? UInt8(ascii: "_") : byte
       })
   }
+}
+
+extension JSONValue {
+  /// A text, or a number as one.
+  fileprivate var scalar: String? {
+    if case .integer(let number) = self { String(number) } else { string }
+  }
+  fileprivate var wholeNumber: Int64? { integer ?? string.flatMap { Int64($0) } }
 }
 
 extension UnixTime {

@@ -19,19 +19,9 @@ public enum ImportFormat: String, Sendable, Hashable, CaseIterable {
   case devise
 
   /// The name of the member of one JSON object that has the accounts; `nil` for formats that are lists.
-  var container: String? {
-    switch self {
-    case .keycloak, .firebase: "users"
-    case .handstamp, .gotrue, .auth0, .kratos, .django, .devise: nil
-    }
-  }
+  var container: String? { self == .keycloak || self == .firebase ? "users" : nil }
 
   /// Whether it also comes as CSV, with a header.
-  var hasTables: Bool {
-    switch self {
-    case .gotrue, .devise: true
-    case .handstamp, .keycloak, .firebase, .auth0, .kratos, .django: false
-    }
-  }
+  var hasTables: Bool { self == .gotrue || self == .devise }
 }
 #endif

@@ -13,107 +13,95 @@ struct ImportRecords {
     var content: Result<[String: JSONValue], ImportRefusal>
   }
 
-  private enum Shape {
-    case undecided
-    case lines
-    case objects(JSONObjects)
-    case table(CSVRows)
-  }
-
   private let format: ImportFormat
-  private var shape = Shape.undecided
-  private var line = 1
-  private var (held, isTooLong, hasRecords) = ([UInt8](), false, false)
-  private var found: [Record] = []
+  /// `nil` before the first character, which chooses it.
+  private var scanner: (any RecordScanner)?
+  private var (line, hasRecords) = (1, false)
 
   init(_ format: ImportFormat) { self.format = format }
 
   /// Returns the records that end in `bytes`, which follow the former ones.
   mutating func add(_ bytes: some Sequence<UInt8>) -> [Record] {
-    for byte in bytes { add(byte) }
-    return taken()
-  }
-
-  /// Returns the records that only the end of the file has ended.
-  mutating func end() -> [Record] {
-    switch shape {
-    case .undecided: break
-    case .lines: endLine()
-    case .objects(let objects):
-      if let record = objects.end() { found.append(record) }
-    case .table(let rows):
-      if let record = rows.end() { found.append(record) }
+    var found: [Record] = []
+    for byte in bytes {
+      if scanner == nil { scanner = begin(with: byte) }
+      if let record = scanner?.add(byte) { found.append(record) }
     }
-    if found.isEmpty && !hasRecords { found.append(Record(line: 1, content: .failure(ImportRefusal(.noAccounts)))) }
-    return taken()
-  }
-
-  private mutating func taken() -> [Record] {
-    defer { found = [] }
     hasRecords = hasRecords || !found.isEmpty
     return found
   }
 
-  private mutating func add(_ byte: UInt8) {
-    switch shape {
-    case .undecided: decide(byte)
-    case .lines:
-      if byte == 10 {
-        endLine()
-        line += 1
-      } else if held.count < ImportRecords.longest {
-        held.append(byte)
-      } else {
-        isTooLong = true
-      }
-    case .objects(var objects):
-      // Moved out and back, so that its buffer is not copied.
-      shape = .undecided
-      if let record = objects.add(byte) { found.append(record) }
-      shape = .objects(objects)
-    case .table(var rows):
-      shape = .undecided
-      if let record = rows.add(byte) { found.append(record) }
-      shape = .table(rows)
-    }
+  /// Returns the records that only the end of the file has ended.
+  mutating func end() -> [Record] {
+    if let record = scanner?.end() { return [record] }
+    return hasRecords ? [] : [.refused(.noAccounts, line: 1)]
   }
 
-  /// Chooses the shape by the first character.
-  private mutating func decide(_ byte: UInt8) {
+  private mutating func begin(with byte: UInt8) -> (any RecordScanner)? {
     switch byte {
-    case 10: line += 1
+    case 10:
+      line += 1
+      return nil
     // Spaces, and the byte order mark.
-    case 9, 13, 32, 0xEF, 0xBB, 0xBF: break
-    case UInt8(ascii: "["): start(.objects(JSONObjects(in: nil, line: line)), byte)
-    case UInt8(ascii: "{"):
-      start(format.container.map { .objects(JSONObjects(in: $0, line: line)) } ?? .lines, byte)
-    default: start(format.hasTables ? .table(CSVRows(line: line)) : .lines, byte)
+    case 9, 13, 32, 0xEF, 0xBB, 0xBF: return nil
+    case UInt8(ascii: "["): return JSONObjects(in: nil, line: line)
+    case UInt8(ascii: "{") where format.container != nil: return JSONObjects(in: format.container, line: line)
+    case UInt8(ascii: "{"): return JSONLines(line: line)
+    default: return format.hasTables ? CSVRows(line: line) : JSONLines(line: line)
     }
-  }
-
-  private mutating func start(_ new: Shape, _ byte: UInt8) {
-    shape = new
-    add(byte)
-  }
-
-  private mutating func endLine() {
-    defer { (held, isTooLong) = ([], false) }
-    if isTooLong { return found.append(Record(line: line, content: .failure(ImportRefusal(.tooLong)))) }
-    guard held.contains(where: { $0 != 32 && $0 != 9 && $0 != 13 }) else { return }
-    found.append(Record(line: line, content: Record.content(held)))
   }
 }
 
 extension ImportRecords.Record {
-  static func content(_ bytes: [UInt8]) -> Result<[String: JSONValue], ImportRefusal> {
-    guard case .object(let members)? = JSONValue(bytes) else { return .failure(ImportRefusal(.invalidJSON)) }
-    return .success(members)
+  static func refused(_ code: ImportRefusal.Code, line: Int) -> ImportRecords.Record {
+    ImportRecords.Record(line: line, content: .failure(ImportRefusal(code)))
+  }
+
+  /// - Parameter bytes: an object; of one that is too long, one byte more than that.
+  init(_ bytes: [UInt8], line: Int) {
+    if bytes.count > ImportRecords.longest {
+      self = .refused(.tooLong, line: line)
+    } else if case .object(let members)? = JSONValue(bytes) {
+      self.init(line: line, content: .success(members))
+    } else {
+      self = .refused(.invalidJSON, line: line)
+    }
+  }
+}
+
+/// Cuts one kind of file.
+protocol RecordScanner {
+  /// Returns the record that ends with this byte, or is refused for it.
+  mutating func add(_ byte: UInt8) -> ImportRecords.Record?
+  /// Returns the record that only the end of the file ends.
+  mutating func end() -> ImportRecords.Record?
+}
+
+/// A JSON object in each line.
+struct JSONLines: RecordScanner {
+  private var line: Int
+  private var held: [UInt8] = []
+
+  init(line: Int) { self.line = line }
+
+  mutating func add(_ byte: UInt8) -> ImportRecords.Record? {
+    guard byte == 10 else {
+      if held.count <= ImportRecords.longest { held.append(byte) }
+      return nil
+    }
+    defer { (held, line) = ([], line + 1) }
+    return end()
+  }
+
+  func end() -> ImportRecords.Record? {
+    let isEmpty = held.allSatisfy { $0 == 32 || $0 == 9 || $0 == 13 } && held.count <= ImportRecords.longest
+    return isEmpty ? nil : ImportRecords.Record(held, line: line)
   }
 }
 
 /// The objects of a JSON array, or of the array in one member of a JSON object. Knows strings and brackets alone: each object is read
 /// when it is whole.
-struct JSONObjects {
+struct JSONObjects: RecordScanner {
   private let container: String?
   private var line: Int
   private var (start, depth, inString, isEscaped) = (0, 0, false, false)
@@ -122,7 +110,7 @@ struct JSONObjects {
   /// The depth of the array's objects; `nil` outside the array.
   private var level: Int?
   private var held: [UInt8]?
-  private var (isTooLong, isStray) = (false, false)
+  private var isStray = false
 
   init(in container: String?, line: Int) {
     self.container = container
@@ -131,9 +119,7 @@ struct JSONObjects {
 
   mutating func add(_ byte: UInt8) -> ImportRecords.Record? {
     if byte == 10 { line += 1 }
-    if held != nil {
-      if (held?.count ?? 0) < ImportRecords.longest { held?.append(byte) } else { isTooLong = true }
-    }
+    if let count = held?.count, count <= ImportRecords.longest { held?.append(byte) }
     if inString {
       if isEscaped {
         isEscaped = false
@@ -167,7 +153,7 @@ struct JSONObjects {
     }
     guard depth == level else { return nil }
     guard byte == UInt8(ascii: "{") else { return stray() }
-    (held, start, isTooLong, isStray) = ([byte], line, false, false)
+    (held, start, isStray) = ([byte], line, false)
     return nil
   }
 
@@ -181,21 +167,18 @@ struct JSONObjects {
     }
     guard depth == level, let bytes = held else { return nil }
     held = nil
-    let refusal = ImportRefusal(.tooLong)
-    return ImportRecords.Record(
-      line: start, content: isTooLong ? .failure(refusal) : ImportRecords.Record.content(bytes))
+    return ImportRecords.Record(bytes, line: start)
   }
 
   /// A character that belongs to no object of the array: once for those in a row.
   private mutating func stray() -> ImportRecords.Record? {
     guard held == nil, !isStray, depth == 0 || depth == level else { return nil }
     isStray = true
-    return ImportRecords.Record(line: line, content: .failure(ImportRefusal(.invalidJSON)))
+    return .refused(.invalidJSON, line: line)
   }
 
   func end() -> ImportRecords.Record? {
-    guard depth > 0 || inString else { return nil }
-    return ImportRecords.Record(line: held == nil ? line : start, content: .failure(ImportRefusal(.truncated)))
+    depth > 0 || inString ? .refused(.truncated, line: held == nil ? line : start) : nil
   }
 }
 #endif

@@ -45,40 +45,27 @@ extension ImportedAccount {
     passwordHash = try fields.secret("password_hash")
     passwordChangedAt = try fields.time("password_changed_at")
   }
+}
 
-  init(_ account: AccountRecord, passkeys keys: [PasskeyRecord], groups: [String], identities: [LinkedIdentity]) {
-    self.init()
-    id = account.id.rawValue
-    email = account.email?.typed
-    (isEmailVerified, emailVerifiedAt) = (account.emailConfirmedAt != nil, account.emailConfirmedAt)
-    name = account.username
-    createdAt = account.createdAt
-    (isDisabled, disabledAt) = (account.closedAt != nil, account.closedAt)
-    self.groups = groups
-    identity = account.identity
-    self.identities = identities.map {
-      Identity(identity: $0.identity, label: $0.label, createdAt: $0.createdAt, lastUsedAt: $0.lastUsedAt)
-    }
-    passkeys = keys.compactMap { Passkey($0) }
-    passwordChangedAt = account.credentialsChangedAt
-  }
-
+extension ArrivingAccount {
+  /// The account in that form, with all secrets that it has.
   var line: [UInt8] {
     var json = JSONText(reserving: 512)
-    json.add("id", ifPresent: id)
-    json.add("email", ifPresent: email)
-    json.add("email_verified", isEmailVerified)
-    json.add("email_verified_at", ifPresent: emailVerifiedAt?.moment)
-    json.add("name", ifPresent: name)
-    json.add("created_at", ifPresent: createdAt?.moment)
-    json.add("disabled", isDisabled)
-    json.add("disabled_at", ifPresent: disabledAt?.moment)
+    if keepsID { json.add("id", record.id.rawValue) }
+    json.add("email", ifPresent: record.email?.typed)
+    json.add("email_verified", record.emailConfirmedAt != nil)
+    json.add("email_verified_at", ifPresent: record.emailConfirmedAt?.moment)
+    json.add("name", record.username)
+    json.add("created_at", record.createdAt.moment)
+    json.add("disabled", record.closedAt != nil)
+    json.add("disabled_at", ifPresent: record.closedAt?.moment)
     if !groups.isEmpty { json.add("groups", groups) }
-    if let identity { json.add("identity", Identity(identity: identity).described) }
+    if let identity = record.identity { json.add("identity", identity.described) }
     if !identities.isEmpty { json.add("identities", identities.map(\.described)) }
-    if !passkeys.isEmpty { json.add("passkeys", passkeys.map(\.described)) }
-    json.add("password_hash", ifPresent: passwordHash?.withExposed { $0 })
-    json.add("password_changed_at", ifPresent: passwordChangedAt?.moment)
+    let keys = passkeys.compactMap(\.described)
+    if !keys.isEmpty { json.add("passkeys", keys) }
+    json.add("password_hash", ifPresent: record.passwordHash?.withExposed { $0 })
+    json.add("password_changed_at", ifPresent: record.credentialsChangedAt?.moment)
     if let totp {
       var app = JSONText()
       app.add("secret", totp.secret.text.withExposed { $0 })
@@ -101,13 +88,15 @@ extension ImportFields {
   }
 }
 
-extension ImportedAccount.Identity {
+extension ExternalIdentity {
+  fileprivate var described: JSONText { JSONText([("issuer", issuer), ("subject", subject)]) }
+}
+
+extension LinkedIdentity {
   fileprivate var described: JSONText {
-    var json = JSONText()
-    json.add("issuer", identity.issuer)
-    json.add("subject", identity.subject)
+    var json = identity.described
     if !label.isEmpty { json.add("label", label) }
-    json.add("created_at", ifPresent: createdAt?.moment)
+    json.add("created_at", createdAt.moment)
     json.add("last_used_at", ifPresent: lastUsedAt?.moment)
     return json
   }
@@ -128,31 +117,22 @@ extension ImportedAccount.Passkey {
     createdAt = try fields.time("created_at")
     lastUsedAt = try fields.time("last_used_at")
   }
+}
 
-  /// With the handle that authenticators have for the account here, which another ID would change.
-  init?(_ record: PasskeyRecord) {
-    guard let id = Base64URL.decode(record.id),
-      let handle = record.userHandle ?? (try? PasskeyService.handle(of: record.account))?.bytes
-    else { return nil }
-    self.init(id: id, publicKey: record.publicKey)
-    userHandle = handle
-    signCount = record.signCount
-    (isBackupEligible, isBackedUp) = (record.isBackupEligible, record.isBackedUp)
-    (transports, name) = (record.transports, record.name)
-    (createdAt, lastUsedAt) = (record.createdAt, record.lastUsedAt)
-  }
-
-  fileprivate var described: JSONText {
+extension PasskeyRecord {
+  /// With the handle that authenticators have for the account here, which another ID would change; `nil` without one.
+  fileprivate var described: JSONText? {
+    guard let handle = userHandle ?? (try? PasskeyService.handle(of: account))?.bytes else { return nil }
     var json = JSONText()
-    json.add("id", Base64URL.encode(id))
+    json.add("id", id)
     json.add("public_key", Base64URL.encode(publicKey))
-    json.add("user_handle", ifPresent: userHandle.map { Base64URL.encode($0) })
+    json.add("user_handle", Base64URL.encode(handle))
     json.add("sign_count", Int64(signCount))
     json.add("backup_eligible", isBackupEligible)
     json.add("backed_up", isBackedUp)
     json.add("transports", transports)
     json.add("name", name)
-    json.add("created_at", ifPresent: createdAt?.moment)
+    json.add("created_at", createdAt.moment)
     json.add("last_used_at", ifPresent: lastUsedAt?.moment)
     return json
   }

@@ -106,6 +106,25 @@ import Testing
   @Test func `are aligned in columns`() {
     #expect(Table(rows: [["a", "long", "x"], ["bb", "b", ""]]).lines == ["a   long  x", "bb  b     "])
   }
+
+  @Test func `of a list are members for programs, without nil, and columns for people`() throws {
+    struct Item {
+      var id: Int
+      var note: String?
+      var names: [String] = []
+    }
+    let columns: [Column<Item>] = [
+      Column("note", as: "NOTE", none: "none", \.note), Column("secret", \.note), Column("id", as: "ID", \.id),
+      Column("names", as: "NAMES", shown: { $0.names.joined(separator: "+") }, \.names),
+    ]
+    let items = [Item(id: 1), Item(id: 22, note: "x", names: ["a", "b"])]
+    #expect(Table(items, columns).lines == ["NOTE  ID  NAMES", "none  1   ", "x     22  a+b"])
+    let next: String? = nil
+    let answer: JSONObject = ["items": items.objects(columns), "next": next, "done": true]
+    #expect(
+      String(decoding: try answer.jsonBytes(), as: UTF8.self)
+        == #"{"done":true,"items":[{"id":1,"names":[]},{"id":22,"names":["a","b"],"note":"x","secret":"x"}]}"#)
+  }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `An account's name on the command line` {

@@ -151,7 +151,8 @@ import Testing
         (passkey.isBackupEligible, passkey.transports) = (Bool.random(using: &random), ["usb", "nfc"])
         account.passkeys.append(passkey)
       }
-      lines += String(decoding: account.line, as: UTF8.self)
+      let arriving = try account.arriving(in: stage.registry, at: ImportStage.now).account
+      lines += String(decoding: arriving.line, as: UTF8.self)
     }
     let created = try await stage.add(lines).counts
     #expect(created == [40, 0, 0, 0])
