@@ -55,7 +55,7 @@ extension SessionController {
 
   private func perform(_ effect: SessionMachine.Effect) {
     switch effect {
-    case .publish(let state): hub.publish(state)
+    case .publish(let state): hub.publish { Versioned(version: ($0?.version ?? 0) + 1, state: state) }
     case .refreshed(let session, let error):
       refreshHub.publish { _ in RefreshEvent(sessionID: session, error: error) }
     case .adopted(let session):

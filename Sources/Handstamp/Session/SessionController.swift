@@ -60,7 +60,7 @@ public actor SessionController {
   let vaultWork: AsyncStream<VaultWork>.Continuation
   nonisolated let auditQueue: AsyncStream<AuditWork>.Continuation
 
-  nonisolated let hub: StateHub
+  nonisolated let hub = Multicast(startingWith: Versioned.first)
   nonisolated let refreshHub = Multicast<RefreshEvent>()
   let log: SessionLog?
   nonisolated let snapshot = Locked(Snapshot())
@@ -108,8 +108,6 @@ public actor SessionController {
     machine = SessionMachine(
       policy: known, supportsRotationKeys: abilities.supportsRotationKeys, cleanups: cleanups.map(\.cleanup),
       sender: .current, issuer: abilities.issuer, revokesRefreshTokens: abilities.revokesRefreshTokens)
-    let hub = StateHub()
-    self.hub = hub
     states = SessionStates(hub: hub)
     let (work, vaultWork) = AsyncStream.makeStream(of: VaultWork.self)
     self.vaultWork = vaultWork
@@ -235,7 +233,9 @@ public actor SessionController {
   }
 
   /// The state now. ``states`` yields every change.
-  public nonisolated var state: SessionState { hub.current.state }
+  public nonisolated var state: SessionState { current.state }
+
+  nonisolated var current: Versioned { hub.latest ?? .first }
 
   // MARK: Sign-in and sign-out
 
