@@ -23,7 +23,7 @@ public final class ManagedVaultKey: Sendable {
   /// The key, or `nil` until it is loaded.
   var key: SealingKey? { known.withLock { $0 } }
 
-  var changes: AsyncStream<Void> { listeners.stream() }
+  var changes: AsyncStream<Void> { listeners.subscribe() }
 
   /// Generates and stores a key unless there is one. The caller holds the lock of the vaults.
   func make() async throws(VaultError) {

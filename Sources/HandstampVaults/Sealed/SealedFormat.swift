@@ -105,11 +105,8 @@ enum SealedFormat {
     }
   }
 
-  /// Opens a file written by ``seal(_:account:key:)``. Throws ``VaultError/corrupt`` if any byte was changed.
-  static func open(_ file: [UInt8], account: AccountID, key: SealingKey) throws(VaultError) -> VaultEntry {
-    try open(file, of: .vault(account), key: key) { VaultEntry(revision: $0, fields: $1) }
-  }
-
+  /// Opens a file that was sealed for `content`. Throws ``VaultError/corrupt`` if any byte was changed.
+  ///
   /// - Parameter read: Returns `nil` if the bytes, which are wiped afterwards, are not what is expected.
   static func open<Value>(
     _ file: [UInt8], of content: Content, key: SealingKey, _ read: (UInt64, UnsafeRawBufferPointer) -> Value?
