@@ -41,9 +41,6 @@ extension SessionController {
     UnsettledRefreshes.end()
   }
 
-  /// Whether the session in use may be written to disk.
-  var isRemembered: Bool { machine.isRemembered }
-
   /// Updates the snapshot only if the token changed: thousands of concurrent callers must not build as many headers.
   private func renewSnapshot() {
     let access = machine.access

@@ -407,7 +407,7 @@ public actor SessionController {
     watching = Task.detached(priority: .userInitiated) { [weak self, vault] in
       // Not in the actor, where a folder that does not answer would keep a sign-out waiting; and before the vault is read, so that
       // no change falls between the two.
-      let changes = vault.changes()
+      let changes = vault.store.changes()
       await self?.post(.start)
       for await _ in changes { await self?.post(.vaultChanged) }
     }
