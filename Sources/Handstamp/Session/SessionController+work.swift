@@ -57,8 +57,7 @@ extension SessionController {
       refreshHub.publish { _ in RefreshEvent(sessionID: session, error: error) }
     case .adopted(let session):
       refreshHub.publish { _ in RefreshEvent(sessionID: session, wasByAnotherProcess: true) }
-    case .audit(let entry):
-      if audit != nil { auditQueue.yield(.entry(entry)) }
+    case .audit(let entry): record(entry)
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
     case .resume(let waiters, let result): tokenWaiters.answer(waiters, result)
     case .finish(let waiter, let result):
@@ -71,13 +70,21 @@ extension SessionController {
     case .unlock(let operation): locks.removeValue(forKey: operation)?.unlock()
     case .abandon(let operation): asking.removeValue(forKey: operation)?.cancel()
     case .ignored: break
-    case .read(let operation): vaultWork.yield(.read(operation))
+    case .read(let operation):
+      vaultWork.yield { [weak self, vault] in
+        let reading = await vault.read()
+        await self?.post(.read(operation, reading))
+      }
     case .edit(let operation, let edit):
       switch edit {
       case .delivered, .postpone: deliveryNotes.insert(operation)
       default: break
       }
-      vaultWork.yield(.edit(operation, edit))
+      vaultWork.yield { [weak self, vault, clock] in
+        let asOf = clock.now()
+        let outcome = await vault.edit(edit)
+        await self?.post(.edited(operation, outcome, asOf: asOf))
+      }
     case .lock(let operation, let limit):
       Task.detached(priority: .userInitiated) { [weak self, refreshLocks, store = vault.store] in
         var lock: (any VaultLock)?
@@ -146,12 +153,4 @@ extension SessionController {
   static func randomSessionID() -> SessionID {
     SessionID("local." + Base64URL.encode(randomBytes(16)))
   }
-}
-
-/// One item of the vault's queue: first in, first out, one at a time.
-enum VaultWork: Sendable {
-  case read(SessionMachine.Operation)
-  case edit(SessionMachine.Operation, VaultEdit)
-  /// The last item: releases the locks of a deallocated controller, after its edits.
-  case unlock([any VaultLock])
 }

@@ -57,8 +57,10 @@ public actor SessionController {
   /// and `_`. The audit log records each of them permanently.
   package internal(set) var refusedRevocations: [SessionID: String] = [:]
   var watching: Task<Void, Never>?
-  let vaultWork: AsyncStream<VaultWork>.Continuation
-  nonisolated let auditQueue: AsyncStream<AuditWork>.Continuation
+  /// The queues of the vault and of the audit log: first in, first out, one at a time.
+  let vaultWork: AsyncStream<Work>.Continuation
+  nonisolated let auditWork: AsyncStream<Work>.Continuation
+  typealias Work = @Sendable () async -> Void
 
   nonisolated let hub = Multicast(startingWith: Versioned.first)
   nonisolated let refreshHub = Multicast<RefreshEvent>()
@@ -109,28 +111,13 @@ public actor SessionController {
       policy: known, supportsRotationKeys: abilities.supportsRotationKeys, cleanups: cleanups.map(\.cleanup),
       sender: .current, issuer: abilities.issuer, revokesRefreshTokens: abilities.revokesRefreshTokens)
     states = SessionStates(hub: hub)
-    let (work, vaultWork) = AsyncStream.makeStream(of: VaultWork.self)
+    let (vaultQueue, vaultWork) = AsyncStream.makeStream(of: Work.self)
     self.vaultWork = vaultWork
-    let (entries, auditQueue) = AsyncStream.makeStream(of: AuditWork.self)
-    self.auditQueue = auditQueue
+    let (auditQueue, auditWork) = AsyncStream.makeStream(of: Work.self)
+    self.auditWork = auditWork
+    Task.detached(priority: .userInitiated) { for await work in vaultQueue { await work() } }
+    if audit != nil { Task.detached(priority: .utility) { for await work in auditQueue { await work() } } }
     // Weak, so that a controller without an owner is released; its streams end with it.
-    Task.detached(priority: .userInitiated) { [weak self, vault, clock] in
-      for await item in work {
-        switch item {
-        case .read(let operation):
-          let reading = await vault.read()
-          await self?.post(.read(operation, reading))
-        case .edit(let operation, let edit):
-          let asOf = clock.now()
-          let outcome = await vault.edit(edit)
-          await self?.post(.edited(operation, outcome, asOf: asOf))
-        case .unlock(let locks): for lock in locks { lock.unlock() }
-        }
-      }
-    }
-    if let audit {
-      Task.detached(priority: .utility) { for await entry in entries { await entry.done(on: audit) } }
-    }
     Task.detached(priority: .userInitiated) { [weak self] in await self?.begin() }
   }
 
@@ -138,9 +125,10 @@ public actor SessionController {
     watching?.cancel()
     for timer in timers.values { timer.cancel() }
     // After the queued edits: another process must not read the values that these are about to replace.
-    vaultWork.yield(.unlock(Array(locks.values)))
+    let locks = locks
+    vaultWork.yield { for lock in locks.values { lock.unlock() } }
     vaultWork.finish()
-    auditQueue.finish()
+    auditWork.finish()
     hub.finish()
     refreshHub.finish()
   }
