@@ -30,19 +30,7 @@ final class PosixFile: Sendable {
 
   /// Reads at most `limit` + 1 bytes; the extra byte reveals a file that is too large.
   func readAll(limit: Int) throws(VaultError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: min(try status().size, limit) + 1)
-    var count = 0
-    while count < bytes.count {
-      let read = try checked("reading a file") {
-        bytes.withUnsafeMutableBytes {
-          pread(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count, off_t(count))
-        }
-      }
-      if read == 0 { break }
-      count += read
-    }
-    bytes.removeLast(bytes.count - count)
-    return bytes
+    try read(from: 0, count: min(try status().size, limit) + 1)
   }
 
   /// Reads at most `limit` bytes of a file that does not report its size.
@@ -59,7 +47,7 @@ final class PosixFile: Sendable {
     }
   }
 
-  func truncate(to count: Int, attempt: String) throws(VaultError) {
+  func truncate(to count: Int, attempt: String = "cutting a file") throws(VaultError) {
     try checked(attempt) { ftruncate(descriptor, off_t(count)) }
   }
 

@@ -1,5 +1,6 @@
 import Crypto
 import HandstampCore
+import HandstampSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -87,9 +88,7 @@ enum SealedFormat {
   static func seal(
     _ bytes: [UInt8], revision: UInt64 = 0, of content: Content, key: SealingKey
   ) throws(VaultError) -> [UInt8] {
-    var random = SystemRandomNumberGenerator()
-    let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-    let nonce = (0..<12).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    let (salt, nonce) = (randomBytes(16), randomBytes(12))
     var file = magic
     for number in [version, ~version] { file += [UInt8(number >> 8), UInt8(number & 255)] }
     file.append(derivation)
