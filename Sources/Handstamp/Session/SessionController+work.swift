@@ -42,12 +42,17 @@ extension SessionController {
   }
 
   /// Updates the snapshot only if the token changed: thousands of concurrent callers must not build as many headers.
-  private func renewSnapshot() {
+  ///
+  /// - Parameter lowersFence: the machine has received a sign-out: from here on it refuses tokens itself.
+  func renewSnapshot(lowersFence: Bool = false) {
     let access = machine.access
-    guard access != shownAccess else { return }
+    guard lowersFence || access != shownAccess else { return }
     shownAccess = access
     let new = Snapshot(access, policy: machine.policy.refresh, boot: boot)
-    snapshot.withLock { $0.renew(new) }
+    snapshot.withLock {
+      if lowersFence { $0.fences -= 1 }
+      $0.renew(new)
+    }
   }
 
   private func perform(_ effect: SessionMachine.Effect) {
@@ -148,9 +153,5 @@ extension SessionController {
   /// Cancels the timers that the machine no longer waits for.
   private func dropTimers() {
     for timer in timers.keys where !machine.isWaiting(for: timer) { timers.removeValue(forKey: timer)?.cancel() }
-  }
-
-  static func randomSessionID() -> SessionID {
-    SessionID("local." + Base64URL.encode(randomBytes(16)))
   }
 }

@@ -307,10 +307,12 @@ public actor SessionController {
       try tokens.validate(isBearer: abilities.usesBearerTokens)
       result = .success(tokens)
     } catch { result = .failure(error) }
-    let isStranger = await isAnotherPerson(result)
+    var isStranger = false
+    // The vault is the place of one person.
+    if case .success(let tokens) = result, let isOwn = owner.withLock({ $0 }) { isStranger = await !isOwn(tokens) }
     // The session that the server began is revoked.
     if Task.isCancelled || isStranger { await post(.gone(waiter)) }
-    let fallback = SessionController.randomSessionID()
+    let fallback = SessionID("local." + Base64URL.encode(randomBytes(16)))
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
     if isStranger { throw .refused(code: "other_account", detail: "the tokens belong to another account") }
     switch try outcome.get() {
@@ -383,7 +385,7 @@ public actor SessionController {
     return await withCheckedContinuation { continuation in
       commandWaiters[waiter] = continuation
       post(event)
-      if case .signOut = event { lowerFence() }
+      if case .signOut = event { renewSnapshot(lowersFence: true) }
       // An event that came too late has no answer.
       if case .signInAnswered = event, commandWaiters[waiter] != nil, !machine.isSigningIn(waiter) {
         commandWaiters.removeValue(forKey: waiter)?.resume(returning: .failure(.cancelled))
