@@ -79,27 +79,15 @@ struct FileStatus: Hashable {
   var mode: UInt32
   var size: Int
   /// Identifies the file, whatever its name.
-  var place: Place
+  var place: FileIdentity
   /// Changes whenever the file is replaced or written.
   var identity: [[UInt8]]
-
-  struct Place: Hashable {
-    var device: UInt64
-    var inode: UInt64
-  }
-
-  /// Returns `nil` if the file does not exist or cannot be examined.
-  init?(at path: String) {
-    var status = stat()
-    guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
-    self.init(status)
-  }
 
   init(_ status: stat) {
     isRegular = status.st_mode & S_IFMT == S_IFREG
     mode = UInt32(status.st_mode) & 0o7777
     size = Int(status.st_size)
-    place = Place(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
+    place = FileIdentity(status)
     #if canImport(Darwin)
     let times = [status.st_mtimespec, status.st_ctimespec]
     #else
