@@ -23,8 +23,7 @@ final class LiveFeed: Sendable {
 
   /// Starts listening, and returns once the feed is open.
   init(_ client: AccountClient) async throws {
-    let token = try await client.controller.token()
-    let feed = try await client.identity.events(token: token)
+    let feed = try client.api.stream("/v1/events")
     let (events, continuation) = AsyncStream.makeStream(of: Event.self)
     self.events = events
     task = Task {
@@ -40,7 +39,7 @@ final class LiveFeed: Sendable {
           continuation.yield(Event(name: event.name, session: body?.sid, reason: body?.reason, at: now))
         }
       } catch {
-        // The connection broke; a waiting `next` sees the end of the stream.
+        // The session has ended; a waiting `next` sees the end of the stream.
       }
     }
     _ = try await next("verification")

@@ -86,27 +86,32 @@ import Testing
   func `a second device appears in the live feed, and is signed out when it is ended`(_ kind: Kind) async throws {
     try await RealServer.run { server in
       let first = server.backend(kind, device: "phone")
-      let grant = try await first.signUp(email: "ada@example.org", password: password, username: "Ada").get()
-      let events = try await first.events(token: grant.accessToken)
-      let feed = Task { () -> [String] in
-        var names: [String] = []
-        for try await event in events {
-          names.append(event.name)
-          if names.contains(where: { $0.hasSuffix("session-revoked") }) { break }
-        }
-        return names
+      let owner = SessionController(backend: first, vault: MemoryVault())
+      try await owner.signIn {
+        try await first.signUp(email: "ada@example.org", password: password, username: "Ada").get()
       }
+      let stream = try APIClient(baseURL: server.url, controller: owner, transport: kind.patient()).stream("/v1/events")
+      let (names, told) = AsyncStream.makeStream(of: String.self)
+      let feed = Task {
+        defer { told.finish() }
+        for try await event in stream { told.yield(event.name) }
+      }
+      defer { feed.cancel() }
+      var events = names.makeAsyncIterator()
+      #expect(await events.next() == "verification", "the feed is open")
       let second = server.backend(kind, device: "laptop")
       let controller = SessionController(backend: second, vault: MemoryVault())
       let other = try await controller.signIn { try await second.signIn(email: "ada@example.org", password: password) }
       let ending = try await kind.patient().send(
         TransportRequest(
           method: "DELETE", url: server.url.absoluteString + "/v1/sessions/" + other.id.rawValue,
-          headers: [HeaderField("Authorization", "Bearer " + grant.accessToken.secret.withExposed { $0 })]))
+          headers: [HeaderField("Authorization", "Bearer " + owner.token().secret.withExposed { $0 })]))
       #expect((200..<300).contains(ending.status))
-      let names = try await feed.value
-      let established = names.filter { $0.hasSuffix("session-established") }
-      #expect(established.count == 1)
+      var established = 0
+      while let name = await events.next(), name != "session-revoked" {
+        if name == "session-established" { established += 1 }
+      }
+      #expect(established == 1)
       let api = APIClient(baseURL: server.url, controller: controller, transport: kind.patient())
       await #expect(throws: APIError.self) { try await api.send(Me()) }
     }

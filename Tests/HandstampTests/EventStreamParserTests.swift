@@ -11,7 +11,9 @@ import Testing
     var events: [ServerSentEvent] = []
     var rest = bytes[...]
     while !rest.isEmpty {
-      events += parser.parse(rest.prefix(cut))
+      events += parser.items(in: rest.prefix(cut)).compactMap {
+        if case .event(let event, _) = $0 { event } else { nil }
+      }
       rest = rest.dropFirst(cut)
     }
     return events

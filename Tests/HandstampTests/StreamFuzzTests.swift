@@ -76,7 +76,7 @@ private struct StreamWorld {
   mutating func step() {
     now += .milliseconds(below(20_000))
     let links = open.keys.sorted()
-    switch below(10) {
+    switch below(9) {
     case 0, 1: log.append("\(log.count)")
     case 2, 3, 4:
       guard !links.isEmpty else { return }
@@ -91,10 +91,9 @@ private struct StreamWorld {
       guard !asked.isEmpty else { return }
       let link = asked.remove(at: below(asked.count)).link
       post(.closed(link, below(2) == 0 ? .unauthorized : .unavailable(retryAfter: nil), entropy: random.next()))
-    case 8:
+    default:
       let timer = StreamMachine.Timer.allCases[below(StreamMachine.Timer.allCases.count)]
       if let ticket = timers.removeValue(forKey: timer) { post(.timer(timer, ticket: ticket, entropy: random.next())) }
-    default: post(.conditionsChanged)
     }
   }
 

@@ -183,14 +183,6 @@ typealias Link = StreamMachine.Link
     #expect(bounds == [.seconds(8), .seconds(1)])
   }
 
-  @Test func `reconnects at once when the network is back`() throws {
-    var machine = running()
-    #expect(machine.handle(.conditionsChanged, at: .zero) == [.ignored])
-    let (ticket, _) = try #require(wait(.reopen, machine.handle(.closed(one, .ended, entropy: .max), at: .zero)))
-    #expect(opens(machine.handle(.conditionsChanged, at: .zero)) == [.open(two, after: nil, insteadOf: nil)])
-    #expect(machine.handle(.timer(.reopen, ticket: ticket, entropy: 0), at: .seconds(9)) == [.ignored])
-  }
-
   @Test(arguments: [
     (StreamMachine.Closing.finished, StreamMachine.End.complete), (.refused(.tokenRejected), .failed(.tokenRejected)),
   ])

@@ -122,7 +122,9 @@ import Testing
     var file = Array(whole.prefix(min(kept, count)))
     while file.count < count { file.append(.random(in: .min ... .max, using: &random)) }
     if file == whole { return }
-    #expect(throws: VaultError.self) { try SealedFormat.open(file, account: account, key: key) }
+    #expect(throws: VaultError.self) {
+      try SealedFormat.open(file, of: .vault(account), key: key) { VaultEntry(revision: $0, fields: $1) }
+    }
   }
 
   private func encoded(_ entry: VaultEntry) -> [UInt8] {

@@ -29,10 +29,10 @@ extension APIClient {
     guard var parts = URLComponents(url: baseURL, resolvingAgainstBaseURL: true) else {
       throw .invalidRequest("not a valid base URL")
     }
-    let encoded = try path.encoded()
+    if let problem = path.problem { throw .invalidRequest(problem) }
     let base =
       parts.percentEncodedPath.hasSuffix("/") ? parts.percentEncodedPath.dropLast() : parts.percentEncodedPath[...]
-    parts.percentEncodedPath = base + (encoded.hasPrefix("/") ? "" : "/") + encoded
+    parts.percentEncodedPath = base + (path.text.hasPrefix("/") ? "" : "/") + path.text
     if !query.isEmpty {
       parts.queryItems = (parts.queryItems ?? []) + query
       // Servers that decode forms read a bare plus sign as a space.

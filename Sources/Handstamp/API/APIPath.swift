@@ -49,8 +49,8 @@ public struct APIPath: Sendable, Hashable, ExpressibleByStringInterpolation {
   }
 
   /// The path, percent-encoded.
-  private let text: String
-  private let problem: String?
+  let text: String
+  let problem: String?
 
   public init(stringInterpolation path: StringInterpolation) {
     let isRelative = path.text.split(separator: "/").contains { [".", ".."].contains($0) }
@@ -65,10 +65,5 @@ public struct APIPath: Sendable, Hashable, ExpressibleByStringInterpolation {
     var literal = StringInterpolation(literalCapacity: path.count, interpolationCount: 0)
     literal.appendLiteral(path)
     self.init(stringInterpolation: literal)
-  }
-
-  func encoded() throws(APIError) -> String {
-    if let problem { throw .invalidRequest(problem) }
-    return text
   }
 }

@@ -48,31 +48,23 @@ package final class RefreshLockManager: Sendable {
     }
   }
 
-  private var isSuspended: Bool { content.withLock { $0.isSuspended } }
-
   /// Acquires a lock of `vault` that this manager can release.
   @concurrent package func lock(
     _ kind: VaultLockKind, of vault: any Vault, within limit: Duration
   ) async throws(VaultError) -> any VaultLock {
+    let isSuspended = content.withLock { $0.isSuspended }
     // A sign-in by link may arrive before the system reports the foreground: it continues without a lock.
     if kind == .signIn, isSuspended { return NoLock() }
-    guard !isSuspended, let lock = keep(try await vault.lock(kind, within: limit)) else {
-      throw .unavailable("the program is being suspended")
-    }
-    return lock
-  }
-
-  /// Registers `lock`, unless the program is about to be suspended.
-  private func keep(_ lock: any VaultLock) -> (any VaultLock)? {
+    let lock = isSuspended ? nil : try await vault.lock(kind, within: limit)
     let number: UInt64? = content.withLock { content in
-      guard !content.isSuspended else { return nil }
+      guard let lock, !content.isSuspended else { return nil }
       content.last += 1
       content.held[content.last] = lock
       return content.last
     }
     guard let number else {
-      lock.unlock()
-      return nil
+      lock?.unlock()
+      throw .unavailable("the program is being suspended")
     }
     return Kept(number: number, keeper: self)
   }

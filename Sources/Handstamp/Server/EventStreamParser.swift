@@ -53,11 +53,6 @@ package struct EventStreamParser: Sendable {
   /// - Parameter limit: the largest event, in bytes.
   package init(limit: Int = EventStreamParser.longestEvent) { self.limit = limit }
 
-  /// Returns the events that end in `bytes`.
-  package mutating func parse(_ bytes: some Sequence<UInt8>) -> [ServerSentEvent] {
-    items(in: bytes).compactMap { if case .event(let event, _) = $0 { event } else { nil } }
-  }
-
   /// Returns all items that end in `bytes`.
   package mutating func items(in bytes: some Sequence<UInt8>) -> [Item] {
     var items: [Item] = []

@@ -81,40 +81,6 @@ public struct ServerBackend: AccountBackend {
     }
   }
 
-  // MARK: The live feed
-
-  /// Opens the account's live feed of events, from `last` on. It ends with the connection; to continue, open it again with the
-  /// last ID.
-  ///
-  /// - Throws: ``SessionError/tokenRejected`` if the server rejects the token, ``SessionError/requestFailed(_:retryAfter:)`` if
-  ///   the feed is not available now.
-  package func events(
-    token: AccessToken, after last: String? = nil
-  ) async throws(SessionError) -> AsyncThrowingStream<ServerSentEvent, any Error> {
-    var headers = [HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store")]
-    if let last { headers.append(HeaderField("Last-Event-ID", last)) }
-    let request = TransportRequest(method: "GET", url: address("/v1/events"), headers: headers).authorized(by: token)
-    let answer: TransportStream
-    do throws(TransportError) { answer = try await transport.open(request) } catch { throw SessionError(error) }
-    guard answer.status == 200 else {
-      throw answer.status == 401 ? .tokenRejected : .requestFailed(.server(.init(status: answer.status)))
-    }
-    let (stream, continuation) = AsyncThrowingStream.makeStream(of: ServerSentEvent.self)
-    let reading = Task {
-      var parser = EventStreamParser()
-      do {
-        for try await chunk in answer.body {
-          for event in parser.parse(chunk) { continuation.yield(event) }
-        }
-        continuation.finish()
-      } catch {
-        continuation.finish(throwing: error)
-      }
-    }
-    continuation.onTermination = { _ in reading.cancel() }
-    return stream
-  }
-
   // MARK: Requests
 
   func address(_ path: String) -> String {

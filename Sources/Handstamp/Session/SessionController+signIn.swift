@@ -41,12 +41,6 @@ extension SessionController {
     }
   }
 
-  /// Whether a sign-in brought the tokens of another person than the one whose place the vault is.
-  nonisolated func isAnotherPerson(_ result: Result<TokenResponse, SessionError>) async -> Bool {
-    guard case .success(let tokens) = result, let isOwn = owner.withLock({ $0 }) else { return false }
-    return await !isOwn(tokens)
-  }
-
   /// Tells the server that a new session is stored, once, without waiting for it.
   func confirm(_ tokens: TokenResponse) {
     guard let server = backend as? any SessionConfirming, let token = tokens.tokens.access else { return }

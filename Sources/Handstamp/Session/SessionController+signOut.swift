@@ -69,15 +69,6 @@ extension SessionController {
     return report
   }
 
-  /// The machine has received the sign-out: from here on it refuses tokens itself.
-  func lowerFence() {
-    let new = Snapshot(machine.access, policy: machine.policy.refresh, boot: boot)
-    snapshot.withLock {
-      $0.lowerFence()
-      $0.renew(new)
-    }
-  }
-
   /// Waits until the server has decided on every pending revocation, by ending the session or refusing permanently
   /// (``RevocationResult/refused(code:)``), and the vault has recorded it. Cancelling the task ends only this wait.
   ///

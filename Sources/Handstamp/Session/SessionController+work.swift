@@ -41,27 +41,28 @@ extension SessionController {
     UnsettledRefreshes.end()
   }
 
-  /// Whether the session in use may be written to disk.
-  var isRemembered: Bool { machine.isRemembered }
-
   /// Updates the snapshot only if the token changed: thousands of concurrent callers must not build as many headers.
-  private func renewSnapshot() {
+  ///
+  /// - Parameter lowersFence: the machine has received a sign-out: from here on it refuses tokens itself.
+  func renewSnapshot(lowersFence: Bool = false) {
     let access = machine.access
-    guard access != shownAccess else { return }
+    guard lowersFence || access != shownAccess else { return }
     shownAccess = access
     let new = Snapshot(access, policy: machine.policy.refresh, boot: boot)
-    snapshot.withLock { $0.renew(new) }
+    snapshot.withLock {
+      if lowersFence { $0.fences -= 1 }
+      $0.renew(new)
+    }
   }
 
   private func perform(_ effect: SessionMachine.Effect) {
     switch effect {
-    case .publish(let state): hub.publish(state)
+    case .publish(let state): hub.publish { Versioned(version: ($0?.version ?? 0) + 1, state: state) }
     case .refreshed(let session, let error):
       refreshHub.publish { _ in RefreshEvent(sessionID: session, error: error) }
     case .adopted(let session):
       refreshHub.publish { _ in RefreshEvent(sessionID: session, wasByAnotherProcess: true) }
-    case .audit(let entry):
-      if audit != nil { auditQueue.yield(.entry(entry)) }
+    case .audit(let entry): record(entry)
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
     case .resume(let waiters, let result): tokenWaiters.answer(waiters, result)
     case .finish(let waiter, let result):
@@ -74,13 +75,21 @@ extension SessionController {
     case .unlock(let operation): locks.removeValue(forKey: operation)?.unlock()
     case .abandon(let operation): asking.removeValue(forKey: operation)?.cancel()
     case .ignored: break
-    case .read(let operation): vaultWork.yield(.read(operation))
+    case .read(let operation):
+      vaultWork.yield { [weak self, vault] in
+        let reading = await vault.read()
+        await self?.post(.read(operation, reading))
+      }
     case .edit(let operation, let edit):
       switch edit {
       case .delivered, .postpone: deliveryNotes.insert(operation)
       default: break
       }
-      vaultWork.yield(.edit(operation, edit))
+      vaultWork.yield { [weak self, vault, clock] in
+        let asOf = clock.now()
+        let outcome = await vault.edit(edit)
+        await self?.post(.edited(operation, outcome, asOf: asOf))
+      }
     case .lock(let operation, let limit):
       Task.detached(priority: .userInitiated) { [weak self, refreshLocks, store = vault.store] in
         var lock: (any VaultLock)?
@@ -145,16 +154,4 @@ extension SessionController {
   private func dropTimers() {
     for timer in timers.keys where !machine.isWaiting(for: timer) { timers.removeValue(forKey: timer)?.cancel() }
   }
-
-  static func randomSessionID() -> SessionID {
-    SessionID("local." + Base64URL.encode(randomBytes(16)))
-  }
-}
-
-/// One item of the vault's queue: first in, first out, one at a time.
-enum VaultWork: Sendable {
-  case read(SessionMachine.Operation)
-  case edit(SessionMachine.Operation, VaultEdit)
-  /// The last item: releases the locks of a deallocated controller, after its edits.
-  case unlock([any VaultLock])
 }

@@ -57,10 +57,12 @@ public actor SessionController {
   /// and `_`. The audit log records each of them permanently.
   package internal(set) var refusedRevocations: [SessionID: String] = [:]
   var watching: Task<Void, Never>?
-  let vaultWork: AsyncStream<VaultWork>.Continuation
-  nonisolated let auditQueue: AsyncStream<AuditWork>.Continuation
+  /// The queues of the vault and of the audit log: first in, first out, one at a time.
+  let vaultWork: AsyncStream<Work>.Continuation
+  nonisolated let auditWork: AsyncStream<Work>.Continuation
+  typealias Work = @Sendable () async -> Void
 
-  nonisolated let hub: StateHub
+  nonisolated let hub = Multicast(startingWith: Versioned.first)
   nonisolated let refreshHub = Multicast<RefreshEvent>()
   let log: SessionLog?
   nonisolated let snapshot = Locked(Snapshot())
@@ -108,31 +110,14 @@ public actor SessionController {
     machine = SessionMachine(
       policy: known, supportsRotationKeys: abilities.supportsRotationKeys, cleanups: cleanups.map(\.cleanup),
       sender: .current, issuer: abilities.issuer, revokesRefreshTokens: abilities.revokesRefreshTokens)
-    let hub = StateHub()
-    self.hub = hub
     states = SessionStates(hub: hub)
-    let (work, vaultWork) = AsyncStream.makeStream(of: VaultWork.self)
+    let (vaultQueue, vaultWork) = AsyncStream.makeStream(of: Work.self)
     self.vaultWork = vaultWork
-    let (entries, auditQueue) = AsyncStream.makeStream(of: AuditWork.self)
-    self.auditQueue = auditQueue
+    let (auditQueue, auditWork) = AsyncStream.makeStream(of: Work.self)
+    self.auditWork = auditWork
+    Task.detached(priority: .userInitiated) { for await work in vaultQueue { await work() } }
+    if audit != nil { Task.detached(priority: .utility) { for await work in auditQueue { await work() } } }
     // Weak, so that a controller without an owner is released; its streams end with it.
-    Task.detached(priority: .userInitiated) { [weak self, vault, clock] in
-      for await item in work {
-        switch item {
-        case .read(let operation):
-          let reading = await vault.read()
-          await self?.post(.read(operation, reading))
-        case .edit(let operation, let edit):
-          let asOf = clock.now()
-          let outcome = await vault.edit(edit)
-          await self?.post(.edited(operation, outcome, asOf: asOf))
-        case .unlock(let locks): for lock in locks { lock.unlock() }
-        }
-      }
-    }
-    if let audit {
-      Task.detached(priority: .utility) { for await entry in entries { await entry.done(on: audit) } }
-    }
     Task.detached(priority: .userInitiated) { [weak self] in await self?.begin() }
   }
 
@@ -140,9 +125,10 @@ public actor SessionController {
     watching?.cancel()
     for timer in timers.values { timer.cancel() }
     // After the queued edits: another process must not read the values that these are about to replace.
-    vaultWork.yield(.unlock(Array(locks.values)))
+    let locks = locks
+    vaultWork.yield { for lock in locks.values { lock.unlock() } }
     vaultWork.finish()
-    auditQueue.finish()
+    auditWork.finish()
     hub.finish()
     refreshHub.finish()
   }
@@ -235,7 +221,9 @@ public actor SessionController {
   }
 
   /// The state now. ``states`` yields every change.
-  public nonisolated var state: SessionState { hub.current.state }
+  public nonisolated var state: SessionState { current.state }
+
+  nonisolated var current: Versioned { hub.latest ?? .first }
 
   // MARK: Sign-in and sign-out
 
@@ -319,10 +307,12 @@ public actor SessionController {
       try tokens.validate(isBearer: abilities.usesBearerTokens)
       result = .success(tokens)
     } catch { result = .failure(error) }
-    let isStranger = await isAnotherPerson(result)
+    var isStranger = false
+    // The vault is the place of one person.
+    if case .success(let tokens) = result, let isOwn = owner.withLock({ $0 }) { isStranger = await !isOwn(tokens) }
     // The session that the server began is revoked.
     if Task.isCancelled || isStranger { await post(.gone(waiter)) }
-    let fallback = SessionController.randomSessionID()
+    let fallback = SessionID("local." + Base64URL.encode(randomBytes(16)))
     let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
     if isStranger { throw .refused(code: "other_account", detail: "the tokens belong to another account") }
     switch try outcome.get() {
@@ -395,7 +385,7 @@ public actor SessionController {
     return await withCheckedContinuation { continuation in
       commandWaiters[waiter] = continuation
       post(event)
-      if case .signOut = event { lowerFence() }
+      if case .signOut = event { renewSnapshot(lowersFence: true) }
       // An event that came too late has no answer.
       if case .signInAnswered = event, commandWaiters[waiter] != nil, !machine.isSigningIn(waiter) {
         commandWaiters.removeValue(forKey: waiter)?.resume(returning: .failure(.cancelled))
@@ -407,7 +397,7 @@ public actor SessionController {
     watching = Task.detached(priority: .userInitiated) { [weak self, vault] in
       // Not in the actor, where a folder that does not answer would keep a sign-out waiting; and before the vault is read, so that
       // no change falls between the two.
-      let changes = vault.changes()
+      let changes = vault.store.changes()
       await self?.post(.start)
       for await _ in changes { await self?.post(.vaultChanged) }
     }

@@ -73,7 +73,7 @@ extension SessionManager {
     try await working { () async throws(SessionError) in
       let token = try await controller.token()
       // A guest who is not remembered stays in memory.
-      let remember = await controller.isRemembered
+      let remember = await controller.machine.isRemembered
       return try await controller.signedUp(remember: remember) { () async throws(SessionError) in
         try await accountBackend.upgrade(email: email, password: Secret(password), username: username, token: token)
       }

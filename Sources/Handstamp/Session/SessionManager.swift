@@ -1,6 +1,7 @@
 public import Foundation
 public import Logging
 public import HandstampCore
+import HandstampSupport
 public import Observation
 
 /// One account's session, observable by a user interface: the type that an app's views name.
@@ -229,7 +230,7 @@ public final class SessionManager<Content: Sendable> {
 
   /// Waits until the snapshot shows at least the latest state that the controller has published.
   func end() async {
-    let wanted = controller.hub.current.version
+    let wanted = controller.current.version
     if version < wanted {
       await withCheckedContinuation { versionWaiters.append((wanted, $0)) }
     }

@@ -6,7 +6,7 @@ import HandstampSupport
 /// controller is released.
 public struct SessionStates: AsyncSequence, Sendable {
   public typealias Element = SessionState
-  let hub: StateHub
+  let hub: Multicast<Versioned>
 
   public func makeAsyncIterator() -> Iterator { Iterator(base: hub.subscribe().makeAsyncIterator()) }
 
@@ -21,22 +21,7 @@ public struct SessionStates: AsyncSequence, Sendable {
 
 /// A state and the number of states before it.
 struct Versioned: Sendable {
+  static let first = Versioned(version: 0, state: .restoring)
   var version: UInt64
   var state: SessionState
-}
-
-/// Passes every state to every subscriber, the current one first.
-final class StateHub: Sendable {
-  private static let first = Versioned(version: 0, state: .restoring)
-  private let hub = Multicast(startingWith: first)
-
-  var current: Versioned { hub.latest ?? StateHub.first }
-
-  func subscribe() -> AsyncStream<Versioned> { hub.subscribe() }
-
-  func publish(_ state: SessionState) {
-    hub.publish { Versioned(version: ($0?.version ?? 0) + 1, state: state) }
-  }
-
-  func finish() { hub.finish() }
 }

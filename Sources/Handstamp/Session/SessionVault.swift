@@ -31,8 +31,6 @@ final class SessionVault: Sendable {
     moves = Moves(isDone: former.allSatisfy { $0.serverName != nil })
   }
 
-  func changes() -> AsyncStream<Void> { store.changes() }
-
   /// Acquires the lock of sign-ins. It is refused before the user's input is sent if no session could be stored.
   @concurrent func signInLock(within limit: Duration) async throws(VaultError) -> any VaultLock {
     let lock = try await locks.lock(.signIn, of: store, within: limit)

@@ -40,13 +40,11 @@ struct Snapshot: Sendable {
     self.fences = fences
   }
 
-  /// Withholds all tokens until ``lowerFence()``.
+  /// Withholds all tokens until the machine has received the sign-out.
   mutating func raiseFence() {
     fences += 1
     renew(Snapshot())
   }
-
-  mutating func lowerFence() { fences -= 1 }
 
   /// Returns the session's own credential if it is valid for as long as needed and no refresh is due.
   func credential(at uptime: Duration, for need: SessionMachine.Need) -> Credential? {

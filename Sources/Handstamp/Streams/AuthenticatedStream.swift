@@ -36,13 +36,13 @@ public struct AuthenticatedStream: AsyncSequence, Sendable {
   }
 
   public func makeAsyncIterator() -> Iterator {
-    Iterator(base: StreamReader(connector, controller, options: options, after: lastEventID))
+    Iterator(base: StreamDriver.start(connector, controller, options: options, after: lastEventID).makeAsyncIterator())
   }
 
   public struct Iterator: AsyncIteratorProtocol {
-    var base: StreamReader<EventConnector>
+    var base: AsyncThrowingStream<ServerSentEvent, any Error>.Iterator
 
-    public mutating func next() async throws(SessionError) -> ServerSentEvent? { try await base.next() }
+    public mutating func next() async throws(SessionError) -> ServerSentEvent? { try await base.nextHere() }
   }
 }
 

@@ -18,9 +18,13 @@ extension AsyncStream.Iterator where Element: Sendable {
 
 extension AsyncThrowingStream.Iterator where Element: Sendable, Failure == any Error {
   /// Returns the next element, without leaving the caller's actor where the system supports that.
-  mutating func nextHere() async throws -> Element? {
-    if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, visionOS 2, *) { return try await next(isolation: #isolation) }
-    return try await nextElsewhere()
+  mutating func nextHere() async throws(SessionError) -> Element? {
+    do {
+      if #available(iOS 18, macOS 15, tvOS 18, watchOS 11, visionOS 2, *) {
+        return try await next(isolation: #isolation)
+      }
+      return try await nextElsewhere()
+    } catch { throw error as? SessionError ?? .invalidResponse("\(type(of: error))") }
   }
 
   mutating func nextElsewhere() async throws -> Element? {

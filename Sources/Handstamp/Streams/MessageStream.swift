@@ -44,13 +44,13 @@ public struct MessageStream: AsyncSequence, Sendable {
   }
 
   public func makeAsyncIterator() -> Iterator {
-    Iterator(base: StreamReader(connector, controller, options: options, after: nil))
+    Iterator(base: StreamDriver.start(connector, controller, options: options, after: nil).makeAsyncIterator())
   }
 
   public struct Iterator: AsyncIteratorProtocol {
-    var base: StreamReader<MessageStreamConnector>
+    var base: AsyncThrowingStream<WireMessage, any Error>.Iterator
 
-    public mutating func next() async throws(SessionError) -> WireMessage? { try await base.next() }
+    public mutating func next() async throws(SessionError) -> WireMessage? { try await base.nextHere() }
   }
 
   /// Sends a message over the connection that a reader of this stream opened last.
@@ -95,11 +95,11 @@ struct MessageStreamConnector: StreamConnector {
 
   @concurrent func connect(
     with token: AccessToken, after id: String?
-  ) async throws(StreamError) -> AsyncThrowingStream<StreamSignal<WireMessage>, any Error> {
+  ) async throws(StreamMachine.Closing) -> AsyncThrowingStream<StreamSignal<WireMessage>, any Error> {
     var request = TransportRequest(method: "GET", url: url).authorized(by: token)
     if let id { form.resume(&request, id) }
     let connection: any MessageConnection
-    do throws(MessageError) { connection = try await connector.open(request) } catch { throw StreamError(error) }
+    do throws(MessageError) { connection = try await connector.open(request) } catch { throw .init(error) }
     let number = opened.withLock { number in
       number += 1
       return number
@@ -132,7 +132,7 @@ struct MessageStreamConnector: StreamConnector {
   }
 }
 
-extension StreamError {
+extension StreamMachine.Closing {
   fileprivate init(_ refusal: MessageError) {
     switch refusal {
     case .status(let status, let retryAfter): self.init(status: status, retryAfter: retryAfter)

@@ -26,15 +26,16 @@ actor StreamDriver<Connector: StreamConnector> {
     generation = controller.requests.generation
   }
 
-  /// Begins to connect and returns the messages. The stream continues until it has ended or its iterator is released.
+  /// Begins to connect and returns the messages. The stream, which holds its driver, continues until it has ended or its iterator is
+  /// released.
   static func start(
     _ connector: Connector, _ controller: SessionController, options: StreamOptions, after id: String?
-  ) -> (messages: Messages, driver: StreamDriver) {
+  ) -> Messages {
     let (messages, continuation) = Messages.makeStream()
     let driver = StreamDriver(connector, controller, StreamMachine(options: options, after: id), continuation)
     continuation.onTermination = { _ in Task { await driver.post(.over(.left)) } }
     Task.detached(priority: .userInitiated) { await driver.begin() }
-    return (messages, driver)
+    return messages
   }
 
   private func begin() {
@@ -98,7 +99,7 @@ actor StreamDriver<Connector: StreamConnector> {
   private func open(_ link: StreamMachine.Link, after id: String?, insteadOf refused: AccessToken?) {
     // Detached, so that it inherits neither the reader's cancellation nor its priority.
     links[link] = Task.detached(priority: .userInitiated) { [weak self, connector, controller, generation] in
-      do throws(StreamError) {
+      do throws(StreamMachine.Closing) {
         let token = try await StreamDriver.token(of: controller, insteadOf: refused)
         await self?.note(token, of: link)
         let signals = try await StreamDriver.connect(connector, controller, generation, token, after: id)
@@ -111,7 +112,7 @@ actor StreamDriver<Connector: StreamConnector> {
         } catch {}
         await self?.post(.closed(link, .ended, entropy: .random(in: .min ... .max)))
       } catch {
-        await self?.post(.closed(link, error.closing, entropy: .random(in: .min ... .max)))
+        await self?.post(.closed(link, error, entropy: .random(in: .min ... .max)))
       }
     }
   }
@@ -134,13 +135,13 @@ actor StreamDriver<Connector: StreamConnector> {
 
   private static func token(
     of controller: SessionController, insteadOf refused: AccessToken?
-  ) async throws(StreamError) -> AccessToken {
+  ) async throws(StreamMachine.Closing) -> AccessToken {
     do throws(SessionError) {
       guard controller.abilities.usesBearerTokens else { throw .unsupported("a stream for this kind of session") }
       if let refused { return try await controller.token(replacing: refused) }
       return try await controller.token()
     } catch {
-      throw StreamError(error)
+      throw .init(error)
     }
   }
 
@@ -148,11 +149,11 @@ actor StreamDriver<Connector: StreamConnector> {
   private static func connect(
     _ connector: Connector, _ controller: SessionController, _ generation: UInt64, _ token: AccessToken,
     after id: String?
-  ) async throws(StreamError) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
-    let signals = try await controller.requests.run(in: generation) { () async throws(StreamError) in
+  ) async throws(StreamMachine.Closing) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
+    let signals = try await controller.requests.run(in: generation) { () async throws(StreamMachine.Closing) in
       try await connector.connect(with: token, after: id)
     }
-    guard let signals else { throw StreamError(controller.fenceError) }
+    guard let signals else { throw .init(controller.fenceError) }
     return signals
   }
 }

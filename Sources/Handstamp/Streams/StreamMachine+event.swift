@@ -21,7 +21,7 @@ extension StreamMachine {
   }
 
   /// How a link ended, or why it was not opened.
-  enum Closing: Sendable, Hashable {
+  enum Closing: Error, Hashable {
     case ended
     /// The server rejected the token.
     case unauthorized
@@ -56,8 +56,6 @@ extension StreamMachine {
     case retry(Link, Duration)
     case closed(Link, Closing, entropy: UInt64)
     case timer(Timer, ticket: UInt64, entropy: UInt64)
-    /// The network came back: delayed work may start now.
-    case conditionsChanged
     case over(End)
   }
 

@@ -75,10 +75,6 @@ struct StreamMachine: Sendable, Hashable {
       guard timers[timer] == ticket else { return [.ignored] }
       timers[timer] = nil
       return fired(timer, entropy, at: now)
-    case .conditionsChanged:
-      guard timers[.reopen] != nil else { return [.ignored] }
-      attempts = 0
-      return open(at: now)
     case .over(let end): return finish(end)
     }
   }

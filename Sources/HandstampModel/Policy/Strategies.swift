@@ -14,21 +14,23 @@
 /// `SessionController.updateSessionActivity()`, see ``SessionPolicy/idleLimit``.
 extension SessionPolicy {
   /// Refreshes on demand only: for short-lived programs, and to save battery and data.
-  public static var onRejection: SessionPolicy { SessionPolicy(refresh: .onRejection) }
+  public static var onRejection: SessionPolicy {
+    SessionPolicy(refresh: RefreshPolicy(margin: .zero, usesTimer: false))
+  }
 
   /// Replaces a token before it expires, so that no caller waits for a refresh. The default.
-  public static var aheadOfExpiry: SessionPolicy { SessionPolicy(refresh: .aheadOfExpiry) }
+  public static var aheadOfExpiry: SessionPolicy { SessionPolicy() }
 
   /// For live streams: replaces the token early enough to retry several times before the server drops the connection, so that a
   /// stream can move to the new token while the old one is still valid.
   public static var background: SessionPolicy {
-    SessionPolicy(refresh: .background, retry: RetryPolicy(attempts: 6, cap: .seconds(60)))
+    SessionPolicy(refresh: RefreshPolicy(margin: .seconds(600)), retry: RetryPolicy(attempts: 6, cap: .seconds(60)))
   }
 
   /// For apps that queue their writes: keeps a fresh token available while there is a network; without one, callers get an
   /// error at once.
   public static var offlineFirst: SessionPolicy {
-    SessionPolicy(refresh: .offlineFirst, retry: RetryPolicy(attempts: 1, cap: .seconds(300)))
+    SessionPolicy(refresh: RefreshPolicy(margin: .seconds(1800)), retry: RetryPolicy(attempts: 1, cap: .seconds(300)))
   }
 
   /// Minimizes exposure: refreshes on demand only, and ends the session after 15 min without activity and after 12 h in any
@@ -39,20 +41,8 @@ extension SessionPolicy {
   /// session ends 15 min after sign-in, whatever requests are sent.
   public static var highSecurity: SessionPolicy {
     SessionPolicy(
-      refresh: .highSecurity, retry: RetryPolicy(attempts: 2, cap: .seconds(10)), idleLimit: .seconds(15 * 60),
+      refresh: RefreshPolicy(margin: .zero, usesTimer: false), retry: RetryPolicy(attempts: 2, cap: .seconds(10)),
+      idleLimit: .seconds(15 * 60),
       absoluteLimit: .seconds(12 * 3600))
   }
-}
-
-extension RefreshPolicy {
-  /// On demand: no timer, no margin.
-  package static var onRejection: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
-  /// By timer, 5 min ahead.
-  package static var aheadOfExpiry: RefreshPolicy { RefreshPolicy() }
-  /// By timer, 10 min ahead.
-  package static var background: RefreshPolicy { RefreshPolicy(margin: .seconds(600)) }
-  /// By timer, 30 min ahead.
-  package static var offlineFirst: RefreshPolicy { RefreshPolicy(margin: .seconds(1800)) }
-  /// On demand: no timer, no margin.
-  package static var highSecurity: RefreshPolicy { RefreshPolicy(margin: .zero, usesTimer: false) }
 }

@@ -1,7 +1,8 @@
 /// The identity of a file: its device and inode number. It distinguishes files that have the same name at different times.
 package struct FileIdentity: Sendable, Hashable {
   private let device: UInt64
-  private let number: UInt64
+  /// The inode number.
+  package let number: UInt64
 
   /// Returns `nil` if the file does not exist or is not accessible.
   package init?(path: String) {
@@ -18,7 +19,7 @@ package struct FileIdentity: Sendable, Hashable {
     self.init(status)
   }
 
-  private init(_ status: stat) {
+  package init(_ status: stat) {
     device = UInt64(truncatingIfNeeded: status.st_dev)
     number = UInt64(status.st_ino)
   }

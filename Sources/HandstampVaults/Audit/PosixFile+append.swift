@@ -23,8 +23,4 @@ extension PosixFile {
     bytes.removeLast(bytes.count - done)
     return bytes
   }
-
-  func truncate(to size: Int) throws(VaultError) {
-    try checked("cutting a file") { ftruncate(descriptor, off_t(size)) }
-  }
 }

@@ -1,11 +1,15 @@
-import HandstampCore
+public import HandstampCore
 import HandstampSupport
 
 /// Writes, while holding the store lock.
 extension KeychainVault {
-  func replace(
-    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite, in folder: PosixFile
-  ) throws(VaultError) -> VaultReplacement {
+  /// Replaces the entry, waiting at most ten seconds for other writers.
+  @concurrent public func replace(
+    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
+  ) async throws(VaultError) -> VaultReplacement {
+    let folder = try openFolder()
+    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10), isFirst: hasLost.take())
+    defer { lock.unlock() }
     var isBroken = false
     var found: Found
     do throws(VaultError) {
@@ -33,7 +37,7 @@ extension KeychainVault {
 
   /// Moves the items to the vault's group, without a change of their content.
   func gathered() async throws(VaultError) -> Found {
-    let folder = try VaultFolder(folder).openOrMake()
+    let folder = try openFolder()
     let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
     defer { lock.unlock() }
     var found = try find()

@@ -70,16 +70,6 @@ public struct KeychainVault: Vault {
     }
   }
 
-  /// Replaces the entry, waiting at most ten seconds for other writers.
-  @concurrent public func replace(
-    _ revision: UInt64, with entry: VaultEntry, as write: VaultWrite
-  ) async throws(VaultError) -> VaultReplacement {
-    let folder = try openFolder()
-    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10), isFirst: hasLost.take())
-    defer { lock.unlock() }
-    return try replace(revision, with: entry, as: write, in: folder)
-  }
-
   /// Takes one of the account's locks; see ``SealedFileVault/lock(_:within:)``.
   @concurrent public func lock(
     _ kind: VaultLockKind, within limit: Duration
@@ -88,7 +78,7 @@ public struct KeychainVault: Vault {
   }
 
   /// Opens the folder. It holds no stored data, so a missing one, emptied by the system perhaps, is created again.
-  private func openFolder() throws(VaultError) -> PosixFile { try VaultFolder(folder).openOrMake() }
+  func openFolder() throws(VaultError) -> PosixFile { try VaultFolder(folder).openOrMake() }
 
   /// Yields after every write to this account, including this process's own.
   public func changes() -> AsyncStream<Void> { FileWatch.changes(of: files.signal, in: folder) }

@@ -6,7 +6,6 @@ typealias ChangeListeners = Multicast<Void>
 extension Multicast<Void> {
   convenience init() { self.init(buffering: .bufferingNewest(1)) }
   func signal() { publish(()) }
-  func stream() -> AsyncStream<Void> { subscribe() }
 }
 
 extension AsyncStream<Void> {

@@ -42,7 +42,7 @@ public final class MemoryVault: Vault {
   }
 
   /// Yields after every write, including this process's own.
-  public func changes() -> AsyncStream<Void> { listeners.stream() }
+  public func changes() -> AsyncStream<Void> { listeners.subscribe() }
 
   /// Restores an earlier entry regardless of the current one, as a restored backup or a power cut that lost writes
   /// would.

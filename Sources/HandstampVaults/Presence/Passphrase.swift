@@ -149,7 +149,7 @@ public final class Passphrase: UserPresence {
   }
 
   /// Yields whenever the lock state changes.
-  var changes: AsyncStream<Void> { listeners.stream() }
+  var changes: AsyncStream<Void> { listeners.subscribe() }
 
   /// The vault key's bytes, as they were sealed.
   var keyBytes: Secret? { state.withLock { $0.bytes } }

@@ -27,8 +27,7 @@ struct PassphraseFiles {
     let key = try stored { () throws(VaultError) -> Secret? in
       if let key = try VaultKeyFile(beside: folder).loadSecret() { return key }
       if try VaultFiles.needKey(folder.names()) { return nil }
-      var random = SystemRandomNumberGenerator()
-      var bytes = (0..<SealingKey.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+      var bytes = randomBytes(SealingKey.byteCount)
       defer { wipe(&bytes) }
       return Secret(bytes: bytes)
     }

@@ -1,5 +1,6 @@
 import Crypto
 package import HandstampCore
+import HandstampSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -67,9 +68,7 @@ enum PassphraseFormat {
   static func seal(
     _ key: borrowing [UInt8], with passphrase: borrowing [UInt8], cost: PassphraseCost, stretch: PassphraseStretch
   ) throws(PassphraseError) -> [UInt8] {
-    var random = SystemRandomNumberGenerator()
-    var file = magic + [scrypt, cost.rounds, PassphraseCost.blockSize, 1]
-    for _ in 0..<28 { file.append(.random(in: .min ... .max, using: &random)) }
+    var file = magic + [scrypt, cost.rounds, PassphraseCost.blockSize, 1] + randomBytes(28)
     do {
       let box = try ChaChaPoly.seal(
         copy key, using: try derive(passphrase, salt: Array(file[12..<28]), cost: cost, stretch: stretch),

@@ -15,7 +15,7 @@ final class FileWatch: @unchecked Sendable {
   private let queue = DispatchQueue(label: "handstamp.vault.changes", qos: .utility)
   private var source: (any DispatchSourceProtocol)?
   /// The folder watched by the source.
-  private var place: FileStatus.Place?
+  private var place: FileIdentity?
   private var timer: (any DispatchSourceTimer)?
   private var seen: FileStatus?
   private var isOver = false
@@ -44,7 +44,7 @@ final class FileWatch: @unchecked Sendable {
 
   /// Starts a kernel watch. The folder may be replaced before it is looked at next; that is noticed later.
   private func watch() {
-    place = FileStatus(at: folder)?.place
+    place = FileIdentity(path: folder)
     source = makeSource()
     source?.activate()
   }
@@ -70,7 +70,7 @@ final class FileWatch: @unchecked Sendable {
   private func tick() {
     if isOver { return }
     if source != nil {
-      if FileStatus(at: folder)?.place != place { lose() }
+      if FileIdentity(path: folder) != place { lose() }
       return
     }
     watch()

@@ -16,7 +16,7 @@ package struct LockHolder: Sendable, Hashable {
   /// The holders of a lock on the file at `path`, or `nil` if the system does not reveal them.
   package static func all(of path: String) -> [LockHolder]? {
     // Not opened: opening a pipe in the lock's place would block.
-    guard let file = FileStatus(at: path)?.place else { return [] }
+    guard let file = FileIdentity(path: path) else { return [] }
     // proc_locks(5): "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF".
     guard let locks = text("/proc/locks") else { return nil }
     var holders: Set<LockHolder> = []
@@ -24,7 +24,7 @@ package struct LockHolder: Sendable, Hashable {
       let fields = line.split(separator: " ")
       // An arrow marks a waiting process.
       guard fields.count >= 6, fields[1] != "->", let process = Int32(fields[4]), process > 0,
-        fields[5].split(separator: ":").last == String(file.inode)[...], hasOpen(file, process)
+        fields[5].split(separator: ":").last == String(file.number)[...], hasOpen(file, process)
       else { continue }
       holders.insert(LockHolder(process))
     }
@@ -33,10 +33,10 @@ package struct LockHolder: Sendable, Hashable {
 
   /// Checks the open files, since files on two disks may share an inode number. If the system hides them, the number
   /// decides.
-  private static func hasOpen(_ file: FileStatus.Place, _ process: Int32) -> Bool {
+  private static func hasOpen(_ file: FileIdentity, _ process: Int32) -> Bool {
     let folder = "/proc/\(process)/fd"
     guard let names = try? PosixFile.folder(folder)?.names() else { return true }
-    return names.contains { FileStatus(at: "\(folder)/\($0)")?.place == file }
+    return names.contains { FileIdentity(path: "\(folder)/\($0)") == file }
   }
 
   private init(_ process: Int32) {

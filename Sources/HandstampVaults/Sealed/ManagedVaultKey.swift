@@ -23,14 +23,12 @@ public final class ManagedVaultKey: Sendable {
   /// The key, or `nil` until it is loaded.
   var key: SealingKey? { known.withLock { $0 } }
 
-  var changes: AsyncStream<Void> { listeners.stream() }
+  var changes: AsyncStream<Void> { listeners.subscribe() }
 
   /// Generates and stores a key unless there is one. The caller holds the lock of the vaults.
   func make() async throws(VaultError) {
     if let key = try await stored() { return use(key) }
-    var random = SystemRandomNumberGenerator()
-    let new = Secret(bytes: (0..<SealingKey.byteCount).map { _ in UInt8.random(in: .min ... .max, using: &random) })
-    try await store.store(new)
+    try await store.store(Secret(bytes: randomBytes(SealingKey.byteCount)))
     // What the store hands out counts, not what it was given.
     guard let key = try await stored() else {
       throw .unavailable("the key store does not return the key that was stored")

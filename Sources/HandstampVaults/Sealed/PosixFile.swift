@@ -30,19 +30,7 @@ final class PosixFile: Sendable {
 
   /// Reads at most `limit` + 1 bytes; the extra byte reveals a file that is too large.
   func readAll(limit: Int) throws(VaultError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: min(try status().size, limit) + 1)
-    var count = 0
-    while count < bytes.count {
-      let read = try checked("reading a file") {
-        bytes.withUnsafeMutableBytes {
-          pread(descriptor, $0.baseAddress.map { $0 + count }, $0.count - count, off_t(count))
-        }
-      }
-      if read == 0 { break }
-      count += read
-    }
-    bytes.removeLast(bytes.count - count)
-    return bytes
+    try read(from: 0, count: min(try status().size, limit) + 1)
   }
 
   /// Reads at most `limit` bytes of a file that does not report its size.
@@ -59,7 +47,7 @@ final class PosixFile: Sendable {
     }
   }
 
-  func truncate(to count: Int, attempt: String) throws(VaultError) {
+  func truncate(to count: Int, attempt: String = "cutting a file") throws(VaultError) {
     try checked(attempt) { ftruncate(descriptor, off_t(count)) }
   }
 
@@ -91,27 +79,15 @@ struct FileStatus: Hashable {
   var mode: UInt32
   var size: Int
   /// Identifies the file, whatever its name.
-  var place: Place
+  var place: FileIdentity
   /// Changes whenever the file is replaced or written.
   var identity: [[UInt8]]
-
-  struct Place: Hashable {
-    var device: UInt64
-    var inode: UInt64
-  }
-
-  /// Returns `nil` if the file does not exist or cannot be examined.
-  init?(at path: String) {
-    var status = stat()
-    guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
-    self.init(status)
-  }
 
   init(_ status: stat) {
     isRegular = status.st_mode & S_IFMT == S_IFREG
     mode = UInt32(status.st_mode) & 0o7777
     size = Int(status.st_size)
-    place = Place(device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(status.st_ino))
+    place = FileIdentity(status)
     #if canImport(Darwin)
     let times = [status.st_mtimespec, status.st_ctimespec]
     #else

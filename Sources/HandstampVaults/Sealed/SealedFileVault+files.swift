@@ -23,7 +23,7 @@ extension SealedFileVault {
     // Broken bytes are corrupt, whatever the key.
     _ = try SealedFormat.Header(file)
     guard let key else { throw VaultKey.missing }
-    return try SealedFormat.open(file, account: account, key: key)
+    return try SealedFormat.open(file, of: .vault(account), key: key) { VaultEntry(revision: $0, fields: $1) }
   }
 }
 

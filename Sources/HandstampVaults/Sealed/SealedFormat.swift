@@ -1,5 +1,6 @@
 import Crypto
 import HandstampCore
+import HandstampSupport
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -87,9 +88,7 @@ enum SealedFormat {
   static func seal(
     _ bytes: [UInt8], revision: UInt64 = 0, of content: Content, key: SealingKey
   ) throws(VaultError) -> [UInt8] {
-    var random = SystemRandomNumberGenerator()
-    let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-    let nonce = (0..<12).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    let (salt, nonce) = (randomBytes(16), randomBytes(12))
     var file = magic
     for number in [version, ~version] { file += [UInt8(number >> 8), UInt8(number & 255)] }
     file.append(derivation)
@@ -105,11 +104,8 @@ enum SealedFormat {
     }
   }
 
-  /// Opens a file written by ``seal(_:account:key:)``. Throws ``VaultError/corrupt`` if any byte was changed.
-  static func open(_ file: [UInt8], account: AccountID, key: SealingKey) throws(VaultError) -> VaultEntry {
-    try open(file, of: .vault(account), key: key) { VaultEntry(revision: $0, fields: $1) }
-  }
-
+  /// Opens a file that was sealed for `content`. Throws ``VaultError/corrupt`` if any byte was changed.
+  ///
   /// - Parameter read: Returns `nil` if the bytes, which are wiped afterwards, are not what is expected.
   static func open<Value>(
     _ file: [UInt8], of content: Content, key: SealingKey, _ read: (UInt64, UnsafeRawBufferPointer) -> Value?

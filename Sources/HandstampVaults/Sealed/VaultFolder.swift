@@ -10,7 +10,7 @@ struct VaultFolder: Sendable {
   /// Absolute.
   let path: String
   /// The folder in which data was found last.
-  private let seen = Locked<FileStatus.Place?>(nil)
+  private let seen = Locked<FileIdentity?>(nil)
   /// Tells later processes that there was data, for a folder in the platform's place: its disk may be mounted there.
   private let note: (folder: String, name: String)?
 
