@@ -37,11 +37,9 @@ package struct Listener: Service, CustomStringConvertible {
     self.addresses = addresses
     self.notifier = notifier
     self.onReady = onReady
-    do throws(TLSError) {
-      identity = try options.tls.map { files throws(TLSError) in
-        try TLSIdentity(files, metrics: metrics, logger: logger)
-      }
-    } catch { throw .tls(error) }
+    identity = try options.tls.map { files throws(ListenError) in
+      try TLSIdentity(files, metrics: metrics, logger: logger)
+    }
     descriptors = DescriptorLimit.raise()
     limits = options.connectionLimits(descriptors: descriptors)
     let log = ThrottledLogger(logger)
