@@ -130,9 +130,9 @@ struct UpstreamPoller: Service, CustomStringConvertible {
     for (id, token) in answer.tokens.sorted(by: { $0.key < $1.key }) {
       do {
         let event = try await ends.apply(token, .event, from: source, logger: logger)
-        guard event == id else { throw UpstreamEventSource.Refusal(.invalid_request, "named by another jti") }
+        guard event == id else { throw TokenError.event(.invalid_request, "named by another jti") }
         outcome.applied.append(id)
-      } catch let refusal as UpstreamEventSource.Refusal {
+      } catch TokenError.event(let refusal) {
         ends.record(refusal, from: source, logger: logger)
         outcome.refused[id] = refusal
       } catch {
