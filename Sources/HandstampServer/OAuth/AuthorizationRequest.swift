@@ -35,7 +35,7 @@ struct AuthorizationRequest: Sendable {
   @concurrent static func described(
     _ client: ConfiguredClient, _ clients: ClientDirectory
   ) async throws(ValidationError) -> ConfiguredClient {
-    do throws(ClientDocumentError) { return try await clients.described(client) } catch {
+    do throws(DescribedError) { return try await clients.described(client) } catch {
       throw .page("This app's description cannot be used: \(error).")
     }
   }

@@ -108,11 +108,11 @@ struct WebhookCarrier: Service, CustomStringConvertible {
   private func line(to webhook: Webhook, over network: PinnedNetwork) async -> Result<Line, WebhookFailure> {
     guard let url = webhook.settings.address else { return .failure(WebhookFailure("its URL is not allowed")) }
     let turn = webhook.lanes.reduce(0) { $0 &+ $1.failures }
-    do throws(PinnedNetwork.Refusal) {
+    do throws(DescribedError) {
       let transport = try await network.open(
         url.origin.host, allowingPrivate: webhook.settings.allowsPrivate, turn: turn)
       return .success(Line(transport: transport, url: url))
-    } catch { return .failure(WebhookFailure(error.rawValue)) }
+    } catch { return .failure(WebhookFailure(error.description)) }
   }
 
   private func test(
