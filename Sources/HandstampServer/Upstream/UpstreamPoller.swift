@@ -101,8 +101,6 @@ struct UpstreamPoller: Service, CustomStringConvertible {
     var hasMore: Bool
   }
 
-  struct PollError: Error, CustomStringConvertible { let description: String }
-
   private func ask(
     _ polling: UpstreamPolling, after outcome: Outcome, with transport: any Transport
   ) async throws -> Answer {
@@ -116,11 +114,11 @@ struct UpstreamPoller: Service, CustomStringConvertible {
       body: outcome.body.finished, timeout: UpstreamPoller.timeout, maximumResponseSize: UpstreamPoller.longest)
     let response: TransportResponse
     do throws(TransportError) { response = try await transport.send(request) } catch {
-      throw PollError(description: "\(error)")
+      throw DescribedError("\(error)")
     }
-    guard response.status == 200 else { throw PollError(description: "it answered \(response.status)") }
+    guard response.status == 200 else { throw DescribedError("it answered \(response.status)") }
     guard let json = JSONValue(response.body), case .object(let sets)? = json["sets"] else {
-      throw PollError(description: "its answer is not valid")
+      throw DescribedError("its answer is not valid")
     }
     return Answer(tokens: sets.compactMapValues(\.string), hasMore: json["moreAvailable"] == .bool(true))
   }
