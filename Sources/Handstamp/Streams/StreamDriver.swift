@@ -98,10 +98,21 @@ actor StreamDriver<Connector: StreamConnector> {
   private func open(_ link: StreamMachine.Link, after id: String?, insteadOf refused: AccessToken?) {
     // Detached, so that it inherits neither the reader's cancellation nor its priority.
     links[link] = Task.detached(priority: .userInitiated) { [weak self, connector, controller, generation] in
-      do throws(StreamError) {
-        let token = try await StreamDriver.token(of: controller, insteadOf: refused)
-        await self?.note(token, of: link)
-        let signals = try await StreamDriver.connect(connector, controller, generation, token, after: id)
+      let token: AccessToken
+      do throws(SessionError) { token = try await StreamDriver.token(of: controller, insteadOf: refused) } catch {
+        await self?.end(link, StreamMachine.Closing(error))
+        return
+      }
+      await self?.note(token, of: link)
+      do throws(MessageError) {
+        // Within the fence, so that no token of an ended session is sent, nor one of the next session.
+        let signals = try await controller.requests.run(in: generation) { () async throws(MessageError) in
+          try await connector.connect(with: token, after: id)
+        }
+        guard let signals else {
+          await self?.end(link, StreamMachine.Closing(controller.fenceError))
+          return
+        }
         await self?.post(.opened(link, renewal: controller.renewal(of: token)))
         do {
           for try await signal in signals {
@@ -109,11 +120,15 @@ actor StreamDriver<Connector: StreamConnector> {
             await self.take(signal, from: link)
           }
         } catch {}
-        await self?.post(.closed(link, .ended, entropy: .random(in: .min ... .max)))
+        await self?.end(link, .ended)
       } catch {
-        await self?.post(.closed(link, error.closing, entropy: .random(in: .min ... .max)))
+        await self?.end(link, StreamMachine.Closing(error))
       }
     }
+  }
+
+  private func end(_ link: StreamMachine.Link, _ closing: StreamMachine.Closing) {
+    post(.closed(link, closing, entropy: .random(in: .min ... .max)))
   }
 
   private func note(_ token: AccessToken, of link: StreamMachine.Link) {
@@ -134,26 +149,10 @@ actor StreamDriver<Connector: StreamConnector> {
 
   private static func token(
     of controller: SessionController, insteadOf refused: AccessToken?
-  ) async throws(StreamError) -> AccessToken {
-    do throws(SessionError) {
-      guard controller.abilities.usesBearerTokens else { throw .unsupported("a stream for this kind of session") }
-      if let refused { return try await controller.token(replacing: refused) }
-      return try await controller.token()
-    } catch {
-      throw StreamError(error)
-    }
-  }
-
-  /// Connects within the fence, so that no token of an ended session is sent, nor one of the next session.
-  private static func connect(
-    _ connector: Connector, _ controller: SessionController, _ generation: UInt64, _ token: AccessToken,
-    after id: String?
-  ) async throws(StreamError) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
-    let signals = try await controller.requests.run(in: generation) { () async throws(StreamError) in
-      try await connector.connect(with: token, after: id)
-    }
-    guard let signals else { throw StreamError(controller.fenceError) }
-    return signals
+  ) async throws(SessionError) -> AccessToken {
+    guard controller.abilities.usesBearerTokens else { throw .unsupported("a stream for this kind of session") }
+    if let refused { return try await controller.token(replacing: refused) }
+    return try await controller.token()
   }
 }
 
