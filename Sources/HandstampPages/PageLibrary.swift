@@ -1,5 +1,6 @@
 #if Server
 import Foundation
+package import HandstampSupport
 import Mustache
 
 /// The templates and texts of the pages, in every language: those of this package, or an operator's in their place.
@@ -24,10 +25,10 @@ package struct PageLibrary: Sendable {
   package let icon: String
 
   /// Those of this package alone, which every server of a process shares.
-  private static let own = Result { () throws(PageError) in try PageLibrary(files: builtIn) }
+  private static let own = Result { () throws(DescribedError) in try PageLibrary(files: builtIn) }
 
   /// - Parameter folder: files that replace those of the same name, and further languages; `nil` for none.
-  package init(folder: String? = nil) throws(PageError) {
+  package init(folder: String? = nil) throws(DescribedError) {
     guard let folder else {
       self = try PageLibrary.own.get()
       return
@@ -35,7 +36,7 @@ package struct PageLibrary: Sendable {
     try self.init(files: PageLibrary.builtIn.merging(try PageLibrary.files(in: folder)) { $1 })
   }
 
-  private init(files: [String: String]) throws(PageError) {
+  private init(files: [String: String]) throws(DescribedError) {
     style = files["pages.css"] ?? ""
     script = files["pages.js"] ?? ""
     icon = files["icon.svg"] ?? ""
@@ -85,37 +86,37 @@ package struct PageLibrary: Sendable {
       ?? Language(pages: MustacheLibrary(templates: [:]), texts: MustacheLibrary(templates: [:]))
   }
 
-  private static func template(_ text: String, of name: String) throws(PageError) -> MustacheTemplate {
+  private static func template(_ text: String, of name: String) throws(DescribedError) -> MustacheTemplate {
     try check(text, of: name)
     return try parsed(text, of: name)
   }
 
-  private static func check(_ text: String, of name: String) throws(PageError) {
+  private static func check(_ text: String, of name: String) throws(DescribedError) {
     // Most texts have no tags, and a look for a pattern takes far longer than this one.
     guard text.contains("{{") else { return }
     // The look for circles knows these delimiters only.
-    guard !text.contains(/\{\{\s*=/) else { throw PageError(file: name, words: "delimiters cannot be changed") }
+    guard !text.contains(/\{\{\s*=/) else { throw DescribedError("\(name): delimiters cannot be changed") }
     var depth = 0
     for match in text.matches(of: /\{\{\s*([#^$\/])/) {
       depth += match.output.1 == "/" ? -1 : 1
-      guard depth <= deepest else { throw PageError(file: name, words: "more than \(deepest) sections in each other") }
+      guard depth <= deepest else { throw DescribedError("\(name): more than \(deepest) sections in each other") }
     }
   }
 
-  private static func parsed(_ text: String, of name: String) throws(PageError) -> MustacheTemplate {
-    do { return try MustacheTemplate(string: text) } catch { throw PageError(file: name, words: "\(error)") }
+  private static func parsed(_ text: String, of name: String) throws(DescribedError) -> MustacheTemplate {
+    do { return try MustacheTemplate(string: text) } catch { throw DescribedError("\(name): \(error)") }
   }
 
   /// Refuses templates that include each other so that a page would never be done, or take too much room: in a circle, in a long chain,
   /// or very often. What a value names could be any template.
-  private static func refuseCircles(_ files: [String: String], _ texts: [String: String]) throws(PageError) {
+  private static func refuseCircles(_ files: [String: String], _ texts: [String: String]) throws(DescribedError) {
     var all = texts
     for (name, text) in files { all[String(name.dropLast(".mustache".count))] = text }
     var parts: [String: [String]] = [:]
     for (name, text) in all where text.contains("{{") {
       parts[name] = text.matches(of: /\{\{\s*[>\<]\s*([^\s}]+)\s*\}\}/).map { String($0.output.1) }
       guard !text.contains(/\{\{\s*[>\<]\s*\*/) else {
-        throw PageError(file: name, words: "a template cannot be named by a value")
+        throw DescribedError("\(name): a template cannot be named by a value")
       }
     }
     for name in all.keys.sorted() {
@@ -127,13 +128,13 @@ package struct PageLibrary: Sendable {
   /// Counts the templates that a template is made of, and those that they are made of.
   private static func count(
     _ name: String, _ parts: [String: [String]], _ count: inout Int, within outer: [String]
-  ) throws(PageError) {
-    guard !outer.contains(name) else { throw PageError(file: name, words: "it includes itself") }
+  ) throws(DescribedError) {
+    guard !outer.contains(name) else { throw DescribedError("\(name): it includes itself") }
     guard outer.count < longestChain else {
-      throw PageError(file: outer.first ?? name, words: "more than \(longestChain) templates in each other")
+      throw DescribedError("\(outer.first ?? name): more than \(longestChain) templates in each other")
     }
     count += 1
-    guard count <= mostParts else { throw PageError(file: name, words: "more than \(mostParts) templates in one page") }
+    guard count <= mostParts else { throw DescribedError("\(name): more than \(mostParts) templates in one page") }
     for part in parts[name] ?? [] { try PageLibrary.count(part, parts, &count, within: outer + [name]) }
   }
 
@@ -143,35 +144,28 @@ package struct PageLibrary: Sendable {
   /// The deepest nesting of sections: each level takes room on the stack.
   private static let deepest = 50
 
-  private static func texts(_ json: String, of name: String) throws(PageError) -> [String: String] {
+  private static func texts(_ json: String, of name: String) throws(DescribedError) -> [String: String] {
     guard let texts = try? JSONDecoder().decode([String: String].self, from: Data(json.utf8)) else {
-      throw PageError(file: name, words: "not a JSON object of texts")
+      throw DescribedError("\(name): not a JSON object of texts")
     }
     if let key = texts.keys.first(where: { !$0.contains(".") }) {
-      throw PageError(file: name, words: "the key \(key) has no dot")
+      throw DescribedError("\(name): the key \(key) has no dot")
     }
     return texts
   }
 
-  private static func files(in folder: String) throws(PageError) -> [String: String] {
+  private static func files(in folder: String) throws(DescribedError) -> [String: String] {
     guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
-      throw PageError(file: folder, words: "not a folder that can be read")
+      throw DescribedError("\(folder): not a folder that can be read")
     }
     var files: [String: String] = [:]
     for name in names where [".mustache", ".json", ".css", ".js", ".svg"].contains(where: name.hasSuffix) {
       guard let data = FileManager.default.contents(atPath: folder + "/" + name),
         let text = String(data: data, encoding: .utf8)
-      else { throw PageError(file: name, words: "not a text that can be read") }
+      else { throw DescribedError("\(name): not a text that can be read") }
       files[name] = text
     }
     return files
   }
-}
-
-/// A file of the pages that cannot be used.
-package struct PageError: Error, Sendable, Hashable, CustomStringConvertible {
-  package let file: String
-  package let words: String
-  package var description: String { "\(file): \(words)" }
 }
 #endif

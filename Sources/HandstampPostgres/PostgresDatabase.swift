@@ -99,7 +99,7 @@ public struct PostgresDatabase: Sendable {
     if let known = try keyFile.load() { return known }
     guard case .empty = found else { throw .keyFileMissing(path: keyFile.path) }
     let new: ServerKeys
-    do throws(MasterKeysError) { new = try ServerKeys.drawn() } catch { throw .unavailable("cannot create a key") }
+    do { new = try ServerKeys.drawn() } catch { throw .unavailable("cannot create a key") }
     return try keyFile.create(new).keys
   }
 

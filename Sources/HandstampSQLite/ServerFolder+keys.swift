@@ -26,7 +26,7 @@ extension ServerFolder {
   /// - Parameter used: IDs that the database knows, see ``SQLiteRegistryStore/keysEverUsed()``.
   /// - Returns: the ID of the new key.
   public func rotateKey(besides used: [KeyID]) throws(RegistryOpenError) -> KeyID {
-    try changeKeys { master throws(MasterKeysError) in
+    try changeKeys { master in
       let known = used + master.keys.keys + master.retired
       let last = known.compactMap { $0.rawValue.hasPrefix("k") ? Int($0.rawValue.dropFirst()) : nil }.max() ?? 0
       let id = KeyID("k\(last + 1)")
@@ -42,16 +42,16 @@ extension ServerFolder {
   ///
   /// - Throws: ``RegistryOpenError/keyFileInvalid(path:_:)`` if the key is the current one.
   public func retireKey(_ id: KeyID) throws(RegistryOpenError) {
-    _ = try changeKeys { master throws(MasterKeysError) in try master.retiring(id) }
+    _ = try changeKeys { master in try master.retiring(id) }
   }
 
   private func changeKeys(
-    _ change: (MasterKeys) throws(MasterKeysError) -> MasterKeys
+    _ change: (MasterKeys) throws -> MasterKeys
   ) throws(RegistryOpenError) -> MasterKeys {
     try PrivateFile.locked(path + "/opening.lock") { _ throws(RegistryOpenError) in
       guard let contents = try keyFile.read() else { throw .keyFileMissing(path: keyFile.path) }
       let master: MasterKeys
-      do throws(MasterKeysError) { master = try change(contents.keys.master) } catch {
+      do { master = try change(contents.keys.master) } catch {
         throw .keyFileInvalid(path: keyFile.path, "the change leaves no usable keys")
       }
       try keyFile.replace(

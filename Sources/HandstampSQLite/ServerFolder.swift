@@ -77,7 +77,7 @@ public struct ServerFolder: Sendable {
   }
 
   private func drawnKeys() throws(RegistryOpenError) -> ServerKeys {
-    do throws(MasterKeysError) { return try ServerKeys.drawn() } catch { throw .unavailable("cannot create a key") }
+    do { return try ServerKeys.drawn() } catch { throw .unavailable("cannot create a key") }
   }
 }
 #endif

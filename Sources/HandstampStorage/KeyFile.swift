@@ -13,7 +13,7 @@ public struct ServerKeys: Sendable {
   }
 
   /// Creates a new instance with one key, from the system's random source.
-  public static func drawn() throws(MasterKeysError) -> ServerKeys {
+  public static func drawn() throws -> ServerKeys {
     var random = SystemRandomNumberGenerator()
     return ServerKeys(
       instance: InstanceID(UUID().uuidString.lowercased()),
@@ -99,16 +99,12 @@ public struct KeyFile: Sendable {
     guard !document.instance.isEmpty else { throw .keyFileInvalid(path: path, "it has no instance ID") }
     var keys: [KeyID: Secret] = [:]
     for (name, bytes) in document.keys { keys[KeyID(name)] = Secret(bytes: bytes) }
-    do throws(MasterKeysError) {
+    do {
       let master = try MasterKeys(
         current: KeyID(document.current), keys: keys, retired: Set((document.retired ?? []).map { KeyID($0) }))
       return ServerKeys(instance: InstanceID(document.instance), master: master)
     } catch {
-      switch error {
-      case .missing(let id): throw .keyFileInvalid(path: path, "it does not contain the current key \(id)")
-      case .badName(let id): throw .keyFileInvalid(path: path, "\(id) is not a valid key ID")
-      case .tooShort(let id): throw .keyFileInvalid(path: path, "the key \(id) is too short")
-      }
+      throw .keyFileInvalid(path: path, "\(error)")
     }
   }
 

@@ -155,15 +155,20 @@ import Testing
   @Test(arguments: ["", "a.b", "a b", "ä", "a\0", "01234567890123456", "a/b", "a="])
   func `have names that fit in a token`(name: String) {
     let keys = [KeyID(name): Secret(bytes: 0..<32)]
-    #expect(throws: MasterKeysError.badName(KeyID(name))) { try MasterKeys(current: KeyID(name), keys: keys) }
+    #expect(throws: DescribedError("\(name) is not a valid key ID")) {
+      try MasterKeys(current: KeyID(name), keys: keys)
+    }
   }
 
   @Test func `are long enough, and include the current one`() throws {
     let (a, b) = (KeyID("0123456789-_azAZ"), KeyID("b"))
+    let missing = DescribedError("it does not contain the current key b")
     _ = try MasterKeys(current: a, keys: [a: Secret(bytes: 0..<32)])
-    #expect(throws: MasterKeysError.tooShort(a)) { try MasterKeys(current: a, keys: [a: Secret(bytes: 0..<31)]) }
-    #expect(throws: MasterKeysError.missing(b)) { try MasterKeys(current: b, keys: [a: Secret(bytes: 0..<32)]) }
-    #expect(throws: MasterKeysError.missing(b)) { try MasterKeys(current: b, keys: [:]) }
+    #expect(throws: DescribedError("the key \(a) is too short")) {
+      try MasterKeys(current: a, keys: [a: Secret(bytes: 0..<31)])
+    }
+    #expect(throws: missing) { try MasterKeys(current: b, keys: [a: Secret(bytes: 0..<32)]) }
+    #expect(throws: missing) { try MasterKeys(current: b, keys: [:]) }
   }
 
   @Test func `have check values that differ by key and by instance, and never print`() throws {

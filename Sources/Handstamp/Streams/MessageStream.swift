@@ -44,13 +44,13 @@ public struct MessageStream: AsyncSequence, Sendable {
   }
 
   public func makeAsyncIterator() -> Iterator {
-    Iterator(base: StreamDriver.start(connector, controller, options: options, after: nil).makeAsyncIterator())
+    Iterator(base: StreamReader(connector, controller, options: options, after: nil))
   }
 
   public struct Iterator: AsyncIteratorProtocol {
-    var base: AsyncThrowingStream<WireMessage, any Error>.Iterator
+    var base: StreamReader<MessageStreamConnector>
 
-    public mutating func next() async throws(SessionError) -> WireMessage? { try await base.nextHere() }
+    public mutating func next() async throws(SessionError) -> WireMessage? { try await base.next() }
   }
 
   /// Sends a message over the connection that a reader of this stream opened last.
@@ -95,11 +95,10 @@ struct MessageStreamConnector: StreamConnector {
 
   @concurrent func connect(
     with token: AccessToken, after id: String?
-  ) async throws(StreamMachine.Closing) -> AsyncThrowingStream<StreamSignal<WireMessage>, any Error> {
+  ) async throws(MessageError) -> AsyncThrowingStream<StreamSignal<WireMessage>, any Error> {
     var request = TransportRequest(method: "GET", url: url).authorized(by: token)
     if let id { form.resume(&request, id) }
-    let connection: any MessageConnection
-    do throws(MessageError) { connection = try await connector.open(request) } catch { throw .init(error) }
+    let connection = try await connector.open(request)
     let number = opened.withLock { number in
       number += 1
       return number
@@ -129,14 +128,5 @@ struct MessageStreamConnector: StreamConnector {
       latest.withLock { if $0?.number == number { $0 = nil } }
     }
     return signals
-  }
-}
-
-extension StreamMachine.Closing {
-  fileprivate init(_ refusal: MessageError) {
-    switch refusal {
-    case .status(let status, let retryAfter): self.init(status: status, retryAfter: retryAfter)
-    case .transport(let error): self.init(error)
-    }
   }
 }

@@ -8,7 +8,7 @@ protocol StreamConnector: Sendable {
   /// reading task closes it.
   @concurrent func connect(
     with token: AccessToken, after id: String?
-  ) async throws(StreamMachine.Closing) -> AsyncThrowingStream<StreamSignal<Message>, any Error>
+  ) async throws(MessageError) -> AsyncThrowingStream<StreamSignal<Message>, any Error>
 }
 
 /// An item that arrives over a connection.
@@ -22,24 +22,20 @@ enum StreamSignal<Message: Sendable>: Sendable {
   case alive
 }
 
-/// Reasons for which there is no connection.
 extension StreamMachine.Closing {
-  /// Maps a response other than the expected one.
-  init(status: Int, retryAfter: Duration?) {
-    switch status {
-    case 204: self = .finished
-    case 401: self = .unauthorized
-    // A page instead of a stream, or a redirect: perhaps a captive portal that is gone in a minute.
-    case 200..<400, 408, 425, 429: self = .unavailable(retryAfter: retryAfter)
-    case 400..<500: self = .refused(.refused(code: "status_\(status)", detail: nil))
-    default: self = .unavailable(retryAfter: retryAfter)
-    }
-  }
-
-  init(_ error: TransportError) {
+  /// Maps a response other than the expected one, or none.
+  init(_ error: MessageError) {
     switch error {
-    case .notConnected, .connectionLost, .timedOut, .cancelled, .tooLarge: self = .unavailable(retryAfter: nil)
-    case .invalidRequest(let text): self = .refused(.invalidResponse(text))
+    case .status(204, _): self = .finished
+    case .status(401, _): self = .unauthorized
+    // A page instead of a stream, or a redirect: perhaps a captive portal that is gone in a minute.
+    case .status(200..<400, let wait), .status(408, let wait), .status(425, let wait), .status(429, let wait):
+      self = .unavailable(retryAfter: wait)
+    case .status(let status, _) where (400..<500).contains(status):
+      self = .refused(.refused(code: "status_\(status)", detail: nil))
+    case .status(_, let wait): self = .unavailable(retryAfter: wait)
+    case .transport(.invalidRequest(let text)): self = .refused(.invalidResponse(text))
+    case .transport: self = .unavailable(retryAfter: nil)
     }
   }
 
@@ -67,17 +63,17 @@ struct EventConnector: StreamConnector {
 
   @concurrent func connect(
     with token: AccessToken, after id: String?
-  ) async throws(StreamMachine.Closing) -> AsyncThrowingStream<StreamSignal<ServerSentEvent>, any Error> {
+  ) async throws(MessageError) -> AsyncThrowingStream<StreamSignal<ServerSentEvent>, any Error> {
     var request = request.authorized(by: token)
     request.headers.removeAll { ["last-event-id", "accept", "cache-control"].contains($0.name.lowercased()) }
     request.headers += [HeaderField("Accept", "text/event-stream"), HeaderField("Cache-Control", "no-store")]
     if let id { request.headers.append(HeaderField("Last-Event-ID", id)) }
     let answer: TransportStream
-    do throws(TransportError) { answer = try await transport.open(request) } catch { throw .init(error) }
+    do throws(TransportError) { answer = try await transport.open(request) } catch { throw .transport(error) }
     let type = answer.headers.first(named: "Content-Type")?.lowercased() ?? ""
     guard answer.status == 200, type.hasPrefix("text/event-stream") else {
       let head = TransportResponse(status: answer.status, headers: answer.headers)
-      throw .init(status: answer.status, retryAfter: head.retryDelay(at: clock.now().wall))
+      throw .status(answer.status, retryAfter: head.retryDelay(at: clock.now().wall))
     }
     let (signals, continuation) = AsyncThrowingStream.makeStream(of: StreamSignal<ServerSentEvent>.self)
     let reading = Task {

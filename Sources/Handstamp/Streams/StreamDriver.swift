@@ -26,16 +26,15 @@ actor StreamDriver<Connector: StreamConnector> {
     generation = controller.requests.generation
   }
 
-  /// Begins to connect and returns the messages. The stream, which holds its driver, continues until it has ended or its iterator is
-  /// released.
+  /// Begins to connect and returns the messages. The stream continues until it has ended or its iterator is released.
   static func start(
     _ connector: Connector, _ controller: SessionController, options: StreamOptions, after id: String?
-  ) -> Messages {
+  ) -> (messages: Messages, driver: StreamDriver) {
     let (messages, continuation) = Messages.makeStream()
     let driver = StreamDriver(connector, controller, StreamMachine(options: options, after: id), continuation)
     continuation.onTermination = { _ in Task { await driver.post(.over(.left)) } }
     Task.detached(priority: .userInitiated) { await driver.begin() }
-    return messages
+    return (messages, driver)
   }
 
   private func begin() {
@@ -99,10 +98,21 @@ actor StreamDriver<Connector: StreamConnector> {
   private func open(_ link: StreamMachine.Link, after id: String?, insteadOf refused: AccessToken?) {
     // Detached, so that it inherits neither the reader's cancellation nor its priority.
     links[link] = Task.detached(priority: .userInitiated) { [weak self, connector, controller, generation] in
-      do throws(StreamMachine.Closing) {
-        let token = try await StreamDriver.token(of: controller, insteadOf: refused)
-        await self?.note(token, of: link)
-        let signals = try await StreamDriver.connect(connector, controller, generation, token, after: id)
+      let token: AccessToken
+      do throws(SessionError) { token = try await StreamDriver.token(of: controller, insteadOf: refused) } catch {
+        await self?.end(link, StreamMachine.Closing(error))
+        return
+      }
+      await self?.note(token, of: link)
+      do throws(MessageError) {
+        // Within the fence, so that no token of an ended session is sent, nor one of the next session.
+        let signals = try await controller.requests.run(in: generation) { () async throws(MessageError) in
+          try await connector.connect(with: token, after: id)
+        }
+        guard let signals else {
+          await self?.end(link, StreamMachine.Closing(controller.fenceError))
+          return
+        }
         await self?.post(.opened(link, renewal: controller.renewal(of: token)))
         do {
           for try await signal in signals {
@@ -110,11 +120,15 @@ actor StreamDriver<Connector: StreamConnector> {
             await self.take(signal, from: link)
           }
         } catch {}
-        await self?.post(.closed(link, .ended, entropy: .random(in: .min ... .max)))
+        await self?.end(link, .ended)
       } catch {
-        await self?.post(.closed(link, error, entropy: .random(in: .min ... .max)))
+        await self?.end(link, StreamMachine.Closing(error))
       }
     }
+  }
+
+  private func end(_ link: StreamMachine.Link, _ closing: StreamMachine.Closing) {
+    post(.closed(link, closing, entropy: .random(in: .min ... .max)))
   }
 
   private func note(_ token: AccessToken, of link: StreamMachine.Link) {
@@ -135,26 +149,10 @@ actor StreamDriver<Connector: StreamConnector> {
 
   private static func token(
     of controller: SessionController, insteadOf refused: AccessToken?
-  ) async throws(StreamMachine.Closing) -> AccessToken {
-    do throws(SessionError) {
-      guard controller.abilities.usesBearerTokens else { throw .unsupported("a stream for this kind of session") }
-      if let refused { return try await controller.token(replacing: refused) }
-      return try await controller.token()
-    } catch {
-      throw .init(error)
-    }
-  }
-
-  /// Connects within the fence, so that no token of an ended session is sent, nor one of the next session.
-  private static func connect(
-    _ connector: Connector, _ controller: SessionController, _ generation: UInt64, _ token: AccessToken,
-    after id: String?
-  ) async throws(StreamMachine.Closing) -> AsyncThrowingStream<StreamSignal<Connector.Message>, any Error> {
-    let signals = try await controller.requests.run(in: generation) { () async throws(StreamMachine.Closing) in
-      try await connector.connect(with: token, after: id)
-    }
-    guard let signals else { throw .init(controller.fenceError) }
-    return signals
+  ) async throws(SessionError) -> AccessToken {
+    guard controller.abilities.usesBearerTokens else { throw .unsupported("a stream for this kind of session") }
+    if let refused { return try await controller.token(replacing: refused) }
+    return try await controller.token()
   }
 }
 

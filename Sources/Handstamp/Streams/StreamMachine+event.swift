@@ -21,7 +21,7 @@ extension StreamMachine {
   }
 
   /// How a link ended, or why it was not opened.
-  enum Closing: Error, Hashable {
+  enum Closing: Sendable, Hashable {
     case ended
     /// The server rejected the token.
     case unauthorized

@@ -99,7 +99,8 @@ extension ServeSettings {
         hint: address == metrics
           ? "choose another --metrics-address" : "choose another --host or --port; port 0 picks a free one")
     case .notListening: CommandError(.failure, "\(fault)", hint: fault.hint)
-    case .tls: CommandError(.usage, plain("\(fault)"), hint: fault.hint)
+    case .unreadable, .certificate, .key, .mismatch, .missingTrait:
+      CommandError(.usage, plain("\(fault)"), hint: fault.hint)
     }
   }
 

@@ -15,7 +15,7 @@ struct SettingsCheck {
 
   /// - Throws: the refusal that the start would end with, as far as that can be known without opening the data folder.
   func run() async throws {
-    do throws(TLSError) { try settings.configuration.listener.tls?.check() } catch {
+    do throws(ListenError) { try settings.configuration.listener.tls?.check() } catch {
       throw CommandError(.usage, plain("\(error)"), hint: error.hint)
     }
     let limits = settings.limits

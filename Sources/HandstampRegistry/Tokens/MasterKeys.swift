@@ -40,13 +40,14 @@ public struct MasterKeys: Sendable {
   /// The key of ``current``.
   let currentKey: Secret
 
-  /// - Throws: ``MasterKeysError`` if `current` has no key, an ID is not valid, or a key is shorter than 32 bytes.
-  public init(current: KeyID, keys: [KeyID: Secret], retired: Set<KeyID> = []) throws(MasterKeysError) {
+  /// - Throws: an error whose description names the defect: `current` has no key, an ID is not valid, or a key is shorter than
+  ///   32 bytes.
+  public init(current: KeyID, keys: [KeyID: Secret], retired: Set<KeyID> = []) throws {
     let keys = keys.filter { !retired.contains($0.key) }
-    guard let currentKey = keys[current] else { throw .missing(current) }
+    guard let currentKey = keys[current] else { throw DescribedError("it does not contain the current key \(current)") }
     for (id, key) in keys {
-      guard id.isValid else { throw .badName(id) }
-      guard key.count >= MasterKeys.minimumKeySize else { throw .tooShort(id) }
+      guard id.isValid else { throw DescribedError("\(id) is not a valid key ID") }
+      guard key.count >= MasterKeys.minimumKeySize else { throw DescribedError("the key \(id) is too short") }
     }
     self.current = current
     self.keys = keys
@@ -56,13 +57,13 @@ public struct MasterKeys: Sendable {
 
   /// The keys without `id`, which counts as retired from now on.
   ///
-  /// - Throws: ``MasterKeysError/missing(_:)`` for the current key.
-  public func retiring(_ id: KeyID) throws(MasterKeysError) -> MasterKeys {
+  /// - Throws: an error for the current key.
+  public func retiring(_ id: KeyID) throws -> MasterKeys {
     try MasterKeys(current: current, keys: keys, retired: retired.union([id]))
   }
 
   /// Draws a fresh key of 32 bytes from `random`, which must be a cryptographic source, such as the system's.
-  public init(drawing current: KeyID, from random: inout some RandomNumberGenerator) throws(MasterKeysError) {
+  public init(drawing current: KeyID, from random: inout some RandomNumberGenerator) throws {
     try self.init(current: current, keys: [current: Secret(bytes: randomBytes(32, from: &random))])
   }
 
@@ -80,14 +81,4 @@ public struct MasterKeys: Sendable {
 extension MasterKeys: CustomStringConvertible, CustomReflectable {
   public var description: String { "master keys \(keys.keys.sorted()), current \(current)" }
   public var customMirror: Mirror { Mirror(self, children: ["keys": description]) }
-}
-
-/// A reason why master keys are not valid.
-public enum MasterKeysError: Error, Sendable, Hashable {
-  /// The current key is missing.
-  case missing(KeyID)
-  /// The ID of a key is empty, too long, or has characters that would break a token.
-  case badName(KeyID)
-  /// The key has fewer than 32 bytes.
-  case tooShort(KeyID)
 }

@@ -34,7 +34,7 @@ package struct WebhookWave: Sendable, Hashable {
 }
 
 /// A failed attempt.
-package struct WebhookFailure: Error, Sendable, Hashable {
+package struct WebhookFailure: Sendable, Hashable {
   package var words: String
   /// How long the receiver wants to be left alone; `nil` if it did not say.
   package var pause: Duration?

@@ -8,31 +8,31 @@ struct ClientDocument: Sendable, Hashable {
   let redirectURIs: [String]
 
   /// - Throws: the reason for which the document is not valid.
-  init(_ body: [UInt8], of url: ClientURL) throws(ClientDocumentError) {
-    guard case .object(let members)? = JSONValue(body) else { throw .invalid("it is not a JSON object") }
+  init(_ body: [UInt8], of url: ClientURL) throws(DescribedError) {
+    guard case .object(let members)? = JSONValue(body) else { throw DescribedError("it is not a JSON object") }
     guard let id = members["client_id"]?.string, id.utf8.elementsEqual(url.text.utf8) else {
-      throw .invalid("its client_id is not its URL")
+      throw DescribedError("its client_id is not its URL")
     }
     guard members["client_secret"] == nil, members["client_secret_expires_at"] == nil,
       !ClientDocument.hasSecretKey(members["jwks"])
-    else { throw .invalid("it contains a secret") }
+    else { throw DescribedError("it contains a secret") }
     let method = members["token_endpoint_auth_method"]
     guard method == nil || method == .string("none") else {
-      throw .invalid("its token_endpoint_auth_method is not none")
+      throw DescribedError("its token_endpoint_auth_method is not none")
     }
     for (name, needed) in [("grant_types", "authorization_code"), ("response_types", "code")] {
       guard let value = members[name] else { continue }
       guard case .array(let values) = value, values.contains(.string(needed)) else {
-        throw .invalid("its \(name) lack \(needed)")
+        throw DescribedError("its \(name) lack \(needed)")
       }
     }
     guard case .array(let values)? = members["redirect_uris"], !values.isEmpty else {
-      throw .invalid("its redirect_uris are missing")
+      throw DescribedError("its redirect_uris are missing")
     }
     var uris: [String] = []
     for value in values {
       guard let uri = value.string, ConfiguredClient.isSafe(uri) else {
-        throw .invalid("one of its redirect_uris is not allowed")
+        throw DescribedError("one of its redirect_uris is not allowed")
       }
       uris.append(uri)
     }
@@ -56,26 +56,6 @@ struct ClientDocument: Sendable, Hashable {
   private static func hasSecretKey(_ set: JSONValue?) -> Bool {
     guard case .array(let keys)? = set?["keys"] else { return false }
     return keys.contains { $0["d"] != nil || $0["k"] != nil }
-  }
-}
-
-/// The reason for which a client's document cannot be used. For logs, and for the page that the user sees.
-enum ClientDocumentError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// The host is not connected to.
-  case host(PinnedNetwork.Refusal)
-  /// The document cannot be fetched.
-  case unreachable(String)
-  case invalid(String)
-  /// Too many documents are being fetched.
-  case busy
-
-  var description: String {
-    switch self {
-    case .host(let refusal): refusal.rawValue
-    case .unreachable(let cause): "it cannot be fetched: \(cause)"
-    case .invalid(let cause): cause
-    case .busy: "too many documents are being fetched"
-    }
   }
 }
 #endif

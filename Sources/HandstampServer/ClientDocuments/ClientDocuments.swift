@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampJOSE
+import HandstampSupport
 
 /// Fetches the metadata documents of clients, and remembers valid ones as long as HTTP allows, within bounds.
 ///
@@ -25,7 +26,7 @@ actor ClientDocuments {
   private let settings: ClientDocumentSettings
   private let now: @Sendable () -> UnixTime
   private var entries: [ClientURL: Entry] = [:]
-  private var fetching: [ClientURL: Task<Result<Fetched, ClientDocumentError>, Never>] = [:]
+  private var fetching: [ClientURL: Task<Result<Fetched, DescribedError>, Never>] = [:]
   private var attempts: [String: Int] = [:]
   private var minute: Int64 = 0
 
@@ -35,7 +36,7 @@ actor ClientDocuments {
   }
 
   /// Returns the document of a client. Concurrent callers share one fetch, which continues if the first of them is cancelled.
-  func document(at url: ClientURL) async throws(ClientDocumentError) -> ClientDocument {
+  func document(at url: ClientURL) async throws(DescribedError) -> ClientDocument {
     if let entry = entries[url], now() < entry.goodUntil { return entry.document }
     if let running = fetching[url] { return try await running.value.get().document }
     try admit(url.host)
@@ -49,12 +50,12 @@ actor ClientDocuments {
     return fetched.document
   }
 
-  private func admit(_ host: String) throws(ClientDocumentError) {
+  private func admit(_ host: String) throws(DescribedError) {
     let time = now().seconds / 60
     if time != minute { (minute, attempts) = (time, [:]) }
     guard fetching.count < ClientDocuments.width, attempts[host, default: 0] < ClientDocuments.perHost,
       attempts.count < ClientDocuments.most
-    else { throw .busy }
+    else { throw DescribedError("too many documents are being fetched") }
     attempts[host, default: 0] += 1
   }
 
@@ -74,11 +75,11 @@ actor ClientDocuments {
 
   @concurrent private static func fetch(
     _ url: ClientURL, _ settings: ClientDocumentSettings
-  ) async -> Result<Fetched, ClientDocumentError> {
+  ) async -> Result<Fetched, DescribedError> {
     let transport: any Transport
-    do throws(PinnedNetwork.Refusal) {
+    do throws(DescribedError) {
       transport = try await settings.source.open(url.host, allowingPrivate: settings.allowsPrivate)
-    } catch { return .failure(.host(error)) }
+    } catch { return .failure(error) }
     let result = await fetch(url, over: transport)
     await settings.source.close(transport)
     return result
@@ -86,22 +87,24 @@ actor ClientDocuments {
 
   @concurrent private static func fetch(
     _ url: ClientURL, over transport: any Transport
-  ) async -> Result<Fetched, ClientDocumentError> {
+  ) async -> Result<Fetched, DescribedError> {
     let request = TransportRequest(
       method: "GET", url: url.text, headers: [HeaderField("Accept", "application/json")], timeout: .seconds(5),
       maximumResponseSize: longest, mayReuseConnection: false)
     do throws(TransportError) {
       let answer = try await transport.send(request)
-      guard answer.status == 200 else { return .failure(.unreachable("the status is \(answer.status)")) }
-      guard isJSON(answer.header("Content-Type")) else { return .failure(.invalid("it is not JSON")) }
+      guard answer.status == 200 else {
+        return .failure(DescribedError("it cannot be fetched: the status is \(answer.status)"))
+      }
+      guard isJSON(answer.header("Content-Type")) else { return .failure(DescribedError("it is not JSON")) }
       let document: ClientDocument
-      do throws(ClientDocumentError) { document = try ClientDocument(answer.body, of: url) } catch {
+      do throws(DescribedError) { document = try ClientDocument(answer.body, of: url) } catch {
         return .failure(error)
       }
       let asked = JWKSet.life(cacheControl: answer.header("Cache-Control"))
       return .success(Fetched(document: document, life: min(max(asked, lives.lowerBound), lives.upperBound)))
     } catch {
-      return .failure(.unreachable("\(error)"))
+      return .failure(DescribedError("it cannot be fetched: \(error)"))
     }
   }
 

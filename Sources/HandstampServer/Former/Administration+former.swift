@@ -42,7 +42,7 @@ extension Administration {
       switch FormerEntry.read(line) {
       case .success(let entry): entries.append((first + index, entry))
       case .failure(let defect):
-        result.refused.append(FormerImport.Refusal(line: first + index, reason: defect.rawValue))
+        result.refused.append(FormerImport.Refusal(line: first + index, reason: defect.description))
       }
     }
     let rows = entries.map(\.entry)
@@ -63,31 +63,27 @@ extension FormerEntry {
   /// The most bytes of a line.
   package static let longest = 1 << 16
 
-  enum Defect: String, Error {
-    case tooLong = "longer than 64 KiB"
-    case notAnObject = "not a JSON object"
-    case noAccount = "account is missing"
-    case noToken = "token or sha256 is missing or malformed"
-    case badTime = "auth_time and expires must be seconds since 1970"
-  }
-
-  static func read(_ line: [UInt8]) -> Result<FormerEntry, Defect> {
-    guard line.count <= longest else { return .failure(.tooLong) }
-    guard case .object(let members)? = JSONValue(line) else { return .failure(.notAnObject) }
-    guard let account = members["account"]?.string, !account.isEmpty else { return .failure(.noAccount) }
+  static func read(_ line: [UInt8]) -> Result<FormerEntry, DescribedError> {
+    guard line.count <= longest else { return .failure(DescribedError("longer than 64 KiB")) }
+    guard case .object(let members)? = JSONValue(line) else { return .failure(DescribedError("not a JSON object")) }
+    guard let account = members["account"]?.string, !account.isEmpty else {
+      return .failure(DescribedError("account is missing"))
+    }
     let id: StoredItemID?
     switch (members["token"]?.string, members["sha256"]?.string) {
     case (let token?, nil): id = FormerToken.id(of: Secret(token))
     case (nil, let text?): id = Hexadecimal.bytes(text.utf8).flatMap { FormerToken.id(ofHash: $0) }
     case (_, _): id = nil
     }
-    guard let id else { return .failure(.noToken) }
+    guard let id else { return .failure(DescribedError("token or sha256 is missing or malformed")) }
     var times: [UnixTime?] = []
     for name in ["auth_time", "expires"] {
       switch members[name] {
       case nil, .null?: times.append(nil)
       case let value?:
-        guard let seconds = value.integer, (0..<(1 << 36)).contains(seconds) else { return .failure(.badTime) }
+        guard let seconds = value.integer, (0..<(1 << 36)).contains(seconds) else {
+          return .failure(DescribedError("auth_time and expires must be seconds since 1970"))
+        }
         times.append(UnixTime(seconds: seconds))
       }
     }

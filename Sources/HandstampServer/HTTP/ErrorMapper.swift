@@ -147,7 +147,7 @@ struct ErrorMapper: Sendable {
 
   private func problem(for error: TokenError, logger: Logger) -> ProblemError {
     switch error {
-    case .invalid, .expired:
+    case .invalid, .expired, .assertion, .event:
       metrics.update { $0.refusedSignIns += 1 }
       logger.info("Sign-in with Apple refused")
       return .badIDToken

@@ -6,6 +6,11 @@ import Hummingbird
 
 /// An error response of the OAuth endpoints (RFC 6749 section 5.2).
 struct OAuthError: Error, Equatable {
+  struct Redirect: Equatable {
+    var uri: String
+    var state: String?
+  }
+
   var error: String
   var status: HTTPResponse.Status
   /// A more specific code than `error`, of this server's own.
@@ -15,6 +20,8 @@ struct OAuthError: Error, Equatable {
   var description: String?
   var retryAfter: Int?
   var headers: HTTPFields
+  /// The address to which the authorization endpoint reports the error; `nil` for an error that a page shows.
+  var redirect: Redirect?
 
   init(
     _ error: String, status: HTTPResponse.Status = .badRequest, code: String? = nil, reason: EndReason? = nil,

@@ -113,7 +113,7 @@ private final class ConnectionEnd: ChannelInboundHandler {
 #elseif Server
 import NIOCore
 
-/// Never created without the trait `TLS`: ``TLSFiles`` throws ``TLSError/missingTrait``.
+/// Never created without the trait `TLS`: ``TLSFiles`` throws ``ListenError/missingTrait``.
 struct SecureContext: Sendable {
   private init() {}
 }

@@ -37,11 +37,9 @@ package struct Listener: Service, CustomStringConvertible {
     self.addresses = addresses
     self.notifier = notifier
     self.onReady = onReady
-    do throws(TLSError) {
-      identity = try options.tls.map { files throws(TLSError) in
-        try TLSIdentity(files, metrics: metrics, logger: logger)
-      }
-    } catch { throw .tls(error) }
+    identity = try options.tls.map { files throws(ListenError) in
+      try TLSIdentity(files, metrics: metrics, logger: logger)
+    }
     descriptors = DescriptorLimit.raise()
     limits = options.connectionLimits(descriptors: descriptors)
     let log = ThrottledLogger(logger)
@@ -152,7 +150,8 @@ package struct Listener: Service, CustomStringConvertible {
           let address = IPAddress(channel.remoteAddress).flatMap {
             host.options.proxies.contains($0) ? nil : $0.network
           }
-          guard host.table.admit(connection, from: address) else { throw RefusedError() }
+          // The bootstrap closes a connection whose set-up fails.
+          guard host.table.admit(connection, from: address) else { throw CancellationError() }
           // Also of a channel that is closed before it was ever active.
           channel.closeFuture.whenComplete { _ in host.table.remove(connection.number) }
           try channel.pipeline.syncOperations.addHandler(connection)
@@ -160,9 +159,6 @@ package struct Listener: Service, CustomStringConvertible {
         }
       }
   }
-
-  /// The bootstrap closes a connection whose set-up fails.
-  private struct RefusedError: Error {}
 }
 
 /// Reports failures to accept a connection; the handler before it pauses then.

@@ -15,7 +15,7 @@ final class TLSIdentity: Sendable {
   private let metrics: ServerMetrics
   private let logger: Logger
 
-  init(_ files: TLSFiles, metrics: ServerMetrics, logger: Logger) throws(TLSError) {
+  init(_ files: TLSFiles, metrics: ServerMetrics, logger: Logger) throws(ListenError) {
     self.files = files
     self.metrics = metrics
     self.logger = logger
@@ -36,7 +36,7 @@ final class TLSIdentity: Sendable {
   func reload() {
     let stamp = files.stamp
     guard stamp != content.withLock({ $0.stamp }) else { return }
-    do throws(TLSError) {
+    do throws(ListenError) {
       let context = try files.context()
       content.withLock { $0 = Content(context: context, stamp: stamp) }
       metrics.update { $0.certificatesLoaded += 1 }

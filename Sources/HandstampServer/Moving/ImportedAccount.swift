@@ -118,7 +118,7 @@ extension ImportedAccount {
     if isEmailVerified, address != nil { record.emailConfirmedAt = min(emailVerifiedAt ?? record.createdAt, now) }
     if isDisabled, disabledUntil.map({ $0 > now }) ?? true { record.closedAt = min(disabledAt ?? now, now) }
     if let passwordHash {
-      do throws(PasswordHashRefusal) { try PasswordHashes.check(passwordHash) } catch { throw ImportRefusal(error) }
+      do throws(PasswordHashError) { try PasswordHashes.check(passwordHash) } catch { throw ImportRefusal(error) }
       record.passwordHash = passwordHash
     }
     record.credentialsChangedAt = passwordChangedAt.map { min($0, now) }
@@ -174,9 +174,9 @@ extension ImportedAccount.Passkey {
 }
 
 extension ImportRefusal {
-  fileprivate init(_ refusal: PasswordHashRefusal) {
+  fileprivate init(_ refusal: PasswordHashError) {
     switch refusal {
-    case .unknownForm, .invalid: self.init(.hashUnknown, field: "password_hash")
+    case .unknownForm, .invalid, .busy, .failed: self.init(.hashUnknown, field: "password_hash")
     case .tooCostly: self.init(.hashTooCostly, field: "password_hash")
     case .needsLibcrypt: self.init(.hashNeedsLibcrypt, field: "password_hash")
     }

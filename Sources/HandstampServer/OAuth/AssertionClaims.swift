@@ -18,14 +18,14 @@ struct AssertionClaims: Sendable {
   private let earliest, madeAt: UnixTime?
 
   /// - Throws: `claims` if a required claim is missing, or one has another type.
-  init(_ payload: [UInt8]) throws(AssertionDefect) {
+  init(_ payload: [UInt8]) throws(TokenError) {
     guard let json = JSONValue(payload), case .object = json, let issuer = json["iss"]?.string,
       let subject = json["sub"]?.string, !subject.isEmpty, let end = AssertionClaims.time(json["exp"])
-    else { throw .claims }
+    else { throw .assertion(.claims) }
     let (id, nbf, iat) = (json["jti"], json["nbf"], json["iat"])
     guard id == nil || id?.string.map({ (1...256).contains($0.utf8.count) }) == true,
       nbf == nil || AssertionClaims.time(nbf) != nil, iat == nil || AssertionClaims.time(iat) != nil
-    else { throw .claims }
+    else { throw .assertion(.claims) }
     (self.issuer, self.subject, self.id, expiresAt) = (issuer, subject, id?.string, end)
     (earliest, madeAt, all) = (AssertionClaims.time(nbf), AssertionClaims.time(iat), json)
   }
@@ -44,14 +44,14 @@ struct AssertionClaims: Sendable {
   @discardableResult
   func check(
     for accepted: [String], at now: UnixTime, lasting longest: Duration
-  ) throws(AssertionDefect) -> UnixTime {
-    guard isFor(accepted) else { throw .audience }
+  ) throws(TokenError) -> UnixTime {
+    guard isFor(accepted) else { throw .assertion(.audience) }
     let end = madeAt.map { min(expiresAt, $0.advanced(by: longest)) } ?? expiresAt
     let last = end.advanced(by: AssertionClaims.leeway)
-    guard now < last else { throw .expired }
+    guard now < last else { throw .assertion(.expired) }
     let soon = now.advanced(by: AssertionClaims.leeway)
-    guard earliest.map({ $0 <= soon }) ?? true, madeAt.map({ $0 <= soon }) ?? true else { throw .notYetValid }
-    guard end <= soon.advanced(by: longest) else { throw .lasting }
+    guard earliest.map({ $0 <= soon }) ?? true, madeAt.map({ $0 <= soon }) ?? true else { throw .assertion(.notYetValid) }
+    guard end <= soon.advanced(by: longest) else { throw .assertion(.lasting) }
     return last
   }
 
@@ -63,7 +63,7 @@ struct AssertionClaims: Sendable {
 }
 
 /// The reason for which an assertion is refused. For logs: the response only says that it is not valid.
-enum AssertionDefect: String, Error, Sendable, Hashable {
+enum AssertionDefect: String, Sendable, Hashable {
   /// Not a compact JWS with a header that is allowed: `none` and symmetric algorithms are not.
   case malformed
   /// Its `typ` is that of another kind of token.

@@ -4,13 +4,6 @@ import HandstampSupport
 
 /// A client's authorization request (RFC 6749 section 4.1.1, OpenID Connect Core 1.0 section 3.1.2.1).
 struct AuthorizationRequest: Sendable {
-  enum ValidationError: Error, Sendable {
-    /// Shown on a page: the client or its redirect URI is not known, so the browser must not be sent back.
-    case page(String)
-    /// Reported to the client.
-    case answer(redirect: String, state: String?, error: String, words: String)
-  }
-
   let client: ConfiguredClient
   let grant: CodeGrant
   let state: String?
@@ -23,10 +16,13 @@ struct AuthorizationRequest: Sendable {
   let leftOut: [String]
 
   /// Reads the request in an address.
-  @concurrent init(query: String, clients: ClientDirectory) async throws(ValidationError) {
+  ///
+  /// - Throws: an error with a redirect, or one for a page if the client or its redirect URI is not known: the browser must not be sent
+  ///   back then.
+  @concurrent init(query: String, clients: ClientDirectory) async throws(OAuthError) {
     let fields = try AuthorizationRequest.fields(query)
     guard let id = fields["client_id"], let client = clients[id] else {
-      throw .page("This app is not registered with this server.")
+      throw .invalidRequest("This app is not registered with this server.")
     }
     try self.init(fields, of: try await AuthorizationRequest.described(client, clients))
   }
@@ -34,32 +30,34 @@ struct AuthorizationRequest: Sendable {
   /// Returns a client as its own document describes it.
   @concurrent static func described(
     _ client: ConfiguredClient, _ clients: ClientDirectory
-  ) async throws(ValidationError) -> ConfiguredClient {
-    do throws(ClientDocumentError) { return try await clients.described(client) } catch {
-      throw .page("This app's description cannot be used: \(error).")
+  ) async throws(OAuthError) -> ConfiguredClient {
+    do throws(DescribedError) { return try await clients.described(client) } catch {
+      throw .invalidRequest("This app's description cannot be used: \(error).")
     }
   }
 
   /// Reads a request that `client` has sent beforehand.
-  init(_ parameters: String, of client: ConfiguredClient) throws(ValidationError) {
+  init(_ parameters: String, of client: ConfiguredClient) throws(OAuthError) {
     try self.init(try AuthorizationRequest.fields(parameters), of: client)
   }
 
-  private static func fields(_ query: String) throws(ValidationError) -> FormFields {
+  private static func fields(_ query: String) throws(OAuthError) -> FormFields {
     do throws(OAuthError) { return try FormFields(Array(query.utf8)) } catch {
-      throw .page("The app's request is not valid: a parameter is repeated or malformed.")
+      throw .invalidRequest("The app's request is not valid: a parameter is repeated or malformed.")
     }
   }
 
-  private init(_ fields: FormFields, of client: ConfiguredClient) throws(ValidationError) {
-    guard client.flows.contains(.code) else { throw .page("This app is not registered with this server.") }
+  private init(_ fields: FormFields, of client: ConfiguredClient) throws(OAuthError) {
+    guard client.flows.contains(.code) else { throw .invalidRequest("This app is not registered with this server.") }
     // Only exact matches: a browser that is sent elsewhere takes the code there (RFC 9700 section 4.1).
     guard let redirect = fields["redirect_uri"], client.allows(redirect: redirect) else {
-      throw .page("The app's return address is not registered with this server.")
+      throw .invalidRequest("The app's return address is not registered with this server.")
     }
     let state = fields["state"]
-    func refuse(_ error: String, _ words: String) -> ValidationError {
-      .answer(redirect: redirect, state: state, error: error, words: words)
+    func refuse(_ error: String, _ words: String) -> OAuthError {
+      var error = OAuthError(error, description: words)
+      error.redirect = OAuthError.Redirect(uri: redirect, state: state)
+      return error
     }
     guard fields["request"] == nil else { throw refuse("request_not_supported", "request objects are not supported") }
     guard fields["request_uri"] == nil else {

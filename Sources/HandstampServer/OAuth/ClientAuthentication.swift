@@ -28,10 +28,11 @@ struct ClientAuthentication: Sendable {
     let form = try FormFields(body.readableBytesView)
     do {
       return (form, try await assertingClient(of: request, form) ?? client(of: request, form))
-    } catch {
-      guard error is OAuthError || error is AssertionDefect else { throw error }
+    } catch let error as OAuthError {
       try limits.take(.clientFailures, from: limits.client(of: request, context))
-      guard let defect = error as? AssertionDefect else { throw error }
+      throw error
+    } catch TokenError.assertion(let defect) {
+      try limits.take(.clientFailures, from: limits.client(of: request, context))
       context.logger.notice("Client assertion refused", metadata: ["handstamp.cause": "\(defect.rawValue)"])
       throw OAuthError.invalidClient.describing("the client assertion is not valid")
     }
@@ -48,15 +49,15 @@ struct ClientAuthentication: Sendable {
     guard request.headers[.authorization] == nil, form["client_secret"] == nil else {
       throw OAuthError.invalidRequest("use only one client authentication method")
     }
-    guard let assertion = ClientAssertion(text) else { throw AssertionDefect.malformed }
+    guard let assertion = ClientAssertion(text) else { throw TokenError.assertion(.malformed) }
     guard form["client_id"].map({ $0 == assertion.subject }) ?? true, let client = clients.configured(assertion.subject)
-    else { throw AssertionDefect.issuer }
+    else { throw TokenError.assertion(.issuer) }
     let now = clock.now
     // The issuer alone is best; older libraries name the endpoint (RFC 7523 section 3).
     let used = try assertion.verify(by: client, for: [issuer, issuer + "/oauth/token"], at: now)
     do throws(RegistryError) { try await registry.use(used) } catch {
       guard case .nonceUsed = error else { throw error }
-      throw AssertionDefect.replayed
+      throw TokenError.assertion(.replayed)
     }
     return client
   }

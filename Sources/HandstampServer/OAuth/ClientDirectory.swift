@@ -1,5 +1,7 @@
 #if Server
 import HandstampCore
+import HandstampSupport
+
 /// The OAuth clients that the server knows: the configured ones, and its own app.
 struct ClientDirectory: Sendable {
   /// The `client_id` of the server's own app.
@@ -53,7 +55,7 @@ struct ClientDirectory: Sendable {
   func configured(_ id: String) -> ConfiguredClient? { clients[id] }
 
   /// Returns the client with the redirect URIs and the name of its document, unless the operator has configured it.
-  func described(_ client: ConfiguredClient) async throws(ClientDocumentError) -> ConfiguredClient {
+  func described(_ client: ConfiguredClient) async throws(DescribedError) -> ConfiguredClient {
     guard clients[client.id] == nil, let documents, let url = ClientURL(client.id) else { return client }
     let document = try await documents.document(at: url)
     var client = client

@@ -24,19 +24,19 @@ struct IssuerAssertions: Sendable {
 
   /// Verifies that an issuer which `client` trusts has signed the assertion, and that the client's rules allow it.
   ///
-  /// - Throws: an ``AssertionDefect``, or ``TokenError/keysUnavailable(_:)`` if the issuer's keys cannot be fetched.
-  func verify(_ text: String, for client: ConfiguredClient, at now: UnixTime) async throws {
+  /// - Throws: ``TokenError/assertion(_:)``, or ``TokenError/keysUnavailable(_:)`` if the issuer's keys cannot be fetched.
+  func verify(_ text: String, for client: ConfiguredClient, at now: UnixTime) async throws(TokenError) {
     guard let token = CompactJWS(Array(text.utf8)), let header = token.header, let name = header.keyID,
       let claimed = token.issuer
-    else { throw AssertionDefect.malformed }
+    else { throw .assertion(.malformed) }
     let trusts = client.trusts.filter { $0.issuer.utf8.elementsEqual(claimed.utf8) }
-    guard !trusts.isEmpty, let keys = keys[trusts[0].issuer] else { throw AssertionDefect.issuer }
-    guard let key = try await keys.key(named: name) else { throw AssertionDefect.unknownKey }
-    guard let payload = token.payload(under: header, signedBy: key) else { throw AssertionDefect.signature }
+    guard !trusts.isEmpty, let keys = keys[trusts[0].issuer] else { throw .assertion(.issuer) }
+    guard let key = try await keys.key(named: name) else { throw .assertion(.unknownKey) }
+    guard let payload = token.payload(under: header, signedBy: key) else { throw .assertion(.signature) }
     let claims = try AssertionClaims(payload)
     try claims.check(for: trusts.map(\.audience), at: now, lasting: IssuerAssertions.longest)
     let isAllowed = trusts.contains { $0.allows(claims.all) && claims.isFor([$0.audience]) }
-    guard isAllowed else { throw AssertionDefect.rule }
+    guard isAllowed else { throw .assertion(.rule) }
   }
 }
 #endif

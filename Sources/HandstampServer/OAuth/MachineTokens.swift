@@ -40,7 +40,7 @@ struct MachineTokens: Sendable {
     guard let text = form["assertion"] else { throw OAuthError.invalidRequest("assertion is missing") }
     do {
       try await assertions.verify(text, for: client, at: clock.now)
-    } catch let defect as AssertionDefect {
+    } catch TokenError.assertion(let defect) {
       try limits.take(.clientFailures, from: address)
       logger.notice(
         "Assertion refused",

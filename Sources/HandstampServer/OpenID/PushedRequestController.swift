@@ -29,15 +29,8 @@ struct PushedRequestController: Sendable {
       throw OAuthError.invalidRequest("the request is longer than \(PushedRequestController.longest) bytes")
     }
     // Refused now rather than in the browser (section 2.1).
-    do throws(AuthorizationRequest.ValidationError) {
-      _ = try AuthorizationRequest(
-        parameters, of: try await AuthorizationRequest.described(client, authentication.clients))
-    } catch {
-      switch error {
-      case .page(let words): throw OAuthError.invalidRequest(words)
-      case .answer(_, _, let error, let words): throw OAuthError(error, description: words)
-      }
-    }
+    _ = try AuthorizationRequest(
+      parameters, of: try await AuthorizationRequest.described(client, authentication.clients))
     let reference = try await registry.push(parameters: parameters, of: client.id, now: clock.now)
     var json = JSONText()
     json.add("request_uri", PushedReference.prefix + reference.secret.withExposed { $0 })

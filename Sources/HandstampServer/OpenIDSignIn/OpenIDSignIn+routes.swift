@@ -120,7 +120,7 @@ extension OpenIDSignIn {
     do {
       try await source.apply(token, .logout, to: registry, at: now(), logger: logger)
       return .logoutApplied
-    } catch let refusal as UpstreamEventSource.Refusal {
+    } catch TokenError.event(let refusal) {
       refusal.log(source, logger)
       return refusal.logoutResponse
     } catch {

@@ -31,25 +31,16 @@ public struct OpenIDSignIn: Sendable {
   /// - Parameters:
   ///   - url: the app's own origin, such as `https://forum.example`; `http` only on loopback.
   ///   - transport: requests to the provider. It must follow no redirects, as those of this package.
-  /// - Throws: ``ConfigurationError``
+  /// - Throws: ``ServerConfigurationError/provider(_:)``; ``ServerConfigurationError/webOrigin(_:)`` for `url`.
   public init(
     _ provider: UpstreamProvider, url: String, registry: Registry, transport: any Transport,
     logger: Logger = Logger(label: "handstamp.sign-in"), now: @escaping @Sendable () -> UnixTime = { .current }
-  ) throws(ConfigurationError) {
+  ) throws(ServerConfigurationError) {
     if let defect = provider.defect { throw .provider("the provider \(provider.id) \(defect)") }
-    guard WebOrigins.isGood(url), let origins = try? WebOrigins(issuer: url, allowed: []) else { throw .url(url) }
+    guard WebOrigins.isGood(url), let origins = try? WebOrigins(issuer: url, allowed: []) else { throw .webOrigin(url) }
     (self.provider, self.registry, self.origins) = (provider, registry, origins)
     (self.logger, self.now) = (logger, now)
     upstream = UpstreamSignIn(provider, base: url, mint: registry.mint, transport: transport, now: now)
-  }
-
-  /// A reason why the app cannot offer the sign-in.
-  public enum ConfigurationError: Error, Sendable, Hashable {
-    /// The provider's settings are not usable. The text says which.
-    case provider(String)
-    /// The app's URL is not an origin as browsers write it, because it has a path, for example; or it is neither `https` nor on
-    /// loopback.
-    case url(String)
   }
 
   /// Adds the routes at the router's root: `GET /sign-in/with/ID`, whose parameter `next` is a path of the app, the callback below it,

@@ -32,7 +32,7 @@ struct AuthorizePageController: Sendable {
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.visit(request, context)
     let ask: Ask
-    do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.ValidationError {
+    do { ask = try await self.ask(request, visit) } catch let fault as OAuthError {
       return response(to: fault, visit)
     }
     let prompt = ask.request.signIn
@@ -54,7 +54,7 @@ struct AuthorizePageController: Sendable {
     }
     let visit = try await web.visit(request, form: form, context)
     let ask: Ask
-    do { ask = try await self.ask(request, visit) } catch let fault as AuthorizationRequest.ValidationError {
+    do { ask = try await self.ask(request, visit) } catch let fault as OAuthError {
       return response(to: fault, visit)
     }
     guard !ask.request.signIn.isSilent else { return refuseSilently(ask) }
@@ -101,7 +101,7 @@ struct AuthorizePageController: Sendable {
     guard let pushed = try await web.registry.pushedRequest(reference, now: web.clock.now),
       pushed.client == fields["client_id"], let client = clients[pushed.client]
     else {
-      throw AuthorizationRequest.ValidationError.page(
+      throw OAuthError.invalidRequest(
         "The app's request has expired. Go back to the app, and try again.")
     }
     let described = try await AuthorizationRequest.described(client, clients)
@@ -171,12 +171,9 @@ struct AuthorizePageController: Sendable {
     .seeOther(AuthorizationRequest.answer(fields, to: redirect, state: state, issuer: web.issuer))
   }
 
-  private func response(to fault: AuthorizationRequest.ValidationError, _ visit: BrowserRequest) -> Response {
-    switch fault {
-    case .page(let words): web.invalidRequest(words, visit)
-    case .answer(let redirect, let state, let error, let words):
-      back([("error", error), ("error_description", words)], redirect, state)
-    }
+  private func response(to fault: OAuthError, _ visit: BrowserRequest) -> Response {
+    guard let redirect = fault.redirect else { return web.invalidRequest(fault.description ?? "", visit) }
+    return back([("error", fault.error), ("error_description", fault.description)], redirect.uri, redirect.state)
   }
 
   private func consentPage(_ asked: AuthorizationRequest, _ account: AccountRecord, _ visit: BrowserRequest) -> Response

@@ -38,7 +38,7 @@ struct PageWriter: Sendable {
   init(
     _ settings: PageSettings, issuer: String, mountPath: String, providers: [UpstreamProvider] = []
   ) throws(ServerConfigurationError) {
-    do throws(PageError) { library = try PageLibrary(folder: settings.folder) } catch { throw .pages("\(error)") }
+    do throws(DescribedError) { library = try PageLibrary(folder: settings.folder) } catch { throw .pages("\(error)") }
     self.issuer = issuer
     base = mountPath
     var colors = ""

@@ -70,22 +70,31 @@ public struct Argon2Parameters: Sendable, Hashable {
   }
 }
 
-/// A password was not hashed.
+/// A password was not hashed, or an encoded hash is not accepted.
 public enum PasswordHashError: Error, Sendable, Hashable {
   /// The queue is full: try again later.
   case busy
   /// Hashing failed with this code of the library, such as for lack of memory.
   case failed(code: Int32)
-  /// The stored hash cannot be verified here.
-  case refused(PasswordHashRefusal)
+  /// The encoded hash has none of the forms of ``PasswordHashes``.
+  case unknownForm
+  /// A part of the encoded hash is missing or not valid, such as `salt`.
+  case invalid(String)
+  /// A part of the encoded hash asks for more work or memory than the limit allows.
+  case tooCostly(String, limit: UInt64)
+  /// bcrypt needs libxcrypt, which this machine does not have.
+  case needsLibcrypt
 }
 
 extension PasswordHashError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .busy: "too many passwords are being hashed"
-    case .refused(let reason): "\(reason)"
     case .failed(let code): "Argon2: \(String(cString: argon2_error_message(code)))"
+    case .unknownForm: "unknown form of password hash"
+    case .invalid(let part): "password hash: invalid \(part)"
+    case .tooCostly(let part, let limit): "password hash: \(part) over the limit of \(limit)"
+    case .needsLibcrypt: "password hash needs libcrypt"
     }
   }
 }

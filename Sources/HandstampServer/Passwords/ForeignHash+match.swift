@@ -33,8 +33,8 @@ extension ForeignHash {
     switch code {
     case 1: return true
     case 0: return false
-    case -1: throw .refused(.needsLibcrypt)
-    default: throw .refused(.invalid("setting"))
+    case -1: throw .needsLibcrypt
+    default: throw .invalid("setting")
     }
   }
 

@@ -19,7 +19,7 @@ enum ForeignHash {
     var parallelism: Int
   }
 
-  init(_ encoded: String) throws(PasswordHashRefusal) {
+  init(_ encoded: String) throws(PasswordHashError) {
     guard encoded.utf8.count <= PasswordHashLimits.encoded else { throw .invalid("length") }
     guard encoded.utf8.allSatisfy({ (33...126).contains($0) }) else { throw .invalid("character") }
     let parts = encoded.split(separator: "$", omittingEmptySubsequences: false)
@@ -63,7 +63,7 @@ enum ForeignHash {
     }
   }
 
-  private static func bcrypt(_ encoded: String, _ rest: [Substring]) throws(PasswordHashRefusal) -> String {
+  private static func bcrypt(_ encoded: String, _ rest: [Substring]) throws(PasswordHashError) -> String {
     guard rest.count == 2, rest[0].utf8.count == 2, rest[0].utf8.allSatisfy(\.isDigit), let cost = Int(rest[0]),
       cost >= 4
     else { throw .invalid("cost") }
@@ -75,7 +75,7 @@ enum ForeignHash {
     return encoded
   }
 
-  private static func checkArgon2(_ rest: [Substring]) throws(PasswordHashRefusal) {
+  private static func checkArgon2(_ rest: [Substring]) throws(PasswordHashError) {
     // Version 16 has no field of it.
     let hasVersion = rest.first?.hasPrefix("v=") ?? false
     let fields = Array(rest.dropFirst(hasVersion ? 1 : 0))
@@ -109,7 +109,7 @@ extension ForeignHash.Digest {
 
 extension ForeignHash.ScryptCost {
   /// - Parameter isLogarithm: whether `ln` is always a logarithm.
-  fileprivate init(_ text: Substring, isLogarithm: Bool = false) throws(PasswordHashRefusal) {
+  fileprivate init(_ text: Substring, isLogarithm: Bool = false) throws(PasswordHashError) {
     let numbers = try Numbers(text)
     let cost = try numbers.required("ln", most: PasswordHashLimits.scryptMemory)
     blockSize = try numbers.required("r", most: PasswordHashLimits.scryptMemory)
@@ -136,7 +136,7 @@ extension ForeignHash.ScryptCost {
 private struct Numbers {
   private var values: [Substring: Int] = [:]
 
-  init(_ text: Substring) throws(PasswordHashRefusal) {
+  init(_ text: Substring) throws(PasswordHashError) {
     for pair in text.split(separator: ",", omittingEmptySubsequences: false) {
       let sides = pair.split(separator: "=", omittingEmptySubsequences: false)
       guard sides.count == 2, sides[1].utf8.allSatisfy(\.isDigit), values[sides[0]] == nil else {
@@ -150,7 +150,7 @@ private struct Numbers {
 
   subscript(name: Substring) -> Int? { values[name] }
 
-  func required(_ name: Substring, most: Int) throws(PasswordHashRefusal) -> Int {
+  func required(_ name: Substring, most: Int) throws(PasswordHashError) -> Int {
     guard let value = values[name], value > 0 else { throw .invalid(String(name)) }
     guard value <= most else { throw .tooCostly(String(name), limit: UInt64(most)) }
     return value
@@ -162,7 +162,7 @@ struct SaltTemplate {
   private enum Piece { case text([UInt8]), salt, password }
   private let pieces: [Piece]
 
-  fileprivate init(encoded: Substring) throws(PasswordHashRefusal) {
+  fileprivate init(encoded: Substring) throws(PasswordHashError) {
     guard encoded.hasPrefix("pf=") else { throw .invalid("pf") }
     var rest = try bytes(encoded.dropFirst(3), "pf")[...]
     var pieces: [Piece] = []
@@ -196,7 +196,7 @@ struct SaltTemplate {
 /// Decodes base64, with or without padding.
 private func bytes(
   _ text: Substring, _ part: String, _ range: ClosedRange<Int> = 1...PasswordHashLimits.part
-) throws(PasswordHashRefusal) -> [UInt8] {
+) throws(PasswordHashError) -> [UInt8] {
   var digits = Array(text.utf8)
   while digits.last == UInt8(ascii: "="), digits.count > text.utf8.count - 2 { digits.removeLast() }
   guard !digits.contains(where: { "-_=".utf8.contains($0) }),

@@ -19,8 +19,8 @@ public enum PasswordHashes {
   /// Returns if an encoded hash has one of the forms and is not too costly to verify. Verifies nothing.
   ///
   /// - Throws: the reason for which it is refused. It contains nothing of the hash.
-  public static func check(_ encoded: Secret) throws(PasswordHashRefusal) {
-    if case .bcrypt = try encoded.withExposed({ text throws(PasswordHashRefusal) in try ForeignHash(text) }) {
+  public static func check(_ encoded: Secret) throws(PasswordHashError) {
+    if case .bcrypt = try encoded.withExposed({ text throws(PasswordHashError) in try ForeignHash(text) }) {
       guard hs_crypt_is_available() == 1 else { throw .needsLibcrypt }
     }
   }
@@ -38,9 +38,7 @@ public enum PasswordHashes {
       {
         return try Argon2Parameters.verify(password, against: text)
       }
-      let hash: ForeignHash
-      do throws(PasswordHashRefusal) { hash = try ForeignHash(text) } catch { throw .refused(error) }
-      return try hash.matches(password)
+      return try ForeignHash(text).matches(password)
     }
   }
 
@@ -73,28 +71,5 @@ enum PasswordHashLimits {
   static let part = 1024
   /// Bytes of all.
   static let encoded = 4096
-}
-
-/// A reason for which an encoded password hash is not accepted.
-public enum PasswordHashRefusal: Error, Sendable, Hashable {
-  /// It has none of the forms of ``PasswordHashes``.
-  case unknownForm
-  /// A part of it is missing or not valid, such as `salt`.
-  case invalid(String)
-  /// A part asks for more work or memory than the limit allows.
-  case tooCostly(String, limit: UInt64)
-  /// bcrypt needs libxcrypt, which this machine does not have.
-  case needsLibcrypt
-}
-
-extension PasswordHashRefusal: CustomStringConvertible {
-  public var description: String {
-    switch self {
-    case .unknownForm: "unknown form of password hash"
-    case .invalid(let part): "password hash: invalid \(part)"
-    case .tooCostly(let part, let limit): "password hash: \(part) over the limit of \(limit)"
-    case .needsLibcrypt: "password hash needs libcrypt"
-    }
-  }
 }
 #endif

@@ -10,5 +10,13 @@ enum TokenError: Error, Hashable {
   case proofInvalid
   /// The proof is valid, but has no nonce, or an expired one. The client must repeat the request with this one.
   case proofWantsNonce(String)
+  /// The assertion of a client, or of an issuer that it trusts, is not accepted.
+  case assertion(AssertionDefect)
+  /// The event of a provider is not accepted.
+  case event(UpstreamEventSource.Refusal)
+
+  static func event(_ code: UpstreamEventSource.Refusal.Code, _ words: String) -> TokenError {
+    .event(UpstreamEventSource.Refusal(code: code, words: words))
+  }
 }
 #endif

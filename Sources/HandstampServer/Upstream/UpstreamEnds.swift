@@ -15,7 +15,7 @@ struct UpstreamEnds: Sendable {
 
   /// Verifies a token and applies the ends that it tells of. They are stored when this returns.
   ///
-  /// - Throws: ``UpstreamEventSource/Refusal``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
+  /// - Throws: ``TokenError/event(_:)``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
   /// - Returns: the `jti`.
   @discardableResult
   func apply(
@@ -44,7 +44,7 @@ extension UpstreamEventSource {
   /// Verifies a token and applies the ends that it tells of. They are stored when this returns.
   ///
   /// - Parameter applied: is called after each of them.
-  /// - Throws: ``Refusal``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
+  /// - Throws: ``TokenError/event(_:)``, ``TokenError/keysUnavailable(_:)``, ``RegistryError``.
   /// - Returns: the `jti`.
   @discardableResult
   func apply(
@@ -147,7 +147,7 @@ struct UpstreamEndsController: Sendable {
     do {
       try await ends.apply(token, kind, from: source, logger: context.logger)
       return nil
-    } catch let refusal as UpstreamEventSource.Refusal {
+    } catch TokenError.event(let refusal) {
       try limits.take(.clientFailures, from: limits.client(of: request, context))
       ends.record(refusal, from: source, logger: context.logger)
       return refusal

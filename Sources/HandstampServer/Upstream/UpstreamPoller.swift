@@ -98,8 +98,6 @@ struct UpstreamPoller: NamedService {
     var hasMore: Bool
   }
 
-  struct PollError: Error, CustomStringConvertible { let description: String }
-
   private func ask(
     _ polling: UpstreamPolling, after outcome: Outcome, with transport: any Transport
   ) async throws -> Answer {
@@ -113,11 +111,11 @@ struct UpstreamPoller: NamedService {
       body: outcome.body.finished, timeout: UpstreamPoller.timeout, maximumResponseSize: UpstreamPoller.longest)
     let response: TransportResponse
     do throws(TransportError) { response = try await transport.send(request) } catch {
-      throw PollError(description: "\(error)")
+      throw DescribedError("\(error)")
     }
-    guard response.status == 200 else { throw PollError(description: "it answered \(response.status)") }
+    guard response.status == 200 else { throw DescribedError("it answered \(response.status)") }
     guard let json = JSONValue(response.body), case .object(let sets)? = json["sets"] else {
-      throw PollError(description: "its answer is not valid")
+      throw DescribedError("its answer is not valid")
     }
     return Answer(tokens: sets.compactMapValues(\.string), hasMore: json["moreAvailable"] == .bool(true))
   }
@@ -127,9 +125,9 @@ struct UpstreamPoller: NamedService {
     for (id, token) in answer.tokens.sorted(by: { $0.key < $1.key }) {
       do {
         let event = try await ends.apply(token, .event, from: source, logger: logger)
-        guard event == id else { throw UpstreamEventSource.Refusal(.invalid_request, "named by another jti") }
+        guard event == id else { throw TokenError.event(.invalid_request, "named by another jti") }
         outcome.applied.append(id)
-      } catch let refusal as UpstreamEventSource.Refusal {
+      } catch TokenError.event(let refusal) {
         ends.record(refusal, from: source, logger: logger)
         outcome.refused[id] = refusal
       } catch {

@@ -102,28 +102,27 @@ struct WebhookCarrier: NamedService {
     var url: WebURL
   }
 
-  private func line(to webhook: Webhook, over network: PinnedNetwork) async -> Result<Line, WebhookFailure> {
-    guard let url = webhook.settings.address else { return .failure(WebhookFailure("its URL is not allowed")) }
+  private func line(to webhook: Webhook, over network: PinnedNetwork) async -> Result<Line, DescribedError> {
+    guard let url = webhook.settings.address else { return .failure(DescribedError("its URL is not allowed")) }
     let turn = webhook.lanes.reduce(0) { $0 &+ $1.failures }
-    do throws(PinnedNetwork.Refusal) {
+    do throws(DescribedError) {
       let transport = try await network.open(
         url.origin.host, allowingPrivate: webhook.settings.allowsPrivate, turn: turn)
       return .success(Line(transport: transport, url: url))
-    } catch { return .failure(WebhookFailure(error.rawValue)) }
+    } catch { return .failure(error) }
   }
 
   private func test(
-    _ webhook: Webhook, over line: Result<Line, WebhookFailure>
+    _ webhook: Webhook, over line: Result<Line, DescribedError>
   ) async -> (id: String, failure: WebhookFailure?)? {
     guard let id = webhook.test else { return nil }
-    do throws(WebhookFailure) {
-      try await send(WebhookMessage(test: id, at: server.clock.now), to: webhook, over: try line.get())
-      return (id, nil)
-    } catch { return (id, error) }
+    do throws(DescribedError) {
+      return (id, try await send(WebhookMessage(test: id, at: server.clock.now), to: webhook, over: try line.get()))
+    } catch { return (id, WebhookFailure(error.description)) }
   }
 
   private func outcomes(
-    of wave: WebhookWave, of webhook: Webhook, over line: Result<Line, WebhookFailure>
+    of wave: WebhookWave, of webhook: Webhook, over line: Result<Line, DescribedError>
   ) async -> [WebhookWave.Outcome] {
     let deadline = ContinuousClock.now + WebhookCarrier.turn
     return await withTaskGroup(of: WebhookWave.Outcome.self) { group in
@@ -135,40 +134,43 @@ struct WebhookCarrier: NamedService {
   }
 
   private func outcome(
-    of course: WebhookWave.Course, of webhook: Webhook, over line: Result<Line, WebhookFailure>,
+    of course: WebhookWave.Course, of webhook: Webhook, over line: Result<Line, DescribedError>,
     until deadline: ContinuousClock.Instant
   ) async -> WebhookWave.Outcome {
     var outcome = WebhookWave.Outcome(course)
     for event in course.events {
       guard ContinuousClock.now < deadline, !Task.isCancelled else { break }
-      do throws(WebhookFailure) {
-        try await send(try await message(event), to: webhook, over: try line.get())
-        outcome.delivered += 1
-      } catch {
+      let failure: WebhookFailure?
+      do throws(DescribedError) {
+        failure = try await send(try await message(event), to: webhook, over: try line.get())
+      } catch { failure = WebhookFailure(error.description) }
+      guard failure == nil else {
         // A server that stops has not failed to reach the receiver.
-        if !Task.isCancelled { outcome.failure = error }
+        if !Task.isCancelled { outcome.failure = failure }
         break
       }
+      outcome.delivered += 1
     }
     return outcome
   }
 
-  private func message(_ event: StoredEvent) async throws(WebhookFailure) -> WebhookMessage {
+  private func message(_ event: StoredEvent) async throws(DescribedError) -> WebhookMessage {
     guard event.event.kind == .credentialChange else { return WebhookMessage(event, change: nil) }
     do throws(RegistryError) {
       return WebhookMessage(event, change: try await server.registry.credentialChange(event.event))
-    } catch { throw WebhookFailure("the store cannot be read") }
+    } catch { throw DescribedError("the store cannot be read") }
   }
 
-  private func send(_ message: WebhookMessage, to webhook: Webhook, over line: Line) async throws(WebhookFailure) {
+  /// Returns why the receiver has not accepted the message; `nil` if it has.
+  private func send(
+    _ message: WebhookMessage, to webhook: Webhook, over line: Line
+  ) async throws(DescribedError) -> WebhookFailure? {
     let reading = server.clock.read()
     let request = try server.webhookSigner.request(
       message, to: webhook, at: line.url, by: server.registry.mint, reading)
-    let answer: TransportResponse
-    do throws(TransportError) { answer = try await line.transport.send(request) } catch {
-      throw WebhookFailure("\(error)")
-    }
-    if let failure = WebhookSigner.failure(answer, at: reading.wall) { throw failure }
+    do throws(TransportError) {
+      return WebhookSigner.failure(try await line.transport.send(request), at: reading.wall)
+    } catch { throw DescribedError("\(error)") }
   }
 
   private func note(

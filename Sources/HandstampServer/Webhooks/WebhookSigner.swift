@@ -28,14 +28,14 @@ struct WebhookSigner: Sendable {
   ///   - clock: for the timestamps that receivers compare with their own clocks.
   func request(
     _ message: WebhookMessage, to webhook: Webhook, at url: WebURL, by mint: TokenMint, _ clock: ServerClock.Reading
-  ) throws(WebhookFailure) -> TransportRequest {
+  ) throws(DescribedError) -> TransportRequest {
     let (headers, body): ([HeaderField], [UInt8])
     switch webhook.settings.format {
     case .standard:
       body = message.json.finished
       let secrets = webhook.signers(at: clock.now).compactMap { mint.secret(of: webhook, by: $0) }
       guard !secrets.isEmpty else {
-        throw WebhookFailure("this server has no master key of its secret: make another secret")
+        throw DescribedError("this server has no master key of its secret: make another secret")
       }
       let time = clock.issueTime.seconds
       let signatures = secrets.map { WebhookSigner.signature(of: message.id, time, body, by: $0) }
@@ -49,7 +49,7 @@ struct WebhookSigner: Sendable {
         from: issuer, to: webhook.settings.audience ?? webhook.settings.url, at: clock.issueTime
       ).claims
       guard let token = try? tokens.token(claims, signedWith: .es256) else {
-        throw WebhookFailure("the token cannot be signed")
+        throw DescribedError("the token cannot be signed")
       }
       body = Array(token.utf8)
       headers = [

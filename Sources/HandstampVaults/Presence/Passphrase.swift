@@ -101,43 +101,41 @@ public final class Passphrase: UserPresence {
 
   /// Asks for the passphrase, at most three times, and unlocks.
   @concurrent public func confirm(_ reason: String) async throws(PresenceError) {
-    do throws(AskingError) { try await unlock(asking: reason) } catch {
+    let refusal: PresenceError?
+    do throws(PassphraseError) { refusal = try await unlock(asking: reason) } catch {
       switch error {
-      case .presence(let error): throw error
-      case .passphrase(.storage(let error)): throw .unavailable(error.description)
-      case .passphrase(.notSet): throw .unavailable("no passphrase has been set")
-      case .passphrase(let error): throw .unavailable("the passphrase cannot be checked: \(error)")
+      case .storage(let error): throw .unavailable(error.description)
+      case .notSet: throw .unavailable("no passphrase has been set")
+      default: throw .unavailable("the passphrase cannot be checked: \(error)")
       }
     }
+    if let refusal { throw refusal }
   }
 
-  /// Why asking for the passphrase did not unlock: the user, or the files.
-  enum AskingError: Error {
-    case presence(PresenceError)
-    case passphrase(PassphraseError)
-  }
-
-  /// Asks for the passphrase, at most three times, and unlocks.
-  @concurrent func unlock(asking reason: String) async throws(AskingError) {
+  /// Asks for the passphrase, at most three times, and unlocks. Returns why the user did not; `nil` if it is unlocked.
+  @concurrent func unlock(asking reason: String) async throws(PassphraseError) -> PresenceError? {
     var failure: PassphraseError?
     for _ in 0..<3 {
       // Checked first: no point in asking during the wait.
-      if let wait = lockedOut { throw .presence(.lockedOut(retryAfter: wait)) }
+      if let wait = lockedOut { return .lockedOut(retryAfter: wait) }
       let typed: Secret?
       do { typed = try await ask(Question(reason: reason, failure: failure)) } catch {
-        throw .presence(error is CancellationError ? .cancelled : .unavailable("asking failed: \(type(of: error))"))
+        return error is CancellationError ? .cancelled : .unavailable("asking failed: \(type(of: error))")
       }
-      if Task.isCancelled { throw .presence(.cancelled) }
-      guard let typed else { throw .presence(.declined) }
-      do throws(PassphraseError) { return try await unlock(with: typed) } catch {
+      if Task.isCancelled { return .cancelled }
+      guard let typed else { return .declined }
+      do throws(PassphraseError) {
+        try await unlock(with: typed)
+        return nil
+      } catch {
         switch error {
         case .wrong: failure = error
-        case .lockedOut(let wait): throw .presence(.lockedOut(retryAfter: wait))
-        default: throw .passphrase(error)
+        case .lockedOut(let wait): return .lockedOut(retryAfter: wait)
+        default: throw error
         }
       }
     }
-    throw .presence(.declined)
+    return .declined
   }
 
   /// The vault key, or `nil` if there is none yet. Throws ``VaultError/locked`` until the passphrase has been

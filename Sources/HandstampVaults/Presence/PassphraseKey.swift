@@ -40,18 +40,20 @@ public final class PassphraseKey: VaultKeyStore {
       guard try passphrase.isStored() else { return .success(nil) }
     } catch { return .failure(error) }
     if let key = passphrase.keyBytes { return .success(key) }
-    do throws(Passphrase.AskingError) { try await passphrase.unlock(asking: reason) } catch {
+    do throws(PassphraseError) {
+      switch try await passphrase.unlock(asking: reason) {
+      case nil: return .success(passphrase.keyBytes)
+      case .lockedOut: return .failure(.unavailable("too many wrong passphrases; wait before the next attempt"))
+      case .unavailable(let text): return .failure(.unavailable(text))
+      default: return .failure(.locked)
+      }
+    } catch {
       switch error {
-      case .passphrase(.storage(let error)): return .failure(error)
-      case .passphrase(.damaged): return .failure(.wrongKey("the file of the sealed key is damaged"))
-      case .passphrase(let error): return .failure(.unavailable("the passphrase cannot be checked: \(error)"))
-      case .presence(.lockedOut):
-        return .failure(.unavailable("too many wrong passphrases; wait before the next attempt"))
-      case .presence(.unavailable(let text)): return .failure(.unavailable(text))
-      case .presence: return .failure(.locked)
+      case .storage(let error): return .failure(error)
+      case .damaged: return .failure(.wrongKey("the file of the sealed key is damaged"))
+      default: return .failure(.unavailable("the passphrase cannot be checked: \(error)"))
       }
     }
-    return .success(passphrase.keyBytes)
   }
 
   /// - Throws: ``VaultError/passphrase(_:)`` if there is no new passphrase, or it is too short or unusable;

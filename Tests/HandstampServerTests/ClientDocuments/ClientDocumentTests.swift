@@ -58,8 +58,8 @@ private final class ScriptedInternet: Sendable {
 
   init() throws { url = try #require(ClientURL(ScriptedInternet.url)) }
 
-  private func refusal(_ documents: ClientDocuments) async -> ClientDocumentError? {
-    do throws(ClientDocumentError) {
+  private func refusal(_ documents: ClientDocuments) async -> DescribedError? {
+    do throws(DescribedError) {
       _ = try await documents.document(at: url)
       return nil
     } catch { return error }
@@ -108,7 +108,7 @@ private final class ScriptedInternet: Sendable {
   func `is not fetched from an address for special use, alone or among others`(_ address: String) async {
     for addresses in [[address], ["93.184.216.34", address], [address, "2606:4700::1"]] {
       internet.addresses.withLock { $0 = addresses }
-      #expect(await refusal(internet.documents) == .host(.notPublic))
+      #expect(await refusal(internet.documents) == DescribedError("its host has an address that is not public"))
     }
     #expect(internet.sent.withLock { $0 }.isEmpty)
   }
@@ -124,13 +124,13 @@ private final class ScriptedInternet: Sendable {
 
   @Test func `is not fetched for a host without an address`() async {
     internet.addresses.withLock { $0 = [] }
-    #expect(await refusal(internet.documents) == .host(.noAddress))
+    #expect(await refusal(internet.documents) == DescribedError("its host has no address"))
   }
 
   @Test(arguments: [301, 302, 307, 308, 204, 404, 500])
   func `comes with status 200, and not from elsewhere`(_ status: Int) async {
     internet.response.withLock { $0 = ScriptedInternet.response(status: status) }
-    #expect(await refusal(internet.documents) == .unreachable("the status is \(status)"))
+    #expect(await refusal(internet.documents) == DescribedError("it cannot be fetched: the status is \(status)"))
     #expect(internet.sent.withLock { $0 }.count == 1)
   }
 
@@ -172,7 +172,7 @@ private final class ScriptedInternet: Sendable {
     let text = body.replacing("URL", with: ScriptedInternet.url)
     internet.response.withLock { $0 = ScriptedInternet.response(text) }
     let documents = internet.documents
-    #expect(await refusal(documents) == .invalid(words))
+    #expect(await refusal(documents) == DescribedError(words))
     // It is fetched again: only valid documents are remembered.
     internet.response.withLock { $0 = ScriptedInternet.response() }
     #expect(await refusal(documents) == nil)
@@ -184,7 +184,7 @@ private final class ScriptedInternet: Sendable {
       ("text/json", false),
     ] {
       internet.response.withLock { $0 = ScriptedInternet.response(type: type) }
-      #expect(await refusal(internet.documents) == (isRight ? nil : .invalid("it is not JSON")), "\(type)")
+      #expect(await refusal(internet.documents) == (isRight ? nil : DescribedError("it is not JSON")), "\(type)")
     }
   }
 
@@ -219,11 +219,13 @@ private final class ScriptedInternet: Sendable {
   @Test func `is not fetched more often than its host can bear`() async {
     internet.response.withLock { $0 = ScriptedInternet.response(status: 500) }
     let documents = internet.documents
-    for _ in 0..<ClientDocuments.perHost { #expect(await refusal(documents) == .unreachable("the status is 500")) }
-    #expect(await refusal(documents) == .busy)
+    for _ in 0..<ClientDocuments.perHost {
+      #expect(await refusal(documents) == DescribedError("it cannot be fetched: the status is 500"))
+    }
+    #expect(await refusal(documents) == DescribedError("too many documents are being fetched"))
     #expect(internet.sent.withLock { $0 }.count == ClientDocuments.perHost)
     internet.advance(by: .seconds(60))
-    #expect(await refusal(documents) == .unreachable("the status is 500"))
+    #expect(await refusal(documents) == DescribedError("it cannot be fetched: the status is 500"))
   }
 }
 #endif

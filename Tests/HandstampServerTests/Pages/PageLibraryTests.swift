@@ -1,6 +1,7 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampSupport
 import Testing
 
 @testable import HandstampPages
@@ -96,10 +97,10 @@ import Testing
       ("sign_in.mustache", String(repeating: "{{#a}}", count: 60) + String(repeating: "{{/a}}", count: 60)),
     ] {
       try write(text, name)
-      #expect(throws: PageError.self, "\(name)") { try PageLibrary(folder: folder) }
+      #expect(throws: DescribedError.self, "\(name)") { try PageLibrary(folder: folder) }
       try FileManager.default.removeItem(atPath: folder + "/" + name)
     }
-    #expect(throws: PageError.self) { try PageLibrary(folder: folder + "/none") }
+    #expect(throws: DescribedError.self) { try PageLibrary(folder: folder + "/none") }
   }
 
   @Test(

@@ -236,7 +236,7 @@ private struct Rerouted: Transport {
       ("Own", "https://id.example.org", Forum.url), ("own", "http://id.example.org", Forum.url),
       ("own", "https://id.example.org", Forum.url + "/"), ("own", "https://id.example.org", "http://forum.example.org"),
     ] {
-      #expect(throws: OpenIDSignIn.ConfigurationError.self) {
+      #expect(throws: ServerConfigurationError.self) {
         try OpenIDSignIn(
           UpstreamProvider(id: id, name: "Own", issuer: issuer, clientID: "forum"), url: url, registry: registry,
           transport: PatientTransport())
