@@ -88,7 +88,7 @@ private struct ImportRun {
 
   mutating func add(_ record: ImportRecords.Record) async throws(AdministrationError) {
     let (account, left): (ArrivingAccount, Set<String>)
-    do throws(ImportRefusal) {
+    do throws(ImportError) {
       let imported = try reader.account(ImportFields(try record.content.get()))
       guard let imported else { return }
       (account, left) = try imported.arriving(in: administration.registry, at: administration.now())

@@ -32,9 +32,9 @@ struct ImportFields {
   func objects(_ name: String) -> [ImportFields] { self[name]?.array?.map { ImportFields($0) } ?? [] }
 
   /// The objects of a list, which CSV has as JSON text; none if there is nothing.
-  func list(_ name: String) throws(ImportRefusal) -> [ImportFields] {
+  func list(_ name: String) throws(ImportError) -> [ImportFields] {
     guard case .string(let text)? = self[name], !text.isEmpty else { return objects(name) }
-    guard let list = JSONValue(Array(text.utf8))?.array else { throw ImportRefusal(.invalidField, field: name) }
+    guard let list = JSONValue(Array(text.utf8))?.array else { throw ImportError(.invalidField, field: name) }
     return list.map { ImportFields($0) }
   }
 
@@ -43,26 +43,26 @@ struct ImportFields {
   /// - Parameter member: the name of the member that has the value, if the field is an object.
   private func first<Value>(
     of names: [String], in member: String? = nil, _ read: (JSONValue) -> Value?
-  ) throws(ImportRefusal) -> Value? {
+  ) throws(ImportError) -> Value? {
     for name in names {
       guard let value = member.flatMap({ object(name)[$0] }) ?? self[name], value != .string("") else { continue }
-      guard let read = read(value) else { throw ImportRefusal(.invalidField, field: name) }
+      guard let read = read(value) else { throw ImportError(.invalidField, field: name) }
       return read
     }
     return nil
   }
 
-  func text(_ names: String...) throws(ImportRefusal) -> String? { try first(of: names, \.scalar) }
+  func text(_ names: String...) throws(ImportError) -> String? { try first(of: names, \.scalar) }
 
   /// A text that is a hash already.
-  func secret(_ names: String...) throws(ImportRefusal) -> Secret? {
+  func secret(_ names: String...) throws(ImportError) -> Secret? {
     try first(of: names) { $0.scalar.map { Secret($0) } }
   }
 
   /// Texts; other members of the list are left out.
   func texts(_ name: String) -> [String] { self[name]?.array?.compactMap(\.string) ?? [] }
 
-  func flag(_ names: String...) throws(ImportRefusal) -> Bool? {
+  func flag(_ names: String...) throws(ImportError) -> Bool? {
     try first(of: names) { value in
       switch value {
       case .bool(let flag): flag
@@ -73,13 +73,13 @@ struct ImportFields {
     }
   }
 
-  func integer(_ name: String) throws(ImportRefusal) -> Int64? { try first(of: [name], \.wholeNumber) }
+  func integer(_ name: String) throws(ImportError) -> Int64? { try first(of: [name], \.wholeNumber) }
 
   /// The years 1 to 9999, which RFC 3339 can name.
   private static let times = UnixTime(seconds: -62_135_596_800)...UnixTime(seconds: 253_402_300_799)
 
   /// A number is in seconds, or in milliseconds if it is of another age otherwise.
-  func time(_ names: String...) throws(ImportRefusal) -> UnixTime? {
+  func time(_ names: String...) throws(ImportError) -> UnixTime? {
     // The member is that of MongoDB's extended JSON.
     try first(of: names, in: "$date") { value in
       var time = value.string.flatMap { UnixTime(moment: $0) }
@@ -94,7 +94,7 @@ struct ImportFields {
   }
 
   /// Base64 of either alphabet, with or without padding.
-  func bytes(_ name: String) throws(ImportRefusal) -> [UInt8]? {
+  func bytes(_ name: String) throws(ImportError) -> [UInt8]? {
     try first(of: [name]) { $0.scalar.flatMap(ImportFields.bytes) }
   }
 

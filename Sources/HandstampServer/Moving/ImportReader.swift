@@ -19,13 +19,13 @@ struct ImportReader {
   }
 
   /// `nil` for a record that is no account, such as a group.
-  mutating func account(_ fields: ImportFields) throws(ImportRefusal) -> ImportedAccount? {
+  mutating func account(_ fields: ImportFields) throws(ImportError) -> ImportedAccount? {
     var account = try read(fields)
     account?.resolveProviders(issuers)
     return account
   }
 
-  private mutating func read(_ fields: ImportFields) throws(ImportRefusal) -> ImportedAccount? {
+  private mutating func read(_ fields: ImportFields) throws(ImportError) -> ImportedAccount? {
     switch format {
     case .handstamp: try ImportedAccount(handstamp: fields)
     case .gotrue: try ImportedAccount(gotrue: fields)
@@ -38,7 +38,7 @@ struct ImportReader {
     }
   }
 
-  private mutating func django(_ fields: ImportFields) throws(ImportRefusal) -> ImportedAccount? {
+  private mutating func django(_ fields: ImportFields) throws(ImportError) -> ImportedAccount? {
     if let name = try fields.object("fields").text("name"), try fields.text("model") == "auth.group" {
       if let key = try fields.text("pk") { groupNames[key] = name }
       return nil
@@ -49,7 +49,7 @@ struct ImportReader {
 
 extension ImportedAccount {
   /// The columns that the tables of web frameworks have in common.
-  init(table fields: ImportFields) throws(ImportRefusal) {
+  init(table fields: ImportFields) throws(ImportError) {
     self.init()
     id = try fields.text("id")
     email = try fields.text("email")
@@ -62,7 +62,7 @@ extension ImportFields {
   /// `name`, or the first and last name, or what another field has; `nil` without any.
   func fullName(
     _ first: String = "first_name", _ last: String = "last_name", or other: String
-  ) throws(ImportRefusal) -> String? {
+  ) throws(ImportError) -> String? {
     if let name = try text("name") { return name }
     switch (try text(first), try text(last)) {
     case (let given?, let family?): return given + " " + family

@@ -10,7 +10,7 @@ struct ImportRecords {
   /// A record with the line that it begins in, the first being 1.
   struct Record {
     var line: Int
-    var content: Result<[String: JSONValue], ImportRefusal>
+    var content: Result<[String: JSONValue], ImportError>
   }
 
   private let format: ImportFormat
@@ -53,8 +53,8 @@ struct ImportRecords {
 }
 
 extension ImportRecords.Record {
-  static func refused(_ code: ImportRefusal.Code, line: Int) -> ImportRecords.Record {
-    ImportRecords.Record(line: line, content: .failure(ImportRefusal(code)))
+  static func refused(_ code: ImportError.Code, line: Int) -> ImportRecords.Record {
+    ImportRecords.Record(line: line, content: .failure(ImportError(code)))
   }
 
   /// - Parameter bytes: an object; of one that is too long, one byte more than that.

@@ -8,7 +8,7 @@ public struct ImportReport: Sendable, Hashable {
   public struct Refused: Sendable, Hashable {
     /// The line that the record begins in, the first being 1.
     public let line: Int
-    public let reason: ImportRefusal
+    public let reason: ImportError
   }
 
   /// Facts of one kind, such as `totp`, that have no place here.
@@ -36,7 +36,7 @@ public struct ImportReport: Sendable, Hashable {
     case .created: created += 1
     case .merged: merged += 1
     case .unchanged: unchanged += 1
-    case .refused(let refusal): return add(ImportRefusal(refusal), line: line)
+    case .refused(let refusal): return add(ImportError(refusal), line: line)
     }
     for kind in kinds {
       left[kind, default: Left()].count += 1
@@ -44,7 +44,7 @@ public struct ImportReport: Sendable, Hashable {
     }
   }
 
-  mutating func add(_ refusal: ImportRefusal, line: Int) {
+  mutating func add(_ refusal: ImportError, line: Int) {
     refused += 1
     if refusals.count < ImportReport.mostListed { refusals.append(Refused(line: line, reason: refusal)) }
   }

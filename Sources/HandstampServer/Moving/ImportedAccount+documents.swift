@@ -5,8 +5,8 @@ import HandstampSupport
 /// Systems whose exports are documents of their own.
 extension ImportedAccount {
   /// One of the `users` of a realm (`UserRepresentation`).
-  init(keycloak fields: ImportFields) throws(ImportRefusal) {
-    guard fields["serviceAccountClientId"] == nil else { throw ImportRefusal(.noPerson) }
+  init(keycloak fields: ImportFields) throws(ImportError) {
+    guard fields["serviceAccountClientId"] == nil else { throw ImportError(.noPerson) }
     self.init()
     id = try fields.text("id")
     email = try fields.text("email")
@@ -23,13 +23,13 @@ extension ImportedAccount {
     for credential in fields.objects("credentials") { try add(keycloak: credential) }
   }
 
-  private mutating func add(keycloak credential: ImportFields) throws(ImportRefusal) {
+  private mutating func add(keycloak credential: ImportFields) throws(ImportError) {
     let (data, secret) = (credential.object("credentialData"), credential.object("secretData"))
     switch try credential.text("type") {
     case "password"?: passwordHash = try ImportedAccount.keycloakHash(data, secret)
     case "webauthn"?, "webauthn-passwordless"?:
       guard let key = try data.bytes("credentialId"), let publicKey = try data.bytes("credentialPublicKey") else {
-        throw ImportRefusal(.invalidField, field: "credentialData")
+        throw ImportError(.invalidField, field: "credentialData")
       }
       var passkey = Passkey(id: key, publicKey: publicKey)
       // The bytes of the user's ID.
@@ -44,10 +44,10 @@ extension ImportedAccount {
     }
   }
 
-  private static func keycloakHash(_ data: ImportFields, _ secret: ImportFields) throws(ImportRefusal) -> Secret {
+  private static func keycloakHash(_ data: ImportFields, _ secret: ImportFields) throws(ImportError) -> Secret {
     let more = data.object("additionalParameters")
     guard let hash = try secret.bytes("value"), let iterations = try data.integer("hashIterations") else {
-      throw ImportRefusal(.hashUnknown, field: "credentials")
+      throw ImportError(.hashUnknown, field: "credentials")
     }
     let salt = try secret.bytes("salt") ?? []
     switch try data.text("algorithm") {
@@ -58,15 +58,15 @@ extension ImportedAccount {
       let version = more.texts("version").first == "1.0" ? 16 : 19
       guard let type = more.texts("type").first, let memory = more.texts("memory").first,
         let lanes = more.texts("parallelism").first
-      else { throw ImportRefusal(.hashUnknown, field: "credentials") }
+      else { throw ImportError(.hashUnknown, field: "credentials") }
       let parts = "\(ImportedHash.base64(salt))$\(ImportedHash.base64(hash))"
       return Secret("$argon2\(type)$v=\(version)$m=\(memory),t=\(iterations),p=\(lanes)$\(parts)")
-    default: throw ImportRefusal(.hashUnknown, field: "credentials")
+    default: throw ImportError(.hashUnknown, field: "credentials")
     }
   }
 
   /// One of the `users` of `firebase auth:export`.
-  init(firebase fields: ImportFields, hashing: FirebaseHashing?) throws(ImportRefusal) {
+  init(firebase fields: ImportFields, hashing: FirebaseHashing?) throws(ImportError) {
     self.init()
     id = try fields.text("localId")
     email = try fields.text("email")
@@ -83,7 +83,7 @@ extension ImportedAccount {
     }
     guard let hash = try fields.bytes("passwordHash"), !hash.isEmpty else { return }
     guard let hashing, let salt = try fields.bytes("salt") else {
-      throw ImportRefusal(.hashIncomplete, field: "passwordHash")
+      throw ImportError(.hashIncomplete, field: "passwordHash")
     }
     passwordHash = hashing.signerKey.withExposedBytes { key in
       ImportedHash.firebase(
@@ -93,7 +93,7 @@ extension ImportedAccount {
   }
 
   /// A line of a bulk user export, or of an export of password hashes, whose ID has no prefix.
-  init(auth0 fields: ImportFields) throws(ImportRefusal) {
+  init(auth0 fields: ImportFields) throws(ImportError) {
     self.init()
     id = try fields.text("user_id", "Id")
     if id == nil, let own = try fields.object("_id").text("$oid") { id = "auth0|" + own }
@@ -115,7 +115,7 @@ extension ImportedAccount {
   }
 
   /// An identity of Ory Kratos, with the configurations of its credentials.
-  init(kratos fields: ImportFields) throws(ImportRefusal) {
+  init(kratos fields: ImportFields) throws(ImportError) {
     self.init()
     let (traits, credentials) = (fields.object("traits"), fields.object("credentials"))
     let addresses = fields.objects("verifiable_addresses")
@@ -148,9 +148,9 @@ extension ImportedAccount {
     for kind in ["totp", "lookup_secret", "code", "profile"] where credentials[kind] != nil { left.insert(kind) }
   }
 
-  private mutating func add(kratos key: ImportFields, handle: [UInt8]?) throws(ImportRefusal) {
+  private mutating func add(kratos key: ImportFields, handle: [UInt8]?) throws(ImportError) {
     guard let id = try key.bytes("id"), let publicKey = try key.bytes("public_key") else {
-      throw ImportRefusal(.invalidField, field: "credentials")
+      throw ImportError(.invalidField, field: "credentials")
     }
     var passkey = Passkey(id: id, publicKey: publicKey)
     passkey.userHandle = handle

@@ -6,7 +6,7 @@ import HandstampWebAuthn
 
 /// Handstamp's own form: one JSON object for each account.
 extension ImportedAccount {
-  init(handstamp fields: ImportFields) throws(ImportRefusal) {
+  init(handstamp fields: ImportFields) throws(ImportError) {
     self.init()
     id = try fields.text("id")
     email = try fields.text("email")
@@ -19,7 +19,7 @@ extension ImportedAccount {
     groups = fields.texts("groups")
     identity = try fields.object("identity").externalIdentity
     for other in fields.objects("identities") {
-      guard let identity = try other.externalIdentity else { throw ImportRefusal(.invalidField, field: "identities") }
+      guard let identity = try other.externalIdentity else { throw ImportError(.invalidField, field: "identities") }
       add(
         Identity(
           identity: identity, label: try other.text("label") ?? "", createdAt: try other.time("created_at"),
@@ -28,18 +28,18 @@ extension ImportedAccount {
     if let identity { add(Identity(identity: identity)) }
     let app = fields.object("totp")
     if let text = try app.secret("secret") {
-      guard let secret = TOTPSecret(text: text) else { throw ImportRefusal(.invalidField, field: "totp") }
+      guard let secret = TOTPSecret(text: text) else { throw ImportError(.invalidField, field: "totp") }
       totp = MovingTOTP(secret)
       totp?.createdAt = try app.time("created_at")
       totp?.lastUsedAt = try app.time("last_used_at")
       totp?.step = try app.integer("last_step") ?? 0
     } else if fields["totp"] != nil {
       // Without it, the password alone would be enough.
-      throw ImportRefusal(.invalidField, field: "totp")
+      throw ImportError(.invalidField, field: "totp")
     }
     recoveryCodes = fields.texts("recovery_code_hashes")
     guard recoveryCodes.count <= RecoveryCode.count, recoveryCodes.allSatisfy(RecoveryCode.isHash) else {
-      throw ImportRefusal(.invalidField, field: "recovery_code_hashes")
+      throw ImportError(.invalidField, field: "recovery_code_hashes")
     }
     for key in fields.objects("passkeys") { passkeys.append(try Passkey(handstamp: key)) }
     passwordHash = try fields.secret("password_hash")
@@ -81,7 +81,7 @@ extension ArrivingAccount {
 
 extension ImportFields {
   fileprivate var externalIdentity: ExternalIdentity? {
-    get throws(ImportRefusal) {
+    get throws(ImportError) {
       guard let issuer = try text("issuer"), let subject = try text("subject") else { return nil }
       return ExternalIdentity(issuer: issuer, subject: subject)
     }
@@ -103,9 +103,9 @@ extension LinkedIdentity {
 }
 
 extension ImportedAccount.Passkey {
-  init(handstamp fields: ImportFields) throws(ImportRefusal) {
+  init(handstamp fields: ImportFields) throws(ImportError) {
     guard let id = try fields.bytes("id"), let publicKey = try fields.bytes("public_key") else {
-      throw ImportRefusal(.invalidField, field: "passkeys")
+      throw ImportError(.invalidField, field: "passkeys")
     }
     self.init(id: id, publicKey: publicKey)
     userHandle = try fields.bytes("user_handle")

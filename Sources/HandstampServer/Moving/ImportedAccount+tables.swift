@@ -5,9 +5,9 @@ import HandstampSupport
 /// Systems whose exports are rows of their table of users.
 extension ImportedAccount {
   /// A row of `auth.users` (GoTrue, `internal/models/user.go`), also with the person's rows of `auth.identities`.
-  init(gotrue fields: ImportFields) throws(ImportRefusal) {
+  init(gotrue fields: ImportFields) throws(ImportError) {
     guard try fields.flag("is_anonymous") != true, try fields.time("deleted_at") == nil else {
-      throw ImportRefusal(.noPerson)
+      throw ImportError(.noPerson)
     }
     try self.init(table: fields)
     let data = fields.object("raw_user_meta_data")
@@ -31,21 +31,21 @@ extension ImportedAccount {
   }
 
   /// bcrypt, Argon2, or Firebase's scrypt in GoTrue's own encoding (`internal/crypto/password.go`).
-  private static func gotrueHash(_ text: String) throws(ImportRefusal) -> Secret {
+  private static func gotrueHash(_ text: String) throws(ImportError) -> Secret {
     guard text.hasPrefix("$fbscrypt$") else { return Secret(text) }
     let parts = text.split(separator: "$", omittingEmptySubsequences: false)
-    guard parts.count == 5 else { throw ImportRefusal(.hashUnknown, field: "encrypted_password") }
+    guard parts.count == 5 else { throw ImportError(.hashUnknown, field: "encrypted_password") }
     let pairs = parts[2].split(separator: ",").map { $0.split(separator: "=", maxSplits: 1).map(String.init) }
     let values = Dictionary(pairs.filter { $0.count == 2 }.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 })
     guard let cost = values["n"].flatMap({ Int64($0) }), let rounds = values["r"].flatMap({ Int64($0) }),
       let separator = values["ss"].flatMap(ImportFields.bytes), let key = values["sk"].flatMap(ImportFields.bytes),
       let salt = ImportFields.bytes(String(parts[3])), let hash = ImportFields.bytes(String(parts[4]))
-    else { throw ImportRefusal(.hashUnknown, field: "encrypted_password") }
+    else { throw ImportError(.hashUnknown, field: "encrypted_password") }
     return ImportedHash.firebase(cost: cost, rounds: rounds, salt: salt, hash: hash, separator: separator, key: key)
   }
 
   /// A row of the users of Devise.
-  init(devise fields: ImportFields) throws(ImportRefusal) {
+  init(devise fields: ImportFields) throws(ImportError) {
     try self.init(table: fields)
     emailVerifiedAt = try fields.time("confirmed_at")
     isEmailVerified = emailVerifiedAt != nil
@@ -61,9 +61,9 @@ extension ImportedAccount {
   /// An object of `dumpdata`: one of `auth.user`, or of a model in its place.
   ///
   /// - Returns: `nil` for objects of other models.
-  init?(django object: ImportFields, groupNames: [String: String]) throws(ImportRefusal) {
+  init?(django object: ImportFields, groupNames: [String: String]) throws(ImportError) {
     let fields = object.object("fields")
-    guard try object.text("model") != nil else { throw ImportRefusal(.invalidField, field: "model") }
+    guard try object.text("model") != nil else { throw ImportError(.invalidField, field: "model") }
     guard fields["password"] != nil, fields["email"] != nil || fields["username"] != nil else { return nil }
     self.init()
     id = try object.text("pk")
@@ -82,7 +82,7 @@ extension ImportedAccount {
   }
 
   /// `nil` for a password that nothing matches, as Django writes one.
-  private static func djangoHash(_ text: String) throws(ImportRefusal) -> Secret? {
+  private static func djangoHash(_ text: String) throws(ImportError) -> Secret? {
     guard !text.hasPrefix("!") else { return nil }
     let parts = text.split(separator: "$", omittingEmptySubsequences: false).map(String.init)
     switch (parts.first, parts.count) {
@@ -102,7 +102,7 @@ extension ImportedAccount {
       return ImportedHash.salted("sha1", salt: Array(parts[1].utf8), hash: hash)
     default: break
     }
-    throw ImportRefusal(.hashUnknown, field: "password")
+    throw ImportError(.hashUnknown, field: "password")
   }
 }
 #endif

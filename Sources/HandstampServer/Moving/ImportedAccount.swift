@@ -101,13 +101,13 @@ extension ImportedAccount {
   /// Returns the account as it would be stored here, and the kinds of facts that have no place.
   func arriving(
     in registry: Registry, at now: UnixTime
-  ) throws(ImportRefusal) -> (account: ArrivingAccount, left: Set<String>) {
+  ) throws(ImportError) -> (account: ArrivingAccount, left: Set<String>) {
     let address = try self.address
-    guard address != nil || !identities.isEmpty else { throw ImportRefusal(.noAddress) }
+    guard address != nil || !identities.isEmpty else { throw ImportError(.noAddress) }
     if let id, !((1...255).contains(id.utf8.count) && id.utf8.allSatisfy { (0x21...0x7E).contains($0) }) {
-      throw ImportRefusal(.invalidID)
+      throw ImportError(.invalidID)
     }
-    guard identities.allSatisfy(\.identity.isStorable) else { throw ImportRefusal(.invalidField, field: "identity") }
+    guard identities.allSatisfy(\.identity.isStorable) else { throw ImportError(.invalidField, field: "identity") }
     let drawn = registry.arriving(email: address, username: "", at: now)
     var record = AccountRecord(
       id: id.map { AccountID($0) } ?? drawn.id, email: address, username: "", passwordHash: nil,
@@ -118,14 +118,14 @@ extension ImportedAccount {
     if isEmailVerified, address != nil { record.emailConfirmedAt = min(emailVerifiedAt ?? record.createdAt, now) }
     if isDisabled, disabledUntil.map({ $0 > now }) ?? true { record.closedAt = min(disabledAt ?? now, now) }
     if let passwordHash {
-      do throws(PasswordHashError) { try PasswordHashes.check(passwordHash) } catch { throw ImportRefusal(error) }
+      do throws(PasswordHashError) { try PasswordHashes.check(passwordHash) } catch { throw ImportError(error) }
       record.passwordHash = passwordHash
     }
     record.credentialsChangedAt = passwordChangedAt.map { min($0, now) }
-    guard passkeys.count <= PasskeyRecord.most else { throw ImportRefusal(.invalidField, field: "passkeys") }
+    guard passkeys.count <= PasskeyRecord.most else { throw ImportError(.invalidField, field: "passkeys") }
     let keys = passkeys.compactMap { $0.record(of: record) }
     let named = Set(groups.filter { Registry.isGroup($0) })
-    guard named.count <= Registry.mostGroups else { throw ImportRefusal(.invalidField, field: "groups") }
+    guard named.count <= Registry.mostGroups else { throw ImportError(.invalidField, field: "groups") }
     var account = ArrivingAccount(
       record, keepsID: id != nil, passkeys: keys, groups: named.sorted(),
       identities: identities.prefix(LinkedIdentity.most).map { $0.link(to: record) })
@@ -141,9 +141,9 @@ extension ImportedAccount {
   }
 
   private var address: EmailAddress? {
-    get throws(ImportRefusal) {
+    get throws(ImportError) {
       guard let email, !email.isEmpty else { return nil }
-      guard let address = EmailAddress(new: email) else { throw ImportRefusal(.invalidAddress) }
+      guard let address = EmailAddress(new: email) else { throw ImportError(.invalidAddress) }
       return address
     }
   }
@@ -173,7 +173,7 @@ extension ImportedAccount.Passkey {
   }
 }
 
-extension ImportRefusal {
+extension ImportError {
   fileprivate init(_ refusal: PasswordHashError) {
     switch refusal {
     case .unknownForm, .invalid, .busy, .failed: self.init(.hashUnknown, field: "password_hash")

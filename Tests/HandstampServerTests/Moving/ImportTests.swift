@@ -275,7 +275,7 @@ import Testing
     for record in records.add(text.utf8) + records.end() {
       for changed in try JSONValue.object(record.content.get()).variants(with: values) {
         var reader = ImportReader(format, firebase: ImportStage.options(format).firebase)
-        do throws(ImportRefusal) {
+        do throws(ImportError) {
           let account = try reader.account(ImportFields(changed))
           if let stored = try account?.arriving(in: registry, at: ImportStage.now).account.record {
             #expect(stored.createdAt <= ImportStage.now && (1...255).contains(stored.id.rawValue.utf8.count))

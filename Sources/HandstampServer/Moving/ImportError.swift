@@ -2,7 +2,7 @@
 import HandstampRegistry
 
 /// A reason for which one record of an import was not taken. The account of a refused record is not changed.
-public struct ImportRefusal: Error, Sendable, Hashable {
+public struct ImportError: Error, Sendable, Hashable {
   public enum Code: String, Sendable, Hashable, CaseIterable {
     case invalidJSON = "invalid_json"
     case invalidCSV = "invalid_csv"
