@@ -2,6 +2,8 @@
 import Foundation
 import HandstampCore
 
+@testable import HandstampCommand
+
 /// A process running `handstamp`, or another program of this package.
 final class Child: Sendable {
   /// The result of the process.

@@ -44,13 +44,13 @@ public struct MessageStream: AsyncSequence, Sendable {
   }
 
   public func makeAsyncIterator() -> Iterator {
-    Iterator(base: StreamReader(connector, controller, options: options, after: nil))
+    Iterator(base: StreamDriver.start(connector, controller, options: options, after: nil).makeAsyncIterator())
   }
 
   public struct Iterator: AsyncIteratorProtocol {
-    var base: StreamReader<MessageStreamConnector>
+    var base: AsyncThrowingStream<WireMessage, any Error>.Iterator
 
-    public mutating func next() async throws(SessionError) -> WireMessage? { try await base.next() }
+    public mutating func next() async throws(SessionError) -> WireMessage? { try await base.nextHere() }
   }
 
   /// Sends a message over the connection that a reader of this stream opened last.

@@ -26,15 +26,16 @@ actor StreamDriver<Connector: StreamConnector> {
     generation = controller.requests.generation
   }
 
-  /// Begins to connect and returns the messages. The stream continues until it has ended or its iterator is released.
+  /// Begins to connect and returns the messages. The stream, which holds its driver, continues until it has ended or its iterator is
+  /// released.
   static func start(
     _ connector: Connector, _ controller: SessionController, options: StreamOptions, after id: String?
-  ) -> (messages: Messages, driver: StreamDriver) {
+  ) -> Messages {
     let (messages, continuation) = Messages.makeStream()
     let driver = StreamDriver(connector, controller, StreamMachine(options: options, after: id), continuation)
     continuation.onTermination = { _ in Task { await driver.post(.over(.left)) } }
     Task.detached(priority: .userInitiated) { await driver.begin() }
-    return (messages, driver)
+    return messages
   }
 
   private func begin() {
