@@ -31,7 +31,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   func identity(
     _ row: SessionRow, of client: ConfiguredClient, nonce: String?, accessToken: String, about: AccountClaims?,
     at now: UnixTime
-  ) throws(JWSPrivateKey.SigningError) -> String {
+  ) throws(RegistryError) -> String {
     var claims = JSONText(reserving: 384)
     claims.add("iss", issuer)
     claims.add("sub", row.account.rawValue)
@@ -53,7 +53,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// - Parameter id: its `jti`, the same for every attempt, so that the client can recognize a repetition.
   func logout(
     of session: SessionID, _ account: AccountID, for client: ConfiguredClient, id: String, at now: UnixTime
-  ) throws(JWSPrivateKey.SigningError) -> String {
+  ) throws(RegistryError) -> String {
     var claims = JSONText(reserving: 320)
     claims.add("iss", issuer)
     claims.add("sub", account.rawValue)

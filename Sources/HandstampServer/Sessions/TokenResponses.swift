@@ -57,22 +57,15 @@ struct TokenResponses: Sendable {
     of row: SessionRow, for client: SessionClient?, proof: (at: UnixTime, methods: AuthenticationMethods)? = nil,
     refresh: RefreshToken? = nil, about claims: AccountClaims? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
-    let access: (text: String, life: Int64)
-    var identity: String?
     let now = clock.read().issueTime
     let party = client.flatMap { clients[$0.id] }
-    do {
-      access = try accessTokens.mint(
-        account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
-        authenticatedAt: proof?.at ?? row.authenticatedAt, methods: proof?.methods ?? row.methods,
-        at: now, until: row.absoluteExpiry,
-        signedWith: party?.accessTokenSigning ?? .es256)
-      if refresh != nil, let client, let party, client.scopes.contains("openid") {
-        identity = try idTokens.identity(
-          row, of: party, nonce: nonce, accessToken: access.text, about: claims, at: now)
-      }
-    } catch {
-      throw .unavailable("signing failed: \(type(of: error))")
+    let access = try accessTokens.mint(
+      account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
+      authenticatedAt: proof?.at ?? row.authenticatedAt, methods: proof?.methods ?? row.methods,
+      at: now, until: row.absoluteExpiry, signedWith: party?.accessTokenSigning ?? .es256)
+    var identity: String?
+    if refresh != nil, let client, let party, client.scopes.contains("openid") {
+      identity = try idTokens.identity(row, of: party, nonce: nonce, accessToken: access.text, about: claims, at: now)
     }
     var json = JSONText(reserving: 1024)
     json.add("access_token", access.text)

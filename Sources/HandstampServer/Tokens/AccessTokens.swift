@@ -60,7 +60,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = [], at now: UnixTime,
     until limit: UnixTime? = nil,
     signedWith algorithm: SigningKeys.Algorithm = .es256
-  ) throws(JWSPrivateKey.SigningError) -> (text: String, life: Int64) {
+  ) throws(RegistryError) -> (text: String, life: Int64) {
     let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
     let life = min(life, left)
     var payload = JSONText(reserving: 320)
