@@ -21,16 +21,14 @@ struct ChangeWriter {
       case .createAccount(let record): try insert(record)
       case .replaceAccount(let record, let expecting): try update(record, expecting)
       case .expectAccount(let id, let revision):
-        let stored = try Int64.fetchOne(
-          try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
-        guard let stored else { throw RegistryStoreError.notFound }
-        guard stored == revision else { throw RegistryStoreError.conflict }
+        guard try has("SELECT 1 FROM account WHERE id = ? AND revision = ?", [id.rawValue, revision]) else {
+          throw try refusal("account", id.rawValue)
+        }
       case .expectSession(let id):
         guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
-        let live = try Int64.fetchOne(
-          try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL"),
-          arguments: [Data(session.bytes)])
-        if live == nil { throw try refusal(session) }
+        guard try has("SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL", [Data(session.bytes)]) else {
+          throw try refusal("session", Data(session.bytes))
+        }
       case .createOneTimeToken(let record): try insert(record, into: "ticket")
       case .redeemOneTimeToken(let id):
         try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
@@ -41,14 +39,12 @@ struct ChangeWriter {
       case .replaceItem(let item, let expecting):
         try run(
           "UPDATE fact SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
-          [
-            item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting,
-          ])
-        if db.changesCount == 0 { throw try refusal(item.id) }
+          [item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting])
+        if db.changesCount == 0 { throw try refusal("fact", Data(item.id.bytes)) }
       case .putItem(let item): try put(item)
       case .removeItem(let item):
         try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(item.id.bytes), item.revision])
-        if db.changesCount == 0 { throw try refusal(item.id) }
+        if db.changesCount == 0 { throw try refusal("fact", Data(item.id.bytes)) }
       case .removeItems(let kind, let subject):
         try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
       case .eraseDevices(let account):
@@ -121,43 +117,40 @@ struct ChangeWriter {
   }
 
   private func update(_ row: SessionRow, _ expecting: Int64) throws {
+    let values: [(any DatabaseValueConvertible)?] = [
+      row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
+      row.lastSeenAt.milliseconds, row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds,
+      row.expiry?.milliseconds, row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
+      row.methods.text,
+    ]
     let key: [(any DatabaseValueConvertible)?] = [Data(row.session.bytes), row.account.rawValue, expecting]
     // A refresh changes no columns of the device index. If they are not set, the index does not have to be written.
     if row.end == nil {
       try run(
-        """
-        UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-          expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?,
-          revision = revision + 1
-        WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
-          AND platform = ? AND pending IS ?
-        """,
-        [
-          row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
-          row.lastSeenAt.milliseconds,
-          row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-          row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.methods.text,
-        ] + key + [row.device.id.rawValue, row.device.name, row.device.platform, row.pending?.rawValue])
+        ChangeWriter.refresh,
+        values + key + [row.device.id.rawValue, row.device.name, row.device.platform, row.pending?.rawValue])
       if db.changesCount == 1 { return }
     }
-    try run(
-      """
-      UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-        expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?, device_id = ?,
-        device_name = ?, platform = ?, ended_at = ?, end_reason = ?, pending = ?, revision = revision + 1
-      WHERE id = ? AND account = ? AND revision = ?
-      """,
-      [
-        row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
-        row.lastSeenAt.milliseconds, row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds,
-        row.expiry?.milliseconds,
-        row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.methods.text,
-        row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds,
-        row.end?.reason.rawValue,
-        row.pending?.rawValue,
-      ] + key)
-    if db.changesCount == 0 { throw try refusal(row.session) }
+    let others: [(any DatabaseValueConvertible)?] = [
+      row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
+      row.pending?.rawValue,
+    ]
+    try run(ChangeWriter.replacement, values + others + key)
+    if db.changesCount == 0 { throw try refusal("session", Data(row.session.bytes)) }
   }
+
+  private static let refreshed = """
+    UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
+      expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?, revision = revision + 1
+    """
+  private static let refresh = """
+    \(refreshed) WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
+      AND platform = ? AND pending IS ?
+    """
+  private static let replacement = """
+    \(refreshed), device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?, pending = ?
+    WHERE id = ? AND account = ? AND revision = ?
+    """
 
   private func end(_ id: SessionID, _ end: SessionEnd) throws {
     guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
@@ -166,21 +159,16 @@ struct ChangeWriter {
       UPDATE session SET ended_at = ?, end_reason = ?, push_token = NULL, revision = revision + 1
       WHERE id = ? AND ended_at IS NULL
       """, [end.at.milliseconds, end.reason.rawValue, Data(session.bytes)])
-    if db.changesCount == 0 { throw try refusal(session) }
+    if db.changesCount == 0 { throw try refusal("session", Data(session.bytes)) }
   }
 
-  /// Returns why a session could not be changed.
-  private func refusal(_ session: SessionBytes) throws -> RegistryStoreError {
-    let known = try Int64.fetchOne(
-      try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ?"), arguments: [Data(session.bytes)])
-    return known == nil ? .notFound : .conflict
+  /// Returns why a row could not be changed, or is not as expected.
+  private func refusal(_ table: String, _ id: any DatabaseValueConvertible) throws -> RegistryStoreError {
+    try has("SELECT 1 FROM \(table) WHERE id = ?", [id]) ? .conflict : .notFound
   }
 
-  /// Returns why an item could not be changed.
-  private func refusal(_ item: StoredItemID) throws -> RegistryStoreError {
-    let known = try Int64.fetchOne(
-      try db.cachedStatement(sql: "SELECT 1 FROM fact WHERE id = ?"), arguments: [Data(item.bytes)])
-    return known == nil ? .notFound : .conflict
+  private func has(_ sql: String, _ values: StatementArguments) throws -> Bool {
+    try Int64.fetchOne(try db.cachedStatement(sql: sql), arguments: values) != nil
   }
 
   private func insert(_ item: StoredItem) throws {
@@ -227,10 +215,7 @@ struct ChangeWriter {
         record.emailConfirmedAt?.milliseconds,
         record.id.rawValue, expecting,
       ])
-    if db.changesCount == 1 { return }
-    let known = try Int64.fetchOne(
-      try db.cachedStatement(sql: "SELECT 1 FROM account WHERE id = ?"), arguments: [record.id.rawValue])
-    throw known == nil ? RegistryStoreError.notFound : RegistryStoreError.conflict
+    if db.changesCount == 0 { throw try refusal("account", record.id.rawValue) }
   }
 
   private func insert(_ event: RegistryEvent) throws -> EventID {
