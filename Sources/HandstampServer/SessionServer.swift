@@ -126,9 +126,8 @@ public struct SessionServer: Sendable {
     }
     self.clock = clock
     limits = RequestLimits(
-      limiter: former?.limits.limiter.continued(with: configuration.limits)
-        ?? RateLimiter(configuration.limits, uptime: configuration.uptime),
-      proxies: configuration.trustedProxies, metrics: metrics)
+      configuration.limits, behind: configuration.trustedProxies, metrics: metrics, uptime: configuration.uptime,
+      continuing: former?.limits)
     passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
     self.apple = apple
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
