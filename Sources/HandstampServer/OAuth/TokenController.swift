@@ -28,11 +28,13 @@ struct TokenController: Sendable {
 
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, client) = try await authentication.call(request, context)
-    let proof = try proofs.check(request, token: nil, at: clock.read())
+    let time = clock.read()
+    let proof = try proofs.check(request, token: nil, at: time)
     let address = limits.client(of: request, context)
     let registry = registry.acting(as: .server(from: address.text))
     switch form["grant_type"] {
-    case "refresh_token": return try await refresh(form, client, proof: proof, registry, context.logger)
+    case "refresh_token":
+      return try await refresh(form, client, proof: proof, registry, at: time.now, context.logger)
     case "authorization_code": return try await redeemCode(form, client, proof: proof, registry, context.logger)
     case "urn:ietf:params:oauth:grant-type:device_code":
       return try await redeemDevice(form, client, proof: proof, registry, context.logger)
@@ -49,7 +51,8 @@ struct TokenController: Sendable {
 
   /// Rotates a refresh token (RFC 6749 section 6).
   private func refresh(
-    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
+    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry,
+    at now: UnixTime, _ logger: Logger
   ) async throws -> Response {
     guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
     let claims: RefreshClaims
@@ -61,17 +64,17 @@ struct TokenController: Sendable {
     case .unknownKey(let id): throw RegistryError.unknownKey(id)
     }
     // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
-    try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
+    let session = claims.session.id
+    try limits.take(.refreshes, from: nil, about: session.rawValue)
     let scopes = try TokenScopeRequest(form, of: client, at: issuer, scope: form["scope"])
     // A client refreshes once per access token, so a longer overlap would reach back to the refresh before.
     let terms = RefreshTerms(
       isConstrained: client?.isConfidential == true,
       overlap: min(client?.refreshOverlap ?? RefreshTerms.overlap, responses.accessTokens.life / 2))
-    let now = clock.now
     let outcome = try await registry.refresh(
       claims, key: form["rotation_key"].map { Secret($0) }, client: client?.id, proof: proof?.thumbprint,
       terms: terms, now: now, narrow: scopes.narrowed)
-    recorder.recordRefresh(outcome, of: claims.session.id, logger: logger)
+    recorder.recordRefresh(outcome, of: session, logger: logger)
     switch outcome {
     case .issued(let issue):
       // A key that the session is not bound to proves nothing, and takes no room.

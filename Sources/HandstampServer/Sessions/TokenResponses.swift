@@ -57,10 +57,10 @@ struct TokenResponses: Sendable {
     of row: SessionRow, for client: SessionClient?, proof: (at: UnixTime, methods: AuthenticationMethods)? = nil,
     refresh: RefreshToken? = nil, about claims: AccountClaims? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
-    let now = clock.read().issueTime
+    let (now, session) = (clock.read().issueTime, row.id)
     let party = client.flatMap { clients[$0.id] }
     let access = try accessTokens.mint(
-      account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
+      account: row.account, session: session, client: client, thumbprint: row.dpopThumbprint,
       authenticatedAt: proof?.at ?? row.authenticatedAt, methods: proof?.methods ?? row.methods,
       at: now, until: row.absoluteExpiry, signedWith: party?.accessTokenSigning ?? .es256)
     var identity: String?
@@ -75,7 +75,7 @@ struct TokenResponses: Sendable {
     guard let refresh else { return json }
     json.add("refresh_token", refresh.secret.withExposed { $0 })
     json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
-    json.add("session_id", row.id.rawValue)
+    json.add("session_id", session.rawValue)
     // Tells an OAuth client that its key counts: it may repeat this request, and the next ones, with the same key.
     if row.client != nil, row.isKeyed { json.add("handstamp_rotation_key", true) }
     return json
