@@ -21,14 +21,12 @@ struct ChangeWriter {
       case .createAccount(let record): try insert(record)
       case .replaceAccount(let record, let expecting): try update(record, expecting)
       case .expectAccount(let id, let revision):
-        guard try has("SELECT 1 FROM account WHERE id = ? AND revision = ?", [id.rawValue, revision]) else {
-          throw try refusal("account", id.rawValue)
-        }
+        let isAsExpected = try has("SELECT 1 FROM account WHERE id = ? AND revision = ?", [id.rawValue, revision])
+        if !isAsExpected { throw try refusal(of: id.rawValue, in: "account") }
       case .expectSession(let id):
-        guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
-        guard try has("SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL", [Data(session.bytes)]) else {
-          throw try refusal("session", Data(session.bytes))
-        }
+        guard let session = SessionBytes(id).map({ Data($0.bytes) }) else { throw RegistryStoreError.notFound }
+        let isLive = try has("SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL", [session])
+        if !isLive { throw try refusal(of: session, in: "session") }
       case .createOneTimeToken(let record): try insert(record, into: "ticket")
       case .redeemOneTimeToken(let id):
         try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
@@ -37,14 +35,14 @@ struct ChangeWriter {
         try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
       case .createItem(let item): try insert(item)
       case .replaceItem(let item, let expecting):
-        try run(
+        try changeRow(
+          Data(item.id.bytes), in: "fact",
           "UPDATE fact SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
           [item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting])
-        if db.changesCount == 0 { throw try refusal("fact", Data(item.id.bytes)) }
       case .putItem(let item): try put(item)
       case .removeItem(let item):
-        try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(item.id.bytes), item.revision])
-        if db.changesCount == 0 { throw try refusal("fact", Data(item.id.bytes)) }
+        let id = Data(item.id.bytes)
+        try changeRow(id, in: "fact", "DELETE FROM fact WHERE id = ? AND revision = ?", [id, item.revision])
       case .removeItems(let kind, let subject):
         try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
       case .eraseDevices(let account):
@@ -123,7 +121,8 @@ struct ChangeWriter {
       row.expiry?.milliseconds, row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
       row.methods.text,
     ]
-    let key: [(any DatabaseValueConvertible)?] = [Data(row.session.bytes), row.account.rawValue, expecting]
+    let id = Data(row.session.bytes)
+    let key: [(any DatabaseValueConvertible)?] = [id, row.account.rawValue, expecting]
     // A refresh changes no columns of the device index. If they are not set, the index does not have to be written.
     if row.end == nil {
       try run(
@@ -135,8 +134,7 @@ struct ChangeWriter {
       row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
       row.pending?.rawValue,
     ]
-    try run(ChangeWriter.replacement, values + others + key)
-    if db.changesCount == 0 { throw try refusal("session", Data(row.session.bytes)) }
+    try changeRow(id, in: "session", ChangeWriter.replacement, values + others + key)
   }
 
   private static let refreshed = """
@@ -153,17 +151,25 @@ struct ChangeWriter {
     """
 
   private func end(_ id: SessionID, _ end: SessionEnd) throws {
-    guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
-    try run(
+    guard let session = SessionBytes(id).map({ Data($0.bytes) }) else { throw RegistryStoreError.notFound }
+    try changeRow(
+      session, in: "session",
       """
       UPDATE session SET ended_at = ?, end_reason = ?, push_token = NULL, revision = revision + 1
       WHERE id = ? AND ended_at IS NULL
-      """, [end.at.milliseconds, end.reason.rawValue, Data(session.bytes)])
-    if db.changesCount == 0 { throw try refusal("session", Data(session.bytes)) }
+      """, [end.at.milliseconds, end.reason.rawValue, session])
   }
 
-  /// Returns why a row could not be changed, or is not as expected.
-  private func refusal(_ table: String, _ id: any DatabaseValueConvertible) throws -> RegistryStoreError {
+  /// Runs a statement that changes one row, if that is as expected.
+  private func changeRow(
+    _ id: any DatabaseValueConvertible, in table: String, _ sql: String, _ values: [(any DatabaseValueConvertible)?]
+  ) throws {
+    try run(sql, values)
+    if db.changesCount == 0 { throw try refusal(of: id, in: table) }
+  }
+
+  /// Returns why a row is not as expected.
+  private func refusal(of id: any DatabaseValueConvertible, in table: String) throws -> RegistryStoreError {
     try has("SELECT 1 FROM \(table) WHERE id = ?", [id]) ? .conflict : .notFound
   }
 
@@ -203,7 +209,8 @@ struct ChangeWriter {
   }
 
   private func update(_ record: AccountRecord, _ expecting: Int64) throws {
-    try run(
+    try changeRow(
+      record.id.rawValue, in: "account",
       """
       UPDATE account SET email = ?, email_typed = ?, identity = ?, username = ?, password_hash = ?,
         credentials_changed_at = ?, closed_at = ?, email_confirmed_at = ?, revision = revision + 1
@@ -215,7 +222,6 @@ struct ChangeWriter {
         record.emailConfirmedAt?.milliseconds,
         record.id.rawValue, expecting,
       ])
-    if db.changesCount == 0 { throw try refusal("account", record.id.rawValue) }
   }
 
   private func insert(_ event: RegistryEvent) throws -> EventID {
