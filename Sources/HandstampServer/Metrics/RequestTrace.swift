@@ -49,7 +49,7 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
     var response = request.uri.path.contains("//") ? notFound : try await next(request, context)
     let took = ContinuousClock.now - start
     let labels = RequestLabels(
-      method: RequestTrace.methods.contains(request.method) ? request.method.rawValue : "other",
+      method: RequestLabels.methods.contains(request.method) ? request.method.rawValue : "other",
       route: response.status == .notFound && context.endpointPath == "NotFound"
         ? "none" : context.endpointPath ?? "none", status: response.status.code)
     metrics.record(labels, took)
@@ -79,8 +79,10 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
         "handstamp.address": "\(client.text ?? "unknown")", "handstamp.count": "\(count)",
       ])
   }
+}
 
-  private static var methods: Set<HTTPRequest.Method> { [.get, .head, .post, .put, .patch, .delete, .options] }
+extension RequestLabels {
+  fileprivate static let methods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
 }
 
 enum RequestTraceID {
