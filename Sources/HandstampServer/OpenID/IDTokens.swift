@@ -1,7 +1,6 @@
 #if Server
 import Crypto
 import HandstampCore
-import HandstampJOSE
 import HandstampRegistry
 import HandstampSupport
 
