@@ -21,16 +21,12 @@ struct ChangeWriter {
       case .createAccount(let record): try insert(record)
       case .replaceAccount(let record, let expecting): try update(record, expecting)
       case .expectAccount(let id, let revision):
-        let stored = try Int64.fetchOne(
-          try db.cachedStatement(sql: "SELECT revision FROM account WHERE id = ?"), arguments: [id.rawValue])
-        guard let stored else { throw RegistryStoreError.notFound }
-        guard stored == revision else { throw RegistryStoreError.conflict }
+        let isAsExpected = try has("SELECT 1 FROM account WHERE id = ? AND revision = ?", [id.rawValue, revision])
+        if !isAsExpected { throw try refusal(of: id.rawValue, in: "account") }
       case .expectSession(let id):
-        guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
-        let live = try Int64.fetchOne(
-          try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL"),
-          arguments: [Data(session.bytes)])
-        if live == nil { throw try refusal(session) }
+        guard let session = SessionBytes(id).map({ Data($0.bytes) }) else { throw RegistryStoreError.notFound }
+        let isLive = try has("SELECT 1 FROM session WHERE id = ? AND ended_at IS NULL", [session])
+        if !isLive { throw try refusal(of: session, in: "session") }
       case .createOneTimeToken(let record): try insert(record, into: "ticket")
       case .redeemOneTimeToken(let id):
         try run("DELETE FROM ticket WHERE id = ?", [Data(id.bytes)])
@@ -39,16 +35,14 @@ struct ChangeWriter {
         try run("DELETE FROM ticket WHERE purpose = ? AND subject = ?", [purpose.rawValue, subject])
       case .createItem(let item): try insert(item)
       case .replaceItem(let item, let expecting):
-        try run(
+        try changeRow(
+          Data(item.id.bytes), in: "fact",
           "UPDATE fact SET payload = ?, due_at = ?, expires_at = ?, revision = revision + 1 WHERE id = ? AND revision = ?",
-          [
-            item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting,
-          ])
-        if db.changesCount == 0 { throw try refusal(item.id) }
+          [item.payload, item.dueAt?.milliseconds, item.expiresAt.milliseconds, Data(item.id.bytes), expecting])
       case .putItem(let item): try put(item)
       case .removeItem(let item):
-        try run("DELETE FROM fact WHERE id = ? AND revision = ?", [Data(item.id.bytes), item.revision])
-        if db.changesCount == 0 { throw try refusal(item.id) }
+        let id = Data(item.id.bytes)
+        try changeRow(id, in: "fact", "DELETE FROM fact WHERE id = ? AND revision = ?", [id, item.revision])
       case .removeItems(let kind, let subject):
         try run("DELETE FROM fact WHERE kind = ? AND subject = ?", [kind.rawValue, subject])
       case .eraseDevices(let account):
@@ -121,66 +115,66 @@ struct ChangeWriter {
   }
 
   private func update(_ row: SessionRow, _ expecting: Int64) throws {
-    let key: [(any DatabaseValueConvertible)?] = [Data(row.session.bytes), row.account.rawValue, expecting]
+    let values: [(any DatabaseValueConvertible)?] = [
+      row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
+      row.lastSeenAt.milliseconds, row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds,
+      row.expiry?.milliseconds, row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds,
+      row.methods.text,
+    ]
+    let id = Data(row.session.bytes)
+    let key: [(any DatabaseValueConvertible)?] = [id, row.account.rawValue, expecting]
     // A refresh changes no columns of the device index. If they are not set, the index does not have to be written.
     if row.end == nil {
       try run(
-        """
-        UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-          expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?,
-          revision = revision + 1
-        WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
-          AND platform = ? AND pending IS ?
-        """,
-        [
-          row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
-          row.lastSeenAt.milliseconds,
-          row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds, row.expiry?.milliseconds,
-          row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.methods.text,
-        ] + key + [row.device.id.rawValue, row.device.name, row.device.platform, row.pending?.rawValue])
+        ChangeWriter.refresh,
+        values + key + [row.device.id.rawValue, row.device.name, row.device.platform, row.pending?.rawValue])
       if db.changesCount == 1 { return }
     }
-    try run(
-      """
-      UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
-        expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?, device_id = ?,
-        device_name = ?, platform = ?, ended_at = ?, end_reason = ?, pending = ?, revision = revision + 1
-      WHERE id = ? AND account = ? AND revision = ?
-      """,
-      [
-        row.kind.rawValue, try row.storedCounter(), Data(row.ring.bytes(in: row.kind)), row.rotatedAt.milliseconds,
-        row.lastSeenAt.milliseconds, row.absoluteExpiry?.milliseconds, row.idleLimit?.wholeMilliseconds,
-        row.expiry?.milliseconds,
-        row.dpopThumbprint, bytes(row.pushToken), row.authenticatedAt.milliseconds, row.methods.text,
-        row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds,
-        row.end?.reason.rawValue,
-        row.pending?.rawValue,
-      ] + key)
-    if db.changesCount == 0 { throw try refusal(row.session) }
+    let others: [(any DatabaseValueConvertible)?] = [
+      row.device.id.rawValue, row.device.name, row.device.platform, row.end?.at.milliseconds, row.end?.reason.rawValue,
+      row.pending?.rawValue,
+    ]
+    try changeRow(id, in: "session", ChangeWriter.replacement, values + others + key)
   }
 
+  private static let refreshed = """
+    UPDATE session SET kind = ?, counter = ?, ring = ?, rotated_at = ?, last_seen_at = ?, absolute_expiry = ?, idle_limit = ?,
+      expiry = ?, dpop_thumbprint = ?, push_token = ?, authenticated_at = ?, methods = ?, revision = revision + 1
+    """
+  private static let refresh = """
+    \(refreshed) WHERE id = ? AND account = ? AND revision = ? AND ended_at IS NULL AND device_id = ? AND device_name = ?
+      AND platform = ? AND pending IS ?
+    """
+  private static let replacement = """
+    \(refreshed), device_id = ?, device_name = ?, platform = ?, ended_at = ?, end_reason = ?, pending = ?
+    WHERE id = ? AND account = ? AND revision = ?
+    """
+
   private func end(_ id: SessionID, _ end: SessionEnd) throws {
-    guard let session = SessionBytes(id) else { throw RegistryStoreError.notFound }
-    try run(
+    guard let session = SessionBytes(id).map({ Data($0.bytes) }) else { throw RegistryStoreError.notFound }
+    try changeRow(
+      session, in: "session",
       """
       UPDATE session SET ended_at = ?, end_reason = ?, push_token = NULL, revision = revision + 1
       WHERE id = ? AND ended_at IS NULL
-      """, [end.at.milliseconds, end.reason.rawValue, Data(session.bytes)])
-    if db.changesCount == 0 { throw try refusal(session) }
+      """, [end.at.milliseconds, end.reason.rawValue, session])
   }
 
-  /// Returns why a session could not be changed.
-  private func refusal(_ session: SessionBytes) throws -> RegistryStoreError {
-    let known = try Int64.fetchOne(
-      try db.cachedStatement(sql: "SELECT 1 FROM session WHERE id = ?"), arguments: [Data(session.bytes)])
-    return known == nil ? .notFound : .conflict
+  /// Runs a statement that changes one row, if that is as expected.
+  private func changeRow(
+    _ id: any DatabaseValueConvertible, in table: String, _ sql: String, _ values: [(any DatabaseValueConvertible)?]
+  ) throws {
+    try run(sql, values)
+    if db.changesCount == 0 { throw try refusal(of: id, in: table) }
   }
 
-  /// Returns why an item could not be changed.
-  private func refusal(_ item: StoredItemID) throws -> RegistryStoreError {
-    let known = try Int64.fetchOne(
-      try db.cachedStatement(sql: "SELECT 1 FROM fact WHERE id = ?"), arguments: [Data(item.bytes)])
-    return known == nil ? .notFound : .conflict
+  /// Returns why a row is not as expected.
+  private func refusal(of id: any DatabaseValueConvertible, in table: String) throws -> RegistryStoreError {
+    try has("SELECT 1 FROM \(table) WHERE id = ?", [id]) ? .conflict : .notFound
+  }
+
+  private func has(_ sql: String, _ values: StatementArguments) throws -> Bool {
+    try Int64.fetchOne(try db.cachedStatement(sql: sql), arguments: values) != nil
   }
 
   private func insert(_ item: StoredItem) throws {
@@ -215,7 +209,8 @@ struct ChangeWriter {
   }
 
   private func update(_ record: AccountRecord, _ expecting: Int64) throws {
-    try run(
+    try changeRow(
+      record.id.rawValue, in: "account",
       """
       UPDATE account SET email = ?, email_typed = ?, identity = ?, username = ?, password_hash = ?,
         credentials_changed_at = ?, closed_at = ?, email_confirmed_at = ?, revision = revision + 1
@@ -227,10 +222,6 @@ struct ChangeWriter {
         record.emailConfirmedAt?.milliseconds,
         record.id.rawValue, expecting,
       ])
-    if db.changesCount == 1 { return }
-    let known = try Int64.fetchOne(
-      try db.cachedStatement(sql: "SELECT 1 FROM account WHERE id = ?"), arguments: [record.id.rawValue])
-    throw known == nil ? RegistryStoreError.notFound : RegistryStoreError.conflict
   }
 
   private func insert(_ event: RegistryEvent) throws -> EventID {

@@ -126,9 +126,8 @@ public struct SessionServer: Sendable {
     }
     self.clock = clock
     limits = RequestLimits(
-      limiter: former?.limits.limiter.continued(with: configuration.limits)
-        ?? RateLimiter(configuration.limits, uptime: configuration.uptime),
-      proxies: configuration.trustedProxies, metrics: metrics)
+      configuration.limits, behind: configuration.trustedProxies, metrics: metrics, uptime: configuration.uptime,
+      continuing: former?.limits)
     passwordGuard = PasswordGuard(registry: registry, limits: limits, metrics: metrics)
     self.apple = apple
     identityTokens = apple.map { IdentityTokens($0, now: { clock.read().now }) }
@@ -185,15 +184,18 @@ public struct SessionServer: Sendable {
     let router = Router(context: ServerContext.self, options: .autoGenerateHeadEndpoints)
     for middleware in middlewares { router.add(middleware: middleware) }
     router.add(
-      middleware: RequestTrace(metrics: metrics, proxies: configuration.trustedProxies, now: configuration.now))
-    router.add(
-      middleware: UnknownPaths(
-        errors: errors, fields: ResponseFields(configuration), routes: routes, callbacks: associations.callbacks))
+      middleware: RequestTrace(
+        metrics: metrics, proxies: configuration.trustedProxies, fields: ResponseFields(configuration),
+        now: configuration.now))
     addRoutes(to: router)
     // Probes reach the server itself, below no path.
     if !configuration.mountPath.isEmpty {
       readiness.addRoutes(to: router.group().add(middleware: errorResponses(as: .problem)))
     }
+    // Added after all routes, it sees only requests without one.
+    router.add(
+      middleware: UnknownPaths(
+        errors: errors, fields: ResponseFields(configuration), routes: routes, callbacks: associations.callbacks))
     return router.buildResponder()
   }
 }

@@ -41,7 +41,7 @@ extension Registry {
   }
 
   /// The change that puts an account into groups.
-  package static func groupsChange(
+  static func groupsChange(
     _ groups: some Sequence<String>, of account: AccountID, now: UnixTime
   ) -> RegistryChange {
     .putItem(

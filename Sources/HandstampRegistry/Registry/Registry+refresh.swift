@@ -33,28 +33,26 @@ extension Registry {
     var displaced: EndOutcome?
     for _ in 0..<Registry.attempts {
       let (isSettled, drawn) = (displaced != nil, KeyMark(rawValue: random()))
-      @Sendable func decide(
-        _ row: SessionRow?, _ stored: UnixTime?
-      ) -> (value: RefreshOutcome, changes: [RegistryChange], events: [RegistryEvent]) {
-        guard let row else { return (.ended(.rejected), [], []) }
-        guard row.client?.id == client else { return (.otherClient, [], []) }
-        guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return (.otherProof, [], []) }
-        let grant: SessionClient?
-        do throws(GrantError) { grant = try narrow(row.client) } catch { return (.notGranted(error), [], []) }
-        var terms = terms
-        if row.dpopThumbprint != nil { terms.isConstrained = true }
-        var outcome = rotation.decide(
-          row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
-        if case .issued(var issue) = outcome {
-          issue.grant = grant
-          outcome = .issued(issue)
-          guard isSettled || !issue.isFirstUse else { return (outcome, [], []) }
-        }
-        let (changes, events) = writes(of: outcome, on: row, now: now)
-        return (outcome, changes, events)
-      }
       let outcome: RefreshOutcome
-      do throws(RegistryStoreError) { outcome = try await store.change(claims.session.id, decide).value } catch {
+      do throws(RegistryStoreError) {
+        outcome = try await store.change(claims.session.id) { row, stored in
+          guard let row else { return (.ended(.rejected), [], []) }
+          guard row.client?.id == client else { return (.otherClient, [], []) }
+          guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return (.otherProof, [], []) }
+          var terms = terms
+          if row.dpopThumbprint != nil { terms.isConstrained = true }
+          let grant: SessionClient?
+          do throws(GrantError) { grant = try narrow(row.client) } catch { return (.notGranted(error), [], []) }
+          var outcome = rotation.decide(
+            row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
+          if case .issued(var issue) = outcome {
+            issue.grant = grant
+            outcome = .issued(issue)
+            guard isSettled || !issue.isFirstUse else { return (outcome, [], []) }
+          }
+          return writes(of: outcome, on: row, now: now)
+        }.value
+      } catch {
         if case .unavailable = error { throw RegistryError(error) }
         // The row has changed in the meantime: decide again.
         continue
@@ -71,10 +69,10 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// The writes that carry out a decision.
+  /// Returns a decision with the writes that carry it out.
   private func writes(
     of outcome: RefreshOutcome, on row: SessionRow, now: UnixTime
-  ) -> (changes: [RegistryChange], events: [RegistryEvent]) {
+  ) -> (value: RefreshOutcome, changes: [RegistryChange], events: [RegistryEvent]) {
     switch outcome {
     case .issued(let issue):
       var changes: [RegistryChange] = []
@@ -83,7 +81,7 @@ extension Registry {
       if issue.course == .repeated, !row.isKeyed {
         changes.append(audited(.refreshRepeated, account: row.account, session: row.id, at: now))
       }
-      return (changes, [])
+      return (outcome, changes, [])
     case .theft(let ended, let sign):
       // The second use is an item, however often either party refreshes in the meantime.
       let end = ending(row, SessionEnd(at: now, reason: .tokenReuseDetected))
@@ -91,8 +89,8 @@ extension Registry {
       let audit = audited(
         .theftDetected, account: row.account, session: row.id, details: JSONText([("sign", sign.rawValue)]).text,
         at: now)
-      return (end + [audit] + notice + TakeBack.pending.changes(of: row.account), [.revoked(ended, at: now)])
-    case .superseded, .ended, .invalidRequest, .forged, .otherClient, .notGranted, .otherProof: return ([], [])
+      return (outcome, end + [audit] + notice + TakeBack.pending.changes(of: row.account), [.revoked(ended, at: now)])
+    case .superseded, .ended, .invalidRequest, .forged, .otherClient, .notGranted, .otherProof: return (outcome, [], [])
     }
   }
 

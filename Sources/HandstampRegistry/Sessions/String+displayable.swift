@@ -1,7 +1,7 @@
 extension String {
   /// Returns the text without characters that are unsafe in terminals, pages or logs: control characters, line separators, and
   /// marks that change the writing direction. Truncated to `limit` bytes, between characters.
-  package func displayable(limit: Int) -> String {
+  func displayable(limit: Int) -> String {
     // Fast path for text that is already clean, such as everything from a store.
     if utf8.count <= limit, unicodeScalars.allSatisfy(String.isDisplayable) { return self }
     var text = ""

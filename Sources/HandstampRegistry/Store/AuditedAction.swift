@@ -114,7 +114,7 @@ public struct AuditedAction: Sendable, Hashable {
 
 extension AuditedAction {
   /// Whether the address is that of one client, and no network.
-  package var hasWholeAddress: Bool { address.map { !$0.contains("/") } ?? false }
+  var hasWholeAddress: Bool { address.map { !$0.contains("/") } ?? false }
 
   /// The network of the address: the first 24 bits of an IPv4 address, the first 48 of an IPv6 address. `nil` without an address,
   /// or with one that cannot be read.

@@ -66,7 +66,7 @@ extension Webhook {
   }
 
   /// Notes what became of a test message.
-  package mutating func noteTest(_ failure: WebhookFailure?, at now: UnixTime) {
+  mutating func noteTest(_ failure: WebhookFailure?, at now: UnixTime) {
     guard let failure else {
       lastSuccessAt = now
       delivered += 1

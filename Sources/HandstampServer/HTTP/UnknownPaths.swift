@@ -3,7 +3,8 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Answers requests for which the server has no route. The routes answer their own errors, see ``ErrorMiddleware``.
+/// Answers requests for which the server has no route: its router gets it after all routes. Those answer their own errors, see
+/// ``ErrorMiddleware``.
 struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
   let errors: ErrorMapper
   let fields: ResponseFields
@@ -16,25 +17,20 @@ struct UnknownPaths<Context: RequestContext>: RouterMiddleware {
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
     var response: Response
-    // Routers take `//admin` for `/admin`, which a proxy's rule for `/admin` does not.
-    if request.uri.path.contains("//") {
-      response = ProblemError.notFound.response
-    } else {
-      do { return try await next(request, context) } catch let error as HTTPError where error.status == .notFound {
-        if let methods = routes.methods(at: request.uri.path) {
-          response = ProblemError.methodNotAllowed(methods).response
-        } else if request.isFromBrowser, callbacks.contains(request.uri.path) {
-          var reader = errors.pages.reader(of: request)
-          // Without the query, which may have a code.
-          reader.here = request.uri.path + "?"
-          response = errors.pages.response(.message("open_app", icon: "info", to: []), to: reader)
-        } else if request.method == .get, request.uri.path == "/" {
-          // Not a route, for routers take paths that are not valid for the root.
-          response = request.isFromBrowser ? .seeOther(errors.pages.issuer + "/account") : welcome
-        } else {
-          response = errors.response(
-            to: error, of: request, as: request.isFromBrowser ? .page : .problem, logger: context.logger)
-        }
+    do { return try await next(request, context) } catch let error as HTTPError where error.status == .notFound {
+      if let methods = routes.methods(at: request.uri.path) {
+        response = ProblemError.methodNotAllowed(methods).response
+      } else if request.isFromBrowser, callbacks.contains(request.uri.path) {
+        var reader = errors.pages.reader(of: request)
+        // Without the query, which may have a code.
+        reader.here = request.uri.path + "?"
+        response = errors.pages.response(.message("open_app", icon: "info", to: []), to: reader)
+      } else if request.method == .get, request.uri.path == "/" {
+        // Not a route, for routers take paths that are not valid for the root.
+        response = request.isFromBrowser ? .seeOther(errors.pages.issuer + "/account") : welcome
+      } else {
+        response = errors.response(
+          to: error, of: request, as: request.isFromBrowser ? .page : .problem, logger: context.logger)
       }
     }
     fields.add(to: &response.headers)

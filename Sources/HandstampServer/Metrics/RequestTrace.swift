@@ -5,17 +5,23 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-/// Measures every request, and gives the lines of its log an ID and the caller's trace.
+/// Measures every request, gives the lines of its log an ID and the caller's trace, and refuses paths with an empty part.
 struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
   let metrics: ServerMetrics
   let proxies: TrustedProxies
   let now: @Sendable () -> UnixTime
   private let refusals = Tallies<Refused>(interval: .seconds(10))
+  private let notFound: Response
 
-  init(metrics: ServerMetrics, proxies: TrustedProxies, now: @escaping @Sendable () -> UnixTime) {
+  init(
+    metrics: ServerMetrics, proxies: TrustedProxies, fields: ResponseFields, now: @escaping @Sendable () -> UnixTime
+  ) {
     self.metrics = metrics
     self.proxies = proxies
     self.now = now
+    var notFound = ProblemError.notFound.response
+    fields.add(to: &notFound.headers)
+    self.notFound = notFound
   }
 
   /// Requests that were refused alike.
@@ -39,10 +45,11 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
       context.logger[metadataKey: "parent_span_id"] = .string(trace.span)
     }
     let start = ContinuousClock.now
-    var response = try await next(request, context)
+    // Routers take `//admin` for `/admin`, which a proxy's rule for `/admin` does not.
+    var response = request.uri.path.contains("//") ? notFound : try await next(request, context)
     let took = ContinuousClock.now - start
     let labels = RequestLabels(
-      method: RequestTrace.methods.contains(request.method) ? request.method.rawValue : "other",
+      method: RequestLabels.methods.contains(request.method) ? request.method.rawValue : "other",
       route: response.status == .notFound && context.endpointPath == "NotFound"
         ? "none" : context.endpointPath ?? "none", status: response.status.code)
     metrics.record(labels, took)
@@ -72,8 +79,10 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
         "handstamp.address": "\(client.text ?? "unknown")", "handstamp.count": "\(count)",
       ])
   }
+}
 
-  private static var methods: Set<HTTPRequest.Method> { [.get, .head, .post, .put, .patch, .delete, .options] }
+extension RequestLabels {
+  fileprivate static let methods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete, .options]
 }
 
 enum RequestTraceID {

@@ -84,11 +84,7 @@ struct IntrospectionController: Sendable {
     json.add("iss", issuer)
     json.add("jti", claims.id)
     json.add("sid", claims.session.rawValue)
-    if let thumbprint = claims.thumbprint {
-      var confirmation = JSONText()
-      confirmation.add("jkt", thumbprint)
-      json.add("cnf", confirmation)
-    }
+    if let thumbprint = claims.thumbprint { json.add("cnf", JSONText([("jkt", thumbprint)])) }
     account?.add(to: &json)
     // RFC 7662 section 2.2.
     json.add("username", ifPresent: account?.username)

@@ -64,13 +64,10 @@ struct MachineTokens: Sendable {
     let now = clock.read().issueTime
     if let proof, !proofs.use(proof, at: now) { throw TokenError.proofInvalid }
     let machine = try await registry.acting(as: .server(from: address.text)).countToken(ofMachine: client.id, now: now)
-    let access: (text: String, life: Int64)
-    do {
-      access = try tokens.mint(
-        account: AccountID(client.id), session: machine.session,
-        client: SessionClient(id: client.id, scope: scope, audience: audience), thumbprint: proof?.thumbprint, at: now,
-        until: now.advanced(by: MachineTokens.longest), signedWith: client.accessTokenSigning)
-    } catch { throw RegistryError.unavailable("signing failed: \(type(of: error))") }
+    let access = try tokens.mint(
+      account: AccountID(client.id), session: machine.session,
+      client: SessionClient(id: client.id, scope: scope, audience: audience), thumbprint: proof?.thumbprint, at: now,
+      until: now.advanced(by: MachineTokens.longest), signedWith: client.accessTokenSigning)
     logger.info(
       "Token issued to a client",
       metadata: ["handstamp.client": "\(client.id)", "handstamp.session": "\(machine.session)"])

@@ -17,7 +17,6 @@ struct TokenController: Sendable {
   let machines: MachineTokens
   let recorder: SessionEventRecorder
   let clock: ServerClock
-  let metrics: ServerMetrics
   /// `nil` if no sessions of a former system are taken over.
   let former: FormerSessions?
   /// The audience of tokens for the server's own API.
@@ -29,11 +28,13 @@ struct TokenController: Sendable {
 
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, client) = try await authentication.call(request, context)
-    let proof = try proofs.check(request, token: nil, at: clock.read())
+    let time = clock.read()
+    let proof = try proofs.check(request, token: nil, at: time)
     let address = limits.client(of: request, context)
     let registry = registry.acting(as: .server(from: address.text))
     switch form["grant_type"] {
-    case "refresh_token": return try await refresh(form, client, proof: proof, registry, context.logger)
+    case "refresh_token":
+      return try await refresh(form, client, proof: proof, registry, at: time.now, context.logger)
     case "authorization_code": return try await redeemCode(form, client, proof: proof, registry, context.logger)
     case "urn:ietf:params:oauth:grant-type:device_code":
       return try await redeemDevice(form, client, proof: proof, registry, context.logger)
@@ -50,62 +51,46 @@ struct TokenController: Sendable {
 
   /// Rotates a refresh token (RFC 6749 section 6).
   private func refresh(
-    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry, _ logger: Logger
+    _ form: FormFields, _ client: ConfiguredClient?, proof: DPoPVerifier.Proof?, _ registry: Registry,
+    at now: UnixTime, _ logger: Logger
   ) async throws -> Response {
     guard let presented = form["refresh_token"] else { throw OAuthError.invalidRequest("refresh_token is missing") }
     let claims: RefreshClaims
     switch registry.mint.read(RefreshToken(presented)) {
     case .genuine(let genuine): claims = genuine
-    case .forged: throw forged()
+    case .forged:
+      recorder.metrics.update { $0.garbage += 1 }
+      throw OAuthError("invalid_grant")
     case .unknownKey(let id): throw RegistryError.unknownKey(id)
     }
     // By session alone: others behind the same address, and others with a wrong token, must not stop its refreshes.
-    try limits.take(.refreshes, from: nil, about: claims.session.id.rawValue)
+    let session = claims.session.id
+    try limits.take(.refreshes, from: nil, about: session.rawValue)
     let scopes = try TokenScopeRequest(form, of: client, at: issuer, scope: form["scope"])
     // A client refreshes once per access token, so a longer overlap would reach back to the refresh before.
     let terms = RefreshTerms(
       isConstrained: client?.isConfidential == true,
       overlap: min(client?.refreshOverlap ?? RefreshTerms.overlap, responses.accessTokens.life / 2))
-    let now = clock.now
     let outcome = try await registry.refresh(
       claims, key: form["rotation_key"].map { Secret($0) }, client: client?.id, proof: proof?.thumbprint,
       terms: terms, now: now, narrow: scopes.narrowed)
+    recorder.recordRefresh(outcome, of: session, logger: logger)
     switch outcome {
     case .issued(let issue):
-      recorder.recordRefresh(issue, logger: logger)
       // A key that the session is not bound to proves nothing, and takes no room.
       if issue.row.dpopThumbprint != nil, let proof, !proofs.use(proof, at: now) { throw TokenError.proofInvalid }
       let known = try await responses.claims(of: issue.row.account, for: issue.grant, from: registry)
       return .oauth(
         try responses.tokens(
           of: issue.row, for: issue.grant, refresh: registry.mint.refreshToken(issue.token), about: known))
-    case .superseded:
-      metrics.update { $0.superseded += 1 }
-      logger.notice("Refresh superseded", metadata: ["handstamp.session": "\(claims.session.id)"])
-      throw OAuthError("invalid_grant", code: "superseded")
+    case .superseded: throw OAuthError("invalid_grant", code: "superseded")
     case .ended(let reason): throw OAuthError("invalid_grant", reason: reason)
-    case .theft(let row, let sign):
-      recorder.announceChange(row.account)
-      recorder.logouts.signal(.look)
-      metrics.update { $0.thefts += 1 }
-      logger.warning(
-        "Refresh token used twice; session ended",
-        metadata: [
-          "handstamp.session": "\(row.id)", "handstamp.account": "\(row.account)", "handstamp.sign": "\(sign.rawValue)",
-        ])
-      throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
-    case .forged: throw forged()
-    case .otherClient: throw OAuthError("invalid_grant")
+    case .theft: throw OAuthError("invalid_grant", reason: .tokenReuseDetected)
+    case .forged, .otherClient: throw OAuthError("invalid_grant")
     case .notGranted(let error): throw OAuthError(error.rawValue)
     case .otherProof: throw OAuthError("invalid_dpop_proof")
     case .invalidRequest: throw OAuthError.invalidRequest("rotation_key is missing or malformed")
     }
-  }
-
-  /// The error for a token that this server did not issue.
-  private func forged() -> OAuthError {
-    metrics.update { $0.garbage += 1 }
-    return OAuthError("invalid_grant")
   }
 
   /// Redeems an authorization code (RFC 6749 section 4.1.3).

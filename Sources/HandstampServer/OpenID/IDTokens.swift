@@ -1,7 +1,6 @@
 #if Server
 import Crypto
 import HandstampCore
-import HandstampJOSE
 import HandstampRegistry
 import HandstampSupport
 
@@ -31,7 +30,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   func identity(
     _ row: SessionRow, of client: ConfiguredClient, nonce: String?, accessToken: String, about: AccountClaims?,
     at now: UnixTime
-  ) throws(JWSPrivateKey.SigningError) -> String {
+  ) throws(RegistryError) -> String {
     var claims = JSONText(reserving: 384)
     claims.add("iss", issuer)
     claims.add("sub", row.account.rawValue)
@@ -53,7 +52,7 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// - Parameter id: its `jti`, the same for every attempt, so that the client can recognize a repetition.
   func logout(
     of session: SessionID, _ account: AccountID, for client: ConfiguredClient, id: String, at now: UnixTime
-  ) throws(JWSPrivateKey.SigningError) -> String {
+  ) throws(RegistryError) -> String {
     var claims = JSONText(reserving: 320)
     claims.add("iss", issuer)
     claims.add("sub", account.rawValue)

@@ -43,22 +43,39 @@ struct SessionEventRecorder: Sendable {
     return outcome.ended.count
   }
 
-  /// Call it after every refresh that got a token.
-  func recordRefresh(_ issue: RefreshOutcome.Issue, logger: Logger) {
-    switch issue.course {
-    case .rotated: metrics.update { $0.rotations += 1 }
-    case .kept: metrics.update { $0.kept += 1 }
-    case .repeated: metrics.update { $0.repeats += 1 }
-    case .fastForwarded(let lost):
-      metrics.update {
-        $0.rotations += 1
-        $0.fastForwards += 1
+  /// Call it after every refresh with a genuine token.
+  func recordRefresh(_ outcome: RefreshOutcome, of session: SessionID, logger: Logger) {
+    switch outcome {
+    case .issued(let issue):
+      switch issue.course {
+      case .rotated: metrics.update { $0.rotations += 1 }
+      case .kept: metrics.update { $0.kept += 1 }
+      case .repeated: metrics.update { $0.repeats += 1 }
+      case .fastForwarded(let lost):
+        metrics.update {
+          $0.rotations += 1
+          $0.fastForwards += 1
+        }
+        logger.warning(
+          "Store had lost rotations of a session",
+          metadata: ["handstamp.session": "\(session)", "handstamp.lost": "\(lost)"])
       }
+      recordDisplacement(issue.displaced, logger: logger)
+    case .superseded:
+      metrics.update { $0.superseded += 1 }
+      logger.notice("Refresh superseded", metadata: ["handstamp.session": "\(session)"])
+    case .theft(let row, let sign):
+      hub.announce(row.account)
+      logouts.signal(.look)
+      metrics.update { $0.thefts += 1 }
       logger.warning(
-        "Store had lost rotations of a session",
-        metadata: ["handstamp.session": "\(issue.row.id)", "handstamp.lost": "\(lost)"])
+        "Refresh token used twice; session ended",
+        metadata: [
+          "handstamp.session": "\(session)", "handstamp.account": "\(row.account)",
+          "handstamp.sign": "\(sign.rawValue)",
+        ])
+    case .ended, .invalidRequest, .forged, .otherClient, .notGranted, .otherProof: break
     }
-    if !issue.displaced.ended.isEmpty { recordDisplacement(issue.displaced, logger: logger) }
   }
 
   /// Call it with the sessions that the first use of another one has ended.

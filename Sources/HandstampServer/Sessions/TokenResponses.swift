@@ -57,22 +57,15 @@ struct TokenResponses: Sendable {
     of row: SessionRow, for client: SessionClient?, proof: (at: UnixTime, methods: AuthenticationMethods)? = nil,
     refresh: RefreshToken? = nil, about claims: AccountClaims? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
-    let access: (text: String, life: Int64)
-    var identity: String?
-    let now = clock.read().issueTime
+    let (now, session) = (clock.read().issueTime, row.id)
     let party = client.flatMap { clients[$0.id] }
-    do {
-      access = try accessTokens.mint(
-        account: row.account, session: row.id, client: client, thumbprint: row.dpopThumbprint,
-        authenticatedAt: proof?.at ?? row.authenticatedAt, methods: proof?.methods ?? row.methods,
-        at: now, until: row.absoluteExpiry,
-        signedWith: party?.accessTokenSigning ?? .es256)
-      if refresh != nil, let client, let party, client.scopes.contains("openid") {
-        identity = try idTokens.identity(
-          row, of: party, nonce: nonce, accessToken: access.text, about: claims, at: now)
-      }
-    } catch {
-      throw .unavailable("signing failed: \(type(of: error))")
+    let access = try accessTokens.mint(
+      account: row.account, session: session, client: client, thumbprint: row.dpopThumbprint,
+      authenticatedAt: proof?.at ?? row.authenticatedAt, methods: proof?.methods ?? row.methods,
+      at: now, until: row.absoluteExpiry, signedWith: party?.accessTokenSigning ?? .es256)
+    var identity: String?
+    if refresh != nil, let client, let party, client.scopes.contains("openid") {
+      identity = try idTokens.identity(row, of: party, nonce: nonce, accessToken: access.text, about: claims, at: now)
     }
     var json = JSONText(reserving: 1024)
     json.add("access_token", access.text)
@@ -82,7 +75,7 @@ struct TokenResponses: Sendable {
     guard let refresh else { return json }
     json.add("refresh_token", refresh.secret.withExposed { $0 })
     json.add("scope", ifPresent: client.map(\.scope).flatMap { $0.isEmpty ? nil : $0 })
-    json.add("session_id", row.id.rawValue)
+    json.add("session_id", session.rawValue)
     // Tells an OAuth client that its key counts: it may repeat this request, and the next ones, with the same key.
     if row.client != nil, row.isKeyed { json.add("handstamp_rotation_key", true) }
     return json

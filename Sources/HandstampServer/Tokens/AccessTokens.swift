@@ -60,7 +60,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = [], at now: UnixTime,
     until limit: UnixTime? = nil,
     signedWith algorithm: SigningKeys.Algorithm = .es256
-  ) throws(JWSPrivateKey.SigningError) -> (text: String, life: Int64) {
+  ) throws(RegistryError) -> (text: String, life: Int64) {
     let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
     let life = min(life, left)
     var payload = JSONText(reserving: 320)
@@ -69,11 +69,7 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     payload.add("aud", client?.audience ?? audience)
     payload.add("client_id", client?.id ?? self.client)
     payload.add("scope", ifPresent: client?.scope)
-    if let thumbprint {
-      var confirmation = JSONText()
-      confirmation.add("jkt", thumbprint)
-      payload.add("cnf", confirmation)
-    }
+    if let thumbprint { payload.add("cnf", JSONText([("jkt", thumbprint)])) }
     if let authenticatedAt { payload.add("auth_time", authenticatedAt.seconds) }
     payload.add(methods)
     payload.add("iat", now.seconds)

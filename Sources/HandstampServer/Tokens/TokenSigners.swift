@@ -1,5 +1,6 @@
 #if Server
 import HandstampJOSE
+import HandstampRegistry
 import HandstampSupport
 
 /// The signing keys, each with the encoded header of the tokens of one type that it signs.
@@ -23,12 +24,14 @@ struct TokenSigners: Sendable {
   }
 
   /// Returns the token with these claims.
-  func token(_ claims: JSONText, signedWith algorithm: SigningKeys.Algorithm) throws(JWSPrivateKey.SigningError)
-    -> String
-  {
-    guard let signer = current[algorithm.jws] else { throw JWSPrivateKey.SigningError() }
-    let token = try CompactJWS.signed(claims.finished, under: signer.header, by: signer.key)
-    return String(decoding: token, as: UTF8.self)
+  ///
+  /// - Throws: ``RegistryError/unavailable(_:)`` if it cannot be signed.
+  func token(_ claims: JSONText, signedWith algorithm: SigningKeys.Algorithm) throws(RegistryError) -> String {
+    do throws(JWSPrivateKey.SigningError) {
+      guard let signer = current[algorithm.jws] else { throw JWSPrivateKey.SigningError() }
+      let token = try CompactJWS.signed(claims.finished, under: signer.header, by: signer.key)
+      return String(decoding: token, as: UTF8.self)
+    } catch { throw .unavailable("signing failed: \(type(of: error))") }
   }
 
   /// Returns the claims of a token; `nil` if none of the keys has signed it. The signature is verified before the claims are parsed.

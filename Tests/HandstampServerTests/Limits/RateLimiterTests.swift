@@ -9,10 +9,10 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct `Rate limits` {
   private let now = Locked(Duration.seconds(1000))
 
-  private func limiter(_ rule: ServerLimits.Rule) -> RateLimiter {
+  private func limiter(_ rule: ServerLimits.Rule) -> RequestLimits {
     var limits = ServerLimits.none
     limits[.mails] = rule
-    return RateLimiter(limits) { [now] in now.withLock { $0 } }
+    return RequestLimits(limits, behind: .none, metrics: ServerMetrics()) { [now] in now.withLock { $0 } }
   }
 
   private func client(_ text: String) throws -> ClientAddress {
@@ -21,13 +21,15 @@ import Testing
 
   /// Takes until it is refused; returns how often that succeeded, and the refusal.
   private func drain(
-    _ limiter: RateLimiter, _ address: String = "192.0.2.1", about subject: String? = nil,
-    _ buckets: RateLimiter.Buckets = [.own, .shared],
+    _ limiter: RequestLimits, _ address: String = "192.0.2.1", about subject: String? = nil,
+    _ buckets: RequestLimits.Buckets = [.own, .shared],
     atMost most: Int = 100
-  ) throws -> (Int, RateLimiter.Refusal?) {
+  ) throws -> (Int, ProblemError?) {
     for number in 0..<most {
       let client = try client(address)
-      if let refusal = limiter.take(.mails, from: client, about: subject, buckets) { return (number, refusal) }
+      do throws(ProblemError) { try limiter.take(.mails, from: client, about: subject, buckets) } catch {
+        return (number, error)
+      }
     }
     return (most, nil)
   }
@@ -36,9 +38,10 @@ import Testing
     let limiter = limiter(.init(perAddress: RateLimit(burst: 5, every: .seconds(10))))
     let (count, refusal) = try drain(limiter)
     #expect(count == 5)
-    #expect(refusal?.wait == .seconds(10))
+    #expect(refusal?.retryAfter == 10)
+    #expect(refusal?.headers[.rateLimit] == #""mails";r=0;t=10"#)
     now.withLock { $0 += .seconds(9) }
-    #expect(try drain(limiter).1?.wait == .seconds(1))
+    #expect(try drain(limiter).1?.retryAfter == 1)
     now.withLock { $0 += .seconds(1) }
     #expect(try drain(limiter).0 == 1)
     now.withLock { $0 += .seconds(25) }
@@ -62,7 +65,7 @@ import Testing
         perSubject: RateLimit(burst: 2, every: .seconds(10)), overall: RateLimit(burst: 3, every: .seconds(1))))
     #expect(try drain(limiter, about: "ada").0 == 2)
     #expect(try drain(limiter, about: "bob").0 == 1)
-    #expect(try drain(limiter, about: "eve").1?.limit.burst == 3)
+    #expect(try drain(limiter, about: "eve").1?.headers[.rateLimitPolicy] == #""mails";q=3;w=3"#)
     #expect(try drain(limiter, about: "zoe", .own).0 == 2)
   }
 
@@ -80,18 +83,20 @@ import Testing
         perAddress: RateLimit(burst: 1, every: .seconds(1)), overall: RateLimit(burst: 30_000, every: .milliseconds(1)))
     )
     for number in 0..<40_000 {
-      _ = limiter.take(.mails, from: try client("10.\(number >> 16).\(number >> 8 & 255).\(number & 255)"), about: nil)
+      let client = try client("10.\(number >> 16).\(number >> 8 & 255).\(number & 255)")
+      try? limiter.take(.mails, from: client)
     }
     #expect(limiter.count <= 30_001)
     now.withLock { $0 += .seconds(3600) }
     for number in 0..<25_000 {
-      _ = limiter.take(.mails, from: try client("11.\(number >> 16).\(number >> 8 & 255).\(number & 255)"), about: nil)
+      let client = try client("11.\(number >> 16).\(number >> 8 & 255).\(number & 255)")
+      try? limiter.take(.mails, from: client)
     }
     #expect(limiter.count <= 35_001)
   }
 
   @Test func `are none by default for what has no rule`() throws {
-    #expect(try drain(RateLimiter(.none) { .zero }).1 == nil)
+    #expect(try drain(RequestLimits(.none, behind: .none, metrics: ServerMetrics()) { .zero }).1 == nil)
   }
 }
 #endif

@@ -144,7 +144,7 @@ import Testing
   @Test(arguments: [
     ("GET", "/health", 200), ("GET", "/nowhere", 404), ("DELETE", "/health", 405), ("POST", "/oauth/token", 400),
     ("GET", "/v1/me", 401), ("GET", "/device", 200), ("GET", "/oauth/authorize", 400),
-    ("GET", "/.well-known/oauth-authorization-server", 200), ("HEAD", "/health", 200),
+    ("GET", "/.well-known/oauth-authorization-server", 200), ("HEAD", "/health", 200), ("GET", "//health", 404),
   ]) func `protects every answer from being taken for another type, or for plain HTTP`(
     method: String, path: String, status: Int
   ) async throws {

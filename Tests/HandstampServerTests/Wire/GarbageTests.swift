@@ -116,7 +116,10 @@ import Testing
 
   @Test func `as a path or a method gets a precise error`() async throws {
     try await TestServer.run { test in
-      for path in ["/v1", "/v2/me", "/v1/me/x", "/v1/%00", "/v1/sessions/a/b", "/oauth", "/%2e%2e/etc"] {
+      // A proxy's rule for a route does not see the last ones, which routers take for it.
+      for path in [
+        "/v1", "/v2/me", "/v1/me/x", "/v1/%00", "/v1/sessions/a/b", "/oauth", "/%2e%2e/etc", "//health", "/v1//me",
+      ] {
         let answer = try await test.client.get(path)
         #expect(answer.status == 404, "\(path)")
         #expect(answer.isProblem)
