@@ -120,7 +120,7 @@ import Testing
     await #expect(throws: RegistryStoreError.self) { try await store.clockNote() }
     await #expect(throws: RegistryStoreError.self) { try await store.session(row.id) }
     try database.sql("UPDATE handstamp.instance SET state = 'serving'")
-    let found = try await eventually { try? await store.session(row.id) }
+    let found = await eventually { try? await store.session(row.id) }
     #expect(found?.end == end)
     store.release()
   }

@@ -84,7 +84,7 @@ import Testing
       try await store.write([.createSession(Samples.session(1))], events: [])
     }
     proxy.refuse(false)
-    let found = try await eventually { try? await store.account(account.id) }
+    let found = await eventually { try? await store.account(account.id) }
     #expect(found == account)
     #expect(try await store.sessions(of: account.id) == [])
     try store.close()
@@ -114,7 +114,7 @@ import Testing
       }
       try cluster.start()
       #expect(acknowledged.count >= 50)
-      let rows = try #require(try await eventually { try? await store.sessions(of: Samples.ada) })
+      let rows = try #require(await eventually { try? await store.sessions(of: Samples.ada) })
       #expect(Set(acknowledged.map(\.id)).subtracting(rows.map(\.id)).isEmpty)
       // Each write is there completely or not at all, and events have no gaps.
       let events = try await store.events(after: .zero, account: nil, limit: 10_000)

@@ -213,7 +213,7 @@ import Testing
     try database.sql(
       "UPDATE handstamp.session SET ended_at = NULL, end_reason = NULL; DELETE FROM handstamp.clock")
     await #expect(throws: RegistryStoreError.self) { try await store.clockNote() }
-    let row = try await eventually { try? await store.session(ended.id) }
+    let row = await eventually { try? await store.session(ended.id) }
     #expect(row?.end == end)
     #expect(store.reapplied.sessions == 1)
     #expect(store.replacements == 1)
