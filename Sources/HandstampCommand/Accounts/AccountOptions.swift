@@ -8,6 +8,7 @@ import HandstampVaults
 /// `--account` and `--quiet`, for all commands that use a session.
 struct AccountOptions: ParsableArguments {
   @Option(
+    parsing: .unconditional,
     help:
       "account to use, by name, tag or ID (default: HANDSTAMP_ACCOUNT, else the folder's, else the active one)",
     completion: .accounts)

@@ -55,7 +55,7 @@ struct Login: SessionCommand {
   @Option(help: "how long to wait for the user (default: 5m for a browser; the code's lifetime for a device)")
   var timeout: Span?
   @Option(
-    name: .customLong("client-id"),
+    name: .customLong("client-id"), parsing: .unconditional,
     help: "client ID at the OAuth server (default: the account's, else handstamp-cli)")
   var clientID: String?
   @Option(help: "file, readable by its owner only, with the client secret in its first line; - for stdin")

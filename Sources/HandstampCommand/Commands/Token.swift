@@ -37,6 +37,7 @@ struct Token: SessionCommand {
       "print the header fields of one request with a token bound to a key (RFC 9449)", valueName: "url"))
   var dpop: String?
   @Option(
+    parsing: .unconditional,
     help: ArgumentHelp(
       "nonce for --dpop, from the field DPoP-Nonce of the server's last response", valueName: "nonce"))
   var dpopNonce: String?

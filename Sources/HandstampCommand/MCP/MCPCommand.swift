@@ -22,7 +22,7 @@ struct MCPCommand: AsyncParsableCommand {
 struct MCPOptions: ParsableArguments {
   @Argument(help: "URL of the remote MCP server") var url: String
   @Option(
-    name: .customLong("client-id"),
+    name: .customLong("client-id"), parsing: .unconditional,
     help: "client ID at its authorization server, or the https URL of a client's metadata document")
   var clientID: String?
   @Option(help: "file, readable by its owner only, with the client secret in its first line")

@@ -11,7 +11,7 @@ struct MachineOptions: ParsableArguments {
   @Option(help: ArgumentHelp("the same, for the ID token of a CI's job", valueName: "github or gitlab"))
   var ci: CIProvider?
   @Option(help: "issuer of the server, as in its metadata") var issuer: String?
-  @Option(name: .customLong("client-id"), help: "ID of the client") var clientID: String?
+  @Option(name: .customLong("client-id"), parsing: .unconditional, help: "ID of the client") var clientID: String?
   @Option(help: ArgumentHelp("file with the client's secret in its first line", valueName: "file"))
   var clientSecretFile: String?
   @Option(help: ArgumentHelp("file with the client's private key for P-256, in PEM", valueName: "file"))

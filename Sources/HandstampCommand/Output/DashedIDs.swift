@@ -2,6 +2,8 @@
 import HandstampSupport
 
 /// IDs on the command line that begin with a dash, as one in 64 does: base64url of a session's 16 bytes or a key's 32.
+///
+/// Options for a text that a server has drawn are parsed unconditionally instead.
 enum DashedIDs {
   /// The commands that take such IDs.
   private static let commands = [["revoke"], ["admin", "sessions", "end"], ["admin", "keys", "retire"]]

@@ -23,7 +23,7 @@ public protocol MessageConnector: Sendable {
 /// A reason for which no connection was opened.
 @nonexhaustive
 public enum MessageError: Error, Sendable, Hashable {
-  /// The server answered the upgrade with this status instead of 101.
+  /// The server's response has this status instead of the expected one: 101, or 200 with events.
   case status(Int, retryAfter: Duration?)
   case transport(TransportError)
 }

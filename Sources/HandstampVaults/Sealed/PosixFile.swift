@@ -1,7 +1,7 @@
 import HandstampSupport
 import HandstampCore
 
-/// An open file or folder, closed on `deinit`. All system calls of a vault are here and in `PosixFile+folder.swift`.
+/// An open file or folder, closed on `deinit`. The system calls of a vault are here and in the extensions of this class.
 /// Descriptors are not inherited by child processes, and every failure states its cause.
 final class PosixFile: Sendable {
   let descriptor: Int32

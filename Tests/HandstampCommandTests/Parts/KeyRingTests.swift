@@ -134,5 +134,13 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
     let key = "-" + String(repeating: "A", count: 42)
     #expect(DashedIDs.arranged(["admin", "keys", "retire", key]) == ["admin", "keys", "retire", "--", key])
   }
+
+  @Test func `may begin with a dash in options`() throws {
+    let words = ["token", "--dpop", "https://example.org", "--dpop-nonce", "-a", "--client-id", "-b", "--account", "-c"]
+    let token = try #require(try HandstampTool.parseAsRoot(words) as? Token)
+    #expect(token.dpopNonce == "-a" && token.machine.clientID == "-b" && token.account.account == "-c")
+    let login = try #require(try HandstampTool.parseAsRoot(["login", "--client-id", "-b"]) as? Login)
+    #expect(login.clientID == "-b")
+  }
 }
 #endif
