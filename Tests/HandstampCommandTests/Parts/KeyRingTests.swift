@@ -1,4 +1,5 @@
 #if Programs
+import ArgumentParser
 import Foundation
 import HandstampCore
 import HandstampRegistry
