@@ -2,7 +2,7 @@ import Foundation
 import HandstampSupport
 import Testing
 
-@Suite struct `A new file` {
+@Suite(.timeLimit(.minutes(1))) struct `A new file` {
   @Test func `takes the place of a file, and of nothing else`() throws {
     let folder = NSTemporaryDirectory() + "handstamp-new-\(UInt64.random(in: 0 ... .max))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

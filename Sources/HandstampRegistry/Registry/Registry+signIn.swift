@@ -97,8 +97,8 @@ extension Registry {
       for: use.account, device: start.device, origin: SessionOrigin(start, by: use), with: use.changes, now: now)
   }
 
-  /// Returns the unused session that ``createSession(by:_:now:)`` has created for a request with the same key; `nil` if there
-  /// is none. Hand it out only to a client that knows the account's password as well.
+  /// Returns the unused session that ``createSession(by:_:now:)`` has created for a request with the same key, or `nil`. Hand it out
+  /// only to a client that knows the account's password as well.
   ///
   /// - Throws: ``RegistryError/keyUsed``.
   public func repeatedSession(

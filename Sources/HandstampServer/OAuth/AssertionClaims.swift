@@ -50,7 +50,9 @@ struct AssertionClaims: Sendable {
     let last = end.advanced(by: AssertionClaims.leeway)
     guard now < last else { throw .assertion(.expired) }
     let soon = now.advanced(by: AssertionClaims.leeway)
-    guard earliest.map({ $0 <= soon }) ?? true, madeAt.map({ $0 <= soon }) ?? true else { throw .assertion(.notYetValid) }
+    guard earliest.map({ $0 <= soon }) ?? true, madeAt.map({ $0 <= soon }) ?? true else {
+      throw .assertion(.notYetValid)
+    }
     guard end <= soon.advanced(by: longest) else { throw .assertion(.lasting) }
     return last
   }

@@ -7,7 +7,7 @@ package final class NewFile: Sendable {
   /// - Throws: ``SystemError`` with `EEXIST` if there is anything else of that name: a device, a pipe, a link.
   package init(_ path: String) throws(SystemError) {
     var facts = stat()
-    if lstat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG { unlink(path) }
+    if fstatat(AT_FDCWD, path, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.st_mode & S_IFMT == S_IFREG { unlink(path) }
     descriptor = try SystemCall.retried("creating a file") {
       open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
     }

@@ -137,7 +137,9 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
   }
 
   @Test func `may begin with a dash in options`() throws {
-    let words = ["token", "--dpop", "https://example.org", "--dpop-nonce", "-a", "--client-id", "-b", "--account", "-c"]
+    let words = [
+      "token", "--dpop", "https://example.org", "--dpop-nonce", "-a", "--client-id", "-b", "--account", "-c",
+    ]
     let token = try #require(try HandstampTool.parseAsRoot(words) as? Token)
     #expect(token.dpopNonce == "-a" && token.machine.clientID == "-b" && token.account.account == "-c")
     let login = try #require(try HandstampTool.parseAsRoot(["login", "--client-id", "-b"]) as? Login)
