@@ -145,14 +145,16 @@ extension SessionServer {
     SignUpPageController(web: web).addRoutes(to: own)
     RecoverPageController(web: web).addRoutes(to: own)
     ProviderPageController(web: web).addRoutes(to: own)
-    AccountPageController(web: web).addRoutes(to: routes, ownAccounts: own)
+    // One for all pages of an account, because it sums up refusals.
+    let account = web
+    AccountPageController(web: account).addRoutes(to: routes, ownAccounts: own)
     DevicesPageController(
-      web: web, heartbeat: configuration.heartbeat, streams: configuration.eventStreams
+      web: account, heartbeat: configuration.heartbeat, streams: configuration.eventStreams
     ).addRoutes(to: routes)
-    AppsPageController(web: web, clients: clients).addRoutes(to: routes)
-    ActivityPageController(web: web).addRoutes(to: routes)
-    SecurityPageController(web: web).addRoutes(to: own)
-    DataPageController(web: web, export: { try await administration(by: $1).export($0) }).addRoutes(to: own)
+    AppsPageController(web: account, clients: clients).addRoutes(to: routes)
+    ActivityPageController(web: account).addRoutes(to: routes)
+    SecurityPageController(web: account).addRoutes(to: own)
+    DataPageController(web: account, export: { try await administration(by: $1).export($0) }).addRoutes(to: own)
   }
 
   // The services that controllers share.

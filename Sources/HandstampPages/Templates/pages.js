@@ -73,7 +73,7 @@ function credentialJSON(credential) {
 }
 
 function submitAs(action, form, credential) {
-  if (credential) form.elements.passkey.value = JSON.stringify(credentialJSON(credential));
+  if (credential !== undefined) form.elements.passkey.value = JSON.stringify(credentialJSON(credential));
   const field = document.createElement("input");
   field.type = "hidden";
   field.name = "action";

@@ -61,10 +61,9 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - username: for a new account.
+  ///   - start: the session. A repeat with the same key gets the same session until that is used.
   ///   - methods: how the user has proved it to the provider.
-  ///   - thumbprint: the JWK thumbprint that the session's tokens are bound to.
   ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
-  ///   - key: the client's key for this request: a repeat with the same one gets the same session until that is used.
   /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored; ``RegistryError/keyUsed``.
   public func signIn(
     as identity: ExternalIdentity, username: String, _ start: SessionStart,
