@@ -14,7 +14,7 @@ extension APIClient {
   ///
   /// - Parameter request: sent unchanged, but for the credential. Its `timeoutInterval` limits the wait for the whole response.
   public func data(for request: URLRequest) async throws(APIError) -> (Data, HTTPURLResponse) {
-    try await exchange(request)
+    try await exchange(request, by: .whole)
   }
 
   /// Sends a request with this body, as ``data(for:)`` does.
@@ -34,9 +34,7 @@ extension APIClient {
     else { throw .invalidRequest("the file cannot be read") }
     var request = request
     request.httpBody = nil
-    return try await exchange(request, isUpload: true) { [transport] request throws(TransportError) in
-      try await transport.upload(request, fromFile: file.path)
-    }
+    return try await exchange(request, by: .upload(from: file))
   }
 
   /// Sends a request, and writes the body of the response to a new file, of which only parts are in memory at a time.
@@ -47,9 +45,7 @@ extension APIClient {
   public func download(for request: URLRequest) async throws(APIError) -> (URL, HTTPURLResponse) {
     let file = FileManager.default.temporaryDirectory.appendingPathComponent("download-\(UUID().uuidString)")
     do throws(APIError) {
-      let (body, response) = try await exchange(request) { [transport] request throws(TransportError) in
-        try await transport.download(request, toFile: file.path)
-      }
+      let (body, response) = try await exchange(request, by: .download(to: file))
       if !(200..<300).contains(response.statusCode) {
         do { try AtomicFile.replace(file.path, with: Array(body)) } catch {
           throw .unreadable("the file cannot be written")
@@ -63,10 +59,10 @@ extension APIClient {
   }
 
   private func exchange(
-    _ request: URLRequest, isUpload: Bool = false, by transfer: Transfer? = nil
+    _ request: URLRequest, by transfer: Transfer
   ) async throws(APIError) -> (Data, HTTPURLResponse) {
     let sent = try TransportRequest(request)
-    if ["GET", "HEAD"].contains(sent.method), isUpload || !sent.body.isEmpty {
+    if ["GET", "HEAD"].contains(sent.method), transfer.isUpload || !sent.body.isEmpty {
       throw .invalidRequest("a \(sent.method) has no body: set httpMethod")
     }
     let response = try await response(to: sent, requiresAuth: true, by: transfer)

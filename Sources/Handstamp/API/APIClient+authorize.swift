@@ -2,15 +2,10 @@ import HandstampCore
 
 /// One attempt of a call: credential, request, and one repetition after a 401.
 extension APIClient {
-  /// Sends one request; its bodies are in memory, or in a file.
-  typealias Transfer = @Sendable (TransportRequest) async throws(TransportError) -> TransportResponse
-
   func attempt(
-    _ request: TransportRequest, requiresAuth: Bool, by transfer: @escaping Transfer, in generation: UInt64
+    _ request: TransportRequest, requiresAuth: Bool, by transfer: Transfer, in generation: UInt64
   ) async throws(APIError) -> TransportResponse {
-    guard requiresAuth else {
-      do throws(TransportError) { return try await transfer(request) } catch { throw .network(error) }
-    }
+    guard requiresAuth else { return try await transfer.send(request, over: transport) }
     // The 401 that replaces the first credential.
     var rejection: (response: TransportResponse, credential: Credential)?
     // The token with which the user has met a demand.
@@ -34,8 +29,8 @@ extension APIClient {
         await end(.expired, in: generation)
         throw .session(.signedOut(.expired))
       }
-      let response = try await controller.requests.run(in: generation) { () async throws(APIError) in
-        do throws(TransportError) { return try await transfer(ready) } catch { throw .network(error) }
+      let response = try await controller.requests.run(in: generation) { [transport] () async throws(APIError) in
+        try await transfer.send(ready, over: transport)
       }
       guard let response else { throw .session(controller.fenceError) }
       // A bearer token is replaced by refreshes alone.

@@ -16,14 +16,12 @@ extension APIClient {
   ///
   /// - Parameters:
   ///   - policy: `nil` for the client's policy where the method only reads, and for one attempt otherwise.
-  ///   - transfer: sends the request from or to a file; `nil` for bodies in memory.
   ///   - generation: the session that the request, and its repetition after a 401, belong to: never a later one. `nil` for the
   ///     current one.
   func response(
     to request: TransportRequest, requiresAuth: Bool, retryPolicy policy: RetryPolicy? = nil,
-    by transfer: Transfer? = nil, in generation: UInt64? = nil
+    by transfer: Transfer = .whole, in generation: UInt64? = nil
   ) async throws(APIError) -> TransportResponse {
-    let transfer = transfer ?? transport.send
     let generation = generation ?? controller.requests.generation
     if requiresAuth {
       guard let origin = Origin(request.url), origin == Origin(baseURL.absoluteString) else {
