@@ -33,7 +33,7 @@ extension ServeSettings {
     }
   }
 
-  private var issuerFile: String { data + "/issuer" }
+  var issuerFile: String { data + "/issuer" }
 
   /// The issuer that the data folder was last served with; `nil` if that is not known.
   var formerIssuer: String? {

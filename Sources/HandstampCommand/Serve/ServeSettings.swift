@@ -45,7 +45,7 @@ struct ServeSettings: Sendable {
     self.init(try SettingValues<ServeSettings>(flags: flags, environment: environment, file: file), file: file)
     guard !data.isEmpty else { throw CommandError(.usage, "missing data folder", hint: "add --data DIR") }
     let authorities = values["ca-certificates"] == nil ? ProcessEnvironment["SSL_CERT_FILE"] : nil
-    try values.requireOwn([file, authorities].compactMap { $0 })
+    try values.requireOwn([file, authorities, issuerFile].compactMap { $0 })
     for setting in ServeSettings.all { try setting.apply(values, &self) }
     try combine(environment: environment)
   }

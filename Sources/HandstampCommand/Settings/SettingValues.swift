@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import HandstampCore
+import HandstampSupport
 import Yams
 
 /// A value, as written, and where it comes from.
@@ -61,15 +62,18 @@ struct SettingValues<Group: SettingGroup>: Sendable {
 }
 
 extension SettingValues {
-  /// A member of a file in JSON.
-  private struct Member: Decodable {
-    let value: Any
-
-    init(from decoder: any Decoder) throws {
-      let container = try decoder.singleValueContainer()
-      let types: [any Decodable.Type] = [Bool.self, Int.self, String.self, [String].self]
-      let found = types.lazy.compactMap { try? container.decode($0) as Any }.first ?? ()
-      value = container.decodeNil() ? NSNull() as Any : found
+  /// Returns the members of a JSON object, none of which may be repeated.
+  private static func object(json: Data) -> [String: Any]? {
+    guard case .object(let members)? = JSONValue(Array(json)) else { return nil }
+    return members.mapValues { value in
+      switch value {
+      case .null: NSNull()
+      case .bool(let isSet): isSet
+      case .string(let text): text
+      case .array(let list) where list.allSatisfy { $0.string != nil }: list.compactMap(\.string)
+      case .integer, .number: value.integer.map { Int($0) } ?? ()
+      case .array, .object: ()
+      }
     }
   }
 
@@ -98,7 +102,7 @@ extension SettingValues {
     let members =
       isYAML
       ? mapping(yaml: String(decoding: content, as: UTF8.self))
-      : (try? JSONDecoder().decode([String: Member].self, from: content))?.mapValues(\.value)
+      : object(json: content)
     guard let members else {
       throw isYAML
         ? CommandError(

@@ -81,7 +81,7 @@ import Testing
     ("a.yaml", "port: {a: 1}\n", "a.yaml"), ("a.yaml", "- port\n", "not a mapping in YAML"),
     ("a.yaml", "port: 1\nport: 2\n", "a.yaml"), ("a.json", "[]", "not a JSON object"),
     ("a.yaml", "prot: 1\n", "unknown setting prot"), ("a.json", #"{"keys": "{}"}"#, "keys is a secret"),
-    ("a.json", #"{"port": 81"#, "not a JSON object"),
+    ("a.json", #"{"port": 81"#, "not a JSON object"), ("a.json", #"{"port": 81, "port": 82}"#, "not a JSON object"),
   ])
   func `are refused if their file has others, or other types`(name: String, text: String, words: String) async throws {
     let refusal = await #expect(throws: CommandError.self) { try await settings(named: name, text) }
@@ -150,6 +150,8 @@ import Testing
       settings.noteIssuer(logger)
       #expect(!settings.warnings.contains { $0.contains(old) })
       #expect(settings.formerIssuer == new)
+      try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: settings.issuerFile)
+      await #expect(throws: CommandError.self) { try await self.settings(["data": folder, "issuer": new]) }
     }
   }
 
