@@ -18,7 +18,7 @@ extension CredentialHelper {
     var args: [String]?
   }
 
-  private enum Answer: Encodable {
+  private struct Answer: Encodable {
     struct Token: Encodable {
       var kind = "get"
       var token: String
@@ -33,18 +33,8 @@ extension CredentialHelper {
       var causes: [String]?
       enum CodingKeys: String, CodingKey { case kind, message, causes = "caused-by" }
     }
-    case Ok(Token)
-    case Err(Refusal)
-
-    private enum CodingKeys: String, CodingKey { case Ok, Err }
-
-    func encode(to encoder: any Encoder) throws {
-      var fields = encoder.container(keyedBy: CodingKeys.self)
-      switch self {
-      case .Ok(let token): try fields.encode(token, forKey: .Ok)
-      case .Err(let refusal): try fields.encode(refusal, forKey: .Err)
-      }
-    }
+    var Ok: Token?
+    var Err: Refusal?
   }
 
   func answerCargo(_ hosts: [NamedHost], in installation: Installation) async throws {
@@ -67,7 +57,7 @@ extension CredentialHelper {
         try await asked.answer(request, hosts + more, in: installation)
       } catch {
         // Cargo shows it, unless the program fails as well.
-        Answer.Err(.init(kind: "other", message: error.message, causes: ["hint: " + error.hint])).writeJSON()
+        Answer(Err: .init(kind: "other", message: error.message, causes: ["hint: " + error.hint])).writeJSON()
       }
     }
     guard count > 0 else {
@@ -94,16 +84,16 @@ extension CredentialHelper {
     _ request: Request, _ hosts: [NamedHost], in installation: Installation
   ) async throws(CommandError) {
     guard request.kind == "get" else {
-      return Answer.Err(.init(kind: "operation-not-supported")).writeJSON()
+      return Answer(Err: .init(kind: "operation-not-supported")).writeJSON()
     }
     // "sparse+https://host/index/"; that of a git repository has no prefix.
     let parts = request.registry.url.split(separator: "+", maxSplits: 1)
     let index = ["sparse", "registry"].contains(parts.first) ? String(parts.last ?? "") : request.registry.url
     let given = try await token(in: installation) { TokenDestination(index)?.isAllowed(hosts, own: $0) ?? false }
-    guard let given else { return Answer.Err(.init(kind: "url-not-supported")).writeJSON() }
+    guard let given else { return Answer(Err: .init(kind: "url-not-supported")).writeJSON() }
     given.token.secret.withExposed { token in
       let cache = given.end == nil ? "never" : "expires"
-      Answer.Ok(.init(token: token, cache: cache, expiration: given.end?.seconds)).writeJSON()
+      Answer(Ok: .init(token: token, cache: cache, expiration: given.end?.seconds)).writeJSON()
     }
   }
 }

@@ -192,8 +192,7 @@ extension CommandError {
       case "invalid_token": (words, "it may have expired, or belong to another server; request a new one")
       default: ("the server refused the request: \(words)", "check the input, then try again")
       }
-    self.init(.failure, message, hint: hint)
-    self.code = code
+    self.init(.failure, message, hint: hint, code: code)
   }
 }
 
