@@ -76,7 +76,7 @@ struct HandstampTool: AsyncParsableCommand {
     }
     if let home = try? Home.current().withNotedKey { refusal = await refusal.explained(in: home) }
     if CommandLine.arguments.contains("--json") {
-      Terminal.say(ErrorDocument(refusal).line)
+      Terminal.say(refusal.line)
     } else {
       Terminal.say("handstamp: \(refusal.message)")
       Terminal.say("hint: \(refusal.hint)")

@@ -184,10 +184,9 @@ public struct RunningServer: Sendable {
 }
 
 /// Says that the server is not ready when it is told to stop, and gives load balancers time to notice before anything else stops.
-private struct DrainService: Service, CustomStringConvertible {
+private struct DrainService: NamedService {
   let readiness: Readiness
   let delay: Duration
-  var description: String { "DrainService" }
 
   func run() async throws {
     try? await gracefulShutdown()
@@ -197,9 +196,8 @@ private struct DrainService: Service, CustomStringConvertible {
 }
 
 /// Ends the event streams when the server shuts down; they would not end otherwise.
-private struct StreamStopper: Service, CustomStringConvertible {
+private struct StreamStopper: NamedService {
   let hub: EventHub
-  var description: String { "StreamStopper" }
 
   func run() async throws {
     try? await gracefulShutdown()

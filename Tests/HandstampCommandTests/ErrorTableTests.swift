@@ -168,7 +168,7 @@ import Testing
     #expect(!refusal.hint.isEmpty && !refusal.message.isEmpty)
     let first = try #require(error.localizedDescription.first)
     #expect(first.isUppercase || !first.isLetter)
-    let line = ErrorDocument(refusal).line
+    let line = refusal.line
     #expect(line.contains("\"code\":\"\(error.code)\"") && line.contains("\"exitStatus\":\(refusal.exit.rawValue)"))
   }
 }

@@ -36,6 +36,12 @@ private final class CountingStore: StoreDecorator {
     return try await registry.claim(item, as: MailJob.self, until: now.advanced(by: .seconds(120)), now: now)
   }
 
+  @Test func `exists for each notice to an account`() {
+    let notices = MailJob.Kind.allCases.compactMap(\.notice)
+    #expect(notices.count == AccountNotice.allCases.count)
+    #expect(Set(notices) == Set(AccountNotice.allCases))
+  }
+
   @Test(arguments: [MailJob.Kind.reset, .signUp, .upgrade])
   func `costs the same operations for every address, known or not, when asked for and when sent`(
     kind: MailJob.Kind

@@ -42,7 +42,7 @@ import Testing
     for bad in ["", "{}", #"{"challenge":"AQID","rp":{"id":"a"}}"#] {
       #expect(throws: SessionError.self) { try NewPasskeyQuestion(options: Array(bad.utf8)) }
     }
-    let answer = NewPasskeyAnswer(id: [1], clientData: Array("{}".utf8), attestation: [2, 255])
+    let answer = PasskeyAnswer(id: [1], clientData: Array("{}".utf8), attestation: [2, 255])
     let read = try #require(try JSONSerialization.jsonObject(with: Data(answer.json)) as? [String: Any])
     #expect(read["type"] as? String == "public-key")
     #expect(read["id"] as? String == "AQ" && read["rawId"] as? String == "AQ")

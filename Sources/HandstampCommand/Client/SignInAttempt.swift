@@ -118,9 +118,7 @@ struct SignInAttempt: Sendable {
       throw CommandError(error, server: server)
     }
     guard let foreign else { return }
-    var refusal = foreign.lacks("signing in with \(what)", at: server)
-    refusal.hint = "run: handstamp login --issuer \(record.issuer)"
-    throw refusal
+    throw foreign.lacks("signing in with \(what)", at: server).hinting("run: handstamp login --issuer \(record.issuer)")
   }
 
   /// Returns the account in question if it is already signed in and its session is usable. If an email address is given, asks

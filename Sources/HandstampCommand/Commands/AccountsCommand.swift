@@ -11,28 +11,30 @@ struct AccountsCommand: SessionCommand {
 
   @OptionGroup var output: OutputOptions
 
-  struct Answer: Document {
-    struct Item: Encodable {
-      var id: String
-      var name: String
-      var tag: String?
-      var server: String
-      var active: Bool
-      /// As in `status`.
-      var state: StatusReport.State
-      var reason: String?
-      /// The account's ID and display name at the server; `nil` while signed out.
-      var account: StatusReport.Account?
-      var session: String?
-      var pendingEnds: Int
-      var addedAt: String
-      var addedAtEpoch: Int64
+  private struct Item {
+    var account: ListedAccount
+    var isActive: Bool
+    var report: StatusReport
+
+    static var columns: [Column<Item>] {
+      [
+        Column("active", as: "", shown: { $0.isActive ? "*" : "" }, \.isActive),
+        Column("name", as: "NAME", shown: { $0.account.shownName }, \.account.name),
+        Column("tag", as: "TAG", \.account.tag),
+        Column("server", as: "SERVER", \.account.serverAddress.text),
+        // As in `status`.
+        Column("state", as: "STATE", shown: { $0.report.stateWords }, \.report.state),
+        Column("reason", \.report.reason),
+        Column(
+          "id", as: "ID", shown: { $0.report.account?.id ?? $0.account.idAtServer.rawValue }, \.account.id.rawValue),
+        // The account's ID and display name at the server; `nil` while signed out.
+        Column("account", \.report.account),
+        Column("session", \.report.session),
+        Column("pendingEnds", \.report.pendingEnds),
+        Column("addedAt", \.account.addedAt.description),
+        Column("addedAtEpoch", \.account.addedAt.seconds),
+      ]
     }
-    /// The ID of the active account.
-    var active: String?
-    /// The ID of the account set for this folder, if any.
-    var here: String?
-    var accounts: [Item]
   }
 
   func perform(in installation: Installation) async throws {
@@ -40,25 +42,22 @@ struct AccountsCommand: SessionCommand {
     let home = book.home
     let rule = try FolderRules(of: home).current()
     let now = SystemClock().now()
-    var items: [Answer.Item] = []
-    var rows = [["", "NAME", "TAG", "SERVER", "STATE", "ID"]]
+    var items: [Item] = []
     for account in book.accounts {
       let report = StatusReport(
         home: home, account: account, reading: await home.vault(of: account.id).read(), now: now)
-      let isActive = account.id == book.list.active
-      items.append(Answer.Item(account, isActive: isActive, report))
-      rows.append([
-        isActive ? "*" : "", account.shownName, account.tag ?? "-", account.serverAddress.text, report.stateWords,
-        report.account?.id ?? account.idAtServer.rawValue,
-      ])
+      items.append(Item(account: account, isActive: account.id == book.list.active, report: report))
     }
     let hidden = await CommandError.hidden(in: home)
     if output.json {
-      Answer(active: book.list.active?.rawValue, here: rule?.account.rawValue, accounts: items).writeLine()
+      // The IDs of the active account, and of the one set for this folder, if any.
+      Terminal.out(json: [
+        "active": book.list.active?.rawValue, "here": rule?.account.rawValue, "accounts": items.objects(Item.columns),
+      ])
     } else if items.isEmpty {
       if hidden == nil { Terminal.say("no accounts on this device") }
     } else {
-      Table(rows: rows).write()
+      Table(items, Item.columns).write()
     }
     if let named = EnvironmentAccount.current {
       Terminal.say("using \(named), from \(EnvironmentAccount.name)")
@@ -67,16 +66,6 @@ struct AccountsCommand: SessionCommand {
       Terminal.say("\(rule.folder) and its subfolders use \(account)")
     }
     if let hidden { throw hidden }
-  }
-}
-
-extension AccountsCommand.Answer.Item {
-  fileprivate init(_ account: ListedAccount, isActive: Bool, _ report: StatusReport) {
-    self.init(
-      id: account.id.rawValue, name: account.name, tag: account.tag, server: account.serverAddress.text,
-      active: isActive,
-      state: report.state, reason: report.reason, account: report.account, session: report.session,
-      pendingEnds: report.pendingEnds, addedAt: account.addedAt.description, addedAtEpoch: account.addedAt.seconds)
   }
 }
 #endif

@@ -24,29 +24,11 @@ struct Audit: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var account: AccountOptions
 
-    struct Answer: Document {
-      struct Item: Encodable {
-        var sequence: UInt64
-        var at: String
-        var atEpoch: Int64
-        var action: String
-        var outcome: String
-        var account: String?
-        var session: String?
-        var program: String
-        var process: Int64
-        /// Whether the log is unaltered up to and including this record.
-        var intact: Bool
-      }
-      var intact: Bool
-      var records: [Item]
-    }
-
     func run() async throws {
       let (trail, _) = try await Audit.trail(account)
       let items = trail.items.suffix(last.map { max(0, $0) } ?? trail.items.count)
       if output.json {
-        Answer(intact: trail.isIntact, records: items.compactMap { Answer.Item($0) }).writeLine()
+        Terminal.out(json: ["intact": trail.isIntact, "records": items.compactMap(\.object)])
       } else {
         var rows: [[String]] = []
         for item in items {
@@ -76,22 +58,9 @@ struct Audit: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var account: AccountOptions
 
-    struct Answer: Document {
-      /// `intact`, `broken` or `cut`.
-      var verdict: String
-      var records: Int
-      /// How many of the newest records could have been removed undetected.
-      var newer: UInt64?
-      /// The number of the broken record, or of the last one before the cut.
-      var at: UInt64?
-      var reason: String?
-      /// The number of the last record the log is known to have had.
-      var head: UInt64?
-    }
-
     func run() async throws {
       let (trail, account) = try await Audit.trail(account)
-      if output.json { Answer(trail).writeLine() }
+      if output.json { Terminal.out(json: trail.object) }
       guard let what = trail.damage else {
         if !output.json { Terminal.out("intact, \(trail.items.count) record(s)") }
         return
@@ -120,26 +89,33 @@ extension AuditTrail {
   }
 }
 
-extension Audit.Show.Answer.Item {
-  /// `nil` for a line that is not a record.
-  fileprivate init?(_ item: AuditTrail.Item) {
-    guard let record = item.record else { return nil }
-    let entry = record.entry
-    self.init(
-      sequence: record.sequence, at: entry.at.description, atEpoch: entry.at.seconds, action: entry.action.rawValue,
-      outcome: entry.outcome, account: entry.account?.rawValue, session: entry.session?.rawValue,
-      program: record.writer.program, process: record.writer.process, intact: item.isIntact)
+extension AuditTrail {
+  /// The verdict for programs.
+  fileprivate var object: JSONObject {
+    let count = items.count
+    switch verdict {
+    // How many of the newest records could have been removed undetected.
+    case .intact(let newer): return ["verdict": "intact", "records": count, "newer": newer]
+    case .broken(let number, let why):
+      return ["verdict": "broken", "records": count, "at": number, "reason": why.rawValue]
+    // The last record before the cut, and the last one that the log is known to have had.
+    case .cut(let after, let head): return ["verdict": "cut", "records": count, "at": after, "head": head]
+    }
   }
 }
 
-extension Audit.Verify.Answer {
-  fileprivate init(_ trail: AuditTrail) {
-    self.init(verdict: "intact", records: trail.items.count)
-    switch trail.verdict {
-    case .intact(let newer): self.newer = newer
-    case .broken(let number, let why): (verdict, at, reason) = ("broken", number, why.rawValue)
-    case .cut(let after, let head): (verdict, at, self.head) = ("cut", after, head)
-    }
+extension AuditTrail.Item {
+  /// For programs; `nil` for a line that is not a record.
+  fileprivate var object: JSONObject? {
+    guard let record else { return nil }
+    let entry = record.entry
+    return [
+      "sequence": record.sequence, "at": entry.at.description, "atEpoch": entry.at.seconds,
+      "action": entry.action.rawValue, "outcome": entry.outcome, "account": entry.account?.rawValue,
+      "session": entry.session?.rawValue, "program": record.writer.program, "process": record.writer.process,
+      // Whether the log is unaltered up to and including this record.
+      "intact": isIntact,
+    ]
   }
 }
 #endif

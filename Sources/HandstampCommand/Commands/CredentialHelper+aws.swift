@@ -7,15 +7,6 @@ import HandstampSupport
 /// `handstamp credential-helper aws`: the JSON of `credential_process` (AWS SDKs and Tools Reference Guide, process credential
 /// provider).
 extension CredentialHelper {
-  private struct ProcessCredentials: Encodable {
-    var Version = 1
-    var AccessKeyId: String
-    var SecretAccessKey: String
-    var SessionToken: String
-    /// ISO 8601.
-    var Expiration: String
-  }
-
   func answerAWS(in installation: Installation) async throws {
     let request = try role.request()
     let service = try SecurityTokenService(region: role.region)
@@ -28,9 +19,11 @@ extension CredentialHelper {
     let keys = try await service.keys(for: token, request)
     keys.secret.withExposed { secret in
       keys.session.withExposed { session in
-        ProcessCredentials(
-          AccessKeyId: keys.id, SecretAccessKey: secret, SessionToken: session, Expiration: keys.expiration
-        ).writeJSON()
+        let answer: JSONObject = [
+          "Version": 1, "AccessKeyId": keys.id, "SecretAccessKey": secret, "SessionToken": session,
+          "Expiration": keys.expiration,
+        ]
+        answer.writeJSON()
       }
     }
   }

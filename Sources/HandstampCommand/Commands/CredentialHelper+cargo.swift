@@ -18,33 +18,9 @@ extension CredentialHelper {
     var args: [String]?
   }
 
-  private enum Answer: Encodable {
-    struct Token: Encodable {
-      var kind = "get"
-      var token: String
-      var cache: String
-      /// In seconds since 1970.
-      var expiration: Int64?
-      var operation_independent = true
-    }
-    struct Refusal: Encodable {
-      var kind: String
-      var message: String?
-      var causes: [String]?
-      enum CodingKeys: String, CodingKey { case kind, message, causes = "caused-by" }
-    }
-    case Ok(Token)
-    case Err(Refusal)
-
-    private enum CodingKeys: String, CodingKey { case Ok, Err }
-
-    func encode(to encoder: any Encoder) throws {
-      var fields = encoder.container(keyedBy: CodingKeys.self)
-      switch self {
-      case .Ok(let token): try fields.encode(token, forKey: .Ok)
-      case .Err(let refusal): try fields.encode(refusal, forKey: .Err)
-      }
-    }
+  private static func refuse(_ kind: String, _ message: String? = nil, causes: [String]? = nil) {
+    let answer: JSONObject = ["kind": kind, "message": message, "caused-by": causes]
+    ["Err": answer].writeJSON()
   }
 
   func answerCargo(_ hosts: [NamedHost], in installation: Installation) async throws {
@@ -67,7 +43,7 @@ extension CredentialHelper {
         try await asked.answer(request, hosts + more, in: installation)
       } catch {
         // Cargo shows it, unless the program fails as well.
-        Answer.Err(.init(kind: "other", message: error.message, causes: ["hint: " + error.hint])).writeJSON()
+        CredentialHelper.refuse("other", error.message, causes: ["hint: " + error.hint])
       }
     }
     guard count > 0 else {
@@ -93,17 +69,18 @@ extension CredentialHelper {
   private func answer(
     _ request: Request, _ hosts: [NamedHost], in installation: Installation
   ) async throws(CommandError) {
-    guard request.kind == "get" else {
-      return Answer.Err(.init(kind: "operation-not-supported")).writeJSON()
-    }
+    guard request.kind == "get" else { return CredentialHelper.refuse("operation-not-supported") }
     // "sparse+https://host/index/"; that of a git repository has no prefix.
     let parts = request.registry.url.split(separator: "+", maxSplits: 1)
     let index = ["sparse", "registry"].contains(parts.first) ? String(parts.last ?? "") : request.registry.url
     let given = try await token(in: installation) { TokenDestination(index)?.isAllowed(hosts, own: $0) ?? false }
-    guard let given else { return Answer.Err(.init(kind: "url-not-supported")).writeJSON() }
+    guard let given else { return CredentialHelper.refuse("url-not-supported") }
     given.token.secret.withExposed { token in
-      let cache = given.end == nil ? "never" : "expires"
-      Answer.Ok(.init(token: token, cache: cache, expiration: given.end?.seconds)).writeJSON()
+      let answer: JSONObject = [
+        "kind": "get", "token": token, "cache": given.end == nil ? "never" : "expires",
+        "expiration": given.end?.seconds, "operation_independent": true,
+      ]
+      ["Ok": answer].writeJSON()
     }
   }
 }

@@ -6,11 +6,6 @@ import HandstampCore
 /// `handstamp credential-helper keyring`: the command line of Python's keyring, as pip and uv run it: `keyring get URL USERNAME`, and
 /// `keyring --mode creds --output json get URL [USERNAME]`.
 extension CredentialHelper {
-  private struct Pair: Encodable {
-    var username: String
-    var password: String
-  }
-
   func answerKeyring(_ words: [String], _ hosts: [NamedHost], in installation: Installation) async throws {
     switch (words.first, words.count) {
     case ("get", 2), ("get", 3):
@@ -46,7 +41,7 @@ extension CredentialHelper {
   private func show(_ token: String, for user: String) {
     guard keyring.mode == "creds" else { return Terminal.out(token) }
     guard keyring.output == "json" else { return Terminal.out("\(user)\n\(token)") }
-    Pair(username: user, password: token).writeJSON()
+    ["username": user, "password": token].writeJSON()
   }
 
   private static func hint(for service: String) -> String {

@@ -18,16 +18,6 @@ extension CredentialHelper {
     var spec: Spec?
   }
 
-  private struct ExecCredential: Encodable {
-    struct Status: Encodable {
-      var token: String
-      var expirationTimestamp: String?
-    }
-    var apiVersion: String
-    var kind = "ExecCredential"
-    var status: Status
-  }
-
   private static let versions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"]
 
   func answerKubectl(_ hosts: [NamedHost], in installation: Installation) async throws {
@@ -89,10 +79,11 @@ extension CredentialHelper {
   }
 
   private func show(_ token: String, until end: UnixTime?, _ info: ExecInfo?) {
-    ExecCredential(
-      apiVersion: info?.apiVersion ?? CredentialHelper.versions[0],
-      status: .init(token: token, expirationTimestamp: end?.description)
-    ).writeJSON()
+    let status: JSONObject = ["token": token, "expirationTimestamp": end?.description]
+    let credential: JSONObject = [
+      "apiVersion": info?.apiVersion ?? CredentialHelper.versions[0], "kind": "ExecCredential", "status": status,
+    ]
+    credential.writeJSON()
   }
 }
 #endif

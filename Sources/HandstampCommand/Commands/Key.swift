@@ -38,39 +38,33 @@ struct Key: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var quietOption: QuietOption
 
-    struct Answer: Document {
-      /// `file`, `secret-service`, `keychain`, `passphrase`, or a value written by a newer version.
-      var store: String
-      /// The name of the entry in the secret store; `nil` for other places.
-      var name: String?
-      /// `open`, `locked`, `unavailable`, or `none` if there is no key yet.
-      var state: String
-      var trouble: String?
-      var folder: String
-    }
-
     func run() async throws {
       let home = try Home.current()
       let store = try home.keyStore()
-      var answer = Answer(store: store.name, state: "open", folder: home.vaultFolder)
-      switch store {
-      case .secretService(let name), .keychain(let name): answer.name = name
-      case .file, .passphrase, .unknown: break
-      }
+      let entry: String? =
+        switch store {
+        case .secretService(let name), .keychain(let name): name
+        case .file, .passphrase, .unknown: nil
+        }
+      // `open`, `locked`, `unavailable`, or `none` if there is no key yet.
+      var (state, trouble) = ("open", String?.none)
       if case .passphrase = store {
         // Showing the state must not prompt for the passphrase.
-        answer.state = "locked"
+        state = "locked"
       } else if let keeper = store.keeper {
         do throws(VaultError) {
-          if try await keeper.load() == nil { answer.state = "none" }
+          if try await keeper.load() == nil { state = "none" }
         } catch {
-          answer.state = error == .locked ? "locked" : "unavailable"
-          answer.trouble = error.detail
+          (state, trouble) = (error == .locked ? "locked" : "unavailable", error.detail)
         }
       } else if FileFacts(home.keyFile) == nil {
-        answer.state = "none"
+        state = "none"
       }
-      if output.json { return answer.writeLine() }
+      if output.json {
+        return Terminal.out(json: [
+          "store": store.name, "name": entry, "state": state, "trouble": trouble, "folder": home.vaultFolder,
+        ])
+      }
       let place =
         switch store {
         case .file: home.keyFile
@@ -79,8 +73,7 @@ struct Key: AsyncParsableCommand {
         case .passphrase: "sealed with a passphrase"
         case .unknown(let note): note
         }
-      let state = [answer.state, answer.trouble].compactMap(\.self).joined(separator: ": ")
-      Table(rows: [["key", place], ["state", state]]).write()
+      Table(rows: [["key", place], ["state", [state, trouble].compactMap(\.self).joined(separator: ": ")]]).write()
     }
   }
 

@@ -135,9 +135,7 @@ struct Logout: AsyncParsableCommand {
     guard case .signedIn = state else { return CommandError(.signInNeeded, "not signed in", hint: again) }
     do throws(CommandError) {
       if let foreign = try await client.foreign() {
-        var refusal = foreign.lacks("ending other sessions", at: client.server)
-        refusal.hint = "end them on your account page there"
-        return refusal
+        return foreign.lacks("ending other sessions", at: client.server).hinting("end them on your account page there")
       }
       let count = try await AuthorizedCaller.session(client).endSessions("POST", "/v1/sessions/end-others")
       Terminal.say("ended \(count) other session(s)")

@@ -31,19 +31,6 @@ struct Request: SessionCommand {
   @OptionGroup(title: "Programs without users") var machine: MachineOptions
   @Argument(help: "path, or a URL at the same server; with --client-credentials or --ci, any URL") var place: String
 
-  struct Answer: Document {
-    struct Field: Encodable {
-      var name: String
-      var value: String
-    }
-    var status: Int
-    var headers: [Field]
-    /// The body, if it is UTF-8 text.
-    var body: String?
-    /// The body in base64, if it is not text.
-    var bodyBase64: String?
-  }
-
   func perform(in installation: Installation) async throws {
     var response: TransportResponse
     if let machine = try machine.machine(instead: account) {
@@ -58,10 +45,10 @@ struct Request: SessionCommand {
     }
     if output.json {
       let text = String(utf8Bytes: response.body)
-      Answer(
-        status: response.status, headers: response.headers.map { Answer.Field(name: $0.name, value: $0.value) },
-        body: text, bodyBase64: text == nil ? Data(response.body).base64EncodedString() : nil
-      ).writeLine()
+      Terminal.out(json: [
+        "status": response.status, "headers": response.headers.map { ["name": $0.name, "value": $0.value] },
+        "body": text, "bodyBase64": text == nil ? Data(response.body).base64EncodedString() : nil,
+      ])
     } else {
       Terminal.out(bytes: response.body)
       if !response.body.isEmpty, response.body.last != 10, isatty(STDOUT_FILENO) == 1 { Terminal.out("") }

@@ -15,19 +15,6 @@ struct Watch: SessionCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var account: AccountOptions
 
-  struct Answer: Document {
-    var event: String
-    var id: String?
-    var session: String?
-    /// Whether the event is about the session of this command.
-    var current: Bool
-    var reason: String?
-    /// The provider where the session ended, if it did.
-    var provider: String?
-    var at: String?
-    var atEpoch: Int64?
-  }
-
   func perform(in installation: Installation) async throws {
     try EnvironmentToken.refuse(to: "watch")
     let client = try await installation.client(account, isShortLived: false)
@@ -48,13 +35,13 @@ struct Watch: SessionCommand {
   }
 
   private func show(_ event: SessionEvent) {
-    let reason = event.reason?.rawValue
     guard !output.json else {
-      return Answer(
-        event: event.name, id: event.id, session: event.sessionID?.rawValue, current: event.isCurrent, reason: reason,
-        provider: event.reason?.provider,
-        at: event.at?.description, atEpoch: event.at?.seconds
-      ).writeLine()
+      // The provider is the one where the session ended, if it did.
+      return Terminal.out(json: [
+        "event": event.name, "id": event.id, "session": event.sessionID?.rawValue, "current": event.isCurrent,
+        "reason": event.reason?.rawValue, "provider": event.reason?.provider, "at": event.at?.description,
+        "atEpoch": event.at?.seconds,
+      ])
     }
     let time = (event.at ?? SystemClock().now().wall).description
     let whose = event.sessionID.map { $0.rawValue + (event.isCurrent ? " (this one)" : "") } ?? "-"

@@ -64,10 +64,9 @@ struct Machine: Sendable {
       return CommandError(.configuration, detail ?? code, hint: IDTokenSource.hint)
     }
     let words = plain(detail.map { "\(code), \($0)" } ?? code)
-    var refusal = CommandError(
-      .configuration, "\(server.text) refused the client \(client.client.id.onOneLine): \(words)", hint: hint(of: code))
-    refusal.code = code
-    return refusal
+    return CommandError(
+      .configuration, "\(server.text) refused the client \(client.client.id.onOneLine): \(words)", hint: hint(of: code),
+      code: code)
   }
 
   private func hint(of code: String) -> String {

@@ -168,43 +168,31 @@ extension CommandError {
 
   private init(code: String, detail: String?) {
     let words = plain(detail ?? code)
-    switch code {
-    case "wrong_credentials":
-      self.init(.failure, "wrong email address or password", hint: "try again, or run: handstamp signup")
-    case "second_factor_required":
-      self.init(
-        .failure, "the account asks for the code of an authenticator app", hint: "run: handstamp login --browser")
-    case "second_factor_wrong":
-      self.init(
-        .failure, "the code is wrong, or was used before", hint: "run the same command with the app's next code")
-    case "account_disabled":
-      self.init(.failure, "this account is disabled", hint: "ask the server's operator")
-    case "email_taken":
-      self.init(.failure, "an account with this email address already exists", hint: "run: handstamp login")
-    case "weak_password":
-      self.init(.failure, "the password does not meet the requirements", hint: words)
-    case "sign_up_closed":
-      self.init(.failure, "sign-up is closed on this server", hint: "ask its operator for an account")
-    case "expired_token":
-      self.init(.failure, "the code was not entered in time", hint: "run the same command again")
-    case "access_denied":
-      self.init(.failure, "the request was denied", hint: "run the same command again and allow the request")
-    case "invalid_client":
-      self.init(
-        .failure, "the server does not recognize this client: \(words)",
-        hint:
-          "register a client there with the redirect URI http://127.0.0.1/callback, then pass its ID with --client-id")
-    case "unauthorized_client":
-      self.init(
-        .failure, "this client may not use this sign-in method: \(words)",
-        hint: "try --browser or --device, or another --client-id")
-    case "invalid_scope":
-      self.init(.failure, "the server does not grant this scope: \(words)", hint: "choose other scopes with --scope")
-    case "invalid_token":
-      self.init(.failure, words, hint: "it may have expired, or belong to another server; request a new one")
-    default: self.init(.failure, "the server refused the request: \(words)", hint: "check the input, then try again")
-    }
-    self.code = code
+    let (message, hint) =
+      switch code {
+      case "wrong_credentials": ("wrong email address or password", "try again, or run: handstamp signup")
+      case "second_factor_required":
+        ("the account asks for the code of an authenticator app", "run: handstamp login --browser")
+      case "second_factor_wrong":
+        ("the code is wrong, or was used before", "run the same command with the app's next code")
+      case "account_disabled": ("this account is disabled", "ask the server's operator")
+      case "email_taken": ("an account with this email address already exists", "run: handstamp login")
+      case "weak_password": ("the password does not meet the requirements", words)
+      case "sign_up_closed": ("sign-up is closed on this server", "ask its operator for an account")
+      case "expired_token": ("the code was not entered in time", "run the same command again")
+      case "access_denied": ("the request was denied", "run the same command again and allow the request")
+      case "invalid_client":
+        (
+          "the server does not recognize this client: \(words)",
+          "register a client there with the redirect URI http://127.0.0.1/callback, then pass its ID with --client-id"
+        )
+      case "unauthorized_client":
+        ("this client may not use this sign-in method: \(words)", "try --browser or --device, or another --client-id")
+      case "invalid_scope": ("the server does not grant this scope: \(words)", "choose other scopes with --scope")
+      case "invalid_token": (words, "it may have expired, or belong to another server; request a new one")
+      default: ("the server refused the request: \(words)", "check the input, then try again")
+      }
+    self.init(.failure, message, hint: hint, code: code)
   }
 }
 

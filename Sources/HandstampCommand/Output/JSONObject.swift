@@ -11,19 +11,20 @@ struct JSONObject: Document, ExpressibleByDictionaryLiteral {
   init<Item>(_ item: Item, _ columns: [Column<Item>]) { members = columns.map { ($0.name, $0.value(item)) } }
 
   func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: Name.self)
+    var container = encoder.container(keyedBy: MemberName.self)
     for (name, value) in members {
-      if let value { try container.encode(value, forKey: Name(stringValue: name)) }
+      if let value { try container.encode(value, forKey: MemberName(stringValue: name)) }
     }
   }
+}
 
-  private struct Name: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
+/// The name of a member that is known only when the program runs.
+struct MemberName: CodingKey {
+  let stringValue: String
+  var intValue: Int? { nil }
 
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
+  init(stringValue: String) { self.stringValue = stringValue }
+  init?(intValue: Int) { nil }
 }
 
 /// A fact about each item of a list: a member of its object for programs and, with a heading, a column of the table for people.

@@ -46,24 +46,13 @@ extension Encodable {
   }
 }
 
-/// A refusal for programs, with `--json`: one line on stderr.
-private struct ErrorBody: Encodable {
-  var code: String
-  var message: String
-  var hint: String
-  var exitStatus: Int32
-}
-
-struct ErrorDocument: Encodable {
-  private var error: ErrorBody
-  private var schemaVersion = 1
-
-  init(_ refusal: CommandError) {
-    error = ErrorBody(
-      code: refusal.code, message: refusal.message, hint: refusal.hint, exitStatus: refusal.exit.rawValue)
+extension CommandError {
+  /// The refusal for programs, with `--json`: one line on stderr.
+  var line: String {
+    let error: JSONObject = ["code": code, "message": message, "hint": hint, "exitStatus": exit.rawValue]
+    let document: JSONObject = ["error": error, "schemaVersion": 1]
+    return (try? document.jsonBytes()).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
-
-  var line: String { (try? jsonBytes()).map { String(decoding: $0, as: UTF8.self) } ?? "" }
 }
 
 /// A table of text.

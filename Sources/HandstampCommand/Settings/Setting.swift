@@ -94,22 +94,14 @@ struct Setting<Group: SettingGroup>: Sendable {
 struct SettingFlags<Group: SettingGroup>: ParsableArguments, CustomReflectable {
   private(set) var texts: [String: String] = [:]
 
-  private struct Key: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
-  }
-
   private static var settings: [Setting<Group>] { Group.all.filter { !$0.isSecret } }
 
   init() {}
 
   init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: Key.self)
+    let container = try decoder.container(keyedBy: MemberName.self)
     for setting in SettingFlags.settings {
-      let option = try container.decode(Option<String?>.self, forKey: Key(stringValue: setting.name))
+      let option = try container.decode(Option<String?>.self, forKey: MemberName(stringValue: setting.name))
       texts[setting.name] = option.wrappedValue
     }
   }

@@ -12,35 +12,13 @@ public struct MachineRecord: Sendable, Hashable {
   /// The `client_id`.
   public let client: String
   /// The `sid` of its tokens.
-  public private(set) var session: SessionID
+  public internal(set) var session: SessionID
   /// When it last got a token.
-  public private(set) var issuedAt: UnixTime
+  public internal(set) var issuedAt: UnixTime
   /// How many tokens it has got since it was first remembered, at least: of many at the same instant, some may not be counted.
-  public private(set) var count: Int64
+  public internal(set) var count: Int64
   /// The address that its last token went to; `nil` if there was none.
-  public private(set) var address: String?
-}
-
-extension MachineRecord {
-  init(client: String, session: SessionID, at now: UnixTime) {
-    self.init(client: client, session: session, issuedAt: now, count: 0, address: nil)
-  }
-
-  /// The record after another token.
-  func counting(at now: UnixTime, from address: String?) -> MachineRecord {
-    var record = self
-    record.issuedAt = max(issuedAt, now)
-    record.count += 1
-    record.address = address
-    return record
-  }
-
-  /// The record with another session, which later tokens name.
-  func beginning(_ session: SessionID) -> MachineRecord {
-    var record = self
-    record.session = session
-    return record
-  }
+  public internal(set) var address: String?
 }
 
 extension MachineRecord: StoredPayload {

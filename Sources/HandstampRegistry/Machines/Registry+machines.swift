@@ -47,8 +47,10 @@ extension Registry {
       if let former, attempt > Registry.countingAttempts { return former }
       var source = source
       let fresh = SessionID(Base64URL.encode(randomBytes(16, from: &source)))
-      let next = (former ?? MachineRecord(client: client, session: fresh, at: now))
-        .counting(at: now, from: actor.address)
+      var next = former ?? MachineRecord(client: client, session: fresh, issuedAt: now, count: 0, address: nil)
+      next.issuedAt = max(next.issuedAt, now)
+      next.count += 1
+      next.address = actor.address
       var changes = [Registry.replacing(item, by: self.item(of: next, at: item?.createdAt ?? now))]
       if former == nil || former?.address != next.address {
         changes.append(audited(.machineToken, session: next.session, details: details(client), at: now))
@@ -66,8 +68,8 @@ extension Registry {
     for _ in 0..<Registry.attempts {
       let (item, former) = try await stored(client, now: now)
       guard let item, let former else { return nil }
-      var source = source
-      let next = former.beginning(SessionID(Base64URL.encode(randomBytes(16, from: &source))))
+      var (next, source) = (former, source)
+      next.session = SessionID(Base64URL.encode(randomBytes(16, from: &source)))
       let end = RegistryEvent(
         kind: .sessionRevoked, account: AccountID(client), session: former.session, reason: .revoked, at: now)
       let changes = [
@@ -79,6 +81,5 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Replaces an item, or creates the first one.
   private func details(_ client: String) -> String { JSONText([("client", client)]).text }
 }

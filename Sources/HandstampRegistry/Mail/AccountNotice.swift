@@ -72,8 +72,10 @@ extension Registry {
   func notice(
     _ notice: AccountNotice, of account: AccountID, device: String, now: UnixTime
   ) -> [RegistryChange] {
-    guard notices.contains(notice) else { return [] }
-    let job = MailJob.notice(notice, of: account, device: device)
+    guard notices.contains(notice), let kind = MailJob.Kind.allCases.first(where: { $0.notice == notice }) else {
+      return []
+    }
+    let job = MailJob(kind: kind, account: account, name: device)
     // Put, not created: a notice must not be what an end of a session fails for.
     return [
       .putItem(

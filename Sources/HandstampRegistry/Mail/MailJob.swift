@@ -59,25 +59,6 @@ package struct MailJob: StoredJob {
     MailJob(kind: guest == nil ? .signUp : .upgrade, email: email, account: guest, name: username)
   }
 
-  static func notice(_ notice: AccountNotice, of account: AccountID, device: String) -> MailJob {
-    let kind: Kind =
-      switch notice {
-      case .newDevice: .newDevice
-      case .passwordChanged: .passwordChanged
-      case .tokenTheft: .tokenTheft
-      case .emailChange: .emailChanging
-      case .passkeyAdded: .passkeyAdded
-      case .passkeyRemoved: .passkeyRemoved
-      case .totpAdded: .totpAdded
-      case .totpRemoved: .totpRemoved
-      case .identityLinked: .identityLinked
-      case .identityUnlinked: .identityUnlinked
-      case .recoveryCodesMade: .recoveryCodesMade
-      case .recoveryCodeUsed: .recoveryCodeUsed
-      }
-    return MailJob(kind: kind, account: account, name: device)
-  }
-
   /// How long a mail that was not claimed is kept. A worker gives up long before.
   private static let memory = Duration.seconds(48 * 3600)
 

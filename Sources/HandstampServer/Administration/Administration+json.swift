@@ -11,12 +11,7 @@ extension AccountRecord {
     json.add("state", state.rawValue)
     json.add("email", ifPresent: email?.typed)
     json.add("username", username)
-    if let identity {
-      var provider = JSONText()
-      provider.add("issuer", identity.issuer)
-      provider.add("subject", identity.subject)
-      json.add("identity", provider)
-    }
+    if let identity { json.add("identity", identity.described) }
     json.add("is_guest", isGuest && state != .deleted)
     json.add("has_password", passwordHash != nil)
     json.add("created_at", createdAt.description)
@@ -134,7 +129,7 @@ extension Credentials {
     json.add(
       "identities",
       identities.map { link in
-        var json = JSONText([("issuer", link.identity.issuer), ("subject", link.identity.subject)])
+        var json = link.identity.described
         json.add("label", link.label)
         json.add("created_at", link.createdAt.description)
         json.add("last_used_at", ifPresent: link.lastUsedAt?.description)

@@ -99,12 +99,6 @@ public struct Administration: Sendable {
     do throws(RegistryError) { return try await value() } catch { throw AdministrationError(error) }
   }
 
-  func asking<Value: Sendable>(
-    _ body: () async throws(RegistryError) -> Value
-  ) async throws(AdministrationError) -> Value {
-    do throws(RegistryError) { return try await body() } catch { throw AdministrationError(error) }
-  }
-
   /// Changes an account as `body` says, again if the account changes meanwhile.
   func changing<Value: Sendable>(
     _ id: AccountID, _ body: (AccountRecord) async throws(AdministrationError) -> Value

@@ -165,10 +165,7 @@ struct AdministrationController: Sendable {
     }
     // Everything that is stored about the owner.
     routes.on(.get, "accounts/:id/export") { _, context, administration in
-      let document = try await administration.export(try context.account)
-      return Response(
-        status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-        body: .init(byteBuffer: ByteBuffer(bytes: document)))
+      .json(try await administration.export(try context.account), status: .ok)
     }
   }
 

@@ -47,16 +47,13 @@ final class EventHub: Sendable {
   /// The place of a listener, until it leaves or is released.
   final class Place: Sendable {
     let bell: Doorbell
-    private let remove: @Sendable () -> Void
+    let leave: @Sendable () -> Void
 
-    fileprivate init(_ bell: Doorbell, removedBy remove: @escaping @Sendable () -> Void) {
-      self.bell = bell
-      self.remove = remove
+    fileprivate init(_ bell: Doorbell, removedBy leave: @escaping @Sendable () -> Void) {
+      (self.bell, self.leave) = (bell, leave)
     }
 
-    func leave() { remove() }
-
-    deinit { remove() }
+    deinit { leave() }
   }
 
   /// Returns a place for a stream of a session. A session that has its number of streams loses the oldest: a phone that

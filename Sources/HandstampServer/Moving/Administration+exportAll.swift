@@ -27,9 +27,7 @@ extension Administration {
           guests += 1
           continue
         }
-        lines += try await asking { () throws(RegistryError) in
-          try await moving(account, withSecrets: withSecrets)
-        }.line
+        lines += try await ask(try await moving(account, withSecrets: withSecrets)).line
         count += 1
       }
       try write(lines)

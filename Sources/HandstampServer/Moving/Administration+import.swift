@@ -106,15 +106,14 @@ private struct ImportRun {
 
   mutating func flush() async throws(AdministrationError) {
     guard !waiting.isEmpty else { return }
-    let (registry, batch, time) = (administration.registry, waiting, administration.now())
+    let (registry, batch, options, time) = (administration.registry, waiting, options, administration.now())
     if !options.isTrial, !hasBegun {
       hasBegun = true
       try await administration.audit(.importBegan, details: #"{"from":"\#(options.format.rawValue)"}"#)
     }
-    let arrivals = try await administration.asking { [options] () throws(RegistryError) in
+    let arrivals = try await administration.ask(
       try await registry.receive(
-        batch.map(\.account), merging: options.merges, isTrial: options.isTrial, now: time)
-    }
+        batch.map(\.account), merging: options.merges, isTrial: options.isTrial, now: time))
     for (entry, arrival) in zip(batch, arrivals) { report.add(arrival, line: entry.line, left: entry.left) }
     waiting = []
     if !options.isTrial { keys = [] }

@@ -89,7 +89,7 @@ extension ImportFields {
 }
 
 extension ExternalIdentity {
-  fileprivate var described: JSONText { JSONText([("issuer", issuer), ("subject", subject)]) }
+  var described: JSONText { JSONText([("issuer", issuer), ("subject", subject)]) }
 }
 
 extension LinkedIdentity {

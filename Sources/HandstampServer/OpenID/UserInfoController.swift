@@ -28,9 +28,7 @@ struct UserInfoController: Sendable {
     var json = JSONText()
     json.add("sub", account.id.rawValue)
     try await AccountClaims(account, allowedBy: context.session.scopes, from: registry).add(to: &json)
-    var response = Response.json(json)
-    response.headers[.cacheControl] = "no-store"
-    return response
+    return .json(json)
   }
 }
 

@@ -44,7 +44,7 @@ extension ProviderErrand: StoredPayload {
     else { return nil }
     self.init(
       purpose: purpose, next: next, session: fields["session"].map { SessionID($0) },
-      freshSince: fields["since"].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) })
+      freshSince: fields.time("since"))
   }
 }
 #endif

@@ -101,12 +101,11 @@ struct UpstreamPoller: NamedService {
   private func ask(
     _ polling: UpstreamPolling, after outcome: Outcome, with transport: any Transport
   ) async throws -> Answer {
-    let bearer = polling.token.withExposed { "Bearer " + $0 }
     let request = TransportRequest(
       method: "POST", url: polling.endpoint,
       headers: [
         HeaderField("Content-Type", "application/json"), HeaderField("Accept", "application/json"),
-        HeaderField("Authorization", bearer),
+        .bearer(polling.token),
       ],
       body: outcome.body.finished, timeout: UpstreamPoller.timeout, maximumResponseSize: UpstreamPoller.longest)
     let response: TransportResponse

@@ -22,8 +22,8 @@ public final class DevicesModel {
   public private(set) var needsCode = false
 
   /// The refused action, to be repeated.
-  @ObservationIgnored private var refused: Refused?
-  private enum Refused {
+  @ObservationIgnored private var refused: Action?
+  private enum Action {
     case end(DeviceSession)
     case endOthers
   }
@@ -69,24 +69,14 @@ public final class DevicesModel {
     guard canEnd(device) else { return }
     ending.insert(device.id)
     defer { ending.remove(device.id) }
-    do throws(SessionError) {
-      try await service.end(device.id)
-      await load()
-    } catch {
-      fail(error, during: .end(device))
-    }
+    await attempt(.end(device))
   }
 
   public func endOthers() async {
     guard canEndOthers else { return }
     isEndingOthers = true
     defer { isEndingOthers = false }
-    do throws(SessionError) {
-      try await service.endOthers()
-      await load()
-    } catch {
-      fail(error, during: .endOthers)
-    }
+    await attempt(.endOthers)
   }
 
   /// Proves with the password that the user is the account's owner, and repeats what was refused.
@@ -115,12 +105,20 @@ public final class DevicesModel {
     refused = nil
   }
 
-  private func fail(_ error: SessionError, during attempt: Refused) {
-    if case .refused(code: "reauthentication_required", _) = error {
-      refused = attempt
-      needsPassword = true
-      return
+  private func attempt(_ action: Action) async {
+    do throws(SessionError) {
+      switch action {
+      case .end(let device): try await service.end(device.id)
+      case .endOthers: try await service.endOthers()
+      }
+      await load()
+    } catch {
+      if case .refused(code: "reauthentication_required", _) = error {
+        refused = action
+        needsPassword = true
+      } else {
+        failure = Wording(error) ?? failure
+      }
     }
-    failure = Wording(error) ?? failure
   }
 }

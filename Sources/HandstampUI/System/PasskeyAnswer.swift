@@ -74,56 +74,33 @@ extension PasskeySignal {
   }
 }
 
-/// The result of a system's sheet for a new passkey.
-package struct NewPasskeyAnswer: Sendable, Hashable {
-  package var id: [UInt8]
-  package var clientData: [UInt8]
-  package var attestation: [UInt8]
-
-  package init(id: [UInt8], clientData: [UInt8], attestation: [UInt8]) {
-    self.id = id
-    self.clientData = clientData
-    self.attestation = attestation
-  }
+/// The result of a system's sheet, as browsers write it.
+package struct PasskeyAnswer: Sendable, Hashable {
+  package let json: [UInt8]
 
   /// `RegistrationResponseJSON`. Without transports, which the system does not name: clients then try all.
-  package var json: [UInt8] {
-    let id = Base64URL.encode(id)
-    let text = """
-      {"id":"\(id)","rawId":"\(id)","type":"public-key","clientExtensionResults":{},"response":{\
-      "clientDataJSON":"\(Base64URL.encode(clientData))","attestationObject":"\(Base64URL.encode(attestation))"}}
-      """
-    return Array(text.utf8)
-  }
-}
-
-/// The result of a system's sheet for a sign-in.
-package struct PasskeyAnswer: Sendable, Hashable {
-  package var id: [UInt8]
-  package var clientData: [UInt8]
-  package var authenticatorData: [UInt8]
-  package var signature: [UInt8]
-  package var userHandle: [UInt8]
-
-  package init(
-    id: [UInt8], clientData: [UInt8], authenticatorData: [UInt8], signature: [UInt8], userHandle: [UInt8]
-  ) {
-    self.id = id
-    self.clientData = clientData
-    self.authenticatorData = authenticatorData
-    self.signature = signature
-    self.userHandle = userHandle
+  package init(id: [UInt8], clientData: [UInt8], attestation: [UInt8]) {
+    self.init(id, [("clientDataJSON", clientData), ("attestationObject", attestation)])
   }
 
   /// `AuthenticationResponseJSON`.
-  package var json: [UInt8] {
+  package init(
+    id: [UInt8], clientData: [UInt8], authenticatorData: [UInt8], signature: [UInt8], userHandle: [UInt8]
+  ) {
+    self.init(
+      id,
+      [
+        ("clientDataJSON", clientData), ("authenticatorData", authenticatorData), ("signature", signature),
+        ("userHandle", userHandle),
+      ])
+  }
+
+  private init(_ id: [UInt8], _ response: [(name: String, bytes: [UInt8])]) {
     let id = Base64URL.encode(id)
+    let members = response.map { "\"\($0.name)\":\"\(Base64URL.encode($0.bytes))\"" }.joined(separator: ",")
     let text = """
-      {"id":"\(id)","rawId":"\(id)","type":"public-key","clientExtensionResults":{},"response":{\
-      "clientDataJSON":"\(Base64URL.encode(clientData))",\
-      "authenticatorData":"\(Base64URL.encode(authenticatorData))",\
-      "signature":"\(Base64URL.encode(signature))","userHandle":"\(Base64URL.encode(userHandle))"}}
+      {"id":"\(id)","rawId":"\(id)","type":"public-key","clientExtensionResults":{},"response":{\(members)}}
       """
-    return Array(text.utf8)
+    json = Array(text.utf8)
   }
 }

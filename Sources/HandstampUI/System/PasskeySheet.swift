@@ -69,7 +69,7 @@ public struct PasskeySheet: PasskeySource {
       guard #available(iOS 18, macOS 15, visionOS 2, *) else { throw .unsupported("passkeys without a sheet") }
       #endif
     }
-    let answer: NewPasskeyAnswer = try await AuthorizationSheet.answer(over: anchor, named: "passkeys") {
+    let answer: PasskeyAnswer = try await AuthorizationSheet.answer(over: anchor, named: "passkeys") {
       let provider = ASAuthorizationPlatformPublicKeyCredentialProvider(relyingPartyIdentifier: question.domain)
       let (challenge, name, user) = (Data(question.challenge), question.userName, Data(question.user))
       let request: ASAuthorizationPlatformPublicKeyCredentialRegistrationRequest
@@ -94,7 +94,7 @@ public struct PasskeySheet: PasskeySource {
       guard let passkey = credential as? ASAuthorizationPlatformPublicKeyCredentialRegistration,
         let attestation = passkey.rawAttestationObject
       else { return nil }
-      return NewPasskeyAnswer(
+      return PasskeyAnswer(
         id: Array(passkey.credentialID), clientData: Array(passkey.rawClientDataJSON), attestation: Array(attestation))
     }
     return answer.json
