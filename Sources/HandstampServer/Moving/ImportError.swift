@@ -35,13 +35,15 @@ public struct ImportError: Error, Sendable, Hashable {
   }
 
   init(_ refusal: Arrival.Refusal) {
-    switch refusal {
-    case .idTaken: self.init(.idTaken, field: nil)
-    case .addressTaken: self.init(.addressTaken, field: nil)
-    case .identityTaken: self.init(.identityTaken, field: nil)
-    case .passkeyTaken: self.init(.passkeyTaken, field: nil)
-    case .accountDeleted: self.init(.accountDeleted, field: nil)
-    }
+    let code: Code =
+      switch refusal {
+      case .idTaken: .idTaken
+      case .addressTaken: .addressTaken
+      case .identityTaken: .identityTaken
+      case .passkeyTaken: .passkeyTaken
+      case .accountDeleted: .accountDeleted
+      }
+    self.init(code)
   }
 
   /// The next step. It has no data of the record.
