@@ -41,9 +41,13 @@ package struct PageLibrary: Sendable {
     script = files["pages.js"] ?? ""
     icon = files["icon.svg"] ?? ""
     var templates: [String: MustacheTemplate] = [:]
+    var defects: [String] = []
     for (name, text) in files where name.hasSuffix(".mustache") {
-      templates[String(name.dropLast(".mustache".count))] = try PageLibrary.template(text, of: name)
+      do throws(DescribedError) {
+        templates[String(name.dropLast(".mustache".count))] = try PageLibrary.template(text, of: name)
+      } catch { defects.append(error.description) }
     }
+    guard defects.isEmpty else { throw DescribedError(defects.sorted().joined(separator: "; ")) }
     let english = try PageLibrary.texts(files["en.json"] ?? "{}", of: "en.json")
     var byCode: [String: Language] = [:]
     for (name, text) in files where name.hasSuffix(".json") {
@@ -104,7 +108,10 @@ package struct PageLibrary: Sendable {
   }
 
   private static func parsed(_ text: String, of name: String) throws(DescribedError) -> MustacheTemplate {
-    do { return try MustacheTemplate(string: text) } catch { throw DescribedError("\(name): \(error)") }
+    do { return try MustacheTemplate(string: text) } catch let error as MustacheTemplate.ParserError {
+      let place = "line \(error.context.lineNumber), column \(error.context.columnNumber)"
+      throw DescribedError("\(name), \(place): \(error.error)")
+    } catch { throw DescribedError("\(name): \(error)") }
   }
 
   /// Refuses templates that include each other so that a page would never be done, or take too much room: in a circle, in a long chain,

@@ -12,7 +12,7 @@ public enum ServerConfigurationError: Error, Sendable, Hashable {
   case passkeyDomain(String, issuer: String)
   /// The association file with the apps on Apple's systems would be longer than Apple's servers accept.
   case appleApps
-  /// The colour is not written as `#rrggbb`.
+  /// The color is not written as `#rrggbb`.
   case accent(String)
   /// A file of the folder of pages cannot be used.
   case pages(String)
@@ -64,7 +64,7 @@ extension ServerConfigurationError: CustomStringConvertible {
     case .webOrigin(let text): "\(text) is not the https origin of a web application"
     case .passkeyDomain(let domain, let issuer): "pages of \(issuer) cannot have passkeys of \(domain)"
     case .appleApps: "the association file of the apps would be longer than 128 KiB"
-    case .accent(let text): "the accent \(text) is not a colour such as #3355aa"
+    case .accent(let text): "the accent \(text) is not a color such as #3355aa"
     case .pages(let words): "the pages cannot be used: \(words)"
     case .client(let defect): "\(defect)"
     case .provider(let words): words

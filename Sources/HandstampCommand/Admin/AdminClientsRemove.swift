@@ -27,7 +27,7 @@ extension AdminClients {
           hint: "list them: handstamp admin clients list")
       }
       if output.json { return Terminal.out(json: ["id": id, "removed": isRemoved, "ended": ended]) }
-      Terminal.out("\(isRemoved ? "removed" : "not in the file"), sessions ended: \(ended)")
+      Terminal.out("\(isRemoved ? "removed" : "not in the file"), tokens and sessions ended: \(ended)")
       if isRemoved { Terminal.say("a running server forgets the client after: kill -HUP PID") }
     }
   }

@@ -47,7 +47,7 @@ extension AdminClients {
       let ended = try await options.administering { try await $0.endSessions(ofClient: id) }
       if ended == 0 { try checkKnown() }
       if output.json { return Terminal.out(json: ["id": id, "ended": ended]) }
-      Terminal.out("sessions ended: \(ended)")
+      Terminal.out("tokens and sessions ended: \(ended)")
     }
 
     /// Refuses a client that has no sessions and is not in the file: its name may be mistyped.

@@ -40,7 +40,7 @@ struct KnownClient {
         isPublic ? "no secret, and name and address in its ID tokens" : nil,
         protection == .nonce ? "a nonce instead of PKCE, which it has not by default" : nil,
         protection == .none ? "neither PKCE nor a nonce, which it has not by default" : nil,
-        scopes.isEmpty ? nil : "the scope \(scopes.joined(separator: " "))",
+        scopes.isEmpty ? nil : "the scope\(scopes.count == 1 ? "" : "s") \(scopes.joined(separator: " and "))",
       ].compactMap { $0 }
     return needs.isEmpty ? "\(name) needs nothing else" : "for \(name): \(needs.joined(separator: "; "))"
   }

@@ -118,7 +118,7 @@ enum AuthorizedCaller: Sendable {
         body: Array(sent)), proof: proof)
     guard (200..<300).contains(response.status) else {
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
-      throw CommandError(.status(response.status, problem), server: server)
+      throw CommandError(.status(response.status, problem), server: server).hintingAtScope(at: server)
     }
     let body = response.body.isEmpty ? Array("{}".utf8) : response.body
     do { return try JSONDecoder().decode(Answer.self, from: Data(body)) } catch {
@@ -155,6 +155,15 @@ extension AuthorizedCaller {
 }
 
 extension CommandError {
+  /// Returns the refusal of a client that is not the server's own with what works in its place.
+  func hintingAtScope(at server: ServerAddress) -> CommandError {
+    guard code == "insufficient_scope" else { return self }
+    let url = shellWord(server.text)
+    return hinting(
+      "this client may not do that; open \(server.text)/account/devices, or sign in with: "
+        + "handstamp login EMAIL --server \(url) --force")
+  }
+
   /// Does `body`, and again with a code if the server asks for that of an authenticator app.
   static func askingForCode<Value>(
     _ body: (_ code: Secret?) async throws(CommandError) -> Value

@@ -267,6 +267,7 @@ struct SignInAttempt: Sendable {
         throw CommandError(error, list: account)
       }
       guard list[account.id] != nil else { throw .removed(account.words) }
+      Terminal.say("tagged \(tag)")
     }
     if activate, book.list.active != account.id { try await list.use(account) }
     try rememberServer()

@@ -94,7 +94,10 @@ struct Login: SessionCommand {
     if !force, let known = try await attempt.alreadySignedIn(as: email) {
       if let clientID { try attempt.refuseReplacing(known, by: clientID) }
       try attempt.note(overlap: overlap, of: known)
-      if network.isGiven { try await attempt.rememberNetwork(of: known) }
+      if network.isGiven {
+        try await attempt.rememberNetwork(of: known)
+        Terminal.say("stored how to reach the server")
+      }
       return try await attempt.keep(known, tag: tag, activate: list.activates)
     }
     if withToken {

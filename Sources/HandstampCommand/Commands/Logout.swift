@@ -141,7 +141,7 @@ struct Logout: AsyncParsableCommand {
       Terminal.say("ended \(count) other session(s)")
       return nil
     } catch {
-      return error.hinting(again)
+      return error.code == "insufficient_scope" ? error : error.hinting(again)
     }
   }
 }

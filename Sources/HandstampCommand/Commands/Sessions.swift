@@ -13,10 +13,7 @@ struct Sessions: SessionCommand {
 
   func perform(in installation: Installation) async throws {
     let caller = try await AuthorizedCaller.current(account, in: installation)
-    let sessions: [DeviceSession]
-    do throws(CommandError) {
-      sessions = try await caller.call("GET", "/v1/sessions", as: DeviceList.self, for: "listing sessions").devices
-    } catch { throw Sessions.hinting(error, at: caller.server) }
+    let sessions = try await caller.call("GET", "/v1/sessions", as: DeviceList.self, for: "listing sessions").devices
     output.write(
       "sessions", sessions,
       [
@@ -29,17 +26,6 @@ struct Sessions: SessionCommand {
         Column("lastSeenAt", as: "LAST SEEN", \.lastSeenAt.description),
         Column("lastSeenAtEpoch", \.lastSeenAt.seconds),
       ])
-  }
-}
-
-extension Sessions {
-  /// Returns the refusal of a client that is not the server's own with what works in its place.
-  static func hinting(_ error: CommandError, at server: ServerAddress) -> CommandError {
-    guard error.code == "insufficient_scope" else { return error }
-    let url = shellWord(server.text)
-    return error.hinting(
-      "this client may not list sessions; open \(server.text)/account/devices, or sign in with: "
-        + "handstamp login EMAIL --server \(url) --force")
   }
 }
 #endif

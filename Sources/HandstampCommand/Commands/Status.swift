@@ -8,8 +8,11 @@ import HandstampVaults
 
 struct Status: SessionCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "show who is signed in, without contacting the server",
+    commandName: "status", abstract: "show who is signed in here",
     discussion: """
+      does not ask the server; like every command, it sends sign-outs that the
+      server does not know of yet, afterwards
+
       exits 5 if a stored session cannot be read, else 0; with --check, the exit
       code tells the state: 0 signed in, 4 sign-in needed, 5 vault locked or
       unavailable, 7 the server refuses the client
@@ -308,7 +311,11 @@ struct StatusReport: Document {
     if pendingEnds > 0 { Terminal.say("\(pendingEnds) sign-out(s) not yet sent to the server") }
   }
 
-  private var endWords: String? { reason.flatMap { EndReason(rawValue: $0)?.at(provider) }?.words }
+  /// Why the session ended, unless by a sign-out, which the state says.
+  private var endWords: String? {
+    guard let end = reason.flatMap({ EndReason(rawValue: $0) }), end != .signedOut else { return nil }
+    return end.at(provider).words
+  }
 
   /// The state in words, for a table column.
   var stateWords: String {

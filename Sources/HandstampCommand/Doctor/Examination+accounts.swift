@@ -101,7 +101,8 @@ extension Examination {
       let refresh = left - RefreshPolicy().margin(forLifetime: lifetime.duration)
       words += left > .zero ? ", token valid for \(left.words)" : ", token expired"
       words +=
-        refresh > .zero ? ", a long-running program refreshes it in \(refresh.words)" : ", refreshed at the next use"
+        refresh > .zero
+        ? ", refreshed in \(refresh.words) by a program that keeps running" : ", refreshed at the next use"
     }
     ok("vault", words, account: name)
     if session.refresh == nil {

@@ -111,6 +111,6 @@ struct ServerOptions: ParsableArguments {
 
 extension CommandError {
   static let noServer = CommandError(
-    .usage, "no server set", hint: "run: handstamp login --server https://id.example.org")
+    .usage, "no server set", hint: "add the server: --server https://id.example.org")
 }
 #endif

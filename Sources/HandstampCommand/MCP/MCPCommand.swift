@@ -56,7 +56,7 @@ struct MCPOptions: ParsableArguments {
 /// `handstamp mcp bridge`, which is also `handstamp mcp`.
 struct MCPBridge: AsyncParsableCommand, TakesFirstWord {
   static let configuration = CommandConfiguration(
-    commandName: "bridge", abstract: "pass messages between stdin, stdout and the remote server (default)",
+    commandName: "bridge", abstract: "pass messages between stdin, stdout and the remote server",
     discussion: """
       passes each message on unchanged, with a valid token; a request that fails
       here is answered with a JSON-RPC error that names the next step

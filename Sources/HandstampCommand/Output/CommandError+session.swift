@@ -15,7 +15,7 @@ extension CommandError {
   /// Describes a session's error for the terminal.
   init(_ error: SessionError, server: ServerAddress) {
     switch error {
-    case .signedOut(nil): self = .notSignedIn
+    case .signedOut(nil), .signedOut(.signedOut): self = .notSignedIn
     case .signedOut(let reason?):
       self.init(.signInNeeded, "not signed in: \(reason.words)", hint: "run: handstamp login")
     case .sessionEnded(let reason):

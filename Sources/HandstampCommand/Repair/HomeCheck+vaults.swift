@@ -78,7 +78,9 @@ extension HomeCheck {
     case .unreadable: break
     case .absent:
       if needsIt {
-        add("key_file", "vault.key is missing, but there are vaults that need it", .setAside, hidesSession: true)
+        add(
+          "key_file", "vault.key is missing, but there are vaults that need it; if you have a copy, put it back",
+          .setAside, hidesSession: true)
       }
     case .damaged, .notFile:
       let words =

@@ -30,9 +30,9 @@ import Testing
   @Test func `that may not list sessions says where they are`() throws {
     let server = try #require(server)
     let refused = CommandError(.status(403, Problem(code: "insufficient_scope")), server: server)
-    #expect(Sessions.hinting(refused, at: server).hint.contains("open https://id.example.org/account/devices"))
+    #expect(refused.hintingAtScope(at: server).hint.contains("open https://id.example.org/account/devices"))
     let other = CommandError(.status(403, nil), server: server)
-    #expect(Sessions.hinting(other, at: server) == other)
+    #expect(other.hintingAtScope(at: server) == other)
   }
 
   @Test func `never names an account by nothing`() {

@@ -162,7 +162,7 @@ extension Processes {
         }
         let listed = try await stage.admin("tokens")
         #expect(listed.out.contains("nightly") && listed.out.contains("127.0.0.1"), "\(listed.out)")
-        #expect(try await stage.admin("revoke", "nightly").out == "sessions ended: 1\n")
+        #expect(try await stage.admin("revoke", "nightly").out == "tokens and sessions ended: 1\n")
         try expectRefusal(try await stage.admin("revoke", "nosuch"), .failure, naming: "nosuch", hint: "clients tokens")
       }
     }

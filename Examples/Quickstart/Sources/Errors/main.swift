@@ -3,7 +3,7 @@ import Handstamp
 
 nonisolated struct Me: Decodable { let name: String }
 
-let url = URL(string: CommandLine.arguments.dropFirst().first ?? "http://127.0.0.1:8080")!
+let url = URL(string: CommandLine.arguments.dropFirst().first ?? "http://localhost:8080")!
 let session = SessionManager(server: url)
 do {
   try await session.signIn(email: "ada@example.org", password: "wrong horse")
