@@ -6,7 +6,9 @@ import HandstampVaults
 /// A snapshot of the accounts of an installation, for choosing one. ``AccountList`` changes the list.
 struct AccountBook: Sendable {
   let home: Home
-  /// Without accounts that have no valid server.
+  /// As it is stored, also with accounts that have no valid server.
+  let stored: AccountsList
+  /// Without those.
   let list: AccountsList
 
   /// Reads the accounts, without taking a lock or changing anything.
@@ -15,10 +17,11 @@ struct AccountBook: Sendable {
     // Damaged settings are reported by every command, and not only by the sign-in that needs them.
     _ = try home.settings()
     do throws(VaultError) {
-      var list = try await home.index.read().get()
-      list.accounts.removeAll { !$0.isUsable }
-      self.list = list
+      stored = try await home.index.read().get()
     } catch { throw CommandError(list: error) }
+    var list = stored
+    list.accounts.removeAll { !$0.isUsable }
+    self.list = list
   }
 
   var accounts: [ListedAccount] { list.accounts }

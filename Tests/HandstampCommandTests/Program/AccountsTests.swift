@@ -206,6 +206,7 @@ extension Processes {
         let outcome = try await stage.run(["logout", "--erase"], on: stage.first)
         #expect(outcome.words.contains("cannot revoke the session at"))
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("no accounts on this device"))
+        #expect(try await stage.first.index.read().get().leaving.count == 1, "its revocation is still pending")
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
