@@ -6,6 +6,7 @@ import HandstampVaults
 /// A snapshot of the accounts of an installation, for choosing one. ``AccountList`` changes the list.
 struct AccountBook: Sendable {
   let home: Home
+  let settings: Settings
   /// As it is stored, also with accounts that have no valid server.
   let stored: AccountsList
   /// Without those.
@@ -15,7 +16,7 @@ struct AccountBook: Sendable {
   init(of home: Home) async throws(CommandError) {
     self.home = home
     // Damaged settings are reported by every command, and not only by the sign-in that needs them.
-    _ = try home.settings()
+    settings = try home.settings()
     do throws(VaultError) {
       stored = try await home.index.read().get()
     } catch { throw CommandError(list: error) }
