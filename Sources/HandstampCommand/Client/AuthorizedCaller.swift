@@ -28,8 +28,9 @@ enum AuthorizedCaller: Sendable {
     if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
     let book = try await installation.book()
     // HANDSTAMP_ACCOUNT also selects the server; the token must not go to another one.
-    let account = if let named = options.named { try book.account(named) } else { try book.usual().account }
-    if let account { return .environment(token, try AccountServer(of: account, in: book.home)) }
+    if let account = try book.choice(options.named).account {
+      return .environment(token, try AccountServer(of: account, in: book.home))
+    }
     guard let last = book.settings.server else { throw .noServer }
     return .environment(token, AccountServer(last))
   }

@@ -54,7 +54,7 @@ struct SignInAttempt: Sendable {
     if let account { named = try book.account(account) } else { named = nil }
     self.named = named
     // Signing in must work even if the folder's account no longer exists.
-    usual = try? book.usual().account
+    usual = try? book.choice().account
     self.server = try server.address(or: named?.serverAddress ?? usual?.serverAddress ?? book.settings.server)
     if let named, named.serverAddress != self.server {
       throw CommandError(
