@@ -89,14 +89,14 @@ struct HandstampTool: AsyncParsableCommand {
 /// Runs the command that the program's arguments name.
 package func runHandstamp() async {
   Inheritance.remember()
-  let arguments = CredentialHelper.arranged(
-    Verbosity.take(from: Array(CommandLine.arguments.dropFirst())), program: CommandLine.arguments.first ?? "")
+  let arguments = ProgramArguments(CommandLine.arguments)
+  if arguments.isVerbose { Verbosity.turnOn() }
   do {
     try ResourceLimits.arrange()
-    try NamedCommand(in: arguments).check()
-    var command = try await HandstampTool.asyncParseAsRoot(DashedIDs.arranged(arguments))
+    try NamedCommand(in: arguments.words).check()
+    var command = try await HandstampTool.asyncParseAsRoot(arguments.words)
     // Those who run a server have no use for it.
-    if !["serve", "admin", "gate"].contains(arguments.first) { try EnvironmentToken.check() }
+    if !["serve", "admin", "gate"].contains(arguments.words.first) { try EnvironmentToken.check() }
     if var command = command as? any AsyncParsableCommand {
       try await command.run()
     } else {
@@ -105,7 +105,7 @@ package func runHandstamp() async {
     if let refusal = Terminal.outputFailure { throw refusal }
     Interruption.conclude()
   } catch {
-    await HandstampTool.leave(error, arguments)
+    await HandstampTool.leave(error, arguments.words)
   }
 }
 #endif

@@ -68,28 +68,15 @@ import Testing
     #expect(accounts.accounts.count == 1)
   }
 
-  @Test func `deliver the revocations of listed and of removed ones, and forget those that are done`() async throws {
-    for id in ["ada", "bob"] { _ = try await index.edit(.add(record(id))).get() }
-    for id in ["carol", "dan"] { _ = try await index.edit(.remove(AccountID(id), isLeaving: true)).get() }
-    let asked = Locked<Set<AccountID>>([])
-    let forgotten = await accounts().deliverRevocations { id in
-      asked.withLock { _ = $0.insert(id) }
-      return id != AccountID("dan") && id != AccountID("bob")
-    }
-    #expect(asked.withLock { $0 } == Set(["ada", "bob", "carol", "dan"].map { AccountID($0) }))
-    #expect(forgotten == [AccountID("carol")])
-    #expect(try await leaving() == [AccountID("dan")])
-    #expect(try await index.read().get().accounts.map(\.id) == [AccountID("ada"), AccountID("bob")])
-    #expect(opened.withLock { $0 }.isEmpty)
-  }
-
-  @Test func `do not forget a removed one that was added again meanwhile`() async throws {
-    _ = try await index.edit(.remove(AccountID("ada"), isLeaving: true)).get()
-    let forgotten = await accounts().deliverRevocations { [index, again = record("ada")] _ in
-      if case .success = await index.edit(.add(again)) { true } else { false }
-    }
-    #expect(forgotten == [])
+  @Test func `forget a removed one, but none that was added again meanwhile`() async throws {
+    for id in ["ada", "bob", "carol"] { _ = try await index.edit(.remove(AccountID(id), isLeaving: true)).get() }
+    #expect(await accounts().forget(AccountID("carol")))
+    #expect(try await leaving() == [AccountID("ada"), AccountID("bob")])
+    _ = try await index.edit(.add(record("ada"))).get()
+    #expect(await !accounts().forget(AccountID("ada")))
     #expect(try await index.read().get().accounts.map(\.id) == [AccountID("ada")])
+    #expect(try await leaving() == [AccountID("bob")])
+    #expect(opened.withLock { $0 }.isEmpty)
   }
 
   @Test func `are removed although the list was not read before, and stay named until their work is done`() async throws

@@ -54,8 +54,6 @@ public final class Accounts<Content: Sendable> {
   @ObservationIgnored private var busy: [AccountID: Task<Void, Never>] = [:]
   /// Sessions of removed accounts that still have pending revocations or clean-ups.
   @ObservationIgnored private var leaving: [AccountID: Task<Void, Never>] = [:]
-  /// The removed accounts that the stored list still names.
-  @ObservationIgnored private(set) var removed: [AccountID] = []
   @ObservationIgnored let clock: any SessionClock
 
   /// Begins to read the list at once.
@@ -76,7 +74,7 @@ public final class Accounts<Content: Sendable> {
   /// - Parameters:
   ///   - observesChanges: Whether to read the list at once and after each change by another program, and to complete the work of
   ///     removed accounts. `false` is for a program that runs one command and exits: it reads and opens nothing until it is
-  ///     told to, by ``load()`` and ``deliverRevocations(by:)``.
+  ///     told to, by ``load()``, and its program delivers the revocations of removed accounts, see ``forget(_:)``.
   ///   - qualifiesIDs: Whether every ID in the list begins with the account's server, for a program whose users choose the
   ///     server. So each account's server is known even after it was removed.
   ///   - makeSession: Creates the session of an account. If it throws, the function that needs the session throws the same
@@ -200,6 +198,15 @@ public final class Accounts<Content: Sendable> {
     }
   }
 
+  /// Forgets a removed account that has no work left.
+  ///
+  /// - Returns: `false` if it is in the list again, or if the list cannot be written: then it is forgotten another time.
+  @discardableResult
+  package func forget(_ id: AccountID) async -> Bool {
+    guard let list = try? await change(.left(id)) else { return false }
+    return list[id] == nil
+  }
+
   // MARK: Parts
 
   func alone<Success: Sendable>(
@@ -271,11 +278,8 @@ public final class Accounts<Content: Sendable> {
       (new.accounts, new.activeID) = (list.accounts, list.active)
       new.isLoaded = true
       new.storageError = nil
-    case .failure(let error): new.storageError = error
-    }
-    if case .success(let list) = result {
-      removed = list.leaving
       if observesChanges { follow(list.leaving) }
+    case .failure(let error): new.storageError = error
     }
     guard new != snapshot else { return }
     places = Dictionary(new.accounts.enumerated().map { ($1.id, $0) }) { first, _ in first }

@@ -6,19 +6,23 @@ import HandstampVaults
 /// A snapshot of the accounts of an installation, for choosing one. ``AccountList`` changes the list.
 struct AccountBook: Sendable {
   let home: Home
-  /// Without accounts that have no valid server.
+  let settings: Settings
+  /// As it is stored, also with accounts that have no valid server.
+  let stored: AccountsList
+  /// Without those.
   let list: AccountsList
 
   /// Reads the accounts, without taking a lock or changing anything.
   init(of home: Home) async throws(CommandError) {
     self.home = home
     // Damaged settings are reported by every command, and not only by the sign-in that needs them.
-    _ = try home.settings()
+    settings = try home.settings()
     do throws(VaultError) {
-      var list = try await home.index.read().get()
-      list.accounts.removeAll { !$0.isUsable }
-      self.list = list
+      stored = try await home.index.read().get()
     } catch { throw CommandError(list: error) }
+    var list = stored
+    list.accounts.removeAll { !$0.isUsable }
+    self.list = list
   }
 
   var accounts: [ListedAccount] { list.accounts }
@@ -27,19 +31,19 @@ struct AccountBook: Sendable {
 
   // MARK: Choosing
 
-  /// Returns the account used if none is named: that of the working directory, with the folder of its rule, else the active one.
-  func usual() throws(CommandError) -> (account: ListedAccount?, folder: String?) {
+  /// Returns the named account; without a name that of the working directory, with the folder of its rule, else the active one.
+  func choice(_ name: String? = nil) throws(CommandError) -> (account: ListedAccount?, folder: String?) {
+    if let name { return (try account(named: name), nil) }
     guard let rule = try FolderRules(of: home).current() else { return (active, nil) }
     guard let account = list[rule.account] else { throw rule.gone }
     return (account, rule.folder)
   }
 
-  /// Returns the named account, else the usual one.
+  /// Returns the account of ``choice(_:)``.
   ///
-  /// - Throws: A refusal that lists the choices if no account, or more than one, matches the name, or there is no usual one.
+  /// - Throws: A refusal that lists the choices if no account, or more than one, matches the name, or none is active.
   func account(_ name: String?) throws(CommandError) -> ListedAccount {
-    if let name { return try account(named: name) }
-    if let account = try usual().account { return account }
+    if let account = try choice(name).account { return account }
     guard !accounts.isEmpty else { throw .notSignedIn }
     throw CommandError(
       .signInNeeded, "no account is active; known accounts: \(choices)", hint: "run: handstamp switch NAME")

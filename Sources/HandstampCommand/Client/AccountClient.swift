@@ -2,7 +2,6 @@
 import Foundation
 import Handstamp
 import HandstampCore
-import HandstampOAuth
 import HandstampVaults
 
 /// One account's session.
@@ -30,29 +29,28 @@ struct AccountClient: Sendable {
     home: Home, account: ListedAccount, named name: String? = nil, clock: any SessionClock = SystemClock(),
     isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
   ) throws(CommandError) {
-    let base = try account.serverAddress.url
+    let baseURL = try account.serverAddress.url
     (self.home, self.account, self.name) = (home, account, name)
-    vault = home.vault(of: account.id)
-    let plain = try home.transport(of: account.id)
-    // Without the key the requests are refused, and the refresh that follows says why.
-    let record = try home.oauth(of: account.id)
-    let prover = record.flatMap { $0.isBound == true ? try? home.prover(of: $0) : nil }
-    transport = prover.map { DPoPTransport(plain, $0) } ?? plain
-    identity = try AccountClient.identity(at: account.serverAddress, home: home, over: plain)
-    access = record.map { OAuthAccess($0, home: home, account: account.id, over: plain) }
+    var vault = home.vault(of: account.id)
+    vault.isWatched = !isShortLived
+    let server = try AccountServer(of: account, in: home)
+    (self.vault, access, transport) = (vault, server.access, server.provingTransport(in: home))
+    identity = try AccountClient.identity(at: server.address, home: home, over: server.transport)
     if access != nil { Interruption.arrange() }
-    deliveries = DeliveryWatch(access ?? identity, of: account, in: home, record)
-    // Short-lived: no refresh timer, and few retries.
-    let policy = SessionPolicy(
-      refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge, reuse: record?.reuse),
-      retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
-    var shared = vault
-    shared.isWatched = !isShortLived
-    let log = FileAuditLog(vault, in: vault.auditPlace, program: "handstamp", omitting: [.restore, .adopt])
+    deliveries = DeliveryWatch(access ?? identity, of: account, in: home, access?.record)
     session = SessionManager(
-      backend: deliveries, vault: shared, baseURL: base, transport: transport, policy: policy, clock: clock,
-      audit: log, logger: Verbosity.logger
+      backend: deliveries, vault: vault, baseURL: baseURL, transport: transport,
+      policy: AccountClient.policy(minimumAge: minimumAge, reuse: access?.record.reuse), clock: clock,
+      audit: FileAuditLog(vault, in: vault.auditPlace, program: "handstamp", omitting: [.restore, .adopt]),
+      logger: Verbosity.logger
     ) { _ in }
+  }
+
+  /// Short-lived: no refresh timer, and few retries.
+  private static func policy(minimumAge: Duration, reuse: RefreshTokenReuse?) -> SessionPolicy {
+    SessionPolicy(
+      refresh: RefreshPolicy(usesTimer: false, minimumAge: minimumAge, reuse: reuse),
+      retry: RetryPolicy(attempts: 3, cap: .seconds(5)))
   }
 
   var controller: SessionController { session.controller }

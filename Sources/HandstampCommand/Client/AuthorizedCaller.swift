@@ -7,8 +7,7 @@ import HandstampSupport
 /// The credentials for API calls: the session, the token in `HANDSTAMP_TOKEN`, or the agent of `HANDSTAMP_AGENT`.
 enum AuthorizedCaller: Sendable {
   case session(AccountClient)
-  /// The third value is `nil` unless the account uses OAuth.
-  case environment(AccessToken, ServerAddress, OAuthAccess?, any Transport)
+  case environment(AccessToken, AccountServer)
   /// An agent, and its token and server.
   case agent(AgentClient, AccessToken, ServerAddress)
 
@@ -29,28 +28,25 @@ enum AuthorizedCaller: Sendable {
     if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
     let book = try await installation.book()
     // HANDSTAMP_ACCOUNT also selects the server; the token must not go to another one.
-    let last = try book.home.settings().server
-    let account = if let named = options.named { try book.account(named) } else { try book.usual().account }
-    guard let server = account?.serverAddress ?? last else { throw .noServer }
-    guard let account else { return .environment(token, server, nil, CommandTransport.shared) }
-    let transport = try book.home.transport(of: account.id)
-    let access = try book.home.oauth(of: account.id).map {
-      OAuthAccess($0, home: book.home, account: account.id, over: transport)
+    if let account = try book.choice(options.named).account {
+      return .environment(token, try AccountServer(of: account, in: book.home))
     }
-    return .environment(token, server, access, transport)
+    guard let last = book.settings.server else { throw .noServer }
+    return .environment(token, AccountServer(last))
   }
 
   var server: ServerAddress {
     switch self {
     case .session(let client): client.server
-    case .environment(_, let server, _, _), .agent(_, _, let server): server
+    case .environment(_, let server): server.address
+    case .agent(_, _, let server): server
     }
   }
 
   private var transport: any Transport {
     switch self {
     case .session(let client): client.transport
-    case .environment(_, _, _, let transport): transport
+    case .environment(_, let server): server.transport
     case .agent: CommandTransport.shared
     }
   }
@@ -72,7 +68,7 @@ enum AuthorizedCaller: Sendable {
         if case .session(let error) = error { throw await client.refusal(error) }
         throw CommandError(error, server: client.server).about(client.name)
       }
-    case .environment(let token, _, _, _):
+    case .environment(let token, _):
       let response = try await send(request, with: token)
       guard response.status != 401 else { throw EnvironmentToken.refused }
       return response

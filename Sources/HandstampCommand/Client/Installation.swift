@@ -48,64 +48,48 @@ extension SessionCommand {
 
   /// Does what is left to do before the program ends: delivers all pending revocations, of sessions that ended while the server
   /// was unreachable, concurrently, and waits for the audit log. If no revocation is pending, it costs one read of a small file
-  /// for each account but the one whose session is open.
+  /// for each account but the one whose session is open. Only an account's vault tells: it is sealed, and the list names removed
+  /// accounts, but no pending revocations of the others.
   func conclude() async {
     // Beside an agent there are no vaults.
     guard client != nil || !AgentClient.isSet else { return }
-    // The open session knows what its vault holds. Sign-outs by other processes are theirs to deliver.
-    var sender: AccountClient?
-    if let client {
-      _ = await client.restored()
-      if await !client.controller.waitForRevocations(timeout: .zero) { sender = client }
-    }
-    let isPending = if sender == nil { await othersHavePendingEnds() } else { true }
-    if isPending, let home = try? Home.current() {
-      let list = AccountList(of: home)
-      let forgotten = await list.deliverRevocations { [sender] id in
-        await Installation.deliverEnds(of: id, in: home, by: sender?.account.id == id ? sender : nil)
-      }
-      // The OAuth record was kept for the revocation. By now the account may be signed in to again.
-      for id in forgotten {
-        await list.load()
-        if list[id] == nil { try? home.forgetClients(of: id) }
+    if let home = try? Home.current(), let list = await stored(in: home) {
+      await withTaskGroup(of: Void.self) { group in
+        for account in list.accounts { group.addTask { _ = await self.deliverEnds(of: account.id, in: home) } }
+        for id in list.leaving {
+          group.addTask { if await self.deliverEnds(of: id, in: home) { await self.forget(id, in: home) } }
+        }
       }
     }
     await client?.controller.flushAuditLog()
   }
 
-  /// Whether there are removed accounts, or another account's vault has a pending revocation; true if the list cannot be read.
-  private func othersHavePendingEnds() async -> Bool {
-    guard let book = try? await book(), book.list.leaving.isEmpty else { return true }
-    return await withTaskGroup(of: Bool.self) { group in
-      for account in book.accounts where account.id != client?.account.id {
-        group.addTask {
-          guard case .value(let entry) = await book.home.vault(of: account.id).read() else { return false }
-          return !entry.unrevoked.isEmpty
-        }
-      }
-      for await isPending in group where isPending { return true }
-      return false
-    }
+  /// Returns the list as this command first read it; `nil` if it cannot be read. Damaged settings, which refuse the book, keep no
+  /// revocation from being delivered.
+  private func stored(in home: Home) async -> AccountsList? {
+    if let known { return known.stored }
+    return try? await home.index.read().get()
   }
 
-  /// Delivers the pending revocations of one account. Returns whether none are left, and no session.
-  ///
-  /// - Parameter client: The open session, if it has any.
-  private nonisolated static func deliverEnds(
-    of id: AccountID, in home: Home, by client: AccountClient?
-  ) async -> Bool {
+  /// Delivers the pending revocations of one account. Returns whether its vault holds none, and no session.
+  private func deliverEnds(of id: AccountID, in home: Home) async -> Bool {
+    var open = client.flatMap { $0.account.id == id ? $0 : nil }
+    // The open session knows what its vault holds. Sign-outs by other processes are theirs to deliver.
+    if let open {
+      _ = await open.restored()
+      if await open.controller.waitForRevocations(timeout: .zero) { return false }
+    }
     switch await home.vault(of: id).read() {
     case .absent: return true
     case .value(let entry):
       // A removed account with a session is about to be listed again.
       let isSignedOut = entry.session == nil
-      guard client != nil || !entry.unrevoked.isEmpty else { return isSignedOut }
+      guard open != nil || !entry.unrevoked.isEmpty else { return isSignedOut }
       guard let account = ListedAccount(of: id) else { return false }
-      var client = client
-      if client == nil { client = try? await AccountClient(home: home, account: account) }
-      guard let client, await client.deliverEnds() else { return false }
+      if open == nil { open = try? AccountClient(home: home, account: account) }
+      guard let open, await open.deliverEnds() else { return false }
       let server = account.serverAddress.text
-      if let code = await client.controller.refusedRevocations.values.first {
+      if let code = await open.controller.refusedRevocations.values.first {
         Terminal.say(
           "\(server) refused to revoke a signed-out session (\(code)); it stays valid there until it expires")
       } else {
@@ -114,6 +98,15 @@ extension SessionCommand {
       return isSignedOut
     case .accessOnly, .trouble: return false
     }
+  }
+
+  /// Forgets a removed account without pending revocations.
+  private func forget(_ id: AccountID, in home: Home) async {
+    let list = AccountList(of: home)
+    guard await list.forget(id) else { return }
+    // The OAuth record was kept for the revocation. By now the account may be signed in to again.
+    await list.load()
+    if list[id] == nil { try? home.forgetClients(of: id) }
   }
 }
 

@@ -53,10 +53,9 @@ struct SignInAttempt: Sendable {
     let named: ListedAccount?
     if let account { named = try book.account(account) } else { named = nil }
     self.named = named
-    let last = try home.settings().server
     // Signing in must work even if the folder's account no longer exists.
-    usual = try? book.usual().account
-    self.server = try server.address(or: named?.serverAddress ?? usual?.serverAddress ?? last)
+    usual = try? book.choice().account
+    self.server = try server.address(or: named?.serverAddress ?? usual?.serverAddress ?? book.settings.server)
     if let named, named.serverAddress != self.server {
       throw CommandError(
         .usage, "\(named.name) is an account at \(named.serverAddress.text)", hint: "drop --server or --account")

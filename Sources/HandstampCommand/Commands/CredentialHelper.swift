@@ -61,15 +61,6 @@ struct CredentialHelper: SessionCommand {
   @OptionGroup var keyring: KeyringOptions
   @OptionGroup var account: AccountOptions
 
-  /// Returns the arguments to parse, for a program that may have been started as `docker-credential-NAME` or `keyring`, or by cargo,
-  /// which passes this one argument.
-  static func arranged(_ arguments: [String], program: String) -> [String] {
-    if arguments == ["--cargo-plugin"] { return ["credential-helper", "cargo"] }
-    let name = program.split(separator: "/").last ?? ""
-    if name == "keyring" { return ["credential-helper", "keyring"] + arguments }
-    return name.hasPrefix("docker-credential-") ? ["credential-helper", "docker"] + arguments : arguments
-  }
-
   func perform(in installation: Installation) async throws {
     let hosts = try hosts.map { text throws(CommandError) in try NamedHost(text) }
     switch (action.first, action.count) {

@@ -54,13 +54,7 @@ struct Status: SessionCommand {
       return report
     }
     let book = try await installation.book()
-    let account: ListedAccount?
-    var folder: String?
-    if let name = self.account.named {
-      account = try book.account(name)
-    } else {
-      (account, folder) = try book.usual()
-    }
+    let (account, folder) = try book.choice(self.account.named)
     let reading = if let account { await home.vault(of: account.id).read() } else { VaultReading.absent }
     var report = StatusReport(
       home: home, account: account, named: self.account.account, reading: reading, now: now)

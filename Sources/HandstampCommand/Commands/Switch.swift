@@ -46,7 +46,7 @@ struct Switch: SessionCommand {
     let folder = try Switch.folder()
     let wasSet = try FolderRules(of: book.home).remove(of: folder)
     Terminal.say(wasSet ? "cleared the account for \(folder)" : "no account is set for \(folder)")
-    if let account = try book.usual().account { Terminal.say("this folder now uses \(account.words)") }
+    if let account = try book.choice().account { Terminal.say("this folder now uses \(account.words)") }
   }
 
   private static func folder() throws(CommandError) -> String {

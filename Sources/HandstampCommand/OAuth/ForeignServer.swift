@@ -47,10 +47,10 @@ extension AuthorizedCaller {
   func foreign() async throws(CommandError) -> ForeignServer? {
     switch self {
     case .session(let client): return try await client.foreign()
-    case .environment(_, let server, let access, _):
-      guard let access else { return nil }
+    case .environment(_, let server):
+      guard let access = server.access else { return nil }
       do throws(SessionError) { return try await ForeignServer(access) } catch {
-        throw CommandError(error, server: server).asked(of: access.record)
+        throw CommandError(error, server: server.address).asked(of: access.record)
       }
     // The peer of an agent cannot tell; another server answers 404.
     case .agent: return nil
@@ -61,7 +61,7 @@ extension AuthorizedCaller {
   /// there is no way to find out.
   func isAccepted(by foreign: ForeignServer) async throws(CommandError) -> Bool? {
     switch self {
-    case .environment(let token, let server, _, _), .agent(_, let token, let server):
+    case .environment(let token, _), .agent(_, let token, _):
       return try await verdict(on: token, by: foreign, at: server).asAccepted
     case .session(let client):
       let token = try await client.token(mayBeBound: true)

@@ -7,13 +7,7 @@ import Logging
 enum Verbosity {
   private static let isOn = Locked(false)
 
-  /// Returns the arguments without `--verbose`. What follows `--` belongs to another program.
-  static func take(from arguments: [String]) -> [String] {
-    let own = arguments.prefix { $0 != "--" }
-    guard own.contains("--verbose") else { return arguments }
-    isOn.withLock { $0 = true }
-    return own.filter { $0 != "--verbose" } + arguments.dropFirst(own.count)
-  }
+  static func turnOn() { isOn.withLock { $0 = true } }
 
   /// The logger of sessions; `nil` without `--verbose`.
   static var logger: Logger? {

@@ -99,6 +99,20 @@ extension Processes {
       }
     }
 
+    @Test func `get a pending revocation delivered although the settings are damaged`() async throws {
+      try await ProcessFixture.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try #require(try await stage.session(of: stage.first).access?.token)
+        try await stage.server.stop()
+        try await stage.run(["logout"], on: stage.first)
+        try Data("{".utf8).write(to: URL(fileURLWithPath: stage.first.settingsPath))
+        stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
+        let next = try await stage.run(["token"], on: stage.first, expecting: .failure)
+        #expect(next.words.contains("revoked an earlier session at \(stage.address.text)"))
+        #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
+      }
+    }
+
     @Test func `that are missing or ambiguous are refused with the choices`() async throws {
       try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)
@@ -206,6 +220,7 @@ extension Processes {
         let outcome = try await stage.run(["logout", "--erase"], on: stage.first)
         #expect(outcome.words.contains("cannot revoke the session at"))
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("no accounts on this device"))
+        #expect(try await stage.first.index.read().get().leaving.count == 1, "its revocation is still pending")
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
         #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
