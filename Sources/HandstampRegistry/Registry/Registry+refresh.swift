@@ -35,7 +35,7 @@ extension Registry {
       let (isSettled, drawn) = (displaced != nil, KeyMark(rawValue: random()))
       let outcome: RefreshOutcome
       do throws(RegistryStoreError) {
-        outcome = try await store.change(claims.session.id) { row, stored in
+        outcome = try await store.change(claims.session) { row, stored in
           guard let row else { return (.ended(.rejected), [], []) }
           guard row.client?.id == client else { return (.otherClient, [], []) }
           guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return (.otherProof, [], []) }
