@@ -12,24 +12,21 @@ extension PostgresRegistryStore {
 
   /// Reads the session together with the database's clock, which all nodes share, and then writes.
   @concurrent public func change<Value: Sendable>(
-    _ id: SessionID,
+    _ session: SessionBytes,
     _ decide:
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
       )
   ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
-    var found: (row: SessionRow, time: UnixTime)?
-    if let session = SessionBytes(id) {
-      let statement = PostgresStatement(
-        """
-        SELECT \(SessionRow.columns), (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM handstamp.session
-        WHERE id = $1
-        """, [.bytes(session.bytes)])
-      found = try await read(statement) { result throws(UnreadableRowError) in
-        guard result.count > 0 else { return nil }
-        var columns = StoredColumns(result[0])
-        return (try SessionRow(from: &columns), try columns.time())
-      }
+    let statement = PostgresStatement(
+      """
+      SELECT \(SessionRow.columns), (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM handstamp.session
+      WHERE id = $1
+      """, [.bytes(session.bytes)])
+    let found = try await read(statement) { result throws(UnreadableRowError) -> (row: SessionRow, time: UnixTime)? in
+      guard result.count > 0 else { return nil }
+      var columns = StoredColumns(result[0])
+      return (try SessionRow(from: &columns), try columns.time())
     }
     let (value, changes, events) = decide(found?.row, found?.time)
     guard !changes.isEmpty || !events.isEmpty else { return (value, []) }

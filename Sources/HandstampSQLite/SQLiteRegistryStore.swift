@@ -173,7 +173,7 @@ public final class SQLiteRegistryStore: ServerStore {
 
   /// In one transaction, and in one turn of the writer's queue.
   @concurrent public func change<Value: Sendable>(
-    _ id: SessionID,
+    _ session: SessionBytes,
     _ decide:
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
@@ -181,8 +181,7 @@ public final class SQLiteRegistryStore: ServerStore {
   ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
     let decided = Locked<Value?>(nil)
     let events = try await writer.write { db in
-      let row = try SessionBytes(id).flatMap { try SessionRow.stored($0, in: db) }
-      let (value, changes, events) = decide(row, nil)
+      let (value, changes, events) = decide(try SessionRow.stored(session, in: db), nil)
       decided.withLock { $0 = value }
       return (changes, events)
     }.get()

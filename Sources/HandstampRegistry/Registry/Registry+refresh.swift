@@ -25,17 +25,18 @@ extension Registry {
 
   /// Handles a refresh whose token was read before, see ``TokenMint/read(_:)-(RefreshToken)``.
   package func refresh(
-    _ claims: RefreshClaims, key: Secret?, client: String? = nil, proof: String? = nil,
-    terms: RefreshTerms = RefreshTerms(), now: UnixTime, narrow: @escaping GrantNarrowing = { $0 }
+    _ claims: RefreshClaims, key: Secret?, client: String?, proof: String?, terms: RefreshTerms, now: UnixTime,
+    narrow: @escaping GrantNarrowing
   ) async throws(RegistryError) -> RefreshOutcome {
     let mark = key.flatMap { KeyMark(parameter: $0) }
     guard key == nil || mark != nil else { return .invalidRequest }
+    // The sessions whose place this one has taken; `nil` before it has.
     var displaced: EndOutcome?
     for _ in 0..<Registry.attempts {
-      let (isSettled, drawn) = (displaced != nil, KeyMark(rawValue: random()))
-      let outcome: RefreshOutcome
+      let (settled, drawn) = (displaced, KeyMark(rawValue: random()))
+      let outcome: RefreshOutcome?
       do throws(RegistryStoreError) {
-        outcome = try await store.change(claims.session.id) { row, stored in
+        outcome = try await store.change(claims.session) { row, stored -> Decision in
           guard let row else { return (.ended(.rejected), [], []) }
           guard row.client?.id == client else { return (.otherClient, [], []) }
           guard row.dpopThumbprint == nil || row.dpopThumbprint == proof else { return (.otherProof, [], []) }
@@ -43,36 +44,33 @@ extension Registry {
           if row.dpopThumbprint != nil { terms.isConstrained = true }
           let grant: SessionClient?
           do throws(GrantError) { grant = try narrow(row.client) } catch { return (.notGranted(error), [], []) }
-          var outcome = rotation.decide(
+          let outcome = rotation.decide(
             row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
-          if case .issued(var issue) = outcome {
-            issue.grant = grant
-            outcome = .issued(issue)
-            guard isSettled || !issue.isFirstUse else { return (outcome, [], []) }
-          }
-          return writes(of: outcome, on: row, now: now)
+          guard case .issued(var issue) = outcome else { return writes(of: outcome, on: row, now: now) }
+          // Taking the place of others is a write of its own: all of them have to be read for it.
+          guard settled != nil || !issue.isFirstUse else { return (nil, [], []) }
+          issue.grant = grant
+          issue.displaced = settled ?? .nothing
+          return writes(of: .issued(issue), on: row, now: now)
         }.value
       } catch {
         if case .unavailable = error { throw RegistryError(error) }
         // The row has changed in the meantime: decide again.
         continue
       }
-      if case .ended(let reason) = outcome { return .ended(try await named(reason, of: claims.session.id)) }
-      guard case .issued(var issue) = outcome else { return outcome }
-      guard !isSettled, issue.isFirstUse else {
-        issue.displaced = displaced ?? .nothing
-        return .issued(issue)
+      switch outcome {
+      case nil: displaced = try await settle(claims.session.id, now: now)
+      case .ended(let reason): return .ended(try await named(reason, of: claims.session.id))
+      case let outcome?: return outcome
       }
-      // It takes the place of others, in a write of its own: all of them have to be read for it.
-      displaced = try await settle(issue.row, now: now)
     }
     throw Registry.contention
   }
 
-  /// Returns a decision with the writes that carry it out.
-  private func writes(
-    of outcome: RefreshOutcome, on row: SessionRow, now: UnixTime
-  ) -> (value: RefreshOutcome, changes: [RegistryChange], events: [RegistryEvent]) {
+  /// An outcome with the writes that carry it out; `nil` if the session has to take the place of others first.
+  private typealias Decision = (value: RefreshOutcome?, changes: [RegistryChange], events: [RegistryEvent])
+
+  private func writes(of outcome: RefreshOutcome, on row: SessionRow, now: UnixTime) -> Decision {
     switch outcome {
     case .issued(let issue):
       var changes: [RegistryChange] = []

@@ -20,13 +20,13 @@ public actor MemoryRegistryStore: RegistryStore {
   }
 
   public func change<Value: Sendable>(
-    _ id: SessionID,
+    _ session: SessionBytes,
     _ decide:
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
       )
   ) throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
-    let (value, changes, events) = decide(contents.sessions[id], nil)
+    let (value, changes, events) = decide(contents.sessions[session.id], nil)
     guard !changes.isEmpty || !events.isEmpty else { return (value, []) }
     return (value, try write(changes, events: events))
   }

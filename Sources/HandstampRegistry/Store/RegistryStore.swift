@@ -19,7 +19,7 @@ public protocol RegistryStore: Sendable {
   ///   all servers at the store share, or with `nil` if it has no other clock than its one server. It must not wait, may be called
   ///   more than once, and may return no changes.
   @concurrent func change<Value: Sendable>(
-    _ id: SessionID,
+    _ session: SessionBytes,
     _ decide:
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]

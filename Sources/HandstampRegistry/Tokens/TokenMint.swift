@@ -59,9 +59,8 @@ public struct TokenMint: Sendable {
       let session = SessionBytes(parts.body.prefix(SessionBytes.count)),
       let counter = Varint.decode(parts.body.dropFirst(SessionBytes.count))
     else { return .forged }
-    return check(parts, prefix: TokenMint.cookiePrefix, session: session, message: parts.body) {
-      BrowserClaims(session: session, counter: counter)
-    }
+    let claims = BrowserClaims(session: session, counter: counter)
+    return check(parts, prefix: TokenMint.cookiePrefix, session: session, message: parts.body, of: claims)
   }
 
   /// Returns the session that a request with a key begins, the same one for each repeat.
@@ -124,9 +123,8 @@ public struct TokenMint: Sendable {
       let counter = Varint.decode(parts.body.dropFirst(SessionBytes.count).prefix(numberSize))
     else { return .forged }
     let mark = parts.body.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-    return check(parts, prefix: TokenMint.tokenPrefix, session: session, message: parts.body) {
-      RefreshClaims(session: session, counter: counter, mark: KeyMark(rawValue: mark))
-    }
+    let claims = RefreshClaims(session: session, counter: counter, mark: KeyMark(rawValue: mark))
+    return check(parts, prefix: TokenMint.tokenPrefix, session: session, message: parts.body, of: claims)
   }
 
   /// Parses a revocation handle. A refresh token is ``TokenReading/forged``.
@@ -135,7 +133,7 @@ public struct TokenMint: Sendable {
       let session = SessionBytes(parts.body)
     else { return .forged }
     let message = TokenMint.handleMessage(session)
-    return check(parts, prefix: TokenMint.handlePrefix, session: session, message: message) { session }
+    return check(parts, prefix: TokenMint.handlePrefix, session: session, message: message, of: session)
   }
 
   private static func handleMessage(_ session: SessionBytes) -> [UInt8] { session.bytes + Array("revoke".utf8) }
@@ -164,13 +162,13 @@ public struct TokenMint: Sendable {
   }
 
   private func check<Claims>(
-    _ parts: Parts, prefix: String, session: SessionBytes, message: [UInt8], claims: () -> Claims
+    _ parts: Parts, prefix: String, session: SessionBytes, message: [UInt8], of claims: Claims
   ) -> TokenReading<Claims> {
     guard let key = extracted.prepared[parts.key] else {
       return keys.retired.contains(parts.key) ? .forged : .unknownKey(parts.key)
     }
     let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
-    return constantTimeEqual(mac, parts.mac) ? .genuine(claims()) : .forged
+    return constantTimeEqual(mac, parts.mac) ? .genuine(claims) : .forged
   }
 }
 

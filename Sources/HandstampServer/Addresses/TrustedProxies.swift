@@ -31,8 +31,8 @@ public struct TrustedProxies: Sendable, Hashable {
 
   func contains(_ address: IPAddress) -> Bool { ranges.contains { $0.contains(address) } }
 
-  /// Returns whether the peer of a connection is a proxy.
-  func trusts(_ peer: SocketAddress?) -> Bool { IPAddress(peer).map(contains) ?? trustsUnixSockets }
+  /// Returns whether the peer of a connection is a proxy; `nil` is one on a Unix domain socket.
+  func trusts(_ peer: IPAddress?) -> Bool { peer.map(contains) ?? trustsUnixSockets }
 }
 
 /// Where a request comes from.
@@ -56,7 +56,7 @@ struct ClientAddress: Sendable, Hashable {
   init(of headers: HTTPFields, peer: SocketAddress?, behind proxies: TrustedProxies) {
     let address = IPAddress(peer)
     self.init(address: address, source: .connection)
-    guard proxies.trusts(peer) else { return }
+    guard proxies.trusts(address) else { return }
     // Each proxy appends its peer, so the last entries are the ones that trusted proxies wrote.
     let entries = ClientAddress.entries(of: headers, in: proxies.field).suffix(ClientAddress.longest)
     for entry in entries.reversed() {

@@ -4,12 +4,14 @@ import NIOCore
 
 /// Runs tasks on the event loop of their connection: a request is read, decided and answered there, without a change of threads but
 /// for the store's.
-@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
-private final class LoopExecutor: TaskExecutor {
-  private let loop: any EventLoop
+private final class LoopExecutor: Sendable {
+  fileprivate let loop: any EventLoop
 
   init(_ loop: any EventLoop) { self.loop = loop }
+}
 
+@available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
+extension LoopExecutor: TaskExecutor {
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     loop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
@@ -23,15 +25,13 @@ private final class LoopExecutor: TaskExecutor {
 final class RequestTasks: Sendable {
   private let prompt: Set<Substring>
   /// The executors by their loops.
-  private let executors: [ObjectIdentifier: any Sendable]
+  private let executors: [ObjectIdentifier: LoopExecutor]
 
   /// - Parameter prompt: the paths whose requests compute little.
   init(on group: any EventLoopGroup, prompt: Set<Substring>) {
     self.prompt = prompt
-    var executors: [ObjectIdentifier: any Sendable] = [:]
-    if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
-      for loop in group.makeIterator() { executors[ObjectIdentifier(loop)] = LoopExecutor(loop) }
-    }
+    var executors: [ObjectIdentifier: LoopExecutor] = [:]
+    for loop in group.makeIterator() { executors[ObjectIdentifier(loop)] = LoopExecutor(loop) }
     self.executors = executors
   }
 
@@ -39,7 +39,7 @@ final class RequestTasks: Sendable {
   @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
   func executor(for path: String?, on loop: any EventLoop) -> (any TaskExecutor)? {
     guard let path = path?.prefix(while: { $0 != "?" }), prompt.contains(path) else { return nil }
-    return executors[ObjectIdentifier(loop)] as? LoopExecutor
+    return executors[ObjectIdentifier(loop)]
   }
 }
 #endif

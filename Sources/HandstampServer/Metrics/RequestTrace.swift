@@ -36,7 +36,7 @@ struct RequestTrace<Context: SessionRequestContext>: RouterMiddleware {
     var context = context
     // A stranger's ID could be that of another request, and a number would tell strangers how many requests there are.
     let given = request.headers[.xRequestID].flatMap { id in
-      proxies.trusts(context.channel.remoteAddress) && RequestTraceID.isPlain(id) ? id : nil
+      proxies.trusts(IPAddress(context.channel.remoteAddress)) && RequestTraceID.isPlain(id) ? id : nil
     }
     let id = given ?? RequestTraceID.random()
     context.logger[metadataKey: "hb.request.id"] = .string(id)

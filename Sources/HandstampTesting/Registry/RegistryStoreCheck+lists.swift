@@ -81,12 +81,12 @@ extension RegistryStoreCheck {
 
   func decisionsAreAboutWhatIsStored() async throws {
     let (store, other) = try await pair(with: Samples.ada)
-    let id = Samples.session(1).id
-    let unknown = try await store.change(id) { row, _ in (value: row == nil, changes: [], events: []) }
+    let session = Samples.session(1).session
+    let unknown = try await store.change(session) { row, _ in (value: row == nil, changes: [], events: []) }
     try expect(unknown.value && unknown.events.isEmpty, "an unknown session is decided on as nil", found: unknown)
     let event = Samples.event(0)
     _ = try await store.write([.createSession(Samples.session(1))], events: [])
-    let seen = try await other.change(id) {
+    let seen = try await other.change(session) {
       row, _ -> (value: SessionRow?, changes: [RegistryChange], events: [RegistryEvent]) in
       (row, [], [event])
     }
@@ -99,7 +99,7 @@ extension RegistryStoreCheck {
     ]
     let outcome: String
     do throws(RegistryStoreError) {
-      _ = try await store.change(id) { _, _ in (value: 0, changes: halves, events: []) }
+      _ = try await store.change(session) { _, _ in (value: 0, changes: halves, events: []) }
       outcome = "done"
     } catch {
       outcome = "\(error)"
@@ -113,7 +113,7 @@ extension RegistryStoreCheck {
         group.addTask {
           while true {
             do throws(RegistryStoreError) {
-              _ = try await (number % 2 == 0 ? store : other).change(id) { row, _ in
+              _ = try await (number % 2 == 0 ? store : other).change(session) { row, _ in
                 guard var next = row else { return (value: 0, changes: [], events: []) }
                 next.counter += 1
                 return (value: 0, changes: [.replaceSession(next, expecting: next.revision)], events: [])
@@ -125,7 +125,7 @@ extension RegistryStoreCheck {
       }
       try await group.waitForAll()
     }
-    let last = try await store.session(id)
+    let last = try await store.session(session.id)
     try expect(
       last?.counter == UInt64(rounds), "no decision is made on a session that another one changes", found: last as Any)
   }

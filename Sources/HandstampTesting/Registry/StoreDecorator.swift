@@ -29,7 +29,7 @@ extension StoreDecorator {
   }
 
   @concurrent package func change<Value: Sendable>(
-    _ id: SessionID,
+    _ session: SessionBytes,
     _ decide:
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
@@ -37,9 +37,9 @@ extension StoreDecorator {
   ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
     try await willRead()
     // Decided twice, to find out whether there is a write.
-    let (_, changes, events) = decide(try await base.session(id), nil)
+    let (_, changes, events) = decide(try await base.session(session.id), nil)
     if !changes.isEmpty || !events.isEmpty { try await willWrite() }
-    return try await base.change(id, decide)
+    return try await base.change(session, decide)
   }
 
   @concurrent package func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {
