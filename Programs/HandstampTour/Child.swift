@@ -90,16 +90,11 @@ final class Child: Sendable {
 
   func send(_ signal: Int32) { if process.isRunning { kill(process.processIdentifier, signal) } }
 
-  private static let spawning = NSLock()
-
   /// Starts a process by `body` with the usual signals, which it inherits: Dispatch's threads block most of them, and a shell has
   /// its background jobs ignore these.
   static func withUsualSignals(_ body: () throws -> Void) rethrows {
-    spawning.lock()
-    defer { spawning.unlock() }
-    let ignored = [SIGHUP, SIGINT, SIGQUIT].filter { Inheritance.isIgnored($0) }
-    for number in ignored { _ = signal(number, SIG_DFL) }
-    defer { for number in ignored { _ = signal(number, SIG_IGN) } }
+    // A handler that does nothing has the same effect here, and is not inherited.
+    for number in [SIGHUP, SIGINT, SIGQUIT] where Inheritance.isIgnored(number) { _ = signal(number) { _ in } }
     var none = sigset_t()
     var former = sigset_t()
     sigemptyset(&none)

@@ -23,7 +23,7 @@ import Testing
     let world = try await World()
     let browser = try await world.registry.beginBrowserSession(
       by: .password(of: world.ada), on: .browser("b"), now: start)
-    let reset = try await world.registry.beginReset(of: world.ada, now: start)
+    let reset = try await world.registry.issueResetCode(of: world.ada, now: start)
     let grant = CodeGrant(
       client: "cli", clientName: "cli", redirectURI: "http://127.0.0.1/", challenge: String(repeating: "c", count: 43),
       scope: "")

@@ -60,7 +60,7 @@ import Testing
       _ = try await registry.setPassword(
         of: world.ada, hash: Secret("new"), keeping: nil, now: start)
     case .reset:
-      let token = try await registry.beginReset(of: world.ada, now: start)
+      let token = try await registry.issueResetCode(of: world.ada, now: start)
       _ = try await registry.resetPassword(with: token, hash: Secret("new"), now: start)
     case .elsewhere: _ = try await registry.credentialsChanged(of: world.ada.id, now: start)
     }

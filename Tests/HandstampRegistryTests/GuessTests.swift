@@ -100,7 +100,7 @@ import Testing
     for subject in [stranger, device] {
       for _ in 0..<100 { try await registry.countGuess(of: subject, now: start) }
     }
-    let token = try await registry.beginReset(of: signUp.account, now: start)
+    let token = try await registry.issueResetCode(of: signUp.account, now: start)
     _ = try await registry.resetPassword(with: token, hash: Secret("new"), now: start)
     #expect(try await registry.guesses(of: stranger, now: start).count == 0)
     #expect(try await registry.guesses(of: device, now: start).count == 0)

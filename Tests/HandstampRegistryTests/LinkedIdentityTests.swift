@@ -102,7 +102,7 @@ import Testing
       id: AccountID("acc_1"), email: EmailAddress("zoe@example.org"), identity: identity, username: "Z",
       passwordHash: Secret("$old"), createdAt: start)
     _ = try await world.store.write([.createAccount(record)], events: [])
-    let reset = try await world.registry.beginReset(of: record, now: start)
+    let reset = try await world.registry.issueResetCode(of: record, now: start)
     _ = try await world.registry.resetPassword(with: reset, hash: Secret("$new"), takingBack: extent, now: start)
     #expect((try await world.registry.account(identity: identity) != nil) == (extent == .pending))
   }

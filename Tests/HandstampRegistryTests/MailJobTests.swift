@@ -22,6 +22,22 @@ private final class CountingStore: StoreDecorator {
   }
 }
 
+extension Registry {
+  /// Asks for a mail, and returns the token in the letter that the server writes; `nil` if it writes none.
+  func mailedToken(_ job: MailJob, now: UnixTime) async throws -> OneTimeToken? {
+    try await post(job, to: try #require(job.email), delay: .zero, now: now)
+    let item = try #require(try await dueJobs(MailJob.self, at: now, limit: 1).first)
+    let lease = now.advanced(by: .seconds(120))
+    let claimed = try #require(try await claim(item, as: MailJob.self, until: lease, now: now))
+    let (mail, letter) = try #require(try await write(claimed, leasedUntil: lease, now: now))
+    try await finish(mail, interval: .zero, now: now)
+    return switch letter?.content {
+    case .reset(let token), .confirmation(let token): token
+    default: nil
+    }
+  }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `A mail to be sent` {
   private func email(_ text: String) throws -> EmailAddress { try #require(EmailAddress(text)) }
 

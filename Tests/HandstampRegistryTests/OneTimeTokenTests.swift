@@ -9,7 +9,7 @@ import Testing
 
   @Test func `is a 256-bit secret stored only as a hash`() async throws {
     let world = try await World()
-    let token = try await world.registry.beginReset(of: world.ada, now: start)
+    let token = try await world.registry.issueResetCode(of: world.ada, now: start)
     #expect(token.secret.count == 5 + 43)
     #expect(OneTimeToken(presented: token.secret) == token)
     #expect(OneTimeToken(presented: Secret("hst1.x")) == nil)
@@ -20,7 +20,7 @@ import Testing
 
   @Test func `can be used once, even concurrently`() async throws {
     let world = try await World()
-    let token = try await world.registry.beginReset(of: world.ada, now: start)
+    let token = try await world.registry.issueResetCode(of: world.ada, now: start)
     let results = await withTaskGroup(of: String.self) { group in
       for number in 0..<16 {
         group.addTask {
@@ -40,11 +40,12 @@ import Testing
     #expect(events.count { $0.kind == .credentialChange } == 1)
   }
 
-  @Test func `is not issued for an account that is closed or has no password`() async throws {
+  @Test func `is not issued for an account without an address, and not valid once its account is closed`() async throws
+  {
     let world = try await World()
     let guest = try await world.registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
-    await #expect(throws: RegistryError.notFound) { try await world.registry.beginReset(of: guest, now: start) }
-    let token = try await world.registry.beginReset(of: world.ada, now: start)
+    await #expect(throws: RegistryError.notFound) { try await world.registry.issueResetCode(of: guest, now: start) }
+    let token = try await world.registry.issueResetCode(of: world.ada, now: start)
     _ = try await world.registry.closeAccount(world.ada, now: start)
     await #expect(throws: RegistryError.oneTimeTokenInvalid) {
       try await world.registry.resetPassword(with: token, hash: Secret("x"), now: start)
@@ -55,7 +56,7 @@ import Testing
     let store = FailingStore()
     let world = try await World(store: store)
     let email = try #require(EmailAddress("new@example.org"))
-    let token = try await world.registry.beginSignUp(email: email, username: "N", now: start)
+    let token = try #require(try await world.registry.mailedToken(.confirmation(email, username: "N"), now: start))
     store.fail(.unavailable("disk"))
     await #expect(throws: RegistryError.unavailable("disk")) {
       try await world.registry.completeSignUp(

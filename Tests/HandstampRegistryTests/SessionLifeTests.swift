@@ -163,7 +163,7 @@ import Testing
     let new = try await world.signIn("phone")
     let next = try await world.successor(of: new.refreshToken, key: 1)
     _ = try await world.successor(of: next, key: 2)
-    let token = try await world.registry.beginReset(of: world.ada, now: start)
+    let token = try await world.registry.issueResetCode(of: world.ada, now: start)
     store.disturb(new.row.id)
     let reason: EndReason
     switch way {

@@ -232,7 +232,7 @@ import Testing
       case "deletion": _ = try await registry.deleteAccount(account, now: start)
       case "take-back": _ = try await registry.takeBack(account, now: start)
       default:
-        let token = try await registry.beginReset(of: account, now: start)
+        let token = try await registry.issueResetCode(of: account, now: start)
         _ = try await registry.resetPassword(with: token, hash: Secret("$new"), now: start)
       }
       #expect(try await registry.totp(of: account.id) == nil || way == "reset", "\(way)")

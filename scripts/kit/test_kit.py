@@ -1,8 +1,8 @@
 """Tests of the library that the verbs share."""
-import contextlib, hashlib, http.server, io, json, os, socket, sys, tempfile, threading, unittest
+import contextlib, hashlib, http.server, io, json, os, select, socket, subprocess, sys, tempfile, threading, unittest
 
 from clusters import network
-from kit import build, declarations, load, p256, platforms, report, server, stages, web, xcode
+from kit import build, declarations, load, p256, platforms, report, server, stages, turns, web, xcode
 from verbs import examples, test
 
 BUILD = """Fetching https://github.com/apple/swift-log.git
@@ -140,6 +140,22 @@ class Xcode(unittest.TestCase):
                 "platform=tvOS Simulator,name=x\nplatform=macOS Simulator")
         found = list(xcode.workflow_problems(text, xcode.Project(xcode.PROJECT)))
         self.assertEqual([each.split(": ")[-1] for each in found], ["Examples/AppShell/Other.xcodeproj", "Other", "no test runs on macOS", "OtherTests"])
+
+
+class Turns(unittest.TestCase):
+    def test_processes_in_one_folder_wait_for_each_other(self):
+        script = "from kit import turns\nwith turns.alone('apple'):\n    print('in', flush=True)\n    input()"
+        environment = dict(os.environ, PYTHONPATH=os.path.abspath("scripts"))
+        with in_folder(), contextlib.ExitStack() as all:
+            first, second = (all.enter_context(subprocess.Popen([sys.executable, "-B", "-c", script], env=environment, stdin=subprocess.PIPE,
+                                                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)) for _ in range(2))
+            # The one that is in, and the one that says that it waits: either may be first.
+            entered, waiting = (first, second) if select.select([first.stdout, first.stderr], [], [])[0] == [first.stdout] else (second, first)
+            self.assertEqual(entered.stdout.readline(), "in\n")
+            self.assertEqual(select.select([waiting.stdout, waiting.stderr], [], [])[0], [waiting.stderr])
+            entered.kill()
+            self.assertEqual(waiting.stdout.readline(), "in\n")
+            waiting.kill()
 
 
 class Stages(unittest.TestCase):

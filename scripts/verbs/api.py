@@ -9,6 +9,7 @@ from kit import build, declarations
 from verbs import apple, docs
 
 TYPES, DECLARATIONS = 110, 600
+FOLDER = apple.FOLDER
 DIGEST, LISTS = "docs/api.txt", "docs/api"
 # Those that an app's targets link. Of Handstamp itself, docs/api.txt has all but what is Apple's alone.
 PRODUCTS = ["HandstampUI", "HandstampOAuth", "HandstampTesting", "HandstampCookies", "HandstampData", "HandstampKeys", "HandstampTransports",

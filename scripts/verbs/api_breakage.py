@@ -7,7 +7,7 @@ import glob, json, os, re, shutil, subprocess, sys
 from kit import build
 from verbs import apple
 
-WORK = ".build/api-breakage"
+FOLDER, WORK = apple.FOLDER, ".build/api-breakage"
 
 
 def run(*command, folder=".", **options):

@@ -8,7 +8,8 @@ import concurrent.futures, glob, os, re, shutil, subprocess, sys
 
 from kit import build, platforms
 
-OUT = ".build/apple"
+# One of the verbs with this folder runs at a time.
+OUT = FOLDER = ".build/apple"
 # For other verbs that compile against the same modules.
 ARGUMENTS = OUT + "/arguments"
 # Every stand-in can import the ones before it. Those that some platforms lack:

@@ -7,7 +7,8 @@ import glob, os, shutil, subprocess, sys
 from kit import build, reference
 from verbs import apple
 
-SNIPPETS = apple.OUT + "/snippets"
+FOLDER = apple.FOLDER
+SNIPPETS = FOLDER + "/snippets"
 
 
 def is_old():

@@ -34,19 +34,18 @@ extension Examination {
     if !list.leaving.isEmpty {
       note("sign_outs", "\(list.leaving.count) removed account(s) may still have a revocation pending")
     }
-    // If all accounts of a server use OAuth, only its metadata is requested: it may be any kind of server.
-    var servers: [(ServerAddress, OAuthRecord?, any Transport)] = []
+    var servers: [ServerExamination] = []
     for account in book.accounts {
       let record = try? home.oauth(of: account.id)
-      if let index = servers.firstIndex(where: { $0.0 == account.serverAddress }) {
-        if record == nil { servers[index].1 = nil }
+      if let index = servers.firstIndex(where: { $0.server == account.serverAddress }) {
+        if record == nil { servers[index].record = nil }
       } else {
         // The first account's network: a record that cannot be read is reported with its account.
         let transport = (try? home.transport(of: account.id)) ?? CommandTransport.shared
-        servers.append((account.serverAddress, record, transport))
+        servers.append(ServerExamination(server: account.serverAddress, record: record, transport: transport))
       }
     }
-    for finding in await Examination.reach(servers) { add(finding) }
+    for finding in await Examination.findings(of: servers) { add(finding) }
   }
 
   /// - Parameter handle: The account's name on a command line.
@@ -128,62 +127,11 @@ extension Examination {
   }
 
   /// Checks all servers concurrently, so that one that hangs does not delay the others.
-  private static func reach(_ servers: [(ServerAddress, OAuthRecord?, any Transport)]) async -> [Finding] {
+  private static func findings(of servers: [ServerExamination]) async -> [Finding] {
     await withTaskGroup(of: (Int, [Finding]).self) { group in
-      for (number, (server, record, transport)) in servers.enumerated() {
-        group.addTask {
-          if let record {
-            let examination = OAuthExamination(server: server, record: record, transport: transport)
-            return (number, await examination.findings())
-          }
-          return (number, await reach(server, over: transport))
-        }
-      }
+      for (number, server) in servers.enumerated() { group.addTask { (number, await server.findings()) } }
       return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.flatMap(\.1)
     }
-  }
-
-  private static func reach(_ server: ServerAddress, over transport: any Transport) async -> [Finding] {
-    let clock = SystemClock()
-    let begin = clock.now()
-    let answer: TransportResponse
-    do throws(TransportError) {
-      answer = try await WaitLine.shared.during(server.text) { () async throws(TransportError) in
-        try await transport.send(
-          TransportRequest(method: "GET", url: server.text + "/health", timeout: .seconds(5)))
-      }
-    } catch {
-      let refusal = CommandError(APIError.network(error), server: server)
-      return [.problem("server", refusal.message, hint: refusal.hint)]
-    }
-    let end = clock.now()
-    let time = end.uptime - begin.uptime
-    var findings: [Finding] = []
-    if answer.status == 200 {
-      let release = answer.header("Server").map { ", \(plain($0))" } ?? ""
-      findings.append(.ok("server", "\(server.text) answers in \(time.words)\(release)"))
-    } else {
-      findings.append(
-        .problem("server", "\(server.text) is unhealthy: status \(answer.status)", hint: "contact its operator"))
-    }
-    findings.append(clockFinding(answer.header("Date"), server, begin: begin.wall, time: time))
-    if answer.status == 200 { findings += await AppAssociation.findings(at: server, over: transport) }
-    return findings
-  }
-
-  /// - Parameters:
-  ///   - date: The server's `Date` field.
-  ///   - begin: When the request was sent.
-  ///   - time: How long the response took.
-  static func clockFinding(
-    _ date: String?, _ server: ServerAddress, begin: UnixTime, time: Duration
-  ) -> Finding {
-    guard let date = date.flatMap({ UnixTime(httpDate: $0) }) else {
-      return .note("clock", "\(server.text) sent no date")
-    }
-    // The date has whole seconds, and was written between request and response.
-    let skew = begin.advanced(by: time / 2).since(date.advanced(by: .milliseconds(500)))
-    return clockFinding(skew, server, precision: time / 2 + .milliseconds(500))
   }
 
   /// Token lifetimes count from receipt, so a wrong clock expires none; certificates, limits and logs depend on it.

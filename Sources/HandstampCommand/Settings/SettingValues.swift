@@ -19,7 +19,7 @@ struct SettingValues<Group: SettingGroup>: Sendable {
       if let text = flags[setting.name] {
         values[setting.name] = SettingValue(text: text, place: "--\(setting.name)")
       } else if let text = environment[setting.variable] {
-        values[setting.name] = SettingValue(text: setting.shape.text(text) ?? text, place: setting.variable)
+        values[setting.name] = SettingValue(text: setting.shape.text(.string(text)) ?? text, place: setting.variable)
       }
     }
   }
@@ -63,33 +63,23 @@ struct SettingValues<Group: SettingGroup>: Sendable {
 
 extension SettingValues {
   /// Returns the members of a JSON object, none of which may be repeated.
-  private static func object(json: Data) -> [String: Any]? {
-    guard case .object(let members)? = JSONValue(Array(json)) else { return nil }
-    return members.mapValues { value in
-      switch value {
-      case .null: NSNull()
-      case .bool(let isSet): isSet
-      case .string(let text): text
-      case .array(let list) where list.allSatisfy { $0.string != nil }: list.compactMap(\.string)
-      case .integer, .number: value.integer.map { Int($0) } ?? ()
-      case .array, .object: ()
-      }
-    }
+  private static func object(json: Data) -> [String: JSONValue]? {
+    if case .object(let members)? = JSONValue(Array(json)) { members } else { nil }
   }
 
   /// Returns the members of a mapping, as texts and lists of texts.
-  private static func mapping(yaml: String) -> [String: Any]? {
+  private static func mapping(yaml: String) -> [String: JSONValue]? {
     guard let mapping = (try? Yams.compose(yaml: yaml))?.mapping else { return nil }
-    var members: [String: Any] = [:]
+    var members: [String: JSONValue] = [:]
     for (key, value) in mapping {
-      let name = key.string ?? ""
-      if let text = value.scalar?.string {
-        members[name] = text
-      } else if let list = value.sequence {
-        members[name] = list.compactMap(\.string)
-      } else {
-        members[name] = ()
-      }
+      members[key.string ?? ""] =
+        if let text = value.scalar?.string {
+          .string(text)
+        } else if let list = value.sequence {
+          .array(list.compactMap(\.string).map { .string($0) })
+        } else {
+          .object([:])
+        }
     }
     return members
   }
@@ -121,7 +111,7 @@ extension SettingValues {
     }
     var values: [String: SettingValue] = [:]
     for setting in known {
-      guard let member = members[setting.name], !(member is NSNull) else { continue }
+      guard let member = members[setting.name], member != .null else { continue }
       guard let text = setting.shape.text(member) else {
         throw CommandError(.usage, "\(path), \(setting.name) must be \(setting.shape.words)", hint: setting.hint)
       }
@@ -137,13 +127,16 @@ extension SettingShape {
   ]
 
   /// Returns the value of a variable, or a member of a file, as it would be written in a flag; `nil` if it has another type.
-  fileprivate func text(_ member: Any) -> String? {
+  fileprivate func text(_ member: JSONValue) -> String? {
     switch (self, member) {
-    case (.yesOrNo, is Bool), (.yesOrNo, is Int), (.yesOrNo, is String):
-      SettingShape.words["\(member)".lowercased()] ?? "\(member)"
-    case (_, let text as String): text
-    case (.number, let number as Int): "\(number)"
-    case (.list, let texts as [String]): texts.joined(separator: ",")
+    case (.yesOrNo, .bool(let isSet)): isSet ? "yes" : "no"
+    case (.yesOrNo, .string(let text)): SettingShape.words[text.lowercased()] ?? text
+    case (_, .string(let text)): text
+    case (.yesOrNo, .integer), (.yesOrNo, .number):
+      member.integer.map { SettingShape.words["\($0)"] ?? "\($0)" }
+    case (.number, .integer), (.number, .number): member.integer.map { "\($0)" }
+    case (.list, .array(let list)) where list.allSatisfy { $0.string != nil }:
+      list.compactMap(\.string).joined(separator: ",")
     default: nil
     }
   }

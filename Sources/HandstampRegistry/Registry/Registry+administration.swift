@@ -82,7 +82,7 @@ extension Registry {
     return (created, code)
   }
 
-  /// Issues a code that sets a password, for an administrator to hand over. Unlike ``beginReset(of:now:)``, the account need not
+  /// Issues a code that sets a password, for an administrator to hand over. Unlike for a mailed one, the account need not
   /// have a password.
   ///
   /// - Throws: ``RegistryError/accountClosed``, ``RegistryError/notFound`` without an address to sign in with.

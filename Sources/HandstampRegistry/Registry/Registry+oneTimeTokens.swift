@@ -10,19 +10,11 @@ public struct OneTimeTokenLimits: Sendable, Hashable {
 }
 
 extension Registry {
-  /// Issues a one-time token that resets the password of an account that has one, or may have one again.
-  /// Earlier ones stay valid until one is used, so that a stranger who requests mails cannot make the owner's code useless.
-  public func beginReset(of account: AccountRecord, now: UnixTime) async throws(RegistryError) -> OneTimeToken {
-    guard account.closedAt == nil, account.mayReset(with: try await passkeys(of: account.id), at: now) else {
-      throw .notFound
-    }
-    let (token, change) = resetToken(for: account, now: now)
-    return try await stored(token, [change])
-  }
-
   /// The payload of a token that only the owner of the account's address can know.
   private static let mailed = "mailed"
 
+  /// Makes a one-time token that resets a password. Earlier ones stay valid until one is used, so that a stranger who requests mails
+  /// cannot make the owner's code useless.
   func resetToken(for account: AccountRecord, now: UnixTime) -> (OneTimeToken, RegistryChange) {
     token(
       .passwordReset, subject: account.id.rawValue, account: account.id, payload: Registry.mailed,
@@ -65,15 +57,8 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Issues a one-time token that confirms the address of a new account. Earlier tokens for the same address stay valid: the
-  /// first one redeemed creates the account.
-  public func beginSignUp(
-    email: EmailAddress, username: String, now: UnixTime
-  ) async throws(RegistryError) -> OneTimeToken {
-    let (token, change) = signUpToken(for: email, username, now: now)
-    return try await stored(token, [change])
-  }
-
+  /// Makes a one-time token that confirms the address of a new account. Earlier tokens for the same address stay valid: the first
+  /// one redeemed creates the account.
   func signUpToken(for email: EmailAddress, _ username: String, now: UnixTime) -> (OneTimeToken, RegistryChange) {
     token(
       .signUp, subject: email.normalized, email: email, username: username,

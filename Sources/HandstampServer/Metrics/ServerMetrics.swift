@@ -7,117 +7,74 @@ import Metrics
 /// Counters since the server's start. They are cheap to update; ``publish()`` passes them on to swift-metrics, as
 /// `handstamp_sign_ins_total` and so on.
 public final class ServerMetrics: Sendable {
-  /// All counters at one moment.
+  /// All counters at one moment. The text beside each one describes it on the metrics page, and here.
   public struct Snapshot: Sendable, Hashable {
     @Metric("sign_ups_total", "Accounts created by sign-up.") public var signUps = 0
     @Metric("sign_ins_total", "Sessions begun by a password or another identity provider.") public var signIns = 0
-    /// Guest accounts created.
     @Metric("guests_total", "Guest accounts created.") public var guests = 0
-    /// Guest accounts upgraded to full ones.
     @Metric("upgrades_total", "Guest accounts upgraded to full ones.") public var upgrades = 0
-    /// Passwords changed or reset.
     @Metric("password_changes_total", "Passwords changed or reset.") public var passwordChanges = 0
     @Metric("accounts_deleted_total", "Accounts deleted.") public var accountsDeleted = 0
     @Metric("mails_sent_total", "Mails handed over for delivery.") public var mailsSent = 0
-    /// Attempts to hand a mail over that failed.
     @Metric("mails_failed_total", "Attempts to hand a mail over that failed.") public var mailsFailed = 0
-    /// Mails that were given up.
     @Metric("mails_abandoned_total", "Mails that were given up.") public var mailsAbandoned = 0
-    /// Clients told that a session has ended.
     @Metric("logouts_sent_total", "Clients told that a session has ended.") public var logoutsSent = 0
-    /// Attempts to tell a client that a session has ended that failed.
     @Metric("logouts_failed_total", "Attempts to tell a client of an ended session that failed.")
     public var logoutsFailed = 0
-    /// Ended sessions that a client could not be told of.
     @Metric("logouts_abandoned_total", "Ended sessions that a client could not be told of.")
     public var logoutsAbandoned = 0
-    /// Events of providers that ended sessions.
     @Metric("upstream_ends_total", "Events of providers that ended sessions.") public var upstreamEnds = 0
-    /// Events of providers about users or sessions without a session here.
     @Metric("upstream_unknown_total", "Events of providers about users or sessions without a session here.")
     public var upstreamUnknown = 0
-    /// Events of providers that had been applied before.
     @Metric("upstream_repeats_total", "Events of providers that had been applied before.")
     public var upstreamRepeats = 0
-    /// Events that were not a provider's, or not for this server.
     @Metric("upstream_refusals_total", "Events that were not a provider's, or not for this server.")
     public var upstreamRefusals = 0
-    /// Events that receivers of webhooks have taken.
     @Metric("webhooks_sent_total", "Events that receivers of webhooks have taken.") public var webhooksSent = 0
-    /// Attempts to tell a receiver of an event that failed.
     @Metric("webhooks_failed_total", "Attempts to tell a receiver of an event that failed.")
     public var webhooksFailed = 0
-    /// Events that a receiver has not taken for a day.
     @Metric("webhooks_abandoned_total", "Events that a receiver has not taken for a day.")
     public var webhooksAbandoned = 0
-    /// Events that receivers are still to be told of.
     @Metric("webhook_backlog", "Events that receivers are still to be told of.") public var webhookBacklog = 0
-    /// Sessions taken over from the former system.
     @Metric("former_sessions_total", "Sessions taken over from the former system.") public var formerSessions = 0
-    /// Tokens of the former system that were refused.
     @Metric("former_refusals_total", "Tokens of the former system that were refused.") public var formerRefusals = 0
-    /// Sessions of the former system that could not be kept, because an answer of its token endpoint was lost.
     @Metric("former_losses_total", "Sessions of the former system lost with an answer of its token endpoint.")
     public var formerLosses = 0
     /// Sessions ended at the former system after they were taken over.
     @Metric("former_ends_total", "Sessions ended at the former system.") public var formerEnds = 0
-    /// Sessions that could not be ended there.
     @Metric("former_ends_abandoned_total", "Sessions that could not be ended at the former system.")
     public var formerEndsAbandoned = 0
-    /// Rows deleted after their retention.
     @Metric("pruned_total", "Rows deleted after their retention.") public var pruned = 0
-    /// Sign-ins with a wrong address or password.
     @Metric("refused_sign_ins_total", "Sign-ins with a wrong address or password.") public var refusedSignIns = 0
-    /// Passwords that were not checked, because too many were wrong.
     @Metric("guesses_stopped_total", "Passwords not checked, because too many were wrong.")
     public var guessesStopped = 0
     /// Requests refused because of ``ServerConfiguration/limits``.
     @Metric("rate_limited_total", "Requests refused because of a limit.") public var rateLimited = 0
     /// Argon2 runs for any purpose.
     @Metric("password_hashes_total", "Runs of Argon2.") public var passwordHashes = 0
-    /// Requests that hash a password at the moment, or wait for it.
     @Metric("password_queue", "Requests that hash a password, or wait for it.") public var passwordQueue = 0
-    /// Refreshes that rotated the token.
     @Metric("rotations_total", "Refreshes that rotated the token.") public var rotations = 0
-    /// Retried refreshes that got the same successor.
     @Metric("repeats_total", "Retried refreshes that got the same successor.") public var repeats = 0
-    /// Refreshes of clients that prove who they are, whose refresh token stayed.
     @Metric("kept_tokens_total", "Refreshes of clients with a secret or a proof, whose refresh token stayed.")
     public var kept = 0
-    /// Refreshes with a token and key that were answered long ago.
     @Metric("superseded_total", "Refreshes with a token and key that were answered long ago.") public var superseded = 0
-    /// Sessions ended because a refresh token was used twice.
     @Metric("thefts_total", "Sessions ended because a refresh token was used twice.") public var thefts = 0
-    /// Refreshes with a token ahead of the store, which had lost commits.
     @Metric("fast_forwards_total", "Refreshes with a token ahead of a store that had lost commits.")
     public var fastForwards = 0
-    /// Refresh tokens that this server did not issue, or that were damaged.
     @Metric("garbage_total", "Refresh tokens that this server did not issue, or that were damaged.")
     public var garbage = 0
-    /// Sessions ended by request.
     @Metric("revocations_total", "Sessions ended by request.") public var revocations = 0
-    /// Requests refused because of their access token.
     @Metric("refused_tokens_total", "Requests refused because of their access token.") public var refusedTokens = 0
-    /// Event streams currently open.
     @Metric("open_streams", "Open event streams.") public var openStreams = 0
-    /// Event streams that ended for a newer one of their session.
     @Metric("replaced_streams_total", "Event streams that ended for a newer one of their session.")
     public var replacedStreams = 0
-    /// Event streams refused because too many were open.
     @Metric("refused_streams_total", "Event streams refused because too many were open.") public var refusedStreams = 0
-    /// Events written to streams.
     @Metric("events_sent_total", "Events written to streams.") public var eventsSent = 0
-    /// Revocation feeds of verifiers currently open.
     @Metric("open_feeds", "Open revocation feeds of verifiers.") public var openFeeds = 0
-    /// Revocation feeds refused because too many were open.
     @Metric("refused_feeds_total", "Revocation feeds refused because too many were open.") public var refusedFeeds = 0
-    /// Ended sessions written to revocation feeds.
     @Metric("revocations_sent_total", "Ended sessions written to revocation feeds.") public var revocationsSent = 0
-    /// Connections accepted.
     @Metric("connections_total", "Connections accepted.") public var connections = 0
-    /// Connections currently open.
     @Metric("open_connections", "Open connections.") public var openConnections = 0
-    /// Idle connections that were closed for new ones.
     @Metric("closed_idle_connections_total", "Idle connections closed for new ones.")
     public var closedIdleConnections = 0
     /// Connections closed at once, because no idle one could be closed for them.
@@ -125,23 +82,16 @@ public final class ServerMetrics: Sendable {
     public var refusedConnections = 0
     /// Failures to accept a connection, such as a lack of descriptors.
     @Metric("accept_failures_total", "Failures to accept a connection.") public var acceptFailures = 0
-    /// Requests that took too long to arrive.
     @Metric("slow_requests_total", "Requests that took too long to arrive.") public var slowRequests = 0
     /// Connections of HTTP/2 that were closed because of what came beside their requests.
     @Metric("idle_frames_total", "Connections closed because much came that was part of no request.")
     public var idleFrames = 0
-    /// Connections closed because the client did not accept a response.
     @Metric("slow_readers_total", "Connections closed because the client accepted no answer.")
     public var slowReaders = 0
-    /// Certificates loaded while the server ran.
     @Metric("certificates_loaded_total", "Certificates loaded while the server ran.") public var certificatesLoaded = 0
-    /// New certificates that could not be used.
     @Metric("certificates_refused_total", "New certificates that could not be used.") public var certificatesRefused = 0
-    /// Failed operations of the store.
     @Metric("store_failures_total", "Failed operations of the store.") public var storeFailures = 0
-    /// Accounts in the store when it was last counted.
     @Metric("store_accounts", "Accounts in the store, counted every minute.") public var storedAccounts = 0
-    /// Sessions in the store that had not ended when it was last counted.
     @Metric("store_sessions", "Sessions in the store that have not ended, counted every minute.")
     public var storedSessions = 0
 

@@ -41,10 +41,7 @@ public struct SigningKeys: Sendable {
     self.current = current
   }
 
-  /// The ID of the key of P-256 that signs new tokens: its thumbprint (RFC 7638), so that a key has the same ID everywhere.
-  public var currentID: String { current.id }
-
-  /// The IDs of all keys, newest first, those of RSA keys last.
+  /// The IDs of all keys, newest first, those of RSA keys last. A key's ID is its thumbprint (RFC 7638), the same everywhere.
   public var ids: [String] { keys.map(\.id) }
 
   /// The algorithms that there are keys for.
@@ -93,9 +90,6 @@ public struct SigningKeys: Sendable {
 
   /// Returns these keys without one of them; `nil` if that leaves no key of P-256.
   public func without(_ id: String) -> SigningKeys? { SigningKeys(keys.filter { $0.id != id }) }
-
-  /// Returns only the newest key of each kind.
-  public func removingRetiredKeys() -> SigningKeys { SigningKeys([current] + rsa.prefix(1)) ?? self }
 
   /// Parses ``pem``.
   ///

@@ -97,8 +97,8 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
       #expect(try rotate(folder, at: after(600)) == .signing)
       #expect(try states(folder) == [.signing, .former, .signing, .former])
       let keys = try SigningKeyFile(path: folder + "/signing.pem").keys()
-      #expect(Set(keys.ids).isSuperset(of: first.ids) && !keys.signingIDs.contains(first.currentID))
-      let id = first.currentID
+      #expect(Set(keys.ids).isSuperset(of: first.ids) && !keys.signingIDs.contains(first.ids[0]))
+      let id = first.ids[0]
       func retire(at time: UnixTime) throws {
         try SigningKeyRing.locked(in: folder) { ring throws(CommandError) in try ring.retire(id, at: time, force: false)
         }

@@ -46,7 +46,7 @@ import Testing
       #expect(ids.prefix(2) == former.ids.prefix(2))
       #expect(ids.count == 3)
       #expect(try SigningKeyFile(path: path).keys().ids == ids)
-      #expect(try SigningKeyFile(path: path).keys().currentID == former.currentID)
+      #expect(try SigningKeyFile(path: path).keys().ids[0] == former.ids[0])
     }
   }
 

@@ -34,7 +34,7 @@ import Testing
   @Test func `without a signature, or signed with the public key as a shared secret, is refused`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
-      let (key, id) = (try P256.Signing.PrivateKey(test.keys), test.keys.currentID)
+      let (key, id) = (try P256.Signing.PrivateKey(test.keys), test.keys.ids[0])
       let payload = try payload(session)
       for algorithm in ["none", "None", "NONE", "nOnE", "HS256", "ES384", "ES256K"] {
         let header = #"{"alg":"\#(algorithm)","kid":"\#(id)","typ":"at+jwt"}"#
@@ -70,12 +70,12 @@ import Testing
     try await TestServer.run(middlewares: [visitors]) { thief in
       let there = thief.client.base + "/.well-known/jwks.json"
       let own = try P256.Signing.PrivateKey(thief.keys)
-      let ownID = thief.keys.currentID
+      let ownID = thief.keys.ids[0]
       let jwk = String(decoding: JWK(JWSPrivateKey(own).publicKey).json, as: UTF8.self)
       try await TestServer.run { test in
         let session = try await test.signUp()
         let payload = try payload(session)
-        let kid = test.keys.currentID
+        let kid = test.keys.ids[0]
         for more in [
           #""jku":"\#(there)""#, #""x5u":"\#(there)""#, #""jwk":\#(jwk)"#,
           #""x5c":["AAAA"]"#, #""crit":["exp"]"#,
@@ -108,7 +108,7 @@ import Testing
   @Test func `of another type is refused, even if our own key signed it`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
-      let (key, id) = (try P256.Signing.PrivateKey(test.keys), test.keys.currentID)
+      let (key, id) = (try P256.Signing.PrivateKey(test.keys), test.keys.ids[0])
       let payload = try payload(session)
       for type in ["JWT", "logout+jwt", "dpop+jwt", "id_token", "AT+JWT", "application/at+jwt", ""] {
         let header = #"{"alg":"ES256","kid":"\#(id)","typ":"\#(type)"}"#

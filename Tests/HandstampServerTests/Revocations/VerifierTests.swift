@@ -125,7 +125,7 @@ import Testing
       #expect(await refusal(verifier, second) == nil)
       #expect(await refusal(verifier, first) == nil)
     }
-    let only = try #require(both.without(former.currentID))
+    let only = try #require(both.without(former.ids[0]))
     try await TestServer.run(keys: only) { test async throws in
       issuer.move(to: test.client.base)
       // The verifier asks again when the keys' time is over.

@@ -74,7 +74,7 @@ import Testing
       let eve = try #require(EmailAddress("eve@example.org"))
       for route in routes(.closed) {
         // Mailed before sign-up was closed.
-        let token = try await registry.beginSignUp(email: eve, username: "Eve", now: now).secret.withExposed { $0 }
+        let token = try await test.mailedConfirmation(of: eve)
         let guest = try await registry.signUp(
           email: nil, username: "", passwordHash: nil,
           SessionStart(device: DeviceInfo(id: DeviceID("g"), name: "", platform: "")), now: now)
@@ -191,8 +191,8 @@ import Testing
       let weak = "password"
       for route in routes(.policy) {
         let eve = try #require(EmailAddress("eve@example.org"))
-        let token = try await registry.beginSignUp(email: eve, username: "Eve", now: now).secret.withExposed { $0 }
-        let reset = try await registry.beginReset(of: record, now: now).secret.withExposed { $0 }
+        let token = try await test.mailedConfirmation(of: eve)
+        let reset = try await test.mailedReset(of: record)
         let guest = try await registry.signUp(
           email: nil, username: "", passwordHash: nil,
           SessionStart(device: DeviceInfo(id: DeviceID("g"), name: "", platform: "")), now: now)
@@ -293,7 +293,7 @@ import Testing
       let recovery = try #require(codes.text.firstMatch(of: /<li><code>([^<]+)<\/code>/)).output.1
       let code = try await OAuthApp().code(browser)
       let record = try #require(try await registry.account(AccountID(ada.account)))
-      let reset = try await registry.beginReset(of: record, now: test.clock.now).secret.withExposed { $0 }
+      let reset = try await test.mailedReset(of: record)
       _ = try await test.server.administration(by: .machineUser("bob")).disable(record.id)
       for route in routes(.disabled) {
         let status: Int

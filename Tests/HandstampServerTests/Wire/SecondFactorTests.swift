@@ -68,7 +68,7 @@ import Testing
       #expect(try await test.signIn(code: right(), device: "laptop").status == 200)
       // Who reads the mails does not get more guesses by a new password.
       let record = try #require(try await test.server.registry.account(AccountID(ada.account)))
-      let reset = try await test.server.registry.beginReset(of: record, now: test.clock.now).secret.withExposed { $0 }
+      let reset = try await test.mailedReset(of: record)
       let new = "a new password 7"
       let answer = try await test.client.post(
         "/v1/password-reset/confirm", json: #"{"token":"\#(reset)","new_password":"\#(new)"}"#)
@@ -248,7 +248,7 @@ import Testing
       let fields = [("email", "ada@example.org"), ("recovery_code", String(recovery))]
       #expect(try await stranger.fill("/recover", "recover", fields).status == 303)
       let record = try #require(try await test.server.registry.account(AccountID(ada.account)))
-      let reset = try await test.server.registry.beginReset(of: record, now: test.clock.now).secret.withExposed { $0 }
+      let reset = try await test.mailedReset(of: record)
       let page = "/reset-password?token=\(reset)"
       let new = "a new password 7"
       _ = try await Browser(test.client.base).fill(page, "reset", [("token", reset), ("new_password", new)])

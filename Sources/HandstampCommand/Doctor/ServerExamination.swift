@@ -1,0 +1,91 @@
+#if Command
+import Handstamp
+import HandstampCore
+import HandstampOAuth
+import HandstampSupport
+import HandstampVaults
+
+/// Checks a server, and by its answer this device's clock.
+struct ServerExamination: Sendable {
+  let server: ServerAddress
+  /// The registration of its first account; `nil` unless all of its accounts use OAuth. With it only the metadata is requested, which
+  /// an OAuth server of any kind has.
+  var record: OAuthRecord?
+  let transport: any Transport
+
+  func findings() async -> [Finding] {
+    let measured = MeasuredTransport(base: transport)
+    let status: Int?
+    do throws(CommandError) {
+      status = try await WaitLine.shared.during(server.text) { () async throws(CommandError) in
+        try await self.status(over: measured)
+      }
+    } catch { return [.problem("server", error.message, hint: error.hint)] }
+    guard let answer = measured.answer else { return [] }
+    let words = "\(server.text) answers in \(answer.time.words)"
+    switch status {
+    case nil: return [.ok("server", words + ", as an OAuth server"), clock(answer)]
+    case 200?:
+      let release = answer.response.header("Server").map { ", \(plain($0))" } ?? ""
+      return await [.ok("server", words + release), clock(answer)]
+        + AppAssociation.findings(at: server, over: transport)
+    case let status?:
+      let words = "\(server.text) is unhealthy: status \(status)"
+      return [.problem("server", words, hint: "contact its operator"), clock(answer)]
+    }
+  }
+
+  /// Returns the status of our server's health; `nil` for the metadata of an OAuth server.
+  private func status(over transport: MeasuredTransport) async throws(CommandError) -> Int? {
+    guard let record else {
+      do throws(TransportError) {
+        return try await transport.send(TransportRequest(method: "GET", url: server.text + "/health")).status
+      } catch { throw CommandError(APIError.network(error), server: server) }
+    }
+    do throws(SessionError) {
+      _ = try await OAuthBackend(record.settings(secret: nil), transport: transport).metadata()
+      return nil
+    } catch { throw CommandError(error, server: server).asked(of: record) }
+  }
+
+  private func clock(_ answer: MeasuredTransport.Answer) -> Finding {
+    guard let date = answer.response.header("Date").flatMap({ UnixTime(httpDate: $0) }) else {
+      return .note("clock", "\(server.text) sent no date")
+    }
+    // The date has whole seconds, and was written between request and response.
+    let skew = answer.begin.advanced(by: answer.time / 2).since(date.advanced(by: .milliseconds(500)))
+    return Examination.clockFinding(skew, server, precision: answer.time / 2 + .milliseconds(500))
+  }
+}
+
+/// Limits each request to 5 s, and records the last response and how long it took.
+private final class MeasuredTransport: Transport {
+  struct Answer: Sendable {
+    /// When the request was sent.
+    var begin: UnixTime
+    var time: Duration
+    var response: TransportResponse
+  }
+  private let base: any Transport
+  private let last = Locked<Answer?>(nil)
+
+  init(base: any Transport) { self.base = base }
+
+  var answer: Answer? { last.withLock { $0 } }
+
+  @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+    var request = request
+    request.timeout = .seconds(5)
+    let clock = SystemClock()
+    let begin = clock.now()
+    let response = try await base.send(request)
+    let answer = Answer(begin: begin.wall, time: clock.now().uptime - begin.uptime, response: response)
+    last.withLock { $0 = answer }
+    return response
+  }
+
+  @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
+    try await base.open(request)
+  }
+}
+#endif

@@ -1,0 +1,26 @@
+#if Programs
+import HandstampCore
+import HandstampServer
+import HandstampTesting
+
+@testable import HandstampRegistry
+
+extension TestServer {
+  /// Returns a token that sets a new password, as the server mails it.
+  func mailedReset(of account: AccountRecord) async throws -> String {
+    let (token, change) = server.registry.resetToken(for: account, now: clock.now)
+    return try await stored(token, change)
+  }
+
+  /// Returns a token that confirms the address of a new account, as the server mails it.
+  func mailedConfirmation(of email: EmailAddress) async throws -> String {
+    let (token, change) = server.registry.signUpToken(for: email, "Eve", now: clock.now)
+    return try await stored(token, change)
+  }
+
+  private func stored(_ token: OneTimeToken, _ change: RegistryChange) async throws -> String {
+    _ = try await store.write([change], events: [])
+    return token.secret.withExposed { $0 }
+  }
+}
+#endif
