@@ -42,7 +42,7 @@ extension Registry {
           var terms = terms
           if row.dpopThumbprint != nil { terms.isConstrained = true }
           let grant: SessionClient?
-          do throws(GrantError) { grant = try narrow(row.client) } catch { return (.notGranted(error), [], []) }
+          do { grant = try narrow(row.client) } catch { return (.notGranted, [], []) }
           var outcome = rotation.decide(
             row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
           if case .issued(var issue) = outcome {
