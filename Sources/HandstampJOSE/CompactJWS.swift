@@ -91,17 +91,15 @@ package struct CompactJWS: Sendable {
     return header
   }
 
-  /// Returns the object in compact serialization.
+  /// Returns the object in compact serialization; `nil` if the key cannot sign.
   ///
   /// - Parameter header: from ``header(for:type:)`` of the same key.
-  package static func signed(
-    _ payload: [UInt8], under header: [UInt8], by key: JWSPrivateKey
-  ) throws(JWSPrivateKey.SigningError) -> [UInt8] {
+  package static func signed(_ payload: [UInt8], under header: [UInt8], by key: JWSPrivateKey) -> [UInt8]? {
     var text = header
     text.reserveCapacity(header.count + payload.count * 4 / 3 + (key.algorithm == .es256 ? 96 : 1400))
     text.append(UInt8(ascii: "."))
     Base64URL.append(payload, to: &text)
-    let signature = try key.signature(of: text)
+    guard let signature = key.signature(of: text) else { return nil }
     text.append(UInt8(ascii: "."))
     Base64URL.append(signature, to: &text)
     return text

@@ -15,11 +15,6 @@ package struct JWSPrivateKey: Sendable {
     case rsa(_RSA.Signing.PrivateKey)
   }
 
-  /// The key cannot be generated, or cannot sign.
-  package struct SigningError: Error {
-    package init() {}
-  }
-
   private let key: Key
   package let publicKey: JWSPublicKey
 
@@ -39,12 +34,9 @@ package struct JWSPrivateKey: Sendable {
   /// Generates a key of P-256.
   package static func es256() -> JWSPrivateKey { JWSPrivateKey(P256.Signing.PrivateKey()) }
 
-  /// Generates an RSA key, which takes some tenths of a second.
-  package static func rs256(bits: Int) throws(SigningError) -> JWSPrivateKey {
-    guard let key = try? _RSA.Signing.PrivateKey(keySize: _RSA.Signing.KeySize(bitCount: bits)),
-      let made = JWSPrivateKey(key)
-    else { throw SigningError() }
-    return made
+  /// Generates an RSA key, which takes some tenths of a second; `nil` if it cannot be generated.
+  package static func rs256(bits: Int) -> JWSPrivateKey? {
+    (try? _RSA.Signing.PrivateKey(keySize: _RSA.Signing.KeySize(bitCount: bits))).flatMap { JWSPrivateKey($0) }
   }
 
   /// Reads a key as PKCS #8 in PEM (RFC 7468 section 10). `nil` for any other key or text.
@@ -75,15 +67,13 @@ package struct JWSPrivateKey: Sendable {
     }
   }
 
-  /// Returns the signature of `message`: 64 bytes, or as long as the modulus.
-  package func signature(of message: [UInt8]) throws(SigningError) -> [UInt8] {
-    do {
-      switch key {
-      case .p256(let key): return Array(try key.signature(for: message).rawRepresentation)
-      case .rsa(let key):
-        return Array(try key.signature(for: message, padding: .insecurePKCS1v1_5).rawRepresentation)
-      }
-    } catch { throw SigningError() }
+  /// Returns the signature of `message`, 64 bytes, or as long as the modulus; `nil` if the key cannot sign.
+  package func signature(of message: [UInt8]) -> [UInt8]? {
+    switch key {
+    case .p256(let key): (try? key.signature(for: message)).map { Array($0.rawRepresentation) }
+    case .rsa(let key):
+      (try? key.signature(for: message, padding: .insecurePKCS1v1_5)).map { Array($0.rawRepresentation) }
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 #if PostgreSQL
 import HandstampRegistry
 package import HandstampStorage
+import HandstampSupport
 
 /// A PostgreSQL database that is copied as it is.
 package struct PostgresCopy: CopiedStore {
@@ -16,17 +17,13 @@ package struct PostgresCopy: CopiedStore {
     let values = [PostgresValue.integer(Int64(limit))] + (key.map { [PostgresValue($0)] } ?? [])
     let result = try run([PostgresStatement(sql, values)])[0]
     var rows: [[ColumnValue]] = []
-    for index in 0..<result.count {
-      let row = result[index]
-      var values: [ColumnValue] = []
-      for column in 0..<row.count {
-        guard let value = row.value(at: column) else {
-          throw .unavailable("\(UnreadableRowError(column: row.name(at: column)))")
-        }
-        values.append(value)
+    do throws(DescribedError) {
+      for index in 0..<result.count {
+        let row = result[index]
+        rows.append(
+          try (0..<row.count).map { column throws(DescribedError) in try row.readableValue(at: column) })
       }
-      rows.append(values)
-    }
+    } catch { throw .unavailable("\(error)") }
     return rows
   }
 

@@ -42,7 +42,7 @@ struct PostgresOpening {
   private func check(_ items: PostgresResult) throws(RegistryOpenError) {
     var columns = StoredColumns(items[0])
     let (number, encoding, isReadOnly, commit, sync, version): (Int64, String, Int64, String, String, String)
-    do throws(UnreadableRowError) {
+    do throws(DescribedError) {
       (number, encoding) = (try columns.integer(), try columns.text())
       (isReadOnly, commit) = (try columns.integer(), try columns.text())
       (sync, version) = (try columns.text(), try columns.text())

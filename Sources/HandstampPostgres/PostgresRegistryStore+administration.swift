@@ -2,13 +2,14 @@
 public import HandstampCore
 public import HandstampRegistry
 public import HandstampStorage
+import HandstampSupport
 
 extension PostgresRegistryStore {
   /// Looks for rows that cannot be read, and returns the size of the tables. PostgreSQL checks itself with `pg_amcheck`.
   @concurrent public func inspect() async throws(RegistryStoreError) -> StoreInspection {
     let migrations = PostgresStatement(
       "SELECT version::text FROM handstamp.migration ORDER BY version", isFrequent: false)
-    let versions = try await slowly(migrations) { result throws(UnreadableRowError) in
+    let versions = try await slowly(migrations) { result throws(DescribedError) in
       (0..<result.count).compactMap { if case .text(let text)? = result[$0].value(at: 0) { text } else { nil } }
     }
     let size = PostgresStatement(
@@ -29,7 +30,7 @@ extension PostgresRegistryStore {
 
   @concurrent public func keysEverUsed() async throws(RegistryStoreError) -> [KeyID] {
     let statement = PostgresStatement("SELECT kid FROM handstamp.key_check ORDER BY kid", isFrequent: false)
-    return try await slowly(statement) { result throws(UnreadableRowError) in
+    return try await slowly(statement) { result throws(DescribedError) in
       (0..<result.count).compactMap { if case .text(let id)? = result[$0].value(at: 0) { KeyID(id) } else { nil } }
     }
   }
@@ -42,7 +43,7 @@ extension PostgresRegistryStore {
       SELECT count(*) FILTER (WHERE rotated_at <= $1), count(*) FILTER (WHERE created_at <= $1)
       FROM handstamp.session WHERE ended_at IS NULL
       """, [.integer(time?.milliseconds ?? .max)], isFrequent: false)
-    return try await slowly(statement) { result throws(UnreadableRowError) in
+    return try await slowly(statement) { result throws(DescribedError) in
       var columns = StoredColumns(result[0])
       return (Int(try columns.integer()), Int(try columns.integer()))
     }

@@ -23,7 +23,7 @@ extension PostgresRegistryStore {
       SELECT \(SessionRow.columns), (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM handstamp.session
       WHERE id = $1
       """, [.bytes(session.bytes)])
-    let found = try await read(statement) { result throws(UnreadableRowError) -> (row: SessionRow, time: UnixTime)? in
+    let found = try await read(statement) { result throws(DescribedError) -> (row: SessionRow, time: UnixTime)? in
       guard result.count > 0 else { return nil }
       var columns = StoredColumns(result[0])
       return (try SessionRow(from: &columns), try columns.time())
@@ -156,8 +156,8 @@ extension PostgresRegistryStore {
         (SELECT count(*) FROM handstamp.fact WHERE kind <> 'removal'), (SELECT count(*) FROM handstamp.event),
         (SELECT count(*) FROM handstamp.audit)
       """, isFrequent: false)
-    return try await slowly(statement) { result throws(UnreadableRowError) in
-      guard result.count == 1 else { throw UnreadableRowError(column: nil) }
+    return try await slowly(statement) { result throws(DescribedError) in
+      guard result.count == 1 else { throw DescribedError.unreadable(column: nil) }
       var columns = StoredColumns(result[0])
       return RegistryCounts(
         accounts: Int(try columns.integer()), guests: Int(try columns.integer()),
@@ -196,11 +196,11 @@ extension PostgresRegistryStore {
     _ type: Record.Type, _ table: String, _ condition: String, _ values: [PostgresValue]
   ) async throws(RegistryStoreError) -> [Record] {
     let statement = PostgresStatement("SELECT \(Record.columns) FROM handstamp.\(table) \(condition)", values)
-    return try await read(statement) { result throws(UnreadableRowError) in try result.records(Record.self) }
+    return try await read(statement) { result throws(DescribedError) in try result.records(Record.self) }
   }
 
   private func read<Value: Sendable>(
-    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRowError) -> Value
+    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(DescribedError) -> Value
   ) async throws(RegistryStoreError) -> Value {
     try contents.requireSound()
     return try await answer(to: statement, for: .reading, body).0
@@ -208,7 +208,7 @@ extension PostgresRegistryStore {
 
   /// Runs a statement that may take long.
   func slowly<Value: Sendable>(
-    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(UnreadableRowError) -> Value
+    _ statement: PostgresStatement, _ body: @escaping @Sendable (PostgresResult) throws(DescribedError) -> Value
   ) async throws(RegistryStoreError) -> Value {
     try await exclusively(.maintenance) { lane, deadline throws(RegistryStoreError) in
       do {

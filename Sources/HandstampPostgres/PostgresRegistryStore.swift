@@ -82,7 +82,7 @@ public final class PostgresRegistryStore: ServerStore {
     // attempt may not have done.
     let settling = PostgresStatement(
       "SELECT \(SessionRow.columns) FROM handstamp.session WHERE id = $1 FOR UPDATE", [.bytes(row.session.bytes)])
-    let found = try await answer(to: settling, for: .updating) { result throws(UnreadableRowError) in
+    let found = try await answer(to: settling, for: .updating) { result throws(DescribedError) in
       try result.records(SessionRow.self).first
     }.0
     var wanted = row
@@ -150,7 +150,7 @@ public final class PostgresRegistryStore: ServerStore {
   /// Sends a statement that may be repeated, together with others that wait.
   func answer<Value: Sendable>(
     to statement: PostgresStatement, for use: PostgresPool.Use,
-    _ read: @escaping @Sendable (PostgresResult) throws(UnreadableRowError) -> Value
+    _ read: @escaping @Sendable (PostgresResult) throws(DescribedError) -> Value
   ) async throws(RegistryStoreError) -> (Value, isRepeated: Bool) {
     try await withCheckedContinuation {
       (done: CheckedContinuation<Result<(Value, isRepeated: Bool), RegistryStoreError>, Never>) in

@@ -99,7 +99,7 @@ final class PostgresResult {
     return text
   }
 
-  func records<Record: StoredRecord>(_ type: Record.Type = Record.self) throws(UnreadableRowError) -> [Record] {
+  func records<Record: StoredRecord>(_ type: Record.Type = Record.self) throws(DescribedError) -> [Record] {
     var records: [Record] = []
     records.reserveCapacity(count)
     for index in 0..<count { records.append(try Record(source: self[index])) }

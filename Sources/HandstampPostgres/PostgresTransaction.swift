@@ -125,7 +125,7 @@ struct PostgresTransaction {
     var ends: [LoggedEnd] = []
     for (step, answer) in zip(steps, answers) where step.endsSession {
       guard case .success(let result) = answer, result.count > 0 else { continue }
-      do throws(UnreadableRowError) {
+      do throws(DescribedError) {
         let end = try LoggedEnd(source: result[0])
         if end.isNeeded { ends.append(end) }
       } catch {

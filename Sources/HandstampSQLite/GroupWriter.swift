@@ -196,7 +196,7 @@ extension RegistryStoreError {
     case let error as RegistryStoreError: error
     case let error as DatabaseError:
       .unavailable("SQLite: \(error.message ?? "error") (\(error.extendedResultCode.rawValue))")
-    case let unreadable as UnreadableRowError: .unavailable("\(unreadable)")
+    case let unreadable as DescribedError: .unavailable("\(unreadable)")
     case is CancellationError: .unavailable("cancelled")
     default: .unavailable("the database is not usable")
     }

@@ -25,10 +25,7 @@ package struct SQLiteCopy: CopiedStore {
       let arguments = StatementArguments((key.map { [$0.databaseValue] } ?? []) + [limit.databaseValue])
       return try Row.fetchAll(try db.cachedStatement(sql: sql), arguments: arguments).map { row in
         let source = SQLiteRow(row: row)
-        return try (0..<source.count).map { index in
-          guard let value = source.value(at: index) else { throw UnreadableRowError(column: source.name(at: index)) }
-          return value
-        }
+        return try (0..<source.count).map { try source.readableValue(at: $0) }
       }
     }
   }
@@ -61,7 +58,7 @@ package struct SQLiteCopy: CopiedStore {
   }
 
   private func access<Value>(_ body: (Database) throws -> Value) throws(RegistryOpenError) -> Value {
-    do { return try queue.writeWithoutTransaction(body) } catch let error as UnreadableRowError {
+    do { return try queue.writeWithoutTransaction(body) } catch let error as DescribedError {
       throw .unavailable("\(error)")
     } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
       throw StoreCopy.stale

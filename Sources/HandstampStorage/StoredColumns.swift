@@ -1,4 +1,5 @@
 package import HandstampCore
+package import HandstampSupport
 
 /// A value of a column, as it is written. Also a null has a type.
 package enum StoredValue: Sendable, Hashable {
@@ -28,6 +29,13 @@ package protocol ColumnSource {
   func value(at index: Int) -> ColumnValue?
 }
 
+extension ColumnSource {
+  package func readableValue(at index: Int) throws(DescribedError) -> ColumnValue {
+    guard let value = value(at: index) else { throw DescribedError.unreadable(column: name(at: index)) }
+    return value
+  }
+}
+
 /// Reads the columns of a row in order. A value of the wrong type is an error, never a trap.
 package struct StoredColumns<Source: ColumnSource> {
   private let source: Source
@@ -36,16 +44,15 @@ package struct StoredColumns<Source: ColumnSource> {
   package init(_ source: Source) { self.source = source }
 
   /// The error for the value that was read last.
-  package var unreadable: UnreadableRowError { UnreadableRowError(column: next > 0 ? source.name(at: next - 1) : nil) }
+  package var unreadable: DescribedError { .unreadable(column: next > 0 ? source.name(at: next - 1) : nil) }
 
-  private mutating func read() throws(UnreadableRowError) -> ColumnValue {
-    guard next < source.count else { throw UnreadableRowError(column: nil) }
+  private mutating func read() throws(DescribedError) -> ColumnValue {
+    guard next < source.count else { throw DescribedError.unreadable(column: nil) }
     next += 1
-    guard let value = source.value(at: next - 1) else { throw unreadable }
-    return value
+    return try source.readableValue(at: next - 1)
   }
 
-  package mutating func optionalInteger() throws(UnreadableRowError) -> Int64? {
+  package mutating func optionalInteger() throws(DescribedError) -> Int64? {
     switch try read() {
     case .null: return nil
     case .integer(let number): return number
@@ -53,7 +60,7 @@ package struct StoredColumns<Source: ColumnSource> {
     }
   }
 
-  package mutating func optionalText() throws(UnreadableRowError) -> String? {
+  package mutating func optionalText() throws(DescribedError) -> String? {
     switch try read() {
     case .null: return nil
     case .text(let text): return text
@@ -61,7 +68,7 @@ package struct StoredColumns<Source: ColumnSource> {
     }
   }
 
-  package mutating func optionalBytes() throws(UnreadableRowError) -> [UInt8]? {
+  package mutating func optionalBytes() throws(DescribedError) -> [UInt8]? {
     switch try read() {
     case .null: return nil
     case .bytes(let bytes): return bytes
@@ -69,40 +76,36 @@ package struct StoredColumns<Source: ColumnSource> {
     }
   }
 
-  package mutating func integer() throws(UnreadableRowError) -> Int64 { try present(try optionalInteger()) }
-  package mutating func text() throws(UnreadableRowError) -> String { try present(try optionalText()) }
-  package mutating func bytes() throws(UnreadableRowError) -> [UInt8] { try present(try optionalBytes()) }
+  package mutating func integer() throws(DescribedError) -> Int64 { try present(try optionalInteger()) }
+  package mutating func text() throws(DescribedError) -> String { try present(try optionalText()) }
+  package mutating func bytes() throws(DescribedError) -> [UInt8] { try present(try optionalBytes()) }
 
-  package mutating func time() throws(UnreadableRowError) -> UnixTime { UnixTime(milliseconds: try integer()) }
-  package mutating func optionalTime() throws(UnreadableRowError) -> UnixTime? {
+  package mutating func time() throws(DescribedError) -> UnixTime { UnixTime(milliseconds: try integer()) }
+  package mutating func optionalTime() throws(DescribedError) -> UnixTime? {
     try optionalInteger().map { UnixTime(milliseconds: $0) }
   }
 
-  package mutating func word<Word: RawRepresentable<String>>() throws(UnreadableRowError) -> Word {
+  package mutating func word<Word: RawRepresentable<String>>() throws(DescribedError) -> Word {
     guard let word = Word(rawValue: try text()) else { throw unreadable }
     return word
   }
 
-  package mutating func optionalWord<Word: RawRepresentable<String>>() throws(UnreadableRowError) -> Word? {
+  package mutating func optionalWord<Word: RawRepresentable<String>>() throws(DescribedError) -> Word? {
     guard let text = try optionalText() else { return nil }
     guard let word = Word(rawValue: text) else { throw unreadable }
     return word
   }
 
-  private func present<Value>(_ value: Value?) throws(UnreadableRowError) -> Value {
+  private func present<Value>(_ value: Value?) throws(DescribedError) -> Value {
     guard let value else { throw unreadable }
     return value
   }
 }
 
-/// A stored row that is not valid, because it was edited by hand or written by a newer version.
-package struct UnreadableRowError: Error, CustomStringConvertible {
-  /// The column with the invalid value; `nil` if the row has too few.
-  package var column: String?
-
-  package init(column: String?) { self.column = column }
-
-  package var description: String {
-    column.map { "a stored row has an invalid value in the column \($0)" } ?? "a stored row has too few columns"
+extension DescribedError {
+  /// A stored row was edited by hand or written by a newer version. `column` has the invalid value; `nil` if there are too few.
+  package static func unreadable(column: String?) -> DescribedError {
+    DescribedError(
+      column.map { "a stored row has an invalid value in the column \($0)" } ?? "a stored row has too few columns")
   }
 }

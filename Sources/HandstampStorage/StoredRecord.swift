@@ -1,6 +1,6 @@
 import HandstampCore
 package import HandstampRegistry
-import HandstampSupport
+package import HandstampSupport
 
 /// Something that a store has as a row. The columns are the same in every store; times and durations are milliseconds.
 package protocol StoredRecord: Sendable {
@@ -8,7 +8,7 @@ package protocol StoredRecord: Sendable {
   static var columns: String { get }
   /// The number of ``columns``.
   static var columnCount: Int { get }
-  init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError)
+  init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError)
   /// The values of ``columns``.
   func storedValues() throws(RegistryStoreError) -> [StoredValue]
 }
@@ -16,7 +16,7 @@ package protocol StoredRecord: Sendable {
 extension StoredRecord {
   package static var columnCount: Int { columns.split(separator: ",").count }
 
-  package init(source: some ColumnSource) throws(UnreadableRowError) {
+  package init(source: some ColumnSource) throws(DescribedError) {
     var columns = StoredColumns(source)
     try self.init(from: &columns)
   }
@@ -29,7 +29,7 @@ extension SessionRow: StoredRecord {
     client, scope, audience, authenticated_at, browser, pending, methods, revision
     """
 
-  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError) {
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
     guard let session = SessionBytes(try columns.bytes()) else { throw columns.unreadable }
     let account = AccountID(try columns.text())
     let device = DeviceInfo(id: DeviceID(try columns.text()), name: try columns.text(), platform: try columns.text())
@@ -91,7 +91,7 @@ extension AccountRecord: StoredRecord {
     email_confirmed_at, revision
     """
 
-  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError) {
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
     let id = AccountID(try columns.text())
     let (email, typed) = (try columns.optionalText(), try columns.optionalText())
     let key = try columns.optionalText()
@@ -120,7 +120,7 @@ extension OneTimeTokenRecord: StoredRecord {
   package static let columns =
     "id, purpose, subject, account, email, email_typed, username, payload, created_at, expires_at"
 
-  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError) {
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
     guard let id = OneTimeTokenID(try columns.bytes()) else { throw columns.unreadable }
     let purpose: Purpose = try columns.word()
     let subject = try columns.text()
@@ -144,7 +144,7 @@ extension OneTimeTokenRecord: StoredRecord {
 extension StoredItem: StoredRecord {
   package static let columns = "id, kind, subject, payload, created_at, due_at, expires_at, revision"
 
-  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError) {
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
     guard let id = StoredItemID(try columns.bytes()) else { throw columns.unreadable }
     self.init(
       id: id, kind: try columns.word(), subject: try columns.text(), payload: try columns.text(),
@@ -163,7 +163,7 @@ extension StoredItem: StoredRecord {
 extension StoredEvent: StoredRecord {
   package static let columns = "id, kind, account, session, reason, at"
 
-  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError) {
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
     let id = EventID(rawValue: try columns.integer())
     let event = RegistryEvent(
       kind: try columns.word(), account: AccountID(try columns.text()),
@@ -190,7 +190,7 @@ extension RegistryEvent {
 extension StoredAuditedAction: StoredRecord {
   package static let columns = "id, at, action, actor, account, session, address, details"
 
-  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError) {
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
     let id = try columns.integer()
     self.init(
       id: id,
@@ -217,7 +217,7 @@ extension AuditedAction {
 extension ClockNote: StoredRecord {
   package static let columns = "at, doubted_since, revision"
 
-  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(UnreadableRowError) {
+  package init<Source: ColumnSource>(from columns: inout StoredColumns<Source>) throws(DescribedError) {
     self.init(at: try columns.time(), doubtedSince: try columns.optionalTime(), revision: try columns.integer())
   }
 
@@ -229,7 +229,7 @@ extension ClockNote: StoredRecord {
 extension LoggedEnd {
   package static let columns = "id, ended_at, end_reason, expiry"
 
-  package init(source: some ColumnSource) throws(UnreadableRowError) {
+  package init(source: some ColumnSource) throws(DescribedError) {
     var columns = StoredColumns(source)
     guard let session = SessionBytes(try columns.bytes()) else { throw columns.unreadable }
     self.init(

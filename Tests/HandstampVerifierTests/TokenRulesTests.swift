@@ -97,7 +97,7 @@ import Testing
     }
     #expect(await refusal(verifier, issuer.token()) == .tokenInvalid(.algorithm))
     var other = issuer
-    other.key = try JWSPrivateKey.rs256(bits: 2048)
+    other.key = try #require(JWSPrivateKey.rs256(bits: 2048))
     let both = try other.verifier()
     #expect(await refusal(both, other.token()) == nil)
     #expect(await refusal(both, other.token(header: ["alg": #""ES256""#])) == .tokenInvalid(.unknownKey))

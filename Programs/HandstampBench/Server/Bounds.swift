@@ -19,7 +19,7 @@ struct SigningLane: Lane {
   let text = [UInt8](repeating: 0x61, count: 500)
 
   mutating func step() async throws {
-    guard try signer.signature(of: text).count == 64 else { throw BenchError("unexpected length of a signature") }
+    guard signer.signature(of: text)?.count == 64 else { throw BenchError("unexpected length of a signature") }
   }
 }
 
@@ -111,10 +111,10 @@ struct VerifyingLane: Lane {
   let token: [UInt8]
 
   /// - Parameter signing: has input as long as this token's claims.
-  init(_ signing: SigningLane) throws {
+  init(_ signing: SigningLane) {
     key = signing.signer.publicKey
     header = CompactJWS.header(for: key, type: "at+jwt")
-    token = try CompactJWS.signed(signing.text, under: header, by: signing.signer)
+    token = CompactJWS.signed(signing.text, under: header, by: signing.signer) ?? []
   }
 
   mutating func step() async throws {
@@ -144,7 +144,7 @@ struct Terms {
     let costs = try await ServerUnderTest.run(in: folder + "/terms") { server in
       let sessions = try await server.sessions(2 * width)
       let signing = SigningLane()
-      let verifying = try VerifyingLane(signing)
+      let verifying = VerifyingLane(signing)
       return [
         "hashes": try hashRate(),
         "sign": try await cost(of: (0..<width).map { _ in signing }),

@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// Which account is used in a folder and its subfolders, as set by `handstamp switch NAME --here`.
@@ -57,7 +58,7 @@ struct FolderRules: Sendable {
   /// - Throws: A refusal if there is a rule that cannot be read: another account must not be used instead.
   private func rule(of folder: String) throws(CommandError) -> Rule? {
     let path = file(of: folder)
-    do throws(UnreadableFile) { return try PlainFile.json(at: path) } catch {
+    do throws(DescribedError) { return try PlainFile.json(at: path) } catch {
       throw CommandError(
         .failure, "cannot read \(path), which sets the account for \(folder)",
         hint: "run: cd \(shellWord(folder)) && handstamp switch --here")
@@ -71,7 +72,7 @@ struct FolderRules: Sendable {
   /// Removes the rule of a folder; an unreadable one is renamed. Returns whether there was one.
   func remove(of folder: String) throws(CommandError) -> Bool {
     let path = file(of: folder)
-    do throws(UnreadableFile) {
+    do throws(DescribedError) {
       guard try PlainFile.json(at: path, as: Rule.self) != nil else { return false }
     } catch {
       try home.setAside(path)

@@ -38,22 +38,17 @@ extension Home {
   }
 }
 
-/// Why a file cannot be read, such as `it is damaged`.
-struct UnreadableFile: Error {
-  let why: String
-}
-
 extension PlainFile {
-  /// Returns the value in a file in JSON; `nil` if there is no file.
+  /// Returns the value in a file in JSON; `nil` if there is no file. Throws why it cannot be read, such as `it is damaged`.
   static func json<Value: Decodable>(
     at path: String, as type: Value.Type = Value.self, limit: Int = 8 << 20
-  ) throws(UnreadableFile) -> Value? {
+  ) throws(DescribedError) -> Value? {
     switch read(path, limit: limit) {
     case .absent: return nil
-    case .unreadable(let why): throw UnreadableFile(why: why)
+    case .unreadable(let why): throw DescribedError(why)
     case .content(let bytes):
       do { return try JSONDecoder().decode(type, from: Data(bytes)) } catch {
-        throw UnreadableFile(why: "it is damaged")
+        throw DescribedError("it is damaged")
       }
     }
   }

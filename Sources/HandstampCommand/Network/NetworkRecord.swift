@@ -73,7 +73,7 @@ extension Home {
   /// - Throws: A refusal if the file cannot be read: another way to the server would be a surprise.
   func network(of account: AccountID) throws(CommandError) -> NetworkRecord? {
     let path = networkPath(of: account)
-    do throws(UnreadableFile) { return try PlainFile.json(at: path) } catch {
+    do throws(DescribedError) { return try PlainFile.json(at: path) } catch {
       throw CommandError(
         .failure, "cannot read \(path), which says how an account reaches its server",
         hint: "run: handstamp doctor --set-aside", concernsHome: true)

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampOAuth
+import HandstampSupport
 import HandstampVaults
 
 /// How an account signs in by OAuth: issuer, client and redirect URI. Nothing in it is secret; the secret of a confidential
@@ -89,7 +90,7 @@ extension Home {
   ///
   /// - Throws: A refusal if the file cannot be read: falling back to another protocol would be wrong.
   func oauth(of account: AccountID) throws(CommandError) -> OAuthRecord? {
-    do throws(UnreadableFile) {
+    do throws(DescribedError) {
       if let record = try PlainFile.json(at: oauthPath(of: account), as: OAuthRecord.self) { return record }
     } catch { throw CommandError.unreadable(oauthPath(of: account)) }
     let folder = path + "/oauth"

@@ -1,6 +1,7 @@
 #if Command
 import Foundation
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 /// Looks for damaged, missing or misplaced items in an installation, without changing anything. `status`, the hints and
@@ -114,7 +115,7 @@ struct HomeCheck: Sendable {
   }
 
   private func damage(of path: String, _ kind: String) -> String? {
-    do throws(UnreadableFile) {
+    do throws(DescribedError) {
       switch kind {
       case "folders": _ = try PlainFile.json(at: path, as: FolderRules.Rule.self)
       case "networks": _ = try PlainFile.json(at: path, as: NetworkRecord.self)
@@ -123,7 +124,7 @@ struct HomeCheck: Sendable {
       default: _ = try PlainFile.json(at: path, as: RefusedRefresh.self)
       }
       return nil
-    } catch { return error.why }
+    } catch { return error.description }
   }
 
   private mutating func plain(

@@ -11,31 +11,31 @@ import Security
 struct LoginKeychain: Keychain {
   var mayAsk = false
 
-  func add(_ item: KeychainItem) -> KeychainError {
+  func add(_ item: KeychainItem) -> KeychainStatus {
     var attributes = query(item.key)
     attributes[kSecValueData as String] = Data(item.data)
-    return KeychainError(rawValue: SecItemAdd(attributes as CFDictionary, nil))
+    return KeychainStatus(rawValue: SecItemAdd(attributes as CFDictionary, nil))
   }
 
-  func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainError> {
+  func copy(_ key: KeychainKey, group: String?) -> (status: KeychainStatus, items: [KeychainItem]) {
     var query = query(key)
     // This keychain returns the data of one item only.
     query[kSecMatchLimit as String] = kSecMatchLimitOne
     query[kSecReturnData as String] = true
     var result: CFTypeRef?
-    let status = KeychainError(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
-    guard status == .success else { return .failure(status) }
-    guard let data = result as? Data else { return .failure(.decode) }
-    return .success([KeychainItem(key: key, group: nil, accessibility: nil, data: Array(data))])
+    let status = KeychainStatus(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
+    guard status == .success else { return (status, []) }
+    guard let data = result as? Data else { return (.decode, []) }
+    return (.success, [KeychainItem(key: key, group: nil, accessibility: nil, data: Array(data))])
   }
 
-  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainError {
+  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus {
     let attributes: [String: Any] = change.data.map { [kSecValueData as String: Data($0)] } ?? [:]
-    return KeychainError(rawValue: SecItemUpdate(query(key) as CFDictionary, attributes as CFDictionary))
+    return KeychainStatus(rawValue: SecItemUpdate(query(key) as CFDictionary, attributes as CFDictionary))
   }
 
-  func delete(_ key: KeychainKey, group: String?) -> KeychainError {
-    KeychainError(rawValue: SecItemDelete(query(key) as CFDictionary))
+  func delete(_ key: KeychainKey, group: String?) -> KeychainStatus {
+    KeychainStatus(rawValue: SecItemDelete(query(key) as CFDictionary))
   }
 
   private func query(_ key: KeychainKey) -> [String: Any] {

@@ -16,7 +16,7 @@ public enum CodeOutcome: Sendable, Hashable {
   /// the code was used or not.
   case invalid
   /// The client asks for more than the user granted. Nothing changed.
-  case notGranted(GrantError)
+  case notGranted
   /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
   /// created has ended (RFC 6749 section 4.1.2).
   case replayed(EndOutcome)
@@ -80,7 +80,7 @@ extension Registry {
         return .late
       }
       guard var repeated else { return .late }
-      do throws(GrantError) { repeated.grant = try narrow(repeated.row.client) } catch { return .notGranted(error) }
+      do { repeated.grant = try narrow(repeated.row.client) } catch { return .notGranted }
       return .signedIn(repeated, nonce: nonce)
     }
     let owner = former.account

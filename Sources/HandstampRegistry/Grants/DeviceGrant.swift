@@ -172,7 +172,7 @@ extension Registry {
       guard record.expiresAt > now else { return .expired }
       let origin = origin(of: grant)
       let narrowed: SessionClient?
-      do throws(GrantError) { narrowed = try narrow(origin.client) } catch { return .notGranted(error) }
+      do { narrowed = try narrow(origin.client) } catch { return .notGranted }
       guard !grant.isDenied else { return .denied }
       guard let id = record.account else { return .pending }
       guard let account = try await account(id), account.closedAt == nil else { return .denied }

@@ -43,17 +43,17 @@ public enum Arrival: Sendable, Hashable {
   case refused(Refusal)
 
   /// The store is as it was.
-  public enum Refusal: String, Sendable, Hashable, CaseIterable {
+  public enum Refusal: Sendable, Hashable {
     /// Another account has the ID.
-    case idTaken = "id_taken"
+    case idTaken
     /// Another account has the address.
-    case addressTaken = "address_taken"
+    case addressTaken
     /// Another account has the identity at a provider.
-    case identityTaken = "identity_taken"
+    case identityTaken
     /// Another account has one of the passkeys.
-    case passkeyTaken = "passkey_taken"
+    case passkeyTaken
     /// The account with the ID was deleted here.
-    case accountDeleted = "account_deleted"
+    case accountDeleted
   }
 }
 

@@ -43,7 +43,7 @@ extension Registry {
           var terms = terms
           if row.dpopThumbprint != nil { terms.isConstrained = true }
           let grant: SessionClient?
-          do throws(GrantError) { grant = try narrow(row.client) } catch { return (.notGranted(error), [], []) }
+          do { grant = try narrow(row.client) } catch { return (.notGranted, [], []) }
           let outcome = rotation.decide(
             row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
           guard case .issued(var issue) = outcome else { return writes(of: outcome, on: row, now: now) }

@@ -64,6 +64,10 @@ public struct SessionClient: Sendable, Hashable {
   public var scopes: [String] { scope.split(separator: " ").map(String.init) }
 }
 
+/// Returns the grant of a new access token within that of its session: the same, or less. Throws if the request asks for more. `nil`
+/// is the grant of the server's own app.
+public typealias GrantNarrowing = @Sendable (SessionClient?) throws -> SessionClient?
+
 /// One session as the server stores it: one row, updated in place, without any token.
 public struct SessionRow: Sendable, Hashable {
   public let session: SessionBytes

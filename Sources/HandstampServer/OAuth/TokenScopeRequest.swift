@@ -23,13 +23,14 @@ struct TokenScopeRequest: Sendable {
     scopes = client?.scopes
   }
 
+  /// The refusal of a request that asks for more. Without a scope in it, only the API of the session can be the reason.
+  var refusal: OAuthError { OAuthError(resource != nil || scope == nil ? "invalid_target" : "invalid_scope") }
+
   /// Returns the grant of the new token: the session's own, or less.
   ///
   /// - Parameter client: the session's grant; `nil` for the server's own app.
-  /// - Throws: if the session was not granted this.
-  func narrowed(_ client: SessionClient?) throws(GrantError) -> SessionClient? {
-    // Without a scope in the request, only the API of the session can be the reason.
-    let refusal = resource != nil || scope == nil ? GrantError.invalidTarget : .invalidScope
+  /// - Throws: ``refusal`` if the session was not granted this.
+  func narrowed(_ client: SessionClient?) throws(OAuthError) -> SessionClient? {
     let lost = lostScopes(of: client)
     guard scope != nil || resource != nil || !lost.isEmpty || hasLostAudience(client) else { return client }
     guard let client else {

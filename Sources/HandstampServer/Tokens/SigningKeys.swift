@@ -50,7 +50,7 @@ public struct SigningKeys: Sendable {
   /// Returns these keys with a new one in front, of each kind that they have.
   public func rotated() -> SigningKeys {
     // Without a new RSA key, the former one goes on signing.
-    let new = rsa.isEmpty ? nil : try? JWSPrivateKey.rs256(bits: SigningKeys.modulusSize)
+    let new = rsa.isEmpty ? nil : JWSPrivateKey.rs256(bits: SigningKeys.modulusSize)
     return SigningKeys([.es256()] + (new.map { [$0] } ?? []) + keys) ?? self
   }
 
@@ -59,9 +59,8 @@ public struct SigningKeys: Sendable {
   /// - Throws: ``ServerConfigurationError/noRSAKey``.
   public func withRSAKey() throws(ServerConfigurationError) -> SigningKeys {
     guard rsa.isEmpty else { return self }
-    do throws(JWSPrivateKey.SigningError) {
-      return SigningKeys(keys + [try .rs256(bits: SigningKeys.modulusSize)]) ?? self
-    } catch { throw .noRSAKey }
+    guard let new = JWSPrivateKey.rs256(bits: SigningKeys.modulusSize) else { throw .noRSAKey }
+    return SigningKeys(keys + [new]) ?? self
   }
 
   /// The IDs of the keys that sign: the first of each kind.
@@ -77,10 +76,9 @@ public struct SigningKeys: Sendable {
   ///
   /// - Throws: ``ServerConfigurationError/noRSAKey``.
   public func addingNextKey() throws(ServerConfigurationError) -> SigningKeys {
-    do throws(JWSPrivateKey.SigningError) {
-      let new = rsa.isEmpty ? [] : [try JWSPrivateKey.rs256(bits: SigningKeys.modulusSize)]
-      return SigningKeys(keys + [.es256()] + new) ?? self
-    } catch { throw .noRSAKey }
+    guard !rsa.isEmpty else { return SigningKeys(keys + [.es256()]) ?? self }
+    guard let new = JWSPrivateKey.rs256(bits: SigningKeys.modulusSize) else { throw .noRSAKey }
+    return SigningKeys(keys + [.es256(), new]) ?? self
   }
 
   /// Returns these keys with those of `ids` in front, so that they sign.

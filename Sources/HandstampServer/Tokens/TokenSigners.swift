@@ -27,11 +27,10 @@ struct TokenSigners: Sendable {
   ///
   /// - Throws: ``RegistryError/unavailable(_:)`` if it cannot be signed.
   func token(_ claims: JSONText, signedWith algorithm: SigningKeys.Algorithm) throws(RegistryError) -> String {
-    do throws(JWSPrivateKey.SigningError) {
-      guard let signer = current[algorithm.jws] else { throw JWSPrivateKey.SigningError() }
-      let token = try CompactJWS.signed(claims.finished, under: signer.header, by: signer.key)
-      return String(decoding: token, as: UTF8.self)
-    } catch { throw .unavailable("signing failed: \(type(of: error))") }
+    guard let signer = current[algorithm.jws],
+      let token = CompactJWS.signed(claims.finished, under: signer.header, by: signer.key)
+    else { throw .unavailable("signing failed") }
+    return String(decoding: token, as: UTF8.self)
   }
 
   /// Returns the claims of a token; `nil` if none of the keys has signed it. The signature is verified before the claims are parsed.

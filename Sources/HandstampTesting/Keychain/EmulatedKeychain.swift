@@ -25,7 +25,7 @@ package final class EmulatedKeychain: Keychain {
     }
 
     /// Sets the user's answer to questions: success, a refusal, or an unknown face.
-    package func answer(_ status: KeychainError) { state.withLock { $0.person = status } }
+    package func answer(_ status: KeychainStatus) { state.withLock { $0.person = status } }
 
     /// The reasons shown to the user, in order.
     package var reasons: [String] { state.withLock { $0.reasons } }
@@ -48,7 +48,7 @@ package final class EmulatedKeychain: Keychain {
     package func change(_ body: @Sendable (inout [KeychainItem]) -> Void) { state.withLock { body(&$0.items) } }
 
     /// Calls `answer` before every call. A status that it returns is the result, and the call has no effect.
-    package func intercept(_ answer: (@Sendable (Call) -> KeychainError?)?) { state.withLock { $0.answer = answer } }
+    package func intercept(_ answer: (@Sendable (Call) -> KeychainStatus?)?) { state.withLock { $0.answer = answer } }
 
     /// All calls so far.
     package var calls: [Call] { state.withLock { $0.calls } }
@@ -69,10 +69,10 @@ package final class EmulatedKeychain: Keychain {
     var hides = false
     var items: [KeychainItem] = []
     var calls: [Call] = []
-    var answer: (@Sendable (Call) -> KeychainError?)?
+    var answer: (@Sendable (Call) -> KeychainStatus?)?
     /// The items that require presence.
     var access: [KeychainKey: KeychainAccess] = [:]
-    var person = KeychainError.success
+    var person = KeychainStatus.success
     var reasons: [String] = []
 
     func canRead(_ accessibility: KeychainAccessibility?) -> Bool {
@@ -84,9 +84,9 @@ package final class EmulatedKeychain: Keychain {
       }
     }
 
-    var refusal: KeychainError { hides && lock == .beforeFirstUnlock ? .itemNotFound : .interactionNotAllowed }
+    var refusal: KeychainStatus { hides && lock == .beforeFirstUnlock ? .itemNotFound : .interactionNotAllowed }
 
-    mutating func intercepted(_ call: Call) -> KeychainError? {
+    mutating func intercepted(_ call: Call) -> KeychainStatus? {
       calls.append(call)
       return answer?(call)
     }
@@ -101,7 +101,7 @@ package final class EmulatedKeychain: Keychain {
     self.groups = groups
   }
 
-  package func add(_ item: KeychainItem) -> KeychainError {
+  package func add(_ item: KeychainItem) -> KeychainStatus {
     device.state.withLock { [groups] state in
       if let status = state.intercepted(.add(item)) { return status }
       guard let group = item.group ?? groups.first, groups.contains(group) else { return .missingEntitlement }
@@ -115,18 +115,18 @@ package final class EmulatedKeychain: Keychain {
     }
   }
 
-  package func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainError> {
+  package func copy(_ key: KeychainKey, group: String?) -> (status: KeychainStatus, items: [KeychainItem]) {
     device.state.withLock { [groups] state in
-      if let status = state.intercepted(.copy(key)) { return .failure(status) }
-      if let group, !groups.contains(group) { return .failure(.missingEntitlement) }
+      if let status = state.intercepted(.copy(key)) { return (status, []) }
+      if let group, !groups.contains(group) { return (.missingEntitlement, []) }
       let found = state.items.filter { EmulatedKeychain.matches($0, key, group, groups) }
-      if found.isEmpty { return .failure(.itemNotFound) }
-      guard found.allSatisfy({ state.canRead($0.accessibility) }) else { return .failure(state.refusal) }
-      return .success(found)
+      if found.isEmpty { return (.itemNotFound, []) }
+      guard found.allSatisfy({ state.canRead($0.accessibility) }) else { return (state.refusal, []) }
+      return (.success, found)
     }
   }
 
-  package func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainError {
+  package func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus {
     device.state.withLock { [groups] state in
       if let status = state.intercepted(.update(key, change)) { return status }
       if let group, !groups.contains(group) { return .missingEntitlement }
@@ -149,7 +149,7 @@ package final class EmulatedKeychain: Keychain {
     }
   }
 
-  package func delete(_ key: KeychainKey, group: String?) -> KeychainError {
+  package func delete(_ key: KeychainKey, group: String?) -> KeychainStatus {
     device.state.withLock { [groups] state in
       if let status = state.intercepted(.delete(key)) { return status }
       if let group, !groups.contains(group) { return .missingEntitlement }
@@ -166,27 +166,24 @@ package final class EmulatedKeychain: Keychain {
 }
 
 extension EmulatedKeychain: ProtectedKeychain {
-  package func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainError {
+  package func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainStatus {
     let status = add(item)
     if status == .success { device.state.withLock { $0.access[item.key] = access } }
     return status
   }
 
-  package func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainError> {
-    switch copy(key, group: nil) {
-    case .failure(let status): return .failure(status)
-    case .success(let items):
-      let answer = device.state.withLock { state in
-        state.reasons.append(reason)
-        return state.person
-      }
-      guard answer == .success, let item = items.first else { return .failure(answer) }
-      return .success(item.data)
+  package func copy(_ key: KeychainKey, asking reason: String) -> (status: KeychainStatus, data: [UInt8]?) {
+    let (status, items) = copy(key, group: nil)
+    guard status == .success else { return (status, nil) }
+    let answer = device.state.withLock { state in
+      state.reasons.append(reason)
+      return state.person
     }
+    return (answer, answer == .success ? items.first?.data : nil)
   }
 
-  package func find(_ key: KeychainKey) -> KeychainError {
-    if case .failure(let status) = copy(key, group: nil) { return status }
-    return .interactionNotAllowed
+  package func find(_ key: KeychainKey) -> KeychainStatus {
+    let status = copy(key, group: nil).status
+    return status == .success ? .interactionNotAllowed : status
   }
 }

@@ -52,14 +52,12 @@ public struct BiometricSecret: Sendable {
   /// - Throws: ``SessionError/presence(_:)`` if the user declines, ``SessionError/storage(_:)`` if the user cannot be
   ///   asked.
   @concurrent public func secret(_ reason: String) async throws(SessionError) -> Secret? {
-    switch keychain.copy(key, asking: reason) {
-    case .success(var data):
-      defer { wipe(&data) }
-      return Secret(bytes: data)
-    case .failure(.itemNotFound): return nil
-    case .failure(.userCanceled), .failure(.authFailed): throw .presence(.declined)
-    case .failure(let status): throw .storage(status.trouble ?? .unavailable("the keychain returned no data"))
-    }
+    let (status, found) = keychain.copy(key, asking: reason)
+    if status == .userCanceled || status == .authFailed { throw .presence(.declined) }
+    if status != .itemNotFound, let trouble = status.trouble { throw .storage(trouble) }
+    guard var data = found else { return nil }
+    defer { wipe(&data) }
+    return Secret(bytes: data)
   }
 
   /// Removes the secret, if there is one.

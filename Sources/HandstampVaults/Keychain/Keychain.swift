@@ -1,14 +1,25 @@
+import HandstampCore
+
 /// The four keychain calls for generic passwords: `SecItemAdd`, `SecItemCopyMatching`, `SecItemUpdate`,
 /// `SecItemDelete`. They make no decisions: those are in the vault, which runs on every platform.
 package protocol Keychain: Sendable {
-  /// Adds an item. Returns ``KeychainError/duplicateItem`` if the group already has one with that key.
-  func add(_ item: KeychainItem) -> KeychainError
+  /// Adds an item. Returns ``KeychainStatus/duplicateItem`` if the group already has one with that key.
+  func add(_ item: KeychainItem) -> KeychainStatus
   /// Returns every item with this key, in all access groups available to the program or in `group` only.
-  func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainError>
+  func copy(_ key: KeychainKey, group: String?) -> (status: KeychainStatus, items: [KeychainItem])
   /// Changes every item with this key, each atomically.
-  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainError
+  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus
   /// Removes every item with this key.
-  func delete(_ key: KeychainKey, group: String?) -> KeychainError
+  func delete(_ key: KeychainKey, group: String?) -> KeychainStatus
+}
+
+extension Keychain {
+  /// Returns every item with this key; none also if the keychain reports "not found", which is not conclusive.
+  func items(_ key: KeychainKey) throws(VaultError) -> [KeychainItem] {
+    let (status, items) = copy(key, group: nil)
+    if status != .itemNotFound, let trouble = status.trouble { throw trouble }
+    return items
+  }
 }
 
 /// The attributes that identify an item: `kSecAttrService` and `kSecAttrAccount`.

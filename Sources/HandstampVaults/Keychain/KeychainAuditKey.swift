@@ -15,15 +15,11 @@ struct KeychainAuditKey: VaultKeyStore {
 
   /// Returns `nil` if the keychain reports "not found", which is not conclusive.
   private func look() throws(VaultError) -> Secret? {
-    switch vault.keychain.copy(key, group: nil) {
-    case .success(let items):
-      let own = items.first { $0.group == vault.accessGroup } ?? items.first
-      guard var data = own?.data else { return nil }
-      defer { wipe(&data) }
-      return Secret(bytes: data[...])
-    case .failure(.itemNotFound): return nil
-    case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
-    }
+    let items = try vault.keychain.items(key)
+    let own = items.first { $0.group == vault.accessGroup } ?? items.first
+    guard var data = own?.data else { return nil }
+    defer { wipe(&data) }
+    return Secret(bytes: data[...])
   }
 
   @concurrent func store(_ secret: Secret) async throws(VaultError) {

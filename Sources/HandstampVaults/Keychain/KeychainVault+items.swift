@@ -25,12 +25,7 @@ extension KeychainVault {
 
   /// Returns `nil` if the keychain reports "not found", which is not conclusive.
   private func look() throws(VaultError) -> Found? {
-    let items: [KeychainItem]
-    switch keychain.copy(refreshKey, group: nil) {
-    case .success(let found): items = found
-    case .failure(.itemNotFound): return nil
-    case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
-    }
+    let items = try keychain.items(refreshKey)
     var entries: [VaultEntry] = []
     var isBroken = false
     for item in items {
@@ -54,24 +49,21 @@ extension KeychainVault {
 
   /// Confirms that an item of the refresh item's class is readable now, creating one if there is none.
   func awaken() throws(VaultError) {
-    switch keychain.copy(canaryKey, group: nil) {
-    case .success(let items) where !items.isEmpty: return
-    case .success, .failure(.itemNotFound): break
-    case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
-    }
+    guard try keychain.items(canaryKey).isEmpty else { return }
     let canary = KeychainItem(
       key: canaryKey, group: accessGroup, accessibility: refreshClass.accessibility, data: Array("canary".utf8))
     let status = keychain.add(canary)
     // "Not found", yet it exists: the keychain hides its items.
     if status == .duplicateItem { throw .locked }
     if let trouble = status.trouble { throw trouble }
-    if case .failure(let status) = keychain.copy(canaryKey, group: nil) { throw status.trouble ?? .locked }
+    if let trouble = keychain.copy(canaryKey, group: nil).status.trouble { throw trouble }
   }
 
   /// Returns the access item, used while the refresh item is locked, or `nil` if there is none.
   func readAccess() -> VaultReading? {
-    guard case .success(let items) = keychain.copy(accessKey, group: nil) else { return nil }
-    let entries = items.compactMap { try? KeychainFormat.decode($0.data, account: account) }
+    let entries = keychain.copy(accessKey, group: nil).items.compactMap {
+      try? KeychainFormat.decode($0.data, account: account)
+    }
     guard let newest = entries.max(by: { $0.revision < $1.revision })?.session, newest.access != nil else { return nil }
     return .accessOnly(newest.withAccessOnly)
   }

@@ -12,14 +12,9 @@ package struct KeychainVaultKey: VaultKeyStore {
   }
 
   @concurrent package func load() async throws(VaultError) -> Secret? {
-    switch keychain.copy(key, group: nil) {
-    case .success(let items):
-      guard var data = items.first?.data else { return nil }
-      defer { wipe(&data) }
-      return Secret(bytes: data[...])
-    case .failure(.itemNotFound): return nil
-    case .failure(let status): throw status.trouble ?? .unavailable("the keychain returned no data")
-    }
+    guard var data = try keychain.items(key).first?.data else { return nil }
+    defer { wipe(&data) }
+    return Secret(bytes: data[...])
   }
 
   @concurrent package func store(_ key: Secret) async throws(VaultError) {

@@ -1,11 +1,11 @@
 /// A keychain with items that are released only after the user confirms presence. It makes no decisions.
 package protocol ProtectedKeychain: Keychain {
   /// Adds an item protected by access control (`SecAccessControlCreateWithFlags`).
-  func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainError
+  func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainStatus
   /// Asks the user to confirm presence, and returns the item's data. Blocks until the user has answered.
-  func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainError>
-  /// Looks for the item without asking the user: ``KeychainError/interactionNotAllowed`` means that it exists.
-  func find(_ key: KeychainKey) -> KeychainError
+  func copy(_ key: KeychainKey, asking reason: String) -> (status: KeychainStatus, data: [UInt8]?)
+  /// Looks for the item without asking the user: ``KeychainStatus/interactionNotAllowed`` means that it exists.
+  func find(_ key: KeychainKey) -> KeychainStatus
 }
 
 /// The condition for releasing a protected item.

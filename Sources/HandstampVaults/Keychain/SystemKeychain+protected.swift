@@ -6,7 +6,7 @@ import LocalAuthentication
 import Security
 
 extension SystemKeychain: ProtectedKeychain {
-  func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainError {
+  func add(_ item: KeychainItem, access: KeychainAccess) -> KeychainStatus {
     let level = item.accessibility ?? .whenPasscodeSetThisDeviceOnly
     let flags: SecAccessControlCreateFlags = access == .userPresence ? .userPresence : .biometryCurrentSet
     guard let control = SecAccessControlCreateWithFlags(nil, level.attribute as CFString, flags, nil) else {
@@ -15,10 +15,10 @@ extension SystemKeychain: ProtectedKeychain {
     var attributes = query(item.key, group: item.group)
     attributes[kSecValueData as String] = Data(item.data)
     attributes[kSecAttrAccessControl as String] = control
-    return KeychainError(rawValue: SecItemAdd(attributes as CFDictionary, nil))
+    return KeychainStatus(rawValue: SecItemAdd(attributes as CFDictionary, nil))
   }
 
-  func copy(_ key: KeychainKey, asking reason: String) -> Result<[UInt8], KeychainError> {
+  func copy(_ key: KeychainKey, asking reason: String) -> (status: KeychainStatus, data: [UInt8]?) {
     let context = LAContext()
     context.localizedReason = reason
     var query = query(key, group: nil)
@@ -26,13 +26,13 @@ extension SystemKeychain: ProtectedKeychain {
     query[kSecReturnData as String] = true
     query[kSecUseAuthenticationContext as String] = context
     var result: CFTypeRef?
-    let status = KeychainError(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
-    guard status == .success else { return .failure(status) }
-    guard let data = result as? Data else { return .failure(.decode) }
-    return .success(Array(data))
+    let status = KeychainStatus(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
+    guard status == .success else { return (status, nil) }
+    guard let data = result as? Data else { return (.decode, nil) }
+    return (.success, Array(data))
   }
 
-  func find(_ key: KeychainKey) -> KeychainError {
+  func find(_ key: KeychainKey) -> KeychainStatus {
     let context = LAContext()
     context.interactionNotAllowed = true
     var query = query(key, group: nil)
@@ -40,7 +40,7 @@ extension SystemKeychain: ProtectedKeychain {
     query[kSecReturnData as String] = true
     query[kSecUseAuthenticationContext as String] = context
     var result: CFTypeRef?
-    return KeychainError(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
+    return KeychainStatus(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
   }
 }
 

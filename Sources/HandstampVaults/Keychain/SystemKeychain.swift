@@ -6,45 +6,47 @@ import Security
 /// The four system calls. Every query names the data-protection keychain, the only one that supports accessibility
 /// levels and access groups on macOS as well (Apple TN3137), and items that stay on the device.
 struct SystemKeychain: Keychain {
-  func add(_ item: KeychainItem) -> KeychainError {
+  func add(_ item: KeychainItem) -> KeychainStatus {
     var attributes = query(item.key, group: item.group)
     attributes[kSecValueData as String] = Data(item.data)
     if let accessibility = item.accessibility {
       attributes[kSecAttrAccessible as String] = accessibility.attribute
     }
-    return KeychainError(rawValue: SecItemAdd(attributes as CFDictionary, nil))
+    return KeychainStatus(rawValue: SecItemAdd(attributes as CFDictionary, nil))
   }
 
-  func copy(_ key: KeychainKey, group: String?) -> Result<[KeychainItem], KeychainError> {
+  func copy(_ key: KeychainKey, group: String?) -> (status: KeychainStatus, items: [KeychainItem]) {
     var query = query(key, group: group)
     query[kSecMatchLimit as String] = kSecMatchLimitAll
     query[kSecReturnAttributes as String] = true
     query[kSecReturnData as String] = true
     var result: CFTypeRef?
-    let status = KeychainError(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
-    guard status == .success else { return .failure(status) }
-    guard let found = result as? [[String: Any]] else { return .failure(.decode) }
-    return .success(
+    let status = KeychainStatus(rawValue: SecItemCopyMatching(query as CFDictionary, &result))
+    guard status == .success else { return (status, []) }
+    guard let found = result as? [[String: Any]] else { return (.decode, []) }
+    return (
+      .success,
       found.map { attributes in
         KeychainItem(
           key: key, group: attributes[kSecAttrAccessGroup as String] as? String,
           accessibility: (attributes[kSecAttrAccessible as String] as? String).flatMap(
             KeychainAccessibility.init(attribute:)),
           data: (attributes[kSecValueData as String] as? Data).map { Array($0) } ?? [])
-      })
+      }
+    )
   }
 
-  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainError {
+  func update(_ key: KeychainKey, group: String?, with change: KeychainChange) -> KeychainStatus {
     var attributes: [String: Any] = [:]
     if let data = change.data { attributes[kSecValueData as String] = Data(data) }
     if let level = change.accessibility { attributes[kSecAttrAccessible as String] = level.attribute }
     if let account = change.account { attributes[kSecAttrAccount as String] = account }
-    return KeychainError(
+    return KeychainStatus(
       rawValue: SecItemUpdate(query(key, group: group) as CFDictionary, attributes as CFDictionary))
   }
 
-  func delete(_ key: KeychainKey, group: String?) -> KeychainError {
-    KeychainError(rawValue: SecItemDelete(query(key, group: group) as CFDictionary))
+  func delete(_ key: KeychainKey, group: String?) -> KeychainStatus {
+    KeychainStatus(rawValue: SecItemDelete(query(key, group: group) as CFDictionary))
   }
 
   func query(_ key: KeychainKey, group: String?) -> [String: Any] {

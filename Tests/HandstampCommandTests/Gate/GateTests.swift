@@ -130,7 +130,8 @@ extension Processes {
           claims += #","jti":"\#(UInt64.random(in: 0 ... .max))""#
           if let nonce { claims += #","nonce":"\#(nonce)""# }
           if let token { claims += #","ath":"\#(Base64URL.encode(Array(SHA256.hash(data: Data(token.utf8)))))""# }
-          let signed = try CompactJWS.signed(Array((claims + "}").utf8), under: Array(header.utf8), by: key)
+          let signed = try #require(
+            CompactJWS.signed(Array((claims + "}").utf8), under: Array(header.utf8), by: key))
           return ("DPoP", String(decoding: signed, as: UTF8.self))
         }
         let signUpURL = fixture.server + "/v1/sign-up"

@@ -23,7 +23,7 @@ struct SignedAssertion {
 
   func text(_ changes: [String: String] = [:], header other: [String: String] = [:]) -> String {
     let (encoded, payload) = parts(changes, other)
-    let signed = try? CompactJWS.signed(payload, under: Array(encoded.utf8), by: key)
+    let signed = CompactJWS.signed(payload, under: Array(encoded.utf8), by: key)
     return String(decoding: signed ?? [], as: UTF8.self)
   }
 

@@ -30,8 +30,8 @@ import Testing
     #expect(device.items.isEmpty)
   }
 
-  @Test(arguments: [KeychainError.userCanceled, .authFailed])
-  func `is not released otherwise`(answer: KeychainError) async throws {
+  @Test(arguments: [KeychainStatus.userCanceled, .authFailed])
+  func `is not released otherwise`(answer: KeychainStatus) async throws {
     let biometric = secret()
     try await biometric.store(Secret("one"))
     device.answer(answer)

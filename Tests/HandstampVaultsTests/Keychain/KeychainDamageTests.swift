@@ -8,18 +8,18 @@ import Testing
   let phone: Phone
   init() throws { phone = try Phone() }
 
-  static let verdicts: [(KeychainError, String)] = [
+  static let verdicts: [(KeychainStatus, String)] = [
     (.interactionNotAllowed, "locked"), (.interactionRequired, "locked"), (.authFailed, "locked"),
     (.userCanceled, "locked"), (.decode, "corrupt"), (.notAvailable, "unavailable"), (.readOnly, "permissions"),
     (.noAccessForItem, "permissions"), (.missingEntitlement, "permissions"), (.diskFull, "full"), (.io, "unavailable"),
-    (.param, "unavailable"), (.allocate, "unavailable"), (KeychainError(rawValue: -67_671), "unavailable"),
-    (KeychainError(rawValue: .max), "unavailable"),
+    (.param, "unavailable"), (.allocate, "unavailable"), (KeychainStatus(rawValue: -67_671), "unavailable"),
+    (KeychainStatus(rawValue: .max), "unavailable"),
   ]
 
   /// A verdict is an error's code without `storage_`.
   @Test(arguments: verdicts)
   func `maps every status to an error, never to absent`(
-    status: KeychainError, verdict: String
+    status: KeychainStatus, verdict: String
   ) async throws {
     let vault = phone.vault()
     let entry = try done(await vault.edit(.begin(phone.session)))

@@ -65,7 +65,7 @@ import Testing
     let device = phone.device
     device.intercept { call in
       guard case .copy(let key) = call, key.service.hasSuffix(".canary") else { return nil }
-      return KeychainError(rawValue: 1)
+      return KeychainStatus(rawValue: 1)
     }
     #expect(await vault.read() == .trouble(.unavailable("keychain error 1")))
     let looks = Locked(0)

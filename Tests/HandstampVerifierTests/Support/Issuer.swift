@@ -36,7 +36,7 @@ struct Issuer: Sendable {
     head.merge(header) { $1 }
     let payload = Issuer.object(claims().merging(changes) { $1 })
     let encoded = Array(Base64URL.encode(Array(Issuer.object(head).utf8)).utf8)
-    let signed = try? CompactJWS.signed(Array(payload.utf8), under: encoded, by: signer ?? key)
+    let signed = CompactJWS.signed(Array(payload.utf8), under: encoded, by: signer ?? key)
     return String(decoding: signed ?? [], as: UTF8.self)
   }
 
@@ -70,7 +70,7 @@ struct Issuer: Sendable {
     let iat = (time ?? clocks.now).seconds
     let claims = #"{"htm":"\#(method)","htu":"\#(url)","iat":\#(iat),"jti":"\#(id)","ath":"\#(hash)"}"#
     let encoded = Array(Base64URL.encode(Array(header.utf8)).utf8)
-    let signed = try? CompactJWS.signed(Array(claims.utf8), under: encoded, by: holder)
+    let signed = CompactJWS.signed(Array(claims.utf8), under: encoded, by: holder)
     return String(decoding: signed ?? [], as: UTF8.self)
   }
 }

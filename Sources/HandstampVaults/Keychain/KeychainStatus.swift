@@ -1,28 +1,28 @@
 package import HandstampCore
 
 /// The status of a keychain call: an `OSStatus`, named as in Security's `SecBase.h`.
-package struct KeychainError: Error, Sendable, Hashable, RawRepresentable {
+package struct KeychainStatus: Sendable, Hashable, RawRepresentable {
   package var rawValue: Int32
   package init(rawValue: Int32) { self.rawValue = rawValue }
   private init(_ rawValue: Int32) { self.rawValue = rawValue }
 
-  package static let success = KeychainError(0)
-  package static let itemNotFound = KeychainError(-25300)
-  package static let duplicateItem = KeychainError(-25299)
+  package static let success = KeychainStatus(0)
+  package static let itemNotFound = KeychainStatus(-25300)
+  package static let duplicateItem = KeychainStatus(-25299)
   /// The device is locked, or the user would have to be asked but must not be.
-  package static let interactionNotAllowed = KeychainError(-25308)
-  package static let interactionRequired = KeychainError(-25315)
-  package static let authFailed = KeychainError(-25293)
-  package static let userCanceled = KeychainError(-128)
-  package static let notAvailable = KeychainError(-25291)
-  package static let readOnly = KeychainError(-25292)
-  package static let noAccessForItem = KeychainError(-25243)
-  package static let missingEntitlement = KeychainError(-34018)
-  package static let decode = KeychainError(-26275)
-  package static let diskFull = KeychainError(-34)
-  package static let io = KeychainError(-36)
-  package static let param = KeychainError(-50)
-  package static let allocate = KeychainError(-108)
+  package static let interactionNotAllowed = KeychainStatus(-25308)
+  package static let interactionRequired = KeychainStatus(-25315)
+  package static let authFailed = KeychainStatus(-25293)
+  package static let userCanceled = KeychainStatus(-128)
+  package static let notAvailable = KeychainStatus(-25291)
+  package static let readOnly = KeychainStatus(-25292)
+  package static let noAccessForItem = KeychainStatus(-25243)
+  package static let missingEntitlement = KeychainStatus(-34018)
+  package static let decode = KeychainStatus(-26275)
+  package static let diskFull = KeychainStatus(-34)
+  package static let io = KeychainStatus(-36)
+  package static let param = KeychainStatus(-50)
+  package static let allocate = KeychainStatus(-108)
 
   /// The vault error for this status; `nil` for success.
   ///
