@@ -24,9 +24,7 @@ extension SessionVault {
     for place in former {
       switch place.kind {
       case .vault(let former):
-        if case .value(let entry) = await former.read(), let session = entry.session, stranger(session) != nil {
-          continue
-        }
+        if case .value(let entry) = await former.read(), stranger(entry.session?.issuer) != nil { continue }
         if case .failed(let error) = await former.edit(edit) { trouble = error }
       case .tokens(let read, let remove):
         do { if try await read() != nil { try await remove() } } catch {
@@ -63,7 +61,7 @@ extension SessionVault {
     case .trouble(let trouble): throw trouble
     case .value(let entry):
       // It stays where a program of its server finds it.
-      if let session = entry.session, stranger(session) != nil { return }
+      if stranger(entry.session?.issuer) != nil { return }
     }
     // No program refreshes with what is about to move.
     let lock = try await former.lock(.refresh, within: .seconds(2))
@@ -74,7 +72,7 @@ extension SessionVault {
       case .accessOnly: throw .locked
       case .trouble(let trouble): throw trouble
       case .value(let entry):
-        if let session = entry.session, stranger(session) != nil { return }
+        if stranger(entry.session?.issuer) != nil { return }
         var moved = entry
         // By whichever name of the server it was begun.
         moved.session?.issuer = abilities.issuer ?? entry.session?.issuer
@@ -106,7 +104,7 @@ extension SessionVault {
     }
     var entry = VaultEntry()
     if case .value(let found) = await store.read(noting: audit) { entry = found }
-    if let own = entry.session, let other = stranger(own) { throw .otherServer(other) }
+    if let other = stranger(entry.session?.issuer) { throw .otherServer(other) }
     switch entry.session {
     case let own? where own.id == session.id || own.refresh != nil && own.refresh == session.refresh: break
     case let own? where own.id.isLocal && own.isRotated == nil:
@@ -132,12 +130,7 @@ extension SessionVault {
   }
 
   private func write(_ edit: VaultEdit) async throws(VaultError) {
-    var outcome = await store.edit(edit, noting: audit)
-    if case .conflict(let found) = outcome {
-      _ = try await claimed(found)
-      outcome = await store.edit(edit, noting: audit)
-    }
-    switch outcome {
+    switch await editStore(edit) {
     case .done: return
     case .conflict(let found): throw .otherServer(found.session?.issuer ?? "")
     case .failed(let trouble): throw trouble

@@ -53,7 +53,7 @@ final class SessionVault: Sendable {
     guard let held = session.withLock({ $0 }) else { return await editPlace(edit) }
     switch edit {
     case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .replaceRevocation, .postpone, .cleaned:
-      return combined(await editPlace(edit))
+      return shown(await editPlace(edit), with: held)
     case .claim, .receive, .vacate: return await editPlace(edit)
     case .prepare, .updateAttempt, .advance, .renew, .putBack, .touch, .end, .signOut: break
     }
@@ -97,8 +97,7 @@ final class SessionVault: Sendable {
     }
     if let former, former.id != new.id {
       let tombstone = Tombstone(
-        session: former.id, reason: .replaced, endedAt: new.startedAt, revocation: former.revocation,
-        account: former.profile?.id, issuer: former.issuer, steps: new.isOfAnotherAccount(than: former) ? steps : [])
+        of: former, reason: .replaced, at: new.startedAt, steps: new.isOfAnotherAccount(than: former) ? steps : [])
       if case .done(let later) = await editPlace(.bury(tombstone)) {
         entry = later
       } else {
@@ -124,8 +123,7 @@ final class SessionVault: Sendable {
     }
   }
 
-  private func combined(_ outcome: VaultOutcome) -> VaultOutcome {
-    guard let session = session.withLock({ $0 }) else { return outcome }
+  private func shown(_ outcome: VaultOutcome, with session: StoredSession) -> VaultOutcome {
     switch outcome {
     case .done(let entry): return .done(shown(entry, with: session))
     case .conflict(let entry): return .conflict(shown(entry, with: session))

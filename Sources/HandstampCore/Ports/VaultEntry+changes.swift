@@ -76,10 +76,7 @@ extension VaultEntry {
 
   mutating func bury(_ former: StoredSession, reason: EndReason, at time: Moment, steps: [String]) {
     session = nil
-    add(
-      Tombstone(
-        session: former.id, reason: reason, endedAt: time, revocation: former.revocation, account: former.profile?.id,
-        issuer: former.issuer, steps: steps))
+    add(Tombstone(of: former, reason: reason, at: time, steps: steps))
   }
 
   /// Ends the session, if there is one.
@@ -159,6 +156,12 @@ extension VaultEntry {
 }
 
 extension Tombstone {
+  package init(of session: StoredSession, reason: EndReason, at time: Moment, steps: [String] = []) {
+    self.init(
+      session: session.id, reason: reason, endedAt: time, revocation: session.revocation, account: session.profile?.id,
+      issuer: session.issuer, steps: steps)
+  }
+
   /// Whether the user signed out after that session had begun.
   fileprivate func isSignOut(after session: StoredSession) -> Bool {
     reason == .signedOut && endedAt.wall > session.startedAt.wall
