@@ -53,39 +53,30 @@ extension SessionVault {
 
   /// - Parameter isInUse: `false` if its session ends here.
   private func move(from former: any Vault, isInUse: Bool = true) async throws(VaultError) {
-    switch await former.read() {
-    case .absent: return
-    case .accessOnly: throw .locked
+    let reading = await former.read()
     // Its session is lost, which is no reason to refuse a sign-in.
-    case .trouble(.corrupt): return
-    case .trouble(let trouble): throw trouble
-    case .value(let entry):
-      // It stays where a program of its server finds it.
-      if stranger(entry.session?.issuer) != nil { return }
-    }
+    if reading == .trouble(.corrupt) { return }
+    let found = try reading.entry(for: .ordinary)
+    // A stranger's stays where a program of its server finds it.
+    if found.isEmpty || stranger(found.session?.issuer) != nil { return }
     // No program refreshes with what is about to move.
     let lock = try await former.lock(.refresh, within: .seconds(2))
     defer { lock.unlock() }
     for _ in 0..<8 {
-      switch await former.read() {
-      case .absent: return
-      case .accessOnly: throw .locked
-      case .trouble(let trouble): throw trouble
-      case .value(let entry):
-        if stranger(entry.session?.issuer) != nil { return }
-        var moved = entry
-        // By whichever name of the server it was begun.
-        moved.session?.issuer = abilities.issuer ?? entry.session?.issuer
-        if !isInUse { moved.endSession(.replaced, at: clock.now()) }
-        moves.copied = moved.session?.id
-        try await write(.receive(moved))
-        switch await former.edit(.vacate(revision: entry.revision)) {
-        case .done:
-          moves.copied = nil
-          return
-        case .conflict: break
-        case .failed(let trouble): throw trouble
-        }
+      let entry = try await former.read().entry(for: .ordinary)
+      if entry.isEmpty || stranger(entry.session?.issuer) != nil { return }
+      var moved = entry
+      // By whichever name of the server it was begun.
+      moved.session?.issuer = abilities.issuer ?? entry.session?.issuer
+      if !isInUse { moved.endSession(.replaced, at: clock.now()) }
+      moves.copied = moved.session?.id
+      try await write(.receive(moved))
+      switch await former.edit(.vacate(revision: entry.revision)) {
+      case .done:
+        moves.copied = nil
+        return
+      case .conflict: break
+      case .failed(let trouble): throw trouble
       }
     }
     throw .unavailable("the former place of the session is written to all the time")
@@ -130,7 +121,12 @@ extension SessionVault {
   }
 
   private func write(_ edit: VaultEdit) async throws(VaultError) {
-    switch await editStore(edit) {
+    var outcome = await store.edit(edit, noting: audit)
+    if case .conflict(let found) = outcome {
+      _ = try await claimed(found)
+      outcome = await store.edit(edit, noting: audit)
+    }
+    switch outcome {
     case .done: return
     case .conflict(let found): throw .otherServer(found.session?.issuer ?? "")
     case .failed(let trouble): throw trouble

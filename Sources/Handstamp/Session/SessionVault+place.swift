@@ -6,7 +6,7 @@ import HandstampSupport
 /// A session is this server's if it was begun by the server's name, by a former name of it, or without one. In the last two cases it
 /// is claimed: it is shown under the present name at once, which is also stored, once. Any other is a stranger's: it is
 /// ``VaultError/otherServer(_:)``, and neither shown nor sent nor ended, except by a sign-out; nor is what is pending for a stranger
-/// shown. The edits `begin` and `receive` compare servers by name alone, so a session may have to be claimed before they apply.
+/// shown. The edits `begin` and `receive` compare servers by name alone: if they find a session to claim, they are applied again.
 extension SessionVault {
   func readPlace() async -> VaultReading {
     let trouble = await settle()
@@ -40,9 +40,14 @@ extension SessionVault {
       if trouble != nil { trouble = await end(by: edit) }
     default: break
     }
-    let outcome = await editStore(edit)
+    var outcome = await store.edit(edit, noting: audit)
     if let trouble { return .failed(trouble) }
     do throws(VaultError) {
+      if case .begin = edit, case .conflict(let entry) = outcome,
+        try await claimed(entry).session?.issuer != entry.session?.issuer
+      {
+        outcome = await store.edit(edit, noting: audit)
+      }
       switch outcome {
       case .done(let entry): return .done(try await claimed(entry))
       case .conflict(let entry): return .conflict(try await claimed(entry))
@@ -51,20 +56,11 @@ extension SessionVault {
     } catch { return .failed(error) }
   }
 
-  /// Edits the store: again, if a session was in the way that had to be claimed first.
-  func editStore(_ edit: VaultEdit) async -> VaultOutcome {
-    let outcome = await store.edit(edit, noting: audit)
-    guard case .conflict(let entry) = outcome, let own = try? await claimed(entry),
-      own.session?.issuer != entry.session?.issuer
-    else { return outcome }
-    return await store.edit(edit, noting: audit)
-  }
-
   /// The name of a server that is not this one; `nil` if it is, or may be.
   func stranger(_ issuer: String?) -> String? { former.mayBelong(issuer, to: abilities) ? nil : issuer }
 
   /// The entry as this server's program sees it: its session claimed, and without what is pending for strangers.
-  private func claimed(_ entry: VaultEntry) async throws(VaultError) -> VaultEntry {
+  func claimed(_ entry: VaultEntry) async throws(VaultError) -> VaultEntry {
     guard let own = abilities.issuer else { return entry }
     var entry = entry
     if let session = entry.session, session.issuer != own {

@@ -53,7 +53,11 @@ final class SessionVault: Sendable {
     guard let held = session.withLock({ $0 }) else { return await editPlace(edit) }
     switch edit {
     case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .replaceRevocation, .postpone, .cleaned:
-      return shown(await editPlace(edit), with: held)
+      switch await editPlace(edit) {
+      case .done(let entry): return .done(shown(entry, with: held))
+      case .conflict(let entry): return .conflict(shown(entry, with: held))
+      case .failed(let trouble): return .failed(trouble)
+      }
     case .claim, .receive, .vacate: return await editPlace(edit)
     case .prepare, .updateAttempt, .advance, .renew, .putBack, .touch, .end, .signOut: break
     }
@@ -120,14 +124,6 @@ final class SessionVault: Sendable {
       if let account = new.profile?.id, tombstone.account == account, !tombstone.steps.isEmpty {
         _ = await editPlace(.cleaned(tombstone.session, steps: tombstone.steps))
       }
-    }
-  }
-
-  private func shown(_ outcome: VaultOutcome, with session: StoredSession) -> VaultOutcome {
-    switch outcome {
-    case .done(let entry): return .done(shown(entry, with: session))
-    case .conflict(let entry): return .conflict(shown(entry, with: session))
-    case .failed: return outcome
     }
   }
 

@@ -25,7 +25,7 @@ extension Vault {
   /// - Parameter audit: its progress is stored with what the edit writes, and never goes back. It is told as by ``read(noting:)``.
   @concurrent package func edit(_ edit: VaultEdit, noting audit: (any AuditLog)? = nil) async -> VaultOutcome {
     do throws(VaultError) {
-      var entry = try await stored(for: edit.write)
+      var entry = try await load().entry(for: edit.write)
       for _ in 0..<VaultEdit.patience {
         if let head = entry.auditHead { audit?.found(head) }
         var new = entry
@@ -41,7 +41,7 @@ extension Vault {
           if let head = new.auditHead { audit?.found(head) }
           return .done(new)
         case .lost(let found?): entry = found
-        case .lost(nil): entry = try await stored(for: edit.write)
+        case .lost(nil): entry = try await load().entry(for: edit.write)
         }
       }
       throw .unavailable("other programs write to the vault all the time")
@@ -49,10 +49,12 @@ extension Vault {
       return .failed(error)
     }
   }
+}
 
+extension VaultReading {
   /// Returns the entry that a write replaces: an empty one for none, and for corrupt content that it may replace.
-  @concurrent package func stored(for write: VaultWrite) async throws(VaultError) -> VaultEntry {
-    switch await load() {
+  package func entry(for write: VaultWrite) throws(VaultError) -> VaultEntry {
+    switch self {
     case .value(let entry): return entry
     case .absent: return VaultEntry()
     case .accessOnly: throw .locked
