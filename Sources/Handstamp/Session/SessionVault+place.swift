@@ -14,10 +14,7 @@ extension SessionVault {
     case .value(let entry):
       // The former place may hold the only session, or still the same one, with which an earlier version may go on.
       if let trouble, entry.session == nil || entry.session?.id == moves.copied { return .trouble(trouble) }
-      do throws(VaultError) {
-        let entry = try await claimed(entry)
-        return entry.isEmpty ? .absent : .value(entry)
-      } catch { return .trouble(error) }
+      do throws(VaultError) { return .value(try await claimed(entry)) } catch { return .trouble(error) }
     case .accessOnly(let session):
       if let other = stranger(session.issuer) { return .trouble(.otherServer(other)) }
       return .accessOnly(session)
