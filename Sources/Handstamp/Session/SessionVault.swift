@@ -72,12 +72,11 @@ final class SessionVault: Sendable {
       guard let tombstone = new.tombstones.last else { return .done(await entry(of: held)) }
       // The session stays until its end is stored; otherwise the reason would be lost, and the server never notified.
       let buried = await editPlace(.bury(tombstone))
-      guard case .done = buried else { return buried }
+      guard case .done(let entry) = buried else { return buried }
       session.withLock { $0 = nil }
-      guard case .signOut(let reason, let time, let steps, let isLate) = edit else { return buried }
       // The same user may have signed in with another program meanwhile, and means that session, too: unless it began after a
       // sign-out that is written late. Another user's session stays.
-      guard case .done(let entry) = buried, let stored = entry.session,
+      guard case .signOut(let reason, let time, let steps, let isLate) = edit, let stored = entry.session,
         !stored.isOfAnotherAccount(than: held, ifUnknown: false),
         !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
       else { return buried }
