@@ -24,9 +24,7 @@ extension SessionVault {
     for place in former {
       switch place.kind {
       case .vault(let former):
-        if case .value(let entry) = await former.read(), let session = entry.session, stranger(session) != nil {
-          continue
-        }
+        if case .value(let entry) = await former.read(), stranger(entry.session?.issuer) != nil { continue }
         if case .failed(let error) = await former.edit(edit) { trouble = error }
       case .tokens(let read, let remove):
         do { if try await read() != nil { try await remove() } } catch {
@@ -55,39 +53,30 @@ extension SessionVault {
 
   /// - Parameter isInUse: `false` if its session ends here.
   private func move(from former: any Vault, isInUse: Bool = true) async throws(VaultError) {
-    switch await former.read() {
-    case .absent: return
-    case .accessOnly: throw .locked
+    let reading = await former.read()
     // Its session is lost, which is no reason to refuse a sign-in.
-    case .trouble(.corrupt): return
-    case .trouble(let trouble): throw trouble
-    case .value(let entry):
-      // It stays where a program of its server finds it.
-      if let session = entry.session, stranger(session) != nil { return }
-    }
+    if reading == .trouble(.corrupt) { return }
+    let found = try reading.entry(for: .ordinary)
+    // A stranger's stays where a program of its server finds it.
+    if found.isEmpty || stranger(found.session?.issuer) != nil { return }
     // No program refreshes with what is about to move.
     let lock = try await former.lock(.refresh, within: .seconds(2))
     defer { lock.unlock() }
     for _ in 0..<8 {
-      switch await former.read() {
-      case .absent: return
-      case .accessOnly: throw .locked
-      case .trouble(let trouble): throw trouble
-      case .value(let entry):
-        if let session = entry.session, stranger(session) != nil { return }
-        var moved = entry
-        // By whichever name of the server it was begun.
-        moved.session?.issuer = abilities.issuer ?? entry.session?.issuer
-        if !isInUse { moved.endSession(.replaced, at: clock.now()) }
-        moves.copied = moved.session?.id
-        try await write(.receive(moved))
-        switch await former.edit(.vacate(revision: entry.revision)) {
-        case .done:
-          moves.copied = nil
-          return
-        case .conflict: break
-        case .failed(let trouble): throw trouble
-        }
+      let entry = try await former.read().entry(for: .ordinary)
+      if entry.isEmpty || stranger(entry.session?.issuer) != nil { return }
+      var moved = entry
+      // By whichever name of the server it was begun.
+      moved.session?.issuer = abilities.issuer ?? entry.session?.issuer
+      if !isInUse { moved.endSession(.replaced, at: clock.now()) }
+      moves.copied = moved.session?.id
+      try await write(.receive(moved))
+      switch await former.edit(.vacate(revision: entry.revision)) {
+      case .done:
+        moves.copied = nil
+        return
+      case .conflict: break
+      case .failed(let trouble): throw trouble
       }
     }
     throw .unavailable("the former place of the session is written to all the time")
@@ -106,7 +95,7 @@ extension SessionVault {
     }
     var entry = VaultEntry()
     if case .value(let found) = await store.read(noting: audit) { entry = found }
-    if let own = entry.session, let other = stranger(own) { throw .otherServer(other) }
+    if let other = stranger(entry.session?.issuer) { throw .otherServer(other) }
     switch entry.session {
     case let own? where own.id == session.id || own.refresh != nil && own.refresh == session.refresh: break
     case let own? where own.id.isLocal && own.isRotated == nil:

@@ -1,9 +1,12 @@
 import HandstampCore
 import HandstampSupport
 
-/// The store as one server's program may use it: what lies there is that server's, and what lies in former places has moved there.
+/// The store as one server's program may use it, once what lies in former places has moved there.
 ///
-/// A session of another server is neither shown nor sent nor erased, except by a sign-out; nor is what is pending for one.
+/// A session is this server's if it was begun by the server's name, by a former name of it, or without one. In the last two cases it
+/// is claimed: it is shown under the present name at once, which is also stored, once. Any other is a stranger's: it is
+/// ``VaultError/otherServer(_:)``, and neither shown nor sent nor ended, except by a sign-out; nor is what is pending for a stranger
+/// shown. The edits `begin` and `receive` compare servers by name alone: if they find a session to claim, they are applied again.
 extension SessionVault {
   func readPlace() async -> VaultReading {
     let trouble = await settle()
@@ -11,12 +14,9 @@ extension SessionVault {
     case .value(let entry):
       // The former place may hold the only session, or still the same one, with which an earlier version may go on.
       if let trouble, entry.session == nil || entry.session?.id == moves.copied { return .trouble(trouble) }
-      do throws(VaultError) {
-        let entry = try await claimed(entry)
-        return entry.isEmpty ? .absent : .value(entry)
-      } catch { return .trouble(error) }
+      do throws(VaultError) { return .value(try await claimed(entry)) } catch { return .trouble(error) }
     case .accessOnly(let session):
-      if let other = stranger(session) { return .trouble(.otherServer(other)) }
+      if let other = stranger(session.issuer) { return .trouble(.otherServer(other)) }
       return .accessOnly(session)
     case .absent: return trouble.map { .trouble($0) } ?? .absent
     case .trouble(let trouble): return .trouble(trouble)
@@ -24,9 +24,9 @@ extension SessionVault {
   }
 
   func editPlace(_ edit: VaultEdit) async -> VaultOutcome {
-    // Edits of a session in use belong to what is here already, and may hold its refresh lock.
     var trouble: VaultError?
     switch edit {
+    // No other edit waits for a move: it belongs to what is here already, and may hold its refresh lock.
     case .begin: _ = await settle()
     case .signOut(let reason, _, _, _):
       trouble = await settle()
@@ -38,13 +38,13 @@ extension SessionVault {
     default: break
     }
     var outcome = await store.edit(edit, noting: audit)
-    if case .begin = edit, case .conflict(let entry) = outcome, let own = try? await claimed(entry),
-      own.session?.issuer != entry.session?.issuer
-    {
-      outcome = await store.edit(edit, noting: audit)
-    }
     if let trouble { return .failed(trouble) }
     do throws(VaultError) {
+      if case .begin = edit, case .conflict(let entry) = outcome,
+        try await claimed(entry).session?.issuer != entry.session?.issuer
+      {
+        outcome = await store.edit(edit, noting: audit)
+      }
       switch outcome {
       case .done(let entry): return .done(try await claimed(entry))
       case .conflict(let entry): return .conflict(try await claimed(entry))
@@ -53,17 +53,15 @@ extension SessionVault {
     } catch { return .failed(error) }
   }
 
-  /// The server of a session that is not this one's; `nil` if it is, or may be.
-  func stranger(_ session: StoredSession) -> String? {
-    former.mayBelong(session.issuer, to: abilities) ? nil : session.issuer
-  }
+  /// The name of a server that is not this one; `nil` if it is, or may be.
+  func stranger(_ issuer: String?) -> String? { former.mayBelong(issuer, to: abilities) ? nil : issuer }
 
-  /// The entry as this server's program sees it. A session without a server, or with a former name of it, gets the present one.
+  /// The entry as this server's program sees it: its session claimed, and without what is pending for strangers.
   func claimed(_ entry: VaultEntry) async throws(VaultError) -> VaultEntry {
     guard let own = abilities.issuer else { return entry }
     var entry = entry
     if let session = entry.session, session.issuer != own {
-      if let other = stranger(session) { throw .otherServer(other) }
+      if let other = stranger(session.issuer) { throw .otherServer(other) }
       // Once, because a program that knows the server by the other name may do the same. If it cannot be written now, the next one
       // does.
       if session.issuer.map({ !$0.isSameServer(as: own) }) ?? true, moves.claimsNow(),
@@ -73,8 +71,7 @@ extension SessionVault {
       }
       entry.session?.issuer = own
     }
-    for index in entry.tombstones.indices {
-      guard !former.mayBelong(entry.tombstones[index].issuer, to: abilities) else { continue }
+    for index in entry.tombstones.indices where stranger(entry.tombstones[index].issuer) != nil {
       if entry.tombstones[index].revocation != nil { hasOthers.withLock { $0 = true } }
       entry.tombstones[index].revocation = nil
       entry.tombstones[index].delay = nil

@@ -53,7 +53,11 @@ final class SessionVault: Sendable {
     guard let held = session.withLock({ $0 }) else { return await editPlace(edit) }
     switch edit {
     case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .replaceRevocation, .postpone, .cleaned:
-      return combined(await editPlace(edit))
+      switch await editPlace(edit) {
+      case .done(let entry): return .done(shown(entry, with: held))
+      case .conflict(let entry): return .conflict(shown(entry, with: held))
+      case .failed(let trouble): return .failed(trouble)
+      }
     case .claim, .receive, .vacate: return await editPlace(edit)
     case .prepare, .updateAttempt, .advance, .renew, .putBack, .touch, .end, .signOut: break
     }
@@ -68,12 +72,11 @@ final class SessionVault: Sendable {
       guard let tombstone = new.tombstones.last else { return .done(await entry(of: held)) }
       // The session stays until its end is stored; otherwise the reason would be lost, and the server never notified.
       let buried = await editPlace(.bury(tombstone))
-      guard case .done = buried else { return buried }
+      guard case .done(let entry) = buried else { return buried }
       session.withLock { $0 = nil }
-      guard case .signOut(let reason, let time, let steps, let isLate) = edit else { return buried }
       // The same user may have signed in with another program meanwhile, and means that session, too: unless it began after a
       // sign-out that is written late. Another user's session stays.
-      guard case .done(let entry) = buried, let stored = entry.session,
+      guard case .signOut(let reason, let time, let steps, let isLate) = edit, let stored = entry.session,
         !stored.isOfAnotherAccount(than: held, ifUnknown: false),
         !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
       else { return buried }
@@ -97,8 +100,7 @@ final class SessionVault: Sendable {
     }
     if let former, former.id != new.id {
       let tombstone = Tombstone(
-        session: former.id, reason: .replaced, endedAt: new.startedAt, revocation: former.revocation,
-        account: former.profile?.id, issuer: former.issuer, steps: new.isOfAnotherAccount(than: former) ? steps : [])
+        of: former, reason: .replaced, at: new.startedAt, steps: new.isOfAnotherAccount(than: former) ? steps : [])
       if case .done(let later) = await editPlace(.bury(tombstone)) {
         entry = later
       } else {
@@ -121,15 +123,6 @@ final class SessionVault: Sendable {
       if let account = new.profile?.id, tombstone.account == account, !tombstone.steps.isEmpty {
         _ = await editPlace(.cleaned(tombstone.session, steps: tombstone.steps))
       }
-    }
-  }
-
-  private func combined(_ outcome: VaultOutcome) -> VaultOutcome {
-    guard let session = session.withLock({ $0 }) else { return outcome }
-    switch outcome {
-    case .done(let entry): return .done(shown(entry, with: session))
-    case .conflict(let entry): return .conflict(shown(entry, with: session))
-    case .failed: return outcome
     }
   }
 

@@ -24,17 +24,9 @@ extension Vault {
   ///
   /// - Parameter audit: its progress is stored with what the edit writes, and never goes back. It is told as by ``read(noting:)``.
   @concurrent package func edit(_ edit: VaultEdit, noting audit: (any AuditLog)? = nil) async -> VaultOutcome {
-    var reading = await load()
     do throws(VaultError) {
+      var entry = try await load().entry(for: edit.write)
       for _ in 0..<VaultEdit.patience {
-        let entry: VaultEntry
-        switch reading {
-        case .value(let stored): entry = stored
-        case .absent: entry = VaultEntry()
-        case .accessOnly: throw .locked
-        case .trouble(.corrupt) where edit.write.replacesCorruptContent: entry = VaultEntry()
-        case .trouble(let trouble): throw trouble
-        }
         if let head = entry.auditHead { audit?.found(head) }
         var new = entry
         switch edit.applied(to: entry) {
@@ -48,12 +40,26 @@ extension Vault {
         case .done:
           if let head = new.auditHead { audit?.found(head) }
           return .done(new)
-        case .lost(let stored): reading = if let stored { .value(stored) } else { await load() }
+        case .lost(let found?): entry = found
+        case .lost(nil): entry = try await load().entry(for: edit.write)
         }
       }
       throw .unavailable("other programs write to the vault all the time")
     } catch {
       return .failed(error)
+    }
+  }
+}
+
+extension VaultReading {
+  /// Returns the entry that a write replaces: an empty one for none, and for corrupt content that it may replace.
+  package func entry(for write: VaultWrite) throws(VaultError) -> VaultEntry {
+    switch self {
+    case .value(let entry): return entry
+    case .absent: return VaultEntry()
+    case .accessOnly: throw .locked
+    case .trouble(.corrupt) where write.replacesCorruptContent: return VaultEntry()
+    case .trouble(let trouble): throw trouble
     }
   }
 }

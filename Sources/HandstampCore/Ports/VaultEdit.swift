@@ -76,14 +76,13 @@ package enum VaultEdit: Sendable, Hashable {
     case .end: .end
     case .signOut: .signOut
     case .prepareSignIn, .forgetSignIn, .prepare, .updateAttempt, .renew, .putBack, .delivered, .replaceRevocation,
-      .postpone, .cleaned,
-      .touch,
-      .claim, .receive:
+      .postpone, .cleaned, .touch, .claim, .receive:
       .ordinary
     }
   }
 
-  /// Applies the edit to `entry`. Pure.
+  /// Applies the edit to `entry`. Pure. The conditions of all edits are here; a change of more than a few lines is a function of
+  /// what it changes.
   package func applied(to entry: VaultEntry) -> Result {
     var new = entry
     new.revision += 1
@@ -96,20 +95,7 @@ package enum VaultEdit: Sendable, Hashable {
       new.signIn = nil
     case .begin(let session, let steps):
       if let former = entry.session, session.isOfAnotherServer(than: former) { return .conflict }
-      new.signIn = nil
-      if let former = new.session, former.id != session.id {
-        let isAnother = session.isOfAnotherAccount(than: former)
-        new.bury(former, reason: .replaced, at: session.startedAt, steps: isAnother ? steps : [])
-      }
-      new.release(session.id, revokedBy: session.revocation)
-      // The same user is back: their data stays.
-      if let account = session.person {
-        for index in new.tombstones.indices where new.tombstones[index].account == account {
-          new.tombstones[index].steps = []
-        }
-      }
-      new.forgetDelivered(keeping: 1)
-      new.session = session
+      new.begin(session, steps: steps)
     case .prepare(let id, let token, let access, let key, let attempt, let former):
       guard let session = entry.session, session.id == id, session.refresh == token,
         access == nil || session.access?.token == access, attempt == nil || session.attempt == former
@@ -122,31 +108,13 @@ package enum VaultEdit: Sendable, Hashable {
       new.session?.attempt = attempt
     case .advance(let id, let tokens):
       guard let session = entry.session, session.id == id, session.refresh == tokens.sent else { return .conflict }
-      new.session?.refresh = tokens.successor
-      if !tokens.isExchanged {
-        new.session?.rotationKeys = session.rotationKeys.after(tokens.usedKey)
-        new.session?.isRotated = tokens.successor != tokens.sent || session.isRotated == true
-      }
-      // At a server without handles the refresh token itself ends the session: then the newest one is needed.
-      if session.revocation?.secret == tokens.sent.secret {
-        new.session?.revocation = RevocationHandle(tokens.successor.secret)
-      }
-      if session.revocation == nil { new.session?.revocation = tokens.revocation }
-      new.session?.pendingKey = nil
-      new.session?.attempt = nil
-      new.session?.access = tokens.access
-      if let target = tokens.target, let access = tokens.targeted { new.session?.keep(access, for: target) }
-      if let idToken = tokens.idToken { new.session?.idToken = idToken }
-      if let profile = tokens.profile { new.session?.profile = profile }
+      new.session?.advance(with: tokens)
     case .renew(let id, let former, let access):
       guard let session = entry.session, session.id == id, session.access?.credential == former else {
         return .conflict
       }
       guard access != session.access else { return .unchanged }
-      if session.revocation?.secret == former.secret {
-        new.session?.revocation = RevocationHandle(access.credential.secret)
-      }
-      new.session?.access = access
+      new.session?.renew(with: access)
     case .putBack(let session, let revision):
       guard entry.session?.id == session.id, entry.revision <= revision else { return .conflict }
       new.session = session
@@ -158,18 +126,7 @@ package enum VaultEdit: Sendable, Hashable {
       new.bury(session, reason: reason, at: time, steps: steps)
     case .signOut(let reason, let time, let steps, let isLate):
       if isLate, let later = entry.session?.startedAt.elapsed(since: time), later > .zero { return .unchanged }
-      new.signIn = nil
-      guard let session = entry.session else {
-        guard entry.signIn == nil || !entry.tombstones.isEmpty else { break }
-        // A repeated sign-out that erases more applies to the last session.
-        guard let last = new.tombstones.indices.last, !Set(steps).isSubset(of: new.tombstones[last].steps) else {
-          return .unchanged
-        }
-        let known = new.tombstones[last].steps
-        new.tombstones[last].steps += steps.filter { !known.contains($0) }
-        break
-      }
-      new.bury(session, reason: reason, at: time, steps: steps)
+      guard new.signOut(reason, at: time, steps: steps) else { return .unchanged }
     case .bury(let tombstone):
       if new.session?.id == tombstone.session { new.session = nil }
       new.add(tombstone)
@@ -177,12 +134,7 @@ package enum VaultEdit: Sendable, Hashable {
       let open = entry.tombstones.filter { $0.session == id && $0.revocation != nil }
       if open.isEmpty { return .unchanged }
       guard handle == nil || open.contains(where: { $0.revocation == handle }) else { return .conflict }
-      for index in new.tombstones.indices where new.tombstones[index].session == id {
-        new.tombstones[index].revocation = nil
-        new.tombstones[index].delay = nil
-        if new.tombstones[index].isFinished { new.tombstones[index].account = nil }
-      }
-      new.forgetDelivered(keeping: 1)
+      new.changeTombstones(of: id) { ($0.revocation, $0.delay) = (nil, nil) }
     case .replaceRevocation(let id, let handle, let former):
       guard let index = entry.tombstones.firstIndex(where: { $0.session == id && $0.revocation == former }) else {
         return .conflict
@@ -197,11 +149,7 @@ package enum VaultEdit: Sendable, Hashable {
     case .cleaned(let id, let steps):
       let isOpen = entry.tombstones.contains { $0.session == id && $0.steps.contains(where: steps.contains) }
       guard isOpen else { return .unchanged }
-      for index in new.tombstones.indices where new.tombstones[index].session == id {
-        new.tombstones[index].steps.removeAll(where: steps.contains)
-        if new.tombstones[index].isFinished { new.tombstones[index].account = nil }
-      }
-      new.forgetDelivered(keeping: 1)
+      new.changeTombstones(of: id) { $0.steps.removeAll(where: steps.contains) }
     case .touch(let id, let time):
       guard entry.session?.id == id else { return .conflict }
       new.session?.activeAt = time
@@ -253,94 +201,5 @@ package struct RefreshedTokens: Sendable, Hashable {
     self.profile = profile
     self.usedKey = usedKey
     self.revocation = revocation
-  }
-}
-
-extension VaultEntry {
-  fileprivate mutating func bury(_ former: StoredSession, reason: EndReason, at time: Moment, steps: [String]) {
-    session = nil
-    add(
-      Tombstone(
-        session: former.id, reason: reason, endedAt: time, revocation: former.revocation, account: former.profile?.id,
-        issuer: former.issuer, steps: steps))
-  }
-
-  /// Ends the session, if there is one.
-  package mutating func endSession(_ reason: EndReason, at time: Moment) {
-    if let session { bury(session, reason: reason, at: time, steps: []) }
-  }
-
-  /// The content of two places as one. A sign-out in one of them ends a session that began earlier in the other one, as the user meant
-  /// it; what the same place says of its own session and its own ends was in order there.
-  ///
-  /// - Parameter isOlder: Whether what is there of a session that is here as well is older. Of a former place it may only be newer,
-  ///   because what was copied from there is not used before that place is empty. A session in another item of one vault began after
-  ///   a sign-out here: each move leaves that item empty.
-  package mutating func receive(_ other: VaultEntry, isOlder: Bool = false) {
-    let mine = session
-    if let theirs = other.session {
-      if let ended = tombstones.lastIndex(where: { $0.session == theirs.id }) {
-        // Only the newest handle ends it.
-        if !isOlder, let handle = theirs.revocation { tombstones[ended].revocation = handle }
-      } else if let own = session, own.id == theirs.id {
-        if !isOlder {
-          session = theirs
-          session?.issuer = theirs.issuer ?? own.issuer
-        }
-      } else if mine == nil, !isOlder, let out = tombstones.last(where: { $0.isSignOut(after: theirs) }) {
-        session = theirs
-        bury(theirs, reason: .signedOut, at: out.endedAt, steps: [])
-      } else if let own = session {
-        let isLater = theirs.startedAt.wall > own.startedAt.wall
-        let (former, later) = isLater ? (own, theirs) : (theirs, own)
-        bury(former, reason: .replaced, at: later.startedAt, steps: [])
-        session = later
-      } else {
-        session = theirs
-      }
-    }
-    if signIn == nil { signIn = other.signIn }
-    for tombstone in other.tombstones where self.tombstone(of: tombstone.session) == nil {
-      if let own = session, own.id == tombstone.session {
-        bury(own, reason: tombstone.reason, at: tombstone.endedAt, steps: tombstone.steps)
-        continue
-      }
-      if let own = session, own.id == mine?.id, own.id != other.session?.id, tombstone.isSignOut(after: own) {
-        bury(own, reason: .signedOut, at: tombstone.endedAt, steps: tombstone.steps)
-      }
-      if !tombstone.isFinished || session == nil && tombstones.isEmpty {
-        add(tombstone)
-      }
-    }
-  }
-
-  /// Frees the ID for another session. Some servers give one ID to all sessions of a single sign-on: a pending revocation with
-  /// another handle stays, under an ID of its own.
-  fileprivate mutating func release(_ id: SessionID, revokedBy handle: RevocationHandle?) {
-    tombstones.removeAll { $0.session == id && ($0.revocation == nil || $0.revocation == handle) }
-    for index in tombstones.indices where tombstones[index].session == id {
-      tombstones[index].session = SessionID("\(id.rawValue)#\(revision)")
-    }
-  }
-
-  fileprivate mutating func add(_ tombstone: Tombstone) {
-    release(tombstone.session, revokedBy: tombstone.revocation)
-    var tombstone = tombstone
-    if tombstone.isFinished { tombstone.account = nil }
-    tombstones.append(tombstone)
-    tombstones.removeFirst(max(0, tombstones.count - VaultEdit.tombstoneLimit))
-  }
-
-  /// Tombstones without pending work exist only for their reason; the newest is enough.
-  fileprivate mutating func forgetDelivered(keeping count: Int) {
-    let delivered = tombstones.filter(\.isFinished).dropLast(count)
-    tombstones.removeAll { delivered.contains($0) }
-  }
-}
-
-extension Tombstone {
-  /// Whether the user signed out after that session had begun.
-  fileprivate func isSignOut(after session: StoredSession) -> Bool {
-    reason == .signedOut && endedAt.wall > session.startedAt.wall
   }
 }

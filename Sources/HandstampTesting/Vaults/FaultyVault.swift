@@ -118,25 +118,15 @@ public actor FaultyVault: Vault {
   ) async throws(VaultError) -> VaultReplacement {
     guard let volatile else { return try await base.replace(revision, with: entry, as: write) }
     guard volatile.revision == revision else { return .lost(volatile) }
-    let result = try await base.replace(try await stored().revision, with: entry, as: write)
+    let result = try await base.replace(try await base.load().entry(for: .ordinary).revision, with: entry, as: write)
     if result == .done { self.volatile = nil }
     return result
   }
 
   private func pretend(_ revision: UInt64, _ entry: VaultEntry) async throws(VaultError) -> VaultReplacement {
-    let found = if let volatile { volatile } else { try await stored() }
+    let found = if let volatile { volatile } else { try await base.load().entry(for: .ordinary) }
     guard found.revision == revision else { return .lost(found) }
     volatile = entry
     return .done
-  }
-
-  /// The entry of the inner vault.
-  private func stored() async throws(VaultError) -> VaultEntry {
-    switch await base.load() {
-    case .value(let entry): return entry
-    case .absent: return VaultEntry()
-    case .accessOnly: throw .locked
-    case .trouble(let trouble): throw trouble
-    }
   }
 }

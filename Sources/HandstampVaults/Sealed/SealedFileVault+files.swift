@@ -20,9 +20,6 @@ extension SealedFileVault {
 
   func open(_ file: [UInt8], key: SealingKey?) throws(VaultError) -> VaultEntry {
     guard file.count <= SealedFormat.sizeLimit else { throw .corrupt }
-    // Broken bytes are corrupt, whatever the key.
-    _ = try SealedFormat.Header(file)
-    guard let key else { throw VaultKey.missing }
     return try SealedFormat.open(file, of: .vault(account), key: key) { VaultEntry(revision: $0, fields: $1) }
   }
 }

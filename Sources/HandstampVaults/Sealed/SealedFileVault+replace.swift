@@ -49,9 +49,7 @@ extension SealedFileVault {
     do throws(VaultError) {
       if write.replacesCorruptContent { _ = try open(file, key: key) }
       let header = try SealedFormat.Header(file)
-      guard let key else { throw VaultKey.missing }
-      guard header.keyID == key.id else { throw .wrongKey("the key belongs to another vault") }
-      return Found(revision: header.revision, file: file, key: key)
+      return Found(revision: header.revision, file: file, key: try header.matching(key))
     } catch {
       guard error == .corrupt, write.replacesCorruptContent else { throw error }
       let stated = (try? SealedFormat.Header(file).revision) ?? 0

@@ -55,6 +55,13 @@ enum SealedFormat {
       revision = bytes[37..<45].reduce(0) { $0 << 8 | UInt64($1) }
       nonce = Array(bytes[45..<57])
     }
+
+    /// Returns `key`, if the file was sealed with it.
+    func matching(_ key: SealingKey?) throws(VaultError) -> SealingKey {
+      guard let key else { throw VaultKey.missing }
+      guard keyID == key.id else { throw .wrongKey("the key belongs to another vault") }
+      return key
+    }
   }
 
   /// The file that is sealed, which decides its key.
@@ -104,14 +111,15 @@ enum SealedFormat {
     }
   }
 
-  /// Opens a file that was sealed for `content`. Throws ``VaultError/corrupt`` if any byte was changed.
+  /// Opens a file that was sealed for `content`. Throws ``VaultError/corrupt`` if any byte was changed; for a header, whatever the
+  /// key.
   ///
   /// - Parameter read: Returns `nil` if the bytes, which are wiped afterwards, are not what is expected.
   static func open<Value>(
-    _ file: [UInt8], of content: Content, key: SealingKey, _ read: (UInt64, UnsafeRawBufferPointer) -> Value?
+    _ file: [UInt8], of content: Content, key: SealingKey?, _ read: (UInt64, UnsafeRawBufferPointer) -> Value?
   ) throws(VaultError) -> Value {
     let header = try Header(file)
-    guard header.keyID == key.id else { throw .wrongKey("the key belongs to another vault") }
+    let key = try header.matching(key)
     let body = file[headerCount...]
     do {
       let box = try ChaChaPoly.SealedBox(
