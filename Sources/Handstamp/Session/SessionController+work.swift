@@ -51,7 +51,8 @@ extension SessionController {
     let new = Snapshot(access, policy: machine.policy.refresh, boot: boot)
     snapshot.withLock {
       if lowersFence { $0.fences -= 1 }
-      $0.renew(new)
+      // A raised fence has emptied it.
+      if $0.fences == 0 { $0 = new }
     }
   }
 

@@ -355,10 +355,12 @@ public actor SessionController {
 
   /// Returns the credential of the snapshot, or waits with all callers of the same need; only the first of them enters the actor.
   nonisolated func unguarded(_ need: SessionMachine.Need) async throws(SessionError) -> Credential {
-    let current = snapshot.withLock { [clock] in $0.credential(at: clock.uptime(), for: need) }
+    let (current, isFenced) = snapshot.withLock { [clock] in
+      ($0.credential(at: clock.uptime(), for: need), $0.fences > 0)
+    }
     if let current { return current }
     // A sign-out that the machine has not received yet.
-    if snapshot.withLock({ $0.fences > 0 }) { throw .signedOut(.signedOut) }
+    if isFenced { throw .signedOut(.signedOut) }
     let waiter = nextWaiter()
     let answer = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
