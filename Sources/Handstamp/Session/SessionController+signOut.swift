@@ -163,13 +163,14 @@ extension SessionController {
   private func holds(_ condition: Condition) -> Bool {
     switch condition {
     // Before the vault has been read, this is unknown.
-    case .delivered: machine.state != .restoring && machine.isDeliveryOver && deliveryNotes.isEmpty
+    case .delivered: machine.state != .restoring && machine.isDeliveryOver && !machine.isRecordingRevocation
     case .cleaned(let session): machine.cleanups.pending[session]?.running.isEmpty ?? true
     case .refreshed: !machine.isRefreshUnsettled
     case .settled:
       switch machine.state {
       case .signedIn: true
-      case .signedOut: machine.revocations.pending.isEmpty && deliveryNotes.isEmpty && machine.cleanups.pending.isEmpty
+      case .signedOut:
+        machine.revocations.pending.isEmpty && !machine.isRecordingRevocation && machine.cleanups.pending.isEmpty
       case .restoring, .unavailable: false
       }
     }

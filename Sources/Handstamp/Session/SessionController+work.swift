@@ -13,7 +13,6 @@ extension SessionController {
     // The idle limit must not end the session of a user whose last touch has not been reported yet.
     case .timer(.limit, _): tellActivity()
     case .locked(let operation, _, _): locks[operation] = lock
-    case .edited(let operation, _, _): deliveryNotes.remove(operation)
     case .refreshCompleted(let operation, _, _): asking[operation] = nil
     case .revoked(let session, let result, _):
       if let code = result.refusalCode { refusedRevocations[session] = code }
@@ -39,6 +38,13 @@ extension SessionController {
     guard !isUnsettled, delaysExit else { return }
     delaysExit = false
     UnsettledRefreshes.end()
+  }
+
+  /// Delays an exit of the program until the refresh that is about to be sent is stored. Returns `false` if the program is
+  /// exiting already: nothing is sent, and the next launch finds the session as it is.
+  private func delayExit() -> Bool {
+    if !delaysExit { delaysExit = UnsettledRefreshes.begin() }
+    return delaysExit
   }
 
   /// Updates the snapshot only if the token changed: thousands of concurrent callers must not build as many headers.
@@ -82,10 +88,6 @@ extension SessionController {
         await self?.post(.read(operation, reading))
       }
     case .edit(let operation, let edit):
-      switch edit {
-      case .delivered, .postpone: deliveryNotes.insert(operation)
-      default: break
-      }
       vaultWork.yield { [weak self, vault, clock] in
         let asOf = clock.now()
         let outcome = await vault.edit(edit)
@@ -98,20 +100,13 @@ extension SessionController {
         do throws(VaultError) { lock = try await refreshLocks.lock(.refresh, of: store, within: limit) } catch {
           trouble = error
         }
-        guard let self else {
-          lock?.unlock()
-          return
-        }
         var random = SystemRandomNumberGenerator()
-        await self.post(.locked(operation, RotationKey(from: &random), failing: trouble), holding: lock)
+        // Without a controller the lock is released with its last reference.
+        await self?.post(.locked(operation, RotationKey(from: &random), failing: trouble), holding: lock)
       }
     case .askRefresh(let operation, let request):
       let noted = machine.notedAttempt
-      if noted != nil, !delaysExit {
-        // The program is exiting. The next launch finds the session as it is.
-        guard UnsettledRefreshes.begin() else { return }
-        delaysExit = true
-      }
+      guard noted == nil || delayExit() else { return }
       // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
       asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
         // Also if the time since the attempt is unknown.

@@ -39,8 +39,6 @@ public actor SessionController {
   var commandResults: [SessionMachine.Waiter: Result<SessionMachine.CommandOutcome, SessionError>] = [:]
   /// Callers that wait until no revocation is pending, or until the clean-up has ended.
   var conditionWaiters: [SessionMachine.Waiter: ConditionWaiter] = [:]
-  /// Edits that record revocations, and that the vault has not confirmed.
-  var deliveryNotes: Set<SessionMachine.Operation> = []
   var locks: [SessionMachine.Operation: any VaultLock] = [:]
   /// Refreshes that are in flight.
   var asking: [SessionMachine.Operation: Task<Void, Never>] = [:]

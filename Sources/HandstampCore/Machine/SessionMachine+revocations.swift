@@ -3,6 +3,9 @@ extension SessionMachine {
   /// Whether no revocation is in flight or due.
   package var isDeliveryOver: Bool { revocations.isIdle }
 
+  /// Whether the vault has yet to record the response to a revocation.
+  package var isRecordingRevocation: Bool { work.values.contains { $0 == .delivered || $0 == .postpone } }
+
   /// Sends every pending revocation that is due.
   mutating func deliver(at now: Moment) -> [Effect] {
     let sent = revocations.send(at: now)
