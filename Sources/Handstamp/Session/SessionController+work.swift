@@ -11,7 +11,7 @@ extension SessionController {
     // A caller that was cancelled before this point has already been forgotten.
     case .demand(let waiter, _): guard tokenWaiters.isOpen(waiter) else { return }
     // The idle limit must not end the session of a user whose last touch has not been reported yet.
-    case .timer(.limit, _): tellActivity()
+    case .timer(.limit, _): reportActivity()
     case .locked(let operation, _, _): locks[operation] = lock
     case .refreshCompleted(let operation, _, _): asking[operation] = nil
     case .revoked(let session, let result, _):
@@ -26,24 +26,24 @@ extension SessionController {
       perform(effect)
     }
     dropTimers()
-    keepWhileUnsettled()
+    keepUntilStored()
     resumeSatisfiedWaiters()
   }
 
   /// Keeps the controller alive until the refresh that was sent is finished and stored, even if its owner is gone.
-  private func keepWhileUnsettled() {
-    let isUnsettled = machine.isRefreshUnsettled
-    guard isUnsettled != (ownHold != nil) else { return }
-    ownHold = isUnsettled ? self : nil
-    guard !isUnsettled, delaysExit else { return }
+  private func keepUntilStored() {
+    let isUnstored = machine.isRefreshUnstored
+    guard isUnstored != (ownHold != nil) else { return }
+    ownHold = isUnstored ? self : nil
+    guard !isUnstored, delaysExit else { return }
     delaysExit = false
-    UnsettledRefreshes.end()
+    UnstoredRefreshes.end()
   }
 
   /// Delays an exit of the program until the refresh that is about to be sent is stored. Returns `false` if the program is
   /// exiting already: nothing is sent, and the next launch finds the session as it is.
   private func delayExit() -> Bool {
-    if !delaysExit { delaysExit = UnsettledRefreshes.begin() }
+    if !delaysExit { delaysExit = UnstoredRefreshes.begin() }
     return delaysExit
   }
 

@@ -44,7 +44,7 @@ public actor SessionController {
   var asking: [SessionMachine.Operation: Task<Void, Never>] = [:]
   /// A reference to itself, from sending a refresh token until its response is stored.
   var ownHold: SessionController?
-  /// Whether the controller is among the ``UnsettledRefreshes``.
+  /// Whether the controller is among the ``UnstoredRefreshes``.
   var delaysExit = false
   var timers: [SessionMachine.Timer: Task<Void, Never>] = [:]
   /// When the timer for the next attempt of a refresh fires, by the clock's uptime.
@@ -101,7 +101,7 @@ public actor SessionController {
     self.audit = audit
     self.presence = presence
     boot = clock.now().boot
-    if !abilities.supportsRotationKeys { UnsettledRefreshes.watchExit() }
+    if !abilities.supportsRotationKeys { UnstoredRefreshes.watchExit() }
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
     var known = policy
     known.refresh.reuse = policy.refresh.reuse ?? abilities.reuse

@@ -80,7 +80,7 @@ extension SessionMachine {
           let isHarmless = found.isSame(as: live.attempt) && live.attemptState == .harmless
           first = found.first ?? (isHarmless ? nil : found.since)
         case .wait(let rest):
-          // It may be settled by now: the vault is read before waiting.
+          // It may be over by now: the vault is read before waiting.
           if live.refresh?.hasReadVault == true { return waitOut(found, for: rest, at: now) }
         case .noteReading: return noteReading(of: found, at: now)
         case .checkSender: return checkSender(of: found)
@@ -267,16 +267,16 @@ extension SessionMachine {
         return [audit(.refresh, session, "unusable", at: now), .refreshed(session.id, failure)]
           + endRefresh(failing: failure, at: now)
       }
-      let told = publishSession() + [audit(.refresh, session, "ok", at: now), .refreshed(session.id, nil)]
-      guard !isNew else { return told + endRefresh(at: now) }
+      let effects = publishSession() + [audit(.refresh, session, "ok", at: now), .refreshed(session.id, nil)]
+      guard !isNew else { return effects + endRefresh(at: now) }
       // Stored at last, but the waiting callers have no use for that token: now it may be rotated.
       self.live?.refresh = nil
       let lock = live.refresh?.lock.map { [Effect.unlock($0)] } ?? []
-      return told + lock + settle(at: now) + scheduleRefresh(at: now)
+      return effects + lock + serveWaiters(at: now) + scheduleRefresh(at: now)
     case .conflict(let entry) where wentBack(entry) && entry.session?.id == live.stored.id:
       // An older copy was restored meanwhile: first the former state is written again, then the new tokens.
-      let told = VaultError.unavailable("an older copy was restored").adding(SessionMachine.onlyInMemory)
-      return absorb(entry, at: now) + keepInMemory(unsaved, isNew: isNew, told, at: now)
+      let trouble = VaultError.unavailable("an older copy was restored").adding(SessionMachine.onlyInMemory)
+      return absorb(entry, at: now) + keepInMemory(unsaved, isNew: isNew, trouble, at: now)
     case .conflict(let entry):
       self.live?.unsaved = nil
       keepSuccessor(unsaved, of: live, unlessIn: entry)
@@ -352,8 +352,8 @@ extension SessionMachine {
     self.live?.quietUntil = now.advanced(by: quiet)
     self.live?.retryAfter = retryAfter.map { now.advanced(by: $0) }
     let failure = live.refresh?.failure ?? live.failure(retryAfter: retryAfter)
-    let told = [audit(.refresh, live.stored, failure.code, at: now), .refreshed(live.stored.id, failure)]
-    return told + withdraw(failing: failure, at: now)
+    return [audit(.refresh, live.stored, failure.code, at: now), .refreshed(live.stored.id, failure)]
+      + withdraw(failing: failure, at: now)
   }
 
   /// Ends the refresh. The record of an attempt that no process needs to wait for is removed first, or marked as over.
@@ -402,7 +402,7 @@ extension SessionMachine {
     if let lock = refresh.lock { effects.append(.unlock(lock)) }
     // Callers for other targets; then the timer. Never at once for the same target: otherwise a failing vault, or a server whose
     // tokens have expired on arrival, would be contacted in a tight loop.
-    return effects + settle(at: now) + scheduleRefresh(at: now, atLeast: SessionMachine.leastPause)
+    return effects + serveWaiters(at: now) + scheduleRefresh(at: now, atLeast: SessionMachine.leastPause)
   }
 
   /// Answers every caller that waits for a token for `target`.
@@ -422,9 +422,8 @@ extension SessionMachine {
     work = work.filter { _, purpose in
       switch purpose {
       case .save, .touch: false
-      case .reload, .begin, .renew, .lateAnswer, .restoreEntry, .end, .retryEnd, .delivered, .updateRevocation,
-        .postpone, .cleaned,
-        .idleCheck:
+      case .reload, .begin, .renew, .lateAnswer, .restoreEntry, .end, .retryEnd, .revoked, .updateRevocation,
+        .postpone, .cleaned, .idleCheck:
         true
       }
     }
