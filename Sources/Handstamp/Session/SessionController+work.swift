@@ -72,12 +72,7 @@ extension SessionController {
     case .audit(let entry): record(entry)
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
     case .resume(let waiters, let result): tokenWaiters.answer(waiters, result)
-    case .finish(let waiter, let result):
-      if let continuation = commandWaiters.removeValue(forKey: waiter) {
-        continuation.resume(returning: result)
-      } else {
-        commandResults[waiter] = result
-      }
+    case .finish(let waiter, let result): finish(waiter, result)
     case .cancelRequests: requests.cancelAll()
     case .unlock(let operation): locks.removeValue(forKey: operation)?.unlock()
     case .abandon(let operation): asking.removeValue(forKey: operation)?.cancel()
@@ -104,18 +99,7 @@ extension SessionController {
         // Without a controller the lock is released with its last reference.
         await self?.post(.locked(operation, RotationKey(from: &random), failing: trouble), holding: lock)
       }
-    case .askRefresh(let operation, let request):
-      let noted = machine.notedAttempt
-      guard noted == nil || delayExit() else { return }
-      // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
-      asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
-        // Also if the time since the attempt is unknown.
-        let isOver: @Sendable () -> Bool = {
-          noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
-        }
-        let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
-        await self?.post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
-      }
+    case .askRefresh(let operation, let request): send(request, as: operation)
     case .checkSender(let operation, let sender):
       // Not at once: an effect is answered after all effects of its list.
       Task.detached(priority: .userInitiated) { [weak self] in
@@ -127,6 +111,21 @@ extension SessionController {
         let result = await backend.revoke(handle)
         await self?.post(.revoked(session, result, entropy: .random(in: .min ... .max)))
       }
+    }
+  }
+
+  /// Sends a refresh, unless the program is exiting.
+  private func send(_ request: RefreshRequest, as operation: SessionMachine.Operation) {
+    let noted = machine.notedAttempt
+    guard noted == nil || delayExit() else { return }
+    // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
+    asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
+      // Also if the time since the attempt is unknown.
+      let isOver: @Sendable () -> Bool = {
+        noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
+      }
+      let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
+      await self?.post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
     }
   }
 

@@ -393,6 +393,15 @@ public actor SessionController {
     }
   }
 
+  /// Answers a command, or keeps the result for a caller that does not wait yet.
+  func finish(_ waiter: SessionMachine.Waiter, _ result: Result<SessionMachine.CommandOutcome, SessionError>) {
+    if let continuation = commandWaiters.removeValue(forKey: waiter) {
+      continuation.resume(returning: result)
+    } else {
+      commandResults[waiter] = result
+    }
+  }
+
   private func begin() {
     watching = Task.detached(priority: .userInitiated) { [weak self, vault] in
       // Not in the actor, where a folder that does not answer would keep a sign-out waiting; and before the vault is read, so that
