@@ -322,7 +322,7 @@ public struct OAuthBackend: Backend {
       fields.append(("client_id", Secret(client.id)))
       if let secret = client.secret { fields.append(("client_secret", secret)) }
     }
-    let body = FormBody(fields).bytes
+    let body = [UInt8](form: fields)
     for isLast in [false, true] {
       var headers = headers
       if let prover {

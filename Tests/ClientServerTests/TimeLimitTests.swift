@@ -40,7 +40,7 @@ import Testing
         return [nil, .zero, .seconds(1000)].allSatisfy { rule.patience(sinceFirst: $0) <= policy.responseTimeout }
       }
     ),
-    ("exit", policy.responseTimeout <= UnsettledRefreshes.limit),
+    ("exit", policy.responseTimeout <= UnstoredRefreshes.limit),
     ("staleness", SessionMachine.staleness <= policy.responseTimeout / 2),
     ("lock", SessionMachine.lockPatience < policy.responseTimeout),
     ("look", RepeatRule.look <= .seconds(3) - RepeatRule.pause),

@@ -278,7 +278,7 @@ import Testing
       relaunched.run(.conditionsChanged)
       #expect(!relaunched.effects.contains(told))
       // It retries by itself when the delay has passed.
-      #expect(relaunched.timers[.deliver]?.after == .seconds(1))
+      #expect(relaunched.timers[.revoke]?.after == .seconds(1))
       fixture = MachineFixture(vault: fixture.vault)
       fixture.now = relaunched.now.advanced(by: .seconds(1))
       fixture.run(.start)
@@ -297,8 +297,8 @@ import Testing
     fixture.signOut()
     fixture.run(.revoked(SessionID("s1"), .noDecision(.server(.init(status: 401)))))
     fixture.effects = []
-    #expect(fixture.timers[.deliver]?.after == .seconds(60))
-    fixture.fire(.deliver)
+    #expect(fixture.timers[.revoke]?.after == .seconds(60))
+    fixture.fire(.revoke)
     #expect(fixture.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
   }
 

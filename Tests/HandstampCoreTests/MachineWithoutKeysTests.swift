@@ -43,14 +43,14 @@ import Testing
     fixture.answer(.granted(.sample(1)))
     #expect(fixture.token(caller) == "access-s1-1")
     #expect(fixture.unlocks == unlocks)
-    #expect(fixture.machine.isRefreshUnsettled)
+    #expect(fixture.machine.isRefreshUnstored)
     fixture.fire(.save)
     #expect(fixture.unlocks == unlocks)
     fixture.vaultTrouble = nil
     fixture.fire(.save)
     #expect(fixture.vault?.session?.refresh == RefreshToken("refresh-s1-1"))
     #expect(fixture.unlocks == 1)
-    #expect(!fixture.machine.isRefreshUnsettled)
+    #expect(!fixture.machine.isRefreshUnstored)
   }
 
   @Test func `refreshes again after another save stored its tokens first`() throws {

@@ -68,7 +68,7 @@ extension World {
   }
 
   mutating func crash(_ index: Int) {
-    let isUnsettled = processes[index].machine.isRefreshUnsettled || !processes[index].asking.isEmpty
+    let isUnsettled = processes[index].machine.isRefreshUnstored || !processes[index].asking.isEmpty
     if isUnsettled, let session = processes[index].machine.session { excused.insert(session) }
     // Only this process held the newer vault.
     for session in [processes[index].machine.session, processes[index].signingOut].compactMap({ $0 })

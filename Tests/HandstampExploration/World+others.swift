@@ -15,7 +15,7 @@ extension World {
       if !process.socket.isEmpty { moves.append(.readSocket(index)) }
       let isBusy = !process.asking.isEmpty || !process.queue.isEmpty
       if has(.suspended), isBusy { moves.append(.suspend(index)) }
-      let mayLeave = limits.faults.contains(.leavingLosesTheAnswer) || !process.machine.isRefreshUnsettled
+      let mayLeave = limits.faults.contains(.leavingLosesTheAnswer) || !process.machine.isRefreshUnstored
       if has(.leaves), mayLeave, isBusy || process.lockWanted != nil || process.waits { moves.append(.leave(index)) }
       if has(.cancelled), process.waits { moves.append(.callerLeaves(index)) }
       if has(.endsUnsaved), process.machine.hasUnsavedTokens { moves.append(.endUnsaved(index)) }
@@ -207,7 +207,7 @@ extension World {
   mutating func judgePresenting(_ token: RefreshToken, by index: Int) {
     // If suspension releases the lock, the sender may still wait, or store its response, after others consider its
     // deadline passed.
-    let isOvertaken = processes.indices.contains { $0 != index && processes[$0].machine.isRefreshUnsettled }
+    let isOvertaken = processes.indices.contains { $0 != index && processes[$0].machine.isRefreshUnstored }
     if isOvertaken, limits.suspensionGivesUpLock { excuse(token) }
     if let former = presented[token], clock.uptime - former.since < former.limit, copy == nil,
       !excused.contains(where: { session in sessions.contains { $0.session == session && $0.issued(token) } })

@@ -102,7 +102,7 @@ extension World {
       for (timer, ticking) in process.timers {
         switch timer {
         case .answer: if !process.asking.isEmpty, let due = ticking.due { dues.append(due) }
-        case .retry, .save, .renew, .bury, .reload, .deliver, .clean, .hold, .end:
+        case .retry, .save, .renew, .bury, .reload, .revoke, .clean, .hold, .end:
           if let due = ticking.due { dues.append(due) }
         case .refresh, .limit: break
         }

@@ -41,7 +41,7 @@ import Testing
     let session = controller()
     try await session.signIn { .sample(0, life: nil) }
     session.updateSessionActivity()
-    await session.tellActivity()
+    await session.reportActivity()
     await clock.sleepers(1)
     // Within the second in which activity is not reported again.
     clock.advance(by: .milliseconds(900))
@@ -61,7 +61,7 @@ import Testing
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<8 { group.addTask { for _ in 0..<10_000 { session.updateSessionActivity() } } }
     }
-    await session.tellActivity()
+    await session.reportActivity()
     guard case .value(let after) = await vault.read() else { throw CancellationError() }
     #expect(after.revision - before.revision <= 1)
   }

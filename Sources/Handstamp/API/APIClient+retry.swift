@@ -24,7 +24,7 @@ extension APIClient {
   ) async throws(APIError) -> TransportResponse {
     let generation = generation ?? controller.requests.generation
     if requiresAuth {
-      guard let origin = Origin(request.url), origin == Origin(baseURL.absoluteString) else {
+      guard let origin, Origin(request.url) == origin else {
         throw .invalidRequest("the URL is not of the account's own origin")
       }
     }

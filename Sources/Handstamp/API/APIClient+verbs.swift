@@ -16,7 +16,7 @@ extension APIClient {
   public func get<Response: Decodable & Sendable>(
     _ path: APIPath, query: [URLQueryItem] = [], as type: Response.Type = Response.self
   ) async throws(APIError) -> Response {
-    try await decoded(response(to: request("GET", path, query)))
+    try await decoded(response(to: request("GET", path, query), requiresAuth: true))
   }
 
   /// Sends a POST request and decodes the response. A `body` is encoded as JSON by the client's encoder; without one, the request has
@@ -24,7 +24,7 @@ extension APIClient {
   public func post<Response: Decodable & Sendable>(
     _ path: APIPath, query: [URLQueryItem] = [], body: (any Encodable)? = nil, as type: Response.Type = Response.self
   ) async throws(APIError) -> Response {
-    try await decoded(response(to: request("POST", path, query, body: body)))
+    try await decoded(response(to: request("POST", path, query, body: body), requiresAuth: true))
   }
 
   /// Sends a POST request whose response has no content that matters.
@@ -38,7 +38,7 @@ extension APIClient {
   public func put<Response: Decodable & Sendable>(
     _ path: APIPath, query: [URLQueryItem] = [], body: (any Encodable)? = nil, as type: Response.Type = Response.self
   ) async throws(APIError) -> Response {
-    try await decoded(response(to: request("PUT", path, query, body: body)))
+    try await decoded(response(to: request("PUT", path, query, body: body), requiresAuth: true))
   }
 
   /// Sends a PUT request whose response has no content that matters.
@@ -52,7 +52,7 @@ extension APIClient {
   public func patch<Response: Decodable & Sendable>(
     _ path: APIPath, query: [URLQueryItem] = [], body: (any Encodable)? = nil, as type: Response.Type = Response.self
   ) async throws(APIError) -> Response {
-    try await decoded(response(to: request("PATCH", path, query, body: body)))
+    try await decoded(response(to: request("PATCH", path, query, body: body), requiresAuth: true))
   }
 
   /// Sends a PATCH request whose response has no content that matters.
@@ -66,7 +66,7 @@ extension APIClient {
   public func delete<Response: Decodable & Sendable>(
     _ path: APIPath, query: [URLQueryItem] = [], body: (any Encodable)? = nil, as type: Response.Type = Response.self
   ) async throws(APIError) -> Response {
-    try await decoded(response(to: request("DELETE", path, query, body: body)))
+    try await decoded(response(to: request("DELETE", path, query, body: body), requiresAuth: true))
   }
 
   /// Sends a DELETE request whose response has no content that matters.

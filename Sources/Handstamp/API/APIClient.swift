@@ -1,4 +1,5 @@
 public import Foundation
+import HandstampSupport
 
 /// Calls an API with the session's credential: attaches the token, refreshes it once if the API rejects it, and stops when the
 /// session ends.
@@ -54,6 +55,8 @@ public struct APIClient: Sendable {
   public let baseURL: URL
   /// The controller of the session.
   public let controller: SessionController
+  /// The origin of ``baseURL``; `nil` if that is not a valid one.
+  let origin: Origin?
   let transport: any Transport
   let options: Options
 
@@ -65,6 +68,7 @@ public struct APIClient: Sendable {
     options: Options = Options()
   ) {
     self.baseURL = baseURL
+    origin = Origin(baseURL.absoluteString)
     self.controller = controller
     self.transport = transport
     self.options = options

@@ -226,16 +226,16 @@ public final class Accounts<Content: Sendable> {
       // If it cannot be opened now, perhaps when the list is read again.
       guard let session = try? openSession(of: id) else { continue }
       leaving[id] = Task { [weak self] in
-        let isSettled = await session.controller.settled()
-        await self?.left(id, isSettled && !session.controller.hasOthersWork)
+        let isWorkDone = await session.controller.waitForPendingWork()
+        await self?.left(id, isWorkDone && !session.controller.hasOthersWork)
       }
     }
   }
 
-  private func left(_ id: AccountID, _ isSettled: Bool) async {
+  private func left(_ id: AccountID, _ isWorkDone: Bool) async {
     leaving[id] = nil
     if places[id] == nil { sessions[id] = nil }
-    if isSettled { await forget(id) }
+    if isWorkDone { await forget(id) }
   }
 
   func openSession(of id: AccountID) throws(SessionError) -> SessionManager<Content> {

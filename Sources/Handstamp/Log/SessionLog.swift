@@ -45,7 +45,7 @@ struct SessionLog: Sendable {
     switch effect {
     case .askRefresh: write(.info, "Refresh begun", ["attempt": "\(attempt)"])
     case .startTimer(.retry, _, let wait): write(.info, "Refresh delayed", ["wait": "\(wait)"])
-    case .startTimer(.deliver, _, let wait): write(.info, "Revocation delayed", ["wait": "\(wait)"])
+    case .startTimer(.revoke, _, let wait): write(.info, "Revocation delayed", ["wait": "\(wait)"])
     case .startTimer(.save, _, let wait), .startTimer(.renew, _, let wait), .startTimer(.bury, _, let wait):
       write(.info, "Storing delayed", ["wait": "\(wait)"])
     case .audit(let entry): note(entry)

@@ -12,7 +12,7 @@ extension ServerBackend {
   @concurrent package func signIn(former token: Secret) async throws(SessionError) -> TokenResponse {
     let digest = token.withExposedBytes { Base64URL.encode(Array(SHA256.hash(data: Array($0)))) }
     return try await SignInTurn.exchange(for: "former \(digest)") { key throws(SessionError) in
-      let form = FormBody([
+      let form = [UInt8](form: [
         ("grant_type", Secret("urn:ietf:params:oauth:grant-type:token-exchange")), ("subject_token", token),
         ("subject_token_type", Secret("urn:ietf:params:oauth:token-type:refresh_token")),
         ("rotation_key", key.wireText), ("device_id", Secret(device.id.rawValue)),
@@ -20,7 +20,7 @@ extension ServerBackend {
       ])
       let response: TransportResponse
       do throws(TransportError) {
-        response = try await send("POST", "/oauth/token", type: ServerBackend.formType, body: form.bytes)
+        response = try await send("POST", "/oauth/token", type: ServerBackend.formType, body: form)
       } catch { throw SessionError(error) }
       guard response.status != 200 else { return try TokenResponse(signIn: response.body) }
       let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))

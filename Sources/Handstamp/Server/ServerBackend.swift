@@ -58,13 +58,12 @@ public struct ServerBackend: AccountBackend {
   }
 
   @concurrent public func refresh(_ request: RefreshRequest) async -> RefreshResult {
-    let form = FormBody([
+    let form = [UInt8](form: [
       ("grant_type", Secret("refresh_token")), ("refresh_token", request.token.secret),
       ("rotation_key", request.key.wireText),
     ])
     do throws(TransportError) {
-      return RefreshResult(
-        try await send("POST", "/oauth/token", type: ServerBackend.formType, body: form.bytes))
+      return RefreshResult(try await send("POST", "/oauth/token", type: ServerBackend.formType, body: form))
     } catch {
       return .noDecision(.network(error))
     }
@@ -72,8 +71,8 @@ public struct ServerBackend: AccountBackend {
 
   @concurrent public func revoke(_ handle: RevocationHandle) async -> RevocationResult {
     do throws(TransportError) {
-      let form = FormBody([("token", handle.secret)])
-      let response = try await send("POST", "/oauth/revoke", type: ServerBackend.formType, body: form.bytes)
+      let response = try await send(
+        "POST", "/oauth/revoke", type: ServerBackend.formType, body: [UInt8](form: [("token", handle.secret)]))
       let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
       return RevocationResult(response, error: refusal?.error)
     } catch {

@@ -16,12 +16,12 @@ extension SessionController {
       use.reportedAt = now
       return true
     }
-    if isDue { Task { await self.tellActivity() } }
+    if isDue { Task { await self.reportActivity() } }
   }
 
   /// Reports the use of the session to the machine, which may be a moment ago: the first time, which kept the session from
   /// ending, and the last.
-  func tellActivity() {
+  func reportActivity() {
     // There is no session yet: the time is kept until one is restored.
     guard machine.session != nil else { return }
     let use = lastUse.withLock { use in
@@ -39,7 +39,7 @@ extension SessionController {
     /// The first and the last time that have not been reported to the machine.
     var first: Duration?
     var last: Duration?
-    /// When the machine was told last; `nil` if never.
+    /// The last report; `nil` before the first.
     var reportedAt: Duration?
   }
 }

@@ -79,7 +79,7 @@ extension SessionController {
   /// - Returns: `true` if no revocation is left that this program knows of. `false` if the limit has passed, or only postponed
   ///   ones are left.
   public nonisolated func waitForRevocations(timeout limit: Duration) async -> Bool {
-    guard await wait(nextWaiter(), until: .delivered, within: limit) else { return false }
+    guard await wait(until: .revoked, within: limit) else { return false }
     return await machine.revocations.pending.isEmpty
   }
 
@@ -93,11 +93,11 @@ extension SessionController {
   /// - Parameter limit: the longest wait. Default 60 s.
   /// - Returns: `true` if no refresh request is in flight and all tokens are stored; `false` if the limit has passed first.
   public nonisolated func waitForRefresh(timeout limit: Duration = .seconds(60)) async -> Bool {
-    await wait(nextWaiter(), until: .refreshed, within: limit)
+    await wait(until: .refreshed, within: limit)
   }
 
   /// Waits until no work is pending for ended sessions, or a user is signed in. Cancelling the task ends this wait.
-  func settled() async -> Bool { await wait(nextWaiter(), until: .settled, within: nil) }
+  func waitForPendingWork() async -> Bool { await wait(until: .workDone, within: nil) }
 
   /// Whether the vault holds a session now, even one that this controller has not seen yet.
   package nonisolated func isSessionStored() async -> Bool {
@@ -129,7 +129,7 @@ extension SessionController {
   private func cleanupReport(
     of session: SessionID, since number: Int, within limit: Duration
   ) async -> CleanupReport {
-    _ = await wait(nextWaiter(), until: .cleaned(session), within: limit)
+    _ = await wait(until: .cleaned(session), within: limit)
     var report = CleanupReport()
     for entry in cleanupLog where entry.number > number && entry.session == session {
       report.failed[entry.step] = entry.failure
@@ -141,9 +141,9 @@ extension SessionController {
 
   // MARK: Waiting for pending work
 
-  private func wait(_ waiter: SessionMachine.Waiter, until condition: Condition, within limit: Duration?) async -> Bool
-  {
+  private func wait(until condition: Condition, within limit: Duration?) async -> Bool {
     if holds(condition) { return true }
+    let waiter = nextWaiter()
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let end = limit.map { limit in
@@ -163,13 +163,14 @@ extension SessionController {
   private func holds(_ condition: Condition) -> Bool {
     switch condition {
     // Before the vault has been read, this is unknown.
-    case .delivered: machine.state != .restoring && machine.isDeliveryOver && deliveryNotes.isEmpty
+    case .revoked: machine.state != .restoring && machine.revocations.isIdle && !machine.isRecordingRevocation
     case .cleaned(let session): machine.cleanups.pending[session]?.running.isEmpty ?? true
-    case .refreshed: !machine.isRefreshUnsettled
-    case .settled:
+    case .refreshed: !machine.isRefreshUnstored
+    case .workDone:
       switch machine.state {
       case .signedIn: true
-      case .signedOut: machine.revocations.pending.isEmpty && deliveryNotes.isEmpty && machine.cleanups.pending.isEmpty
+      case .signedOut:
+        machine.revocations.pending.isEmpty && !machine.isRecordingRevocation && machine.cleanups.pending.isEmpty
       case .restoring, .unavailable: false
       }
     }
@@ -187,7 +188,7 @@ extension SessionController {
   }
 
   enum Condition: Sendable {
-    case delivered, settled, refreshed
+    case revoked, refreshed, workDone
     case cleaned(SessionID)
   }
 
@@ -212,7 +213,7 @@ public struct SignOutReport: Sendable, Hashable {
   /// Why the sign-out could not be written to the vault; `nil` if it is stored. The write is retried while the process runs; if
   /// it exits before one succeeds, the next launch may restore the session.
   public var storageError: VaultError?
-  /// Whether the server was not told and will not be, because the session had no ``TokenResponse/revocation``: at the server it
+  /// Whether no revocation was or will be sent, because the session had no ``TokenResponse/revocation``: at the server it
   /// continues until it expires.
   public var isUnrevoked = false
   /// Why the account's other sessions may not have ended; `nil` if they have, or if their end was not requested.

@@ -11,9 +11,8 @@ extension SessionController {
     // A caller that was cancelled before this point has already been forgotten.
     case .demand(let waiter, _): guard tokenWaiters.isOpen(waiter) else { return }
     // The idle limit must not end the session of a user whose last touch has not been reported yet.
-    case .timer(.limit, _): tellActivity()
+    case .timer(.limit, _): reportActivity()
     case .locked(let operation, _, _): locks[operation] = lock
-    case .edited(let operation, _, _): deliveryNotes.remove(operation)
     case .refreshCompleted(let operation, _, _): asking[operation] = nil
     case .revoked(let session, let result, _):
       if let code = result.refusalCode { refusedRevocations[session] = code }
@@ -27,18 +26,25 @@ extension SessionController {
       perform(effect)
     }
     dropTimers()
-    keepWhileUnsettled()
+    keepUntilStored()
     resumeSatisfiedWaiters()
   }
 
   /// Keeps the controller alive until the refresh that was sent is finished and stored, even if its owner is gone.
-  private func keepWhileUnsettled() {
-    let isUnsettled = machine.isRefreshUnsettled
-    guard isUnsettled != (ownHold != nil) else { return }
-    ownHold = isUnsettled ? self : nil
-    guard !isUnsettled, delaysExit else { return }
+  private func keepUntilStored() {
+    let isUnstored = machine.isRefreshUnstored
+    guard isUnstored != (ownHold != nil) else { return }
+    ownHold = isUnstored ? self : nil
+    guard !isUnstored, delaysExit else { return }
     delaysExit = false
-    UnsettledRefreshes.end()
+    UnstoredRefreshes.end()
+  }
+
+  /// Delays an exit of the program until the refresh that is about to be sent is stored. Returns `false` if the program is
+  /// exiting already: nothing is sent, and the next launch finds the session as it is.
+  private func delayExit() -> Bool {
+    if !delaysExit { delaysExit = UnstoredRefreshes.begin() }
+    return delaysExit
   }
 
   /// Updates the snapshot only if the token changed: thousands of concurrent callers must not build as many headers.
@@ -51,7 +57,8 @@ extension SessionController {
     let new = Snapshot(access, policy: machine.policy.refresh, boot: boot)
     snapshot.withLock {
       if lowersFence { $0.fences -= 1 }
-      $0.renew(new)
+      // A raised fence has emptied it.
+      if $0.fences == 0 { $0 = new }
     }
   }
 
@@ -65,12 +72,7 @@ extension SessionController {
     case .audit(let entry): record(entry)
     case .startTimer(let timer, let ticket, let delay): start(timer, ticket: ticket, after: delay)
     case .resume(let waiters, let result): tokenWaiters.answer(waiters, result)
-    case .finish(let waiter, let result):
-      if let continuation = commandWaiters.removeValue(forKey: waiter) {
-        continuation.resume(returning: result)
-      } else {
-        commandResults[waiter] = result
-      }
+    case .finish(let waiter, let result): finish(waiter, result)
     case .cancelRequests: requests.cancelAll()
     case .unlock(let operation): locks.removeValue(forKey: operation)?.unlock()
     case .abandon(let operation): asking.removeValue(forKey: operation)?.cancel()
@@ -81,10 +83,6 @@ extension SessionController {
         await self?.post(.read(operation, reading))
       }
     case .edit(let operation, let edit):
-      switch edit {
-      case .delivered, .postpone: deliveryNotes.insert(operation)
-      default: break
-      }
       vaultWork.yield { [weak self, vault, clock] in
         let asOf = clock.now()
         let outcome = await vault.edit(edit)
@@ -97,29 +95,11 @@ extension SessionController {
         do throws(VaultError) { lock = try await refreshLocks.lock(.refresh, of: store, within: limit) } catch {
           trouble = error
         }
-        guard let self else {
-          lock?.unlock()
-          return
-        }
         var random = SystemRandomNumberGenerator()
-        await self.post(.locked(operation, RotationKey(from: &random), failing: trouble), holding: lock)
+        // Without a controller the lock is released with its last reference.
+        await self?.post(.locked(operation, RotationKey(from: &random), failing: trouble), holding: lock)
       }
-    case .askRefresh(let operation, let request):
-      let noted = machine.notedAttempt
-      if noted != nil, !delaysExit {
-        // The program is exiting. The next launch finds the session as it is.
-        guard UnsettledRefreshes.begin() else { return }
-        delaysExit = true
-      }
-      // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
-      asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
-        // Also if the time since the attempt is unknown.
-        let isOver: @Sendable () -> Bool = {
-          noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
-        }
-        let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
-        await self?.post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
-      }
+    case .askRefresh(let operation, let request): send(request, as: operation)
     case .checkSender(let operation, let sender):
       // Not at once: an effect is answered after all effects of its list.
       Task.detached(priority: .userInitiated) { [weak self] in
@@ -131,6 +111,21 @@ extension SessionController {
         let result = await backend.revoke(handle)
         await self?.post(.revoked(session, result, entropy: .random(in: .min ... .max)))
       }
+    }
+  }
+
+  /// Sends a refresh, unless the program is exiting.
+  private func send(_ request: RefreshRequest, as operation: SessionMachine.Operation) {
+    let noted = machine.notedAttempt
+    guard noted == nil || delayExit() else { return }
+    // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
+    asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
+      // Also if the time since the attempt is unknown.
+      let isOver: @Sendable () -> Bool = {
+        noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
+      }
+      let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
+      await self?.post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
     }
   }
 

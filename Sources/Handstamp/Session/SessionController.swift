@@ -39,14 +39,12 @@ public actor SessionController {
   var commandResults: [SessionMachine.Waiter: Result<SessionMachine.CommandOutcome, SessionError>] = [:]
   /// Callers that wait until no revocation is pending, or until the clean-up has ended.
   var conditionWaiters: [SessionMachine.Waiter: ConditionWaiter] = [:]
-  /// Edits that record revocations, and that the vault has not confirmed.
-  var deliveryNotes: Set<SessionMachine.Operation> = []
   var locks: [SessionMachine.Operation: any VaultLock] = [:]
   /// Refreshes that are in flight.
   var asking: [SessionMachine.Operation: Task<Void, Never>] = [:]
   /// A reference to itself, from sending a refresh token until its response is stored.
   var ownHold: SessionController?
-  /// Whether the controller is among the ``UnsettledRefreshes``.
+  /// Whether the controller is among the ``UnstoredRefreshes``.
   var delaysExit = false
   var timers: [SessionMachine.Timer: Task<Void, Never>] = [:]
   /// When the timer for the next attempt of a refresh fires, by the clock's uptime.
@@ -103,7 +101,7 @@ public actor SessionController {
     self.audit = audit
     self.presence = presence
     boot = clock.now().boot
-    if !abilities.supportsRotationKeys { UnsettledRefreshes.watchExit() }
+    if !abilities.supportsRotationKeys { UnstoredRefreshes.watchExit() }
     activityStep = policy.idleLimit.map { min(.seconds(1), $0 / 20) }
     var known = policy
     known.refresh.reuse = policy.refresh.reuse ?? abilities.reuse
@@ -355,10 +353,12 @@ public actor SessionController {
 
   /// Returns the credential of the snapshot, or waits with all callers of the same need; only the first of them enters the actor.
   nonisolated func unguarded(_ need: SessionMachine.Need) async throws(SessionError) -> Credential {
-    let current = snapshot.withLock { [clock] in $0.credential(at: clock.uptime(), for: need) }
+    let (current, isFenced) = snapshot.withLock { [clock] in
+      ($0.credential(at: clock.uptime(), for: need), $0.fences > 0)
+    }
     if let current { return current }
     // A sign-out that the machine has not received yet.
-    if snapshot.withLock({ $0.fences > 0 }) { throw .signedOut(.signedOut) }
+    if isFenced { throw .signedOut(.signedOut) }
     let waiter = nextWaiter()
     let answer = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
@@ -390,6 +390,15 @@ public actor SessionController {
       if case .signInAnswered = event, commandWaiters[waiter] != nil, !machine.isSigningIn(waiter) {
         commandWaiters.removeValue(forKey: waiter)?.resume(returning: .failure(.cancelled))
       }
+    }
+  }
+
+  /// Answers a command, or keeps the result for a caller that does not wait yet.
+  func finish(_ waiter: SessionMachine.Waiter, _ result: Result<SessionMachine.CommandOutcome, SessionError>) {
+    if let continuation = commandWaiters.removeValue(forKey: waiter) {
+      continuation.resume(returning: result)
+    } else {
+      commandResults[waiter] = result
     }
   }
 

@@ -33,17 +33,11 @@ struct Snapshot: Sendable {
     servesUntil = policy.usesTimer ? end - policy.margin(forLifetime: life) : end
   }
 
-  /// Takes over the machine's values, unless a fence is raised.
-  mutating func renew(_ new: Snapshot) {
-    let fences = fences
-    self = fences == 0 ? new : Snapshot()
-    self.fences = fences
-  }
-
   /// Withholds all tokens until the machine has received the sign-out.
   mutating func raiseFence() {
-    fences += 1
-    renew(Snapshot())
+    let fences = fences + 1
+    self = Snapshot()
+    self.fences = fences
   }
 
   /// Returns the session's own credential if it is valid for as long as needed and no refresh is due.

@@ -60,7 +60,7 @@ struct SecurityTokenService {
     let message = TransportRequest(
       method: "POST", url: url,
       headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
-      body: FormBody(fields.map { (name: $0.0, value: $0.1) }).bytes, maximumResponseSize: 1 << 18)
+      body: [UInt8](form: fields.map { (name: $0.0, value: $0.1) }), maximumResponseSize: 1 << 18)
     let answer: TransportResponse
     do throws(TransportError) { answer = try await CommandTransport.shared.send(message) } catch {
       throw CommandError(

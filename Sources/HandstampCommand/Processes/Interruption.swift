@@ -6,7 +6,7 @@ import HandstampCore
 import HandstampSupport
 
 /// Handles the signals that ask the program to end, during a refresh at a server without rotation keys: the first one lets the
-/// refresh finish and its response be stored, for at most ``UnsettledRefreshes/limit``; a second one ends the program at once.
+/// refresh finish and its response be stored, for at most ``UnstoredRefreshes/limit``; a second one ends the program at once.
 /// Either way, the program ends by the first signal, as its parent expects.
 enum Interruption {
   /// Ctrl-C; `kill`, `timeout` and service managers; a terminal or a connection that was closed.
@@ -71,7 +71,7 @@ enum Interruption {
   /// Ends the program if a signal asked for it. Call this before it exits or becomes another program.
   static func conclude() {
     guard let signal = first.withLock({ $0?.signal }) else { return }
-    UnsettledRefreshes.close(within: UnsettledRefreshes.limit)
+    UnstoredRefreshes.close(within: UnstoredRefreshes.limit)
     end(by: signal)
   }
 
@@ -96,8 +96,8 @@ enum Interruption {
     Foundation.signal(SIGPIPE, SIG_IGN)
     // Another signal must find the queue of its source free.
     DispatchQueue.global().async {
-      if !UnsettledRefreshes.close(within: .zero) {
-        let limit = UnsettledRefreshes.limit
+      if !UnstoredRefreshes.close(within: .zero) {
+        let limit = UnstoredRefreshes.limit
         let again = signal == SIGINT ? "press Ctrl-C again" : "send another signal"
         // A reader of stderr that has stopped reading must not keep the program from its end.
         let isSaid = DispatchSemaphore(value: 0)
@@ -107,7 +107,7 @@ enum Interruption {
           isSaid.signal()
         }
         _ = isSaid.wait(timeout: .now() + 1)
-        UnsettledRefreshes.close(within: limit)
+        UnstoredRefreshes.close(within: limit)
       }
       end(by: signal)
     }

@@ -30,7 +30,7 @@ extension SessionMachine {
     case checkSender(Operation, ProcessIdentity)
     /// Runs one clean-up step, by name. Repeated from the tombstone until it succeeds.
     case clean(EndedSession, step: String)
-    /// Best effort, repeated from the tombstone until the server confirms.
+    /// Best effort, repeated from the tombstone until the server decides.
     case revoke(SessionID, RevocationHandle)
   }
 

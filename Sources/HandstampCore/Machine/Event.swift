@@ -49,7 +49,7 @@ extension SessionMachine {
     /// The idle and the absolute limit.
     case limit
     /// The next attempt of pending revocations.
-    case deliver
+    case revoke
     /// The next attempt of clean-up steps that failed.
     case clean
     /// The longest that a sign-in waits for clean-up steps.

@@ -1,4 +1,4 @@
-/// The revocations of ended sessions that the server has not confirmed yet. A small machine beside ``SessionMachine``: it
+/// The revocations of ended sessions on which the server has not decided yet. A small machine beside ``SessionMachine``: it
 /// decides what is sent and what the tombstones record.
 ///
 /// Where the refresh token itself ends the session, the server needs the newest one, because a replaced token ends nothing:
@@ -12,21 +12,22 @@ package struct RevocationQueue: Sendable, Hashable {
   private var again: Set<SessionID> = []
   /// Those that wait, since the server's response decided nothing.
   private var delays: [SessionID: DeliveryDelay] = [:]
-  /// Those that were confirmed while this program ran, newest last: a read in progress may still return their handle.
-  private var confirmed: [Confirmed] = []
-  /// Refresh tokens that arrived after the end of their session.
+  /// Those on which the server decided while this program ran, newest last: a read in progress may still return their handle.
+  private var completed: [Completed] = []
+  /// Handles that arrived after the end of their session: refresh tokens.
   private var successors: [SessionID: Successor] = [:]
   private var failures = 0
 
-  private struct Confirmed: Sendable, Hashable {
+  private struct Completed: Sendable, Hashable {
     var session: SessionID
     var handle: RevocationHandle
   }
 
   private struct Successor: Sendable, Hashable {
-    var sent: RefreshToken
-    var successor: RefreshToken
-    var isTold = false
+    var former: RevocationHandle
+    var handle: RevocationHandle
+    /// Whether its revocation is, or was, pending.
+    var isAdded = false
   }
 
   // MARK: Pending revocations
@@ -43,7 +44,7 @@ package struct RevocationQueue: Sendable, Hashable {
   /// A sign-in began this session anew.
   mutating func forget(_ session: SessionID) {
     remove(session)
-    confirmed.removeAll { $0.session == session }
+    completed.removeAll { $0.session == session }
   }
 
   /// Takes over what a tombstone has pending, whichever program left it.
@@ -51,10 +52,8 @@ package struct RevocationQueue: Sendable, Hashable {
     let session = tombstone.session
     guard var handle = tombstone.revocation else { return }
     // The newest one, if the tombstone contains an older one.
-    if let late = successors[session], late.sent.secret == handle.secret {
-      handle = RevocationHandle(late.successor.secret)
-    }
-    if confirmed.contains(Confirmed(session: session, handle: handle)) { return }
+    if let late = successors[session], late.former == handle { handle = late.handle }
+    if completed.contains(Completed(session: session, handle: handle)) { return }
     // The server is being sent an older handle, which may end nothing.
     if let former = pending[session], former != handle, inFlight.contains(session) { again.insert(session) }
     if pending[session] != handle { delays[session] = nil }
@@ -63,7 +62,7 @@ package struct RevocationQueue: Sendable, Hashable {
   }
 
   /// Whether no revocation is in flight or due.
-  var isIdle: Bool { pending.keys.allSatisfy { delays[$0] != nil && !inFlight.contains($0) } }
+  package var isIdle: Bool { pending.keys.allSatisfy { delays[$0] != nil && !inFlight.contains($0) } }
 
   // MARK: Sending
 
@@ -107,13 +106,13 @@ package struct RevocationQueue: Sendable, Hashable {
   }
 
   /// The server decided, as the returned edit records. `nil` if a newer handle must be sent.
-  mutating func confirm(_ session: SessionID) -> VaultEdit? {
+  mutating func complete(_ session: SessionID) -> VaultEdit? {
     failures = 0
-    if successors[session]?.isTold == true, !again.contains(session) { successors[session] = nil }
+    if successors[session]?.isAdded == true, !again.contains(session) { successors[session] = nil }
     if again.remove(session) != nil { return nil }
     delays[session] = nil
     let handle = pending.removeValue(forKey: session)
-    if let handle { confirmed = confirmed.suffix(31) + [Confirmed(session: session, handle: handle)] }
+    if let handle { completed = completed.suffix(31) + [Completed(session: session, handle: handle)] }
     return .delivered(session, with: handle)
   }
 
@@ -124,9 +123,9 @@ package struct RevocationQueue: Sendable, Hashable {
   /// The sessions whose newest refresh token is known only here.
   var sessionsWithSuccessors: [SessionID] { Array(successors.keys) }
 
-  /// A refresh token arrived after the end of its session.
-  mutating func keep(_ successor: RefreshToken, after sent: RefreshToken, of session: SessionID) {
-    successors[session] = Successor(sent: sent, successor: successor)
+  /// A refresh token, which is the handle of its session, arrived after the end of that.
+  mutating func keep(_ handle: RevocationHandle, insteadOf former: RevocationHandle, of session: SessionID) {
+    successors[session] = Successor(former: former, handle: handle)
   }
 
   /// Adds revocations with late successors, but not before the end of their session is stored. The returned edits give the
@@ -138,14 +137,13 @@ package struct RevocationQueue: Sendable, Hashable {
   mutating func addSuccessors(inUse session: SessionID?, ending: SessionID?) -> [VaultEdit] {
     if let session { successors[session] = nil }
     var edits: [VaultEdit] = []
-    for (session, late) in successors.sorted(by: { $0.key < $1.key }) where !late.isTold && session != ending {
-      successors[session]?.isTold = true
-      let handle = RevocationHandle(late.successor.secret)
-      pending[session] = handle
+    for (session, late) in successors.sorted(by: { $0.key < $1.key }) where !late.isAdded && session != ending {
+      successors[session]?.isAdded = true
+      pending[session] = late.handle
       delays[session] = nil
-      confirmed.removeAll { $0.session == session }
+      completed.removeAll { $0.session == session }
       if inFlight.contains(session) { again.insert(session) }
-      edits.append(.replaceRevocation(session, with: handle, insteadOf: RevocationHandle(late.sent.secret)))
+      edits.append(.replaceRevocation(session, with: late.handle, insteadOf: late.former))
     }
     return edits
   }

@@ -29,12 +29,12 @@ extension SessionMachine {
       }
       waiters[waiter] = need
       // Served when the refresh in progress ends; thousands of callers may join it.
-      return live.refresh == nil ? settle(at: now) : []
+      return live.refresh == nil ? serveWaiters(at: now) : []
     }
   }
 
   /// Serves the callers that can be served, and starts a refresh for the rest, unless there is one or none is possible now.
-  mutating func settle(at now: Moment) -> [Effect] {
+  mutating func serveWaiters(at now: Moment) -> [Effect] {
     guard let live, !waiters.isEmpty else { return [] }
     let effects = resume(waiters.compactMapValues { token(for: $0, of: live, at: now) })
     if waiters.isEmpty || live.refresh != nil { return effects }

@@ -15,7 +15,7 @@ extension SessionMachine {
       }
       return effects
     case .idleCheck: return idleChecked(reading, at: now)
-    case .begin, .lateAnswer, .save, .renew, .restoreEntry, .end, .retryEnd, .delivered, .updateRevocation, .postpone,
+    case .begin, .lateAnswer, .save, .renew, .restoreEntry, .end, .retryEnd, .revoked, .updateRevocation, .postpone,
       .cleaned, .touch, nil:
       return [.ignored]
     }
@@ -40,13 +40,13 @@ extension SessionMachine {
         effects = began(waiter, session, isWanted: isWanted, outcome, at: now)
       case .save(let unsaved): effects = savedAgain(unsaved, outcome, at: now)
       case .renew(let waiter, let session, let access): effects = renewed(waiter, session, access, outcome, at: now)
-      case .end: effects = endAnswered(outcome, at: now)
+      case .end: effects = endCompleted(outcome, at: now)
       case .retryEnd: effects = tombstoneRetried(outcome, at: now)
-      case .delivered:
+      case .revoked:
         guard case .conflict(let entry) = outcome else { break }
         // It was revoked with a handle that the vault knows to be outdated.
         note(entry)
-        effects = deliver(at: now)
+        effects = sendRevocations(at: now)
       case .updateRevocation, .postpone, .cleaned, .touch: break
       case .reload, .lateAnswer, .idleCheck: effects = [.ignored]
       }
@@ -72,13 +72,13 @@ extension SessionMachine {
       guard case .ending(let ending) = phase else { return [.ignored] }
       // Its edit is still in progress, and may yet succeed.
       return over(ending, storageError: .unavailable("the vault did not answer within 15 seconds"), at: now)
-    case .deliver: return deliver(at: now)
+    case .revoke: return sendRevocations(at: now)
     }
   }
 
   mutating func conditionsChanged(at now: Moment) -> [Effect] {
     revocations.resetFailures()
-    var effects = clean(again: true) + deliver(at: now)
+    var effects = clean(again: true) + sendRevocations(at: now)
     switch phase {
     case .dormant, .signedOut, .ending: return effects
     case .restoring, .unavailable: return effects + reload()

@@ -80,7 +80,7 @@ extension SessionMachine {
           let isHarmless = found.isSame(as: live.attempt) && live.attemptState == .harmless
           first = found.first ?? (isHarmless ? nil : found.since)
         case .wait(let rest):
-          // It may be settled by now: the vault is read before waiting.
+          // It may be over by now: the vault is read before waiting.
           if live.refresh?.hasReadVault == true { return waitOut(found, for: rest, at: now) }
         case .noteReading: return noteReading(of: found, at: now)
         case .checkSender: return checkSender(of: found)
@@ -167,6 +167,7 @@ extension SessionMachine {
     }
     guard let live, case .sending(operation, let sent, let since)? = live.refresh?.state else { return [.ignored] }
     timers[.answer] = nil
+    let target = live.refresh?.target
     switch answer {
     case .granted(let grant):
       // An ID that was made here is not the server's.
@@ -177,39 +178,17 @@ extension SessionMachine {
         self.live?.cause = .unusableTokens("they belong to another session", successor: nil)
         return unanswered(.over, entropy: entropy, at: now)
       }
-      let target = live.refresh?.target
+      var tokens = RefreshedTokens(grant, sent: sent, since: since, revokesRefreshTokens: revokesRefreshTokens)
       // An earlier answer to this refresh may have had no usable token.
-      let failure = target.flatMap { self.objection(to: grant, for: $0) }
+      let failure = target.flatMap { objection(to: grant, for: $0) }
       self.live?.refresh?.failure = failure
-      let access = StoredAccess(
-        grant.tokens.credential, lifetime: grant.tokens.expiresIn.map { Lifetime(start: since, duration: $0) })
-      var unsaved = RefreshedTokens(
-        sent: sent, to: grant.tokens.refresh ?? sent, access: access, profile: grant.profile,
-        usedKey: grant.acceptsRotationKey,
-        revocation: grant.handle(revokesRefreshTokens: revokesRefreshTokens))
-      unsaved.idToken = grant.idToken.map { StoredIDToken($0, since: since) }
       if target != nil {
-        unsaved.targeted = access
-        unsaved.target = failure == nil ? target : nil
-        unsaved.isExchanged = grant.isExchanged
-        // A session without an access token of its own gets one that has expired.
-        unsaved.access =
-          live.access ?? StoredAccess(access.credential, lifetime: Lifetime(start: since, duration: .zero))
+        tokens.isExchanged = grant.isExchanged
+        tokens.keep(live.access, for: failure == nil ? target : nil, since: since)
       }
-      return save(unsaved)
-    case .noDecision(.unusableTokens(let reason, let successor?), _):
-      let failure = RequestError.unusableTokens(reason, successor: nil)
-      guard let access = live.access else {
-        self.live?.cause = failure
-        return unanswered(.over, entropy: entropy, at: now)
-      }
-      // The current access token stays valid until it expires; the next attempt begins with the new refresh token.
-      self.live?.refresh?.failure = .requestFailed(failure)
-      return save(RefreshedTokens(sent: sent, to: successor, access: access, profile: nil))
-    case .rejected(let reason) where live.refresh?.target != nil: return targetRefused(.sessionEnded(reason), at: now)
-    case .superseded where live.refresh?.target != nil: return targetRefused(.storageOutdated, at: now)
-    case .noDecision(.configuration(let response), _) where live.refresh?.target != nil:
-      return targetRefused(.requestFailed(.configuration(response)), at: now)
+      return save(tokens)
+    case .rejected(let reason) where target != nil: return targetRefused(.sessionEnded(reason), at: now)
+    case .superseded where target != nil: return targetRefused(.storageOutdated, at: now)
     case .rejected(var reason):
       if reason == .rejected, !isKeyed, live.attempt?.first != nil { reason = .repeatRefused }
       let operation = nextOperation()
@@ -223,17 +202,37 @@ extension SessionMachine {
       self.live?.refresh?.state = .checkingRollback(operation, sent)
       return [.read(operation)]
     case .noDecision(let cause, let retryAfter):
-      self.live?.cause = cause
-      switch cause.exchange {
-      case .over: return unanswered(.over, retryAfter: retryAfter, entropy: entropy, at: now)
-      case .open: return unanswered(.open, retryAfter: retryAfter, entropy: entropy, at: now)
-      case .withoutEffect:
-        self.live?.attemptState = .harmless
-        // The endpoint would say the same again.
-        let attempts = policy.retry.attempts
-        if cause.isEndpointRefusal { self.live?.refresh?.attempt = attempts }
-        return pause(retryAfter: retryAfter, entropy: entropy, at: now)
+      return undecided(cause, sent: sent, retryAfter: retryAfter, entropy: entropy, at: now)
+    }
+  }
+
+  /// The response, if there is one, decides nothing: the session continues, and the cause says how.
+  private mutating func undecided(
+    _ cause: RequestError, sent: RefreshToken, retryAfter: Duration?, entropy: UInt64, at now: Moment
+  ) -> [Effect] {
+    if case .unusableTokens(let reason, let successor?) = cause {
+      let failure = RequestError.unusableTokens(reason, successor: nil)
+      guard let access = live?.access else {
+        live?.cause = failure
+        return unanswered(.over, entropy: entropy, at: now)
       }
+      // The current access token stays valid until it expires; the next attempt begins with the new refresh token.
+      live?.refresh?.failure = .requestFailed(failure)
+      return save(RefreshedTokens(sent: sent, to: successor, access: access, profile: nil))
+    }
+    if case .configuration = cause, live?.refresh?.target != nil {
+      return targetRefused(.requestFailed(cause), at: now)
+    }
+    live?.cause = cause
+    switch cause.exchange {
+    case .over: return unanswered(.over, retryAfter: retryAfter, entropy: entropy, at: now)
+    case .open: return unanswered(.open, retryAfter: retryAfter, entropy: entropy, at: now)
+    case .withoutEffect:
+      live?.attemptState = .harmless
+      // The endpoint would say the same again.
+      let attempts = policy.retry.attempts
+      if cause.isEndpointRefusal { live?.refresh?.attempt = attempts }
+      return pause(retryAfter: retryAfter, entropy: entropy, at: now)
     }
   }
 
@@ -268,16 +267,16 @@ extension SessionMachine {
         return [audit(.refresh, session, "unusable", at: now), .refreshed(session.id, failure)]
           + endRefresh(failing: failure, at: now)
       }
-      let told = publishSession() + [audit(.refresh, session, "ok", at: now), .refreshed(session.id, nil)]
-      guard !isNew else { return told + endRefresh(at: now) }
+      let effects = publishSession() + [audit(.refresh, session, "ok", at: now), .refreshed(session.id, nil)]
+      guard !isNew else { return effects + endRefresh(at: now) }
       // Stored at last, but the waiting callers have no use for that token: now it may be rotated.
       self.live?.refresh = nil
       let lock = live.refresh?.lock.map { [Effect.unlock($0)] } ?? []
-      return told + lock + settle(at: now) + scheduleRefresh(at: now)
+      return effects + lock + serveWaiters(at: now) + scheduleRefresh(at: now)
     case .conflict(let entry) where wentBack(entry) && entry.session?.id == live.stored.id:
       // An older copy was restored meanwhile: first the former state is written again, then the new tokens.
-      let told = VaultError.unavailable("an older copy was restored").adding(SessionMachine.onlyInMemory)
-      return absorb(entry, at: now) + keepInMemory(unsaved, isNew: isNew, told, at: now)
+      let trouble = VaultError.unavailable("an older copy was restored").adding(SessionMachine.onlyInMemory)
+      return absorb(entry, at: now) + keepInMemory(unsaved, isNew: isNew, trouble, at: now)
     case .conflict(let entry):
       self.live?.unsaved = nil
       keepSuccessor(unsaved, of: live, unlessIn: entry)
@@ -353,8 +352,8 @@ extension SessionMachine {
     self.live?.quietUntil = now.advanced(by: quiet)
     self.live?.retryAfter = retryAfter.map { now.advanced(by: $0) }
     let failure = live.refresh?.failure ?? live.failure(retryAfter: retryAfter)
-    let told = [audit(.refresh, live.stored, failure.code, at: now), .refreshed(live.stored.id, failure)]
-    return told + withdraw(failing: failure, at: now)
+    return [audit(.refresh, live.stored, failure.code, at: now), .refreshed(live.stored.id, failure)]
+      + withdraw(failing: failure, at: now)
   }
 
   /// Ends the refresh. The record of an attempt that no process needs to wait for is removed first, or marked as over.
@@ -403,7 +402,7 @@ extension SessionMachine {
     if let lock = refresh.lock { effects.append(.unlock(lock)) }
     // Callers for other targets; then the timer. Never at once for the same target: otherwise a failing vault, or a server whose
     // tokens have expired on arrival, would be contacted in a tight loop.
-    return effects + settle(at: now) + scheduleRefresh(at: now, atLeast: SessionMachine.leastPause)
+    return effects + serveWaiters(at: now) + scheduleRefresh(at: now, atLeast: SessionMachine.leastPause)
   }
 
   /// Answers every caller that waits for a token for `target`.
@@ -423,9 +422,8 @@ extension SessionMachine {
     work = work.filter { _, purpose in
       switch purpose {
       case .save, .touch: false
-      case .reload, .begin, .renew, .lateAnswer, .restoreEntry, .end, .retryEnd, .delivered, .updateRevocation,
-        .postpone, .cleaned,
-        .idleCheck:
+      case .reload, .begin, .renew, .lateAnswer, .restoreEntry, .end, .retryEnd, .revoked, .updateRevocation,
+        .postpone, .cleaned, .idleCheck:
         true
       }
     }

@@ -51,16 +51,17 @@ extension SessionMachine {
     case .restoring, .signedOut, .unavailable:
       if let token = supersededToken, found?.refresh == token {
         phase = .unavailable(.storageOutdated)
-        return publish(.unavailable(.storageOutdated)) + resumeAll(.failure(.storageOutdated)) + deliver(at: now)
+        return publish(.unavailable(.storageOutdated)) + resumeAll(.failure(.storageOutdated))
+          + sendRevocations(at: now)
           + proceed(at: now)
       }
       supersededToken = nil
-      if let found { return enter(found, action: .restore, at: now) + deliver(at: now) + proceed(at: now) }
+      if let found { return enter(found, action: .restore, at: now) + sendRevocations(at: now) + proceed(at: now) }
       let wasOut = phase == .signedOut
       phase = .signedOut
       let reason = entry.tombstones.last?.reason ?? lastEndReason
       return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut)
-        + deliver(at: now) + proceed(at: now)
+        + sendRevocations(at: now) + proceed(at: now)
     case .live(var live):
       guard let found else {
         let reason = entry.tombstone(of: live.stored.id)?.reason ?? .erased
@@ -68,9 +69,9 @@ extension SessionMachine {
       }
       guard found.id == live.stored.id else {
         let effects = leave(live, telling: .signedOut(.replaced), for: found.id)
-        return effects + enter(found, action: .adopt, at: now) + deliver(at: now)
+        return effects + enter(found, action: .adopt, at: now) + sendRevocations(at: now)
       }
-      guard found != live.stored else { return settle(at: now) + deliver(at: now) }
+      guard found != live.stored else { return serveWaiters(at: now) + sendRevocations(at: now) }
       let wasLocked = live.hasOnlyAccess
       let former = (access: live.access, refresh: live.unsaved?.successor ?? live.stored.refresh)
       live.take(over: found, at: now)
@@ -85,7 +86,7 @@ extension SessionMachine {
         live.refresh?.state == .pausing && live.refresh?.awaited.map { !$0.isSame(as: found.attempt) } ?? false
       return publish(live.state) + (isAdoption ? [.adopted(live.stored.id)] : [])
         + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
-        + settle(at: now) + (isAwaitedNoMore ? [startTimer(.retry, after: .zero)] : []) + deliver(at: now)
+        + serveWaiters(at: now) + (isAwaitedNoMore ? [startTimer(.retry, after: .zero)] : []) + sendRevocations(at: now)
     }
   }
 
@@ -142,7 +143,7 @@ extension SessionMachine {
     live.mintedAt = session.access?.lifetime?.start
     phase = .live(live)
     return publish(live.state) + [audit(action, session, "ok", at: now)] + scheduleLimit(at: now)
-      + scheduleRefresh(at: now) + settle(at: now)
+      + scheduleRefresh(at: now) + serveWaiters(at: now)
   }
 
   /// Another session takes its place: one that another process or an own sign-in has stored, together with the end of this one.

@@ -1,36 +1,36 @@
 /// Performs the decisions of ``RevocationQueue``.
 extension SessionMachine {
-  /// Whether no revocation is in flight or due.
-  package var isDeliveryOver: Bool { revocations.isIdle }
+  /// Whether the vault has yet to record the response to a revocation.
+  package var isRecordingRevocation: Bool { work.values.contains { $0 == .revoked || $0 == .postpone } }
 
   /// Sends every pending revocation that is due.
-  mutating func deliver(at now: Moment) -> [Effect] {
+  mutating func sendRevocations(at now: Moment) -> [Effect] {
     let sent = revocations.send(at: now)
-    return sent + (revocations.rest(at: now).map { [startTimer(.deliver, after: $0)] } ?? [])
+    return sent + (revocations.rest(at: now).map { [startTimer(.revoke, after: $0)] } ?? [])
   }
 
   /// Revokes with refresh tokens that arrived after the end of their session.
-  mutating func tellOfSuccessors(at now: Moment) -> [Effect] {
+  mutating func revokeSuccessors(at now: Moment) -> [Effect] {
     guard revocations.hasSuccessors else { return [] }
     var ended: SessionID?
     if case .ending(let ending) = phase { ended = ending.session }
     let edits = revocations.addSuccessors(inUse: session, ending: ended)
-    return edits.map { edit($0, for: .updateRevocation) } + deliver(at: now)
+    return edits.map { edit($0, for: .updateRevocation) } + sendRevocations(at: now)
   }
 
-  mutating func revocationAnswered(
+  mutating func revocationCompleted(
     _ session: SessionID, _ result: RevocationResult, entropy: UInt64, at now: Moment
   ) -> [Effect] {
     guard revocations.arrived(for: session) else { return [.ignored] }
     if case .noDecision(let failure) = result {
       if failure.isRefusalWithoutReason, let postponement = revocations.postpone(session, at: now) {
-        return [edit(postponement, for: .postpone)] + deliver(at: now)
+        return [edit(postponement, for: .postpone)] + sendRevocations(at: now)
       }
       let delay = revocations.fail(entropy: entropy, by: policy.retry)
-      return [startTimer(.deliver, after: delay)]
+      return [startTimer(.revoke, after: delay)]
     }
-    guard let confirmation = revocations.confirm(session) else { return deliver(at: now) }
-    let recorded = edit(confirmation, for: .delivered)
+    guard let end = revocations.complete(session) else { return sendRevocations(at: now) }
+    let recorded = edit(end, for: .revoked)
     guard let code = result.refusalCode else { return [recorded] }
     let outcome = "server_not_told_\(code)"
     return [recorded, .audit(AuditEntry(action: .end, session: session, account: nil, at: now.wall, outcome: outcome))]
@@ -50,7 +50,7 @@ extension SessionMachine {
       case .rejected, .superseded, .noDecision: nil
       }
     guard let successor, successor != sent else { return [.ignored] }
-    revocations.keep(successor, after: sent, of: session)
+    revocations.keep(RevocationHandle(successor.secret), insteadOf: RevocationHandle(sent.secret), of: session)
     return []
   }
 
@@ -70,7 +70,8 @@ extension SessionMachine {
   mutating func keepSuccessor(_ tokens: RefreshedTokens, of live: Live, unlessIn entry: VaultEntry? = nil) {
     guard entry?.session?.id != live.stored.id, isEnded(live, with: tokens.sent), tokens.successor != tokens.sent
     else { return }
-    revocations.keep(tokens.successor, after: tokens.sent, of: live.stored.id)
+    revocations.keep(
+      RevocationHandle(tokens.successor.secret), insteadOf: RevocationHandle(tokens.sent.secret), of: live.stored.id)
   }
 
   private func isEnded(_ live: Live, with token: RefreshToken) -> Bool {
@@ -83,6 +84,6 @@ extension SessionMachine {
       let own = ending.revocation,
       let older = entry.tombstone(of: session)?.revocation, older != own
     else { return }
-    revocations.keep(RefreshToken(own.secret), after: RefreshToken(older.secret), of: session)
+    revocations.keep(own, insteadOf: older, of: session)
   }
 }

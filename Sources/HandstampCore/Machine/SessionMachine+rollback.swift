@@ -62,7 +62,7 @@ extension SessionMachine {
       var effects = publish(.unavailable(.storageOutdated)) + [audit(.trouble, live.stored, "rolled_back", at: now)]
       effects += resumeAll(.failure(.storageOutdated))
       if let lock = live.lock { effects.append(.unlock(lock)) }
-      return effects + deliver(at: now)
+      return effects + sendRevocations(at: now)
     case .absent: return continueRefresh(from: VaultEntry(), at: now)
     case .accessOnly: return endRefresh(failing: .storage(.locked), at: now)
     case .trouble(let trouble): return endRefresh(failing: .storage(trouble), at: now)

@@ -68,7 +68,7 @@ extension SessionMachine {
     guard let handle, session != self.session else { return [] }
     remember(session)
     revocations.add(session, handle)
-    return deliver(at: now)
+    return sendRevocations(at: now)
   }
 
   /// The new session was written, or not. From here on only a sign-out can cancel it: a former session is buried.
@@ -109,7 +109,7 @@ extension SessionMachine {
       } else {
         effects.append(.finish(waiter, .failure(.cancelled)))
       }
-      return effects + deliver(at: now) + proceed(at: now)
+      return effects + sendRevocations(at: now) + proceed(at: now)
     case .failed(let trouble):
       let effects = orphan(session.id, session.revocation, at: now)
       guard isWanted else { return effects }

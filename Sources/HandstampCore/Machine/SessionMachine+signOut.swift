@@ -60,7 +60,7 @@ extension SessionMachine {
   }
 
   /// The tombstone was written, or could not be.
-  mutating func endAnswered(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
+  mutating func endCompleted(_ outcome: VaultOutcome, at now: Moment) -> [Effect] {
     guard case .ending(var ending) = phase else { return [.ignored] }
     // A sign-out was added: its edit, which has no condition, decides the outcome.
     if work.values.contains(.end) { return [] }
@@ -138,7 +138,7 @@ extension SessionMachine {
         session: ending.session, edit: ending.commands.isEmpty ? own ?? whatever : whatever, tombstone: tombstone)
       effects.append(startTimer(.bury, after: .seconds(1)))
     }
-    return effects + deliver(at: now) + proceed(at: now)
+    return effects + sendRevocations(at: now) + proceed(at: now)
   }
 
   /// Whether a sign-in is being written. Queued behind it, a late end would bury the new session; the sign-in buries the former

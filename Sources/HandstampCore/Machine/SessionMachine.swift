@@ -129,7 +129,7 @@ package struct SessionMachine: Sendable, Hashable {
     var cause: RequestError?
     /// No refresh is sent before this moment.
     var quietUntil: Moment?
-    /// The end of the pause that the server asked for, or that an unsettled attempt requires.
+    /// The end of the pause that the server asked for, or that an attempt without a response requires.
     var retryAfter: Moment?
     var touchedAt: Moment?
     /// The credential in the vault, while its replacement could not be written.
@@ -226,7 +226,8 @@ package struct SessionMachine: Sendable, Hashable {
     case renew(Waiter?, SessionID, StoredAccess)
     case end
     case retryEnd
-    case delivered
+    /// The server has decided on a revocation.
+    case revoked
     /// A tombstone gets a newer token.
     case updateRevocation
     case postpone
@@ -263,9 +264,9 @@ package struct SessionMachine: Sendable, Hashable {
         refreshCompleted(operation, answer, entropy: entropy, at: now)
       case .senderChecked(let operation, let hasEnded): senderChecked(operation, hasEnded: hasEnded, at: now)
       case .revoked(let session, let result, let entropy):
-        revocationAnswered(session, result, entropy: entropy, at: now)
+        revocationCompleted(session, result, entropy: entropy, at: now)
       }
-    return effects + releaseLockOfUnsaved() + tellOfSuccessors(at: now)
+    return effects + releaseLockOfUnsaved() + revokeSuccessors(at: now)
   }
 
   /// The number of the refresh's attempt, from 1 on; 0 without a refresh.
@@ -384,7 +385,7 @@ extension SessionMachine {
 
 extension SessionMachine {
   /// Whether a refresh token has been sent, or the session is being ended, and the outcome is not stored yet.
-  package var isRefreshUnsettled: Bool {
+  package var isRefreshUnstored: Bool {
     let isLate = work.values.contains { purpose in
       switch purpose {
       case .lateAnswer, .updateRevocation: true

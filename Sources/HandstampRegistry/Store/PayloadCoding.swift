@@ -10,7 +10,7 @@ package protocol StoredPayload {
 package enum PayloadCoding {
   package static func text(_ payload: some StoredPayload) -> String {
     let fields = payload.fields.compactMapValues { $0 }.sorted { $0.key < $1.key }
-    return String(decoding: FormBody(fields.map { ($0.key, Secret($0.value)) }).bytes, as: UTF8.self)
+    return String(decoding: [UInt8](form: fields.map { ($0.key, Secret($0.value)) }), as: UTF8.self)
   }
 
   /// Returns `nil` if the text is not a valid payload, such as one that a newer version wrote.

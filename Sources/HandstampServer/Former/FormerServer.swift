@@ -160,7 +160,7 @@ struct FormerServer: Sendable {
       }
     }
     return try await send(
-      "POST", url, type: "application/x-www-form-urlencoded", body: FormBody(fields).bytes, headers: headers)
+      "POST", url, type: "application/x-www-form-urlencoded", body: [UInt8](form: fields), headers: headers)
   }
 
   private func send(

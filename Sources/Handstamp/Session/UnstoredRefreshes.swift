@@ -7,7 +7,7 @@ import HandstampSupport
 ///
 /// Such a server may have replaced the refresh token by the time the process ends; the successor would be lost, and with it the
 /// session. So a normal exit (`exit`, or the end of `main`) waits for them, at most ``limit``.
-package enum UnsettledRefreshes {
+package enum UnstoredRefreshes {
   /// The longest that an exit waits: 60 s.
   package static let limit: Duration = .seconds(60)
 
@@ -18,7 +18,7 @@ package enum UnsettledRefreshes {
   }
   private static let state = Locked(State())
   private static let exitWaits: Void = {
-    _ = atexit { _ = UnsettledRefreshes.close(within: UnsettledRefreshes.limit) }
+    _ = atexit { _ = UnstoredRefreshes.close(within: UnstoredRefreshes.limit) }
   }()
 
   /// Blocks the calling thread until there are no such refreshes, at most for `limit`, because the program is about to end: a
