@@ -52,7 +52,7 @@ final class SignInClient: SignInStage {
     let first = try await server.registry.createSession(
       by: .password(of: server.ada), SessionStart(device: SignInClient.device), now: SignInServer.start)
     try await server.registry.settle(first.row, now: SignInServer.start)
-    vault = VaultEntry(session: StoredSession(first))
+    vault = VaultEntry(session: StoredSession(first, server.registry.mint))
     code = try await SignInClient.code(of: client, server, at: now)
   }
 
@@ -127,7 +127,7 @@ final class SignInClient: SignInStage {
         return apply(.forgetSignIn(vault.signIn?.key ?? SignInClient.none))
       }
       let former = vault.session
-      apply(.begin(StoredSession(new)))
+      apply(.begin(StoredSession(new, server.registry.mint)))
       hasToConfirm = new.row
       if let former, former.id != new.row.id, let handle = former.revocation, client == .password || client == .guest {
         _ = try await server.registry.revoke(handle.secret, now: now)
@@ -248,10 +248,11 @@ final class SignInClient: SignInStage {
 }
 
 extension StoredSession {
-  fileprivate init(_ new: NewSession) {
+  fileprivate init(_ new: NewSession, _ mint: TokenMint) {
     let start = Moment(boot: 1, uptime: .zero, wall: SignInServer.start)
     self.init(
-      id: new.row.id, profile: nil, refresh: new.refreshToken, revocation: new.revocationHandle,
+      id: new.row.id, profile: nil, refresh: mint.refreshToken(new.token),
+      revocation: mint.revocationHandle(for: new.row.session),
       access: StoredAccess(token: AccessToken("a"), lifetime: nil), startedAt: start, activeAt: start)
   }
 }

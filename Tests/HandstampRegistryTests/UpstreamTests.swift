@@ -68,7 +68,7 @@ extension World {
     }
     #expect(try await reason(one) == .ended(.endedAtProvider("Up")))
     #expect(try await reason(two) == .ended(.revoked))
-    let refused = try await registry.refresh(one.refreshToken, key: key(1), now: now)
+    let refused = try await registry.refresh(world.token(of: one), key: key(1), now: now)
     #expect(refused == .ended(.endedAtProvider("Up")))
     let told = try await registry.events(after: .zero).filter { $0.event.session == one.row.id }.last
     #expect(told?.event.reason == .endedAtProvider("Up"))
@@ -84,7 +84,7 @@ extension World {
     _ = try await world.end(sid: "s1")
     let late = after(.seconds(45 * 86_400))
     _ = try await world.registry.prune(now: late)
-    let refused = try await world.registry.refresh(one.refreshToken, key: key(1), now: late)
+    let refused = try await world.registry.refresh(world.token(of: one), key: key(1), now: late)
     #expect(refused == .ended(.endedAtProvider("Up")))
     let over = after(.seconds(61 * 86_400))
     _ = try await world.registry.prune(now: over)

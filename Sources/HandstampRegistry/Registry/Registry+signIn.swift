@@ -1,19 +1,25 @@
 public import HandstampCore
 import HandstampSupport
 
-/// The result of a sign-in. The refresh token and the handle go to the client and are not stored.
+/// The result of a sign-in. Its tokens are not stored: the caller mints those that the client gets.
 public struct NewSession: Sendable, Hashable {
   /// The account after the sign-in.
   public var account: AccountRecord
   public var row: SessionRow
   /// The grant of its first access token: the session's, or less. `nil` for the server's own app.
   public var grant: SessionClient?
-  public var refreshToken: RefreshToken
-  public var revocationHandle: RevocationHandle
   /// The events of the sessions that made room for it, followed by those of the new one.
   public var events: [StoredEvent]
   /// Whether an earlier request with the same key began it, whose response this one repeats.
   public var isRepeated = false
+
+  init(_ row: SessionRow, of account: AccountRecord, events: [StoredEvent], isRepeated: Bool = false) {
+    (self.row, self.account, grant) = (row, account, row.client)
+    (self.events, self.isRepeated) = (events, isRepeated)
+  }
+
+  /// The first refresh token, see ``TokenMint/refreshToken(_:)``. The session of a browser has none.
+  public var token: RefreshClaims { RefreshClaims(session: row.session, counter: 0, mark: .zero) }
 }
 
 /// The key with which a request to begin a session can be repeated (draft-ietf-httpapi-idempotency-key-header calls it an
@@ -177,8 +183,7 @@ extension Registry {
       audited(.signedIn, account: account.id, session: row.id, details: details(of: origin, device), at: now))
     if let device = remembering(row) { changes.append(device) }
     events.append(RegistryEvent(kind: .sessionEstablished, account: account.id, session: row.id, at: now))
-    let stored = try await store.write(changes, events: events)
-    return newSession(row, of: account, events: stored)
+    return NewSession(row, of: account, events: try await store.write(changes, events: events))
   }
 
   /// The details of a session that begins, for the audit log.
@@ -204,7 +209,7 @@ extension Registry {
         row.account == account ?? row.account,
         let account = try await self.account(row.account), account.closedAt == nil
       else { throw .keyUsed }
-      return newSession(row, of: account, events: [], isRepeated: true)
+      return NewSession(row, of: account, events: [], isRepeated: true)
     }
     return nil
   }
@@ -222,15 +227,6 @@ extension Registry {
     if let known = origin.session ?? sessions(of: origin, device).first { return known }
     var source = source
     return SessionBytes(from: &source)
-  }
-
-  private func newSession(
-    _ row: SessionRow, of account: AccountRecord, events: [StoredEvent], isRepeated: Bool = false
-  ) -> NewSession {
-    NewSession(
-      account: account, row: row, grant: row.client,
-      refreshToken: mint.refreshToken(RefreshClaims(session: row.session, counter: 0, mark: .zero)),
-      revocationHandle: mint.revocationHandle(for: row.session), events: events, isRepeated: isRepeated)
   }
 
   /// The account's sessions that were not ended.
