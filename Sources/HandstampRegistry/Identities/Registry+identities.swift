@@ -98,7 +98,8 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Returns whether a proof was used. The write decides; this tells why it failed.
+  /// Returns whether a nonce was used. The write decides; this tells why it failed, and an answer that was sent twice from a copied
+  /// passkey.
   public func hasUsed(_ nonce: OneTimeTokenRecord) async throws(RegistryError) -> Bool {
     try await oneTimeToken(nonce.id) != nil
   }

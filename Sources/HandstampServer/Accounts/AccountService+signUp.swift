@@ -192,9 +192,7 @@ extension NewAccount {
 extension IdentityTokens.Claims {
   /// Returns the record that marks the nonce as used for as long as its token could be sent again.
   func usedNonce(at now: UnixTime) -> OneTimeTokenRecord {
-    OneTimeTokenRecord(
-      id: OneTimeTokenID(of: Secret(identity.issuer + " " + nonce), purpose: .nonce), purpose: .nonce,
-      subject: identity.issuer, createdAt: now, expiresAt: expiresAt)
+    OneTimeTokenRecord(usedNonce: identity.issuer + " " + nonce, of: identity.issuer, at: now, until: expiresAt)
   }
 }
 #endif
