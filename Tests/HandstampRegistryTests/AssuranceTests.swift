@@ -131,7 +131,7 @@ import Testing
     let user = try #require(try await world.registry.browserSession(browser.cookie, now: start))
     #expect(user.methods == .password)
     let later = after(.seconds(60))
-    let strong = try await world.registry.reauthenticated(
+    let strong = try await world.registry.reauthenticate(
       user, by: CredentialUse(account: world.ada, way: .passkey, methods: .passkey(mayBeCopied: true), changes: []),
       now: later)
     #expect(strong.methods.context == .phishingResistant)
@@ -141,7 +141,7 @@ import Testing
     let present = try #require(try await world.registry.browserSession(strong.cookie, now: later))
     #expect(present.methods == .passkey(mayBeCopied: true) && present.authenticatedAt == later)
     // A weaker proof is the only one of its time.
-    let weak = try await world.registry.reauthenticated(present, by: .password(of: world.ada), now: after(.seconds(90)))
+    let weak = try await world.registry.reauthenticate(present, by: .password(of: world.ada), now: after(.seconds(90)))
     #expect(weak.methods == .password && weak.authenticatedAt == after(.seconds(90)))
   }
 

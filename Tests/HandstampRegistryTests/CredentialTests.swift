@@ -143,11 +143,11 @@ private struct Safe {
     await #expect(throws: RegistryError.oneTimeTokenInvalid) { try await safe.signIn(by: second, on: "tablet") }
     let user = try await safe.user
     await #expect(throws: RegistryError.oneTimeTokenInvalid) {
-      try await safe.registry.reauthenticated(user, by: second, now: start)
+      try await safe.registry.reauthenticate(user, by: second, now: start)
     }
     await #expect(throws: RegistryError.oneTimeTokenInvalid) { try await safe.registry.commit(second, now: start) }
     let again = try await safe.use("one", challenge: 2)
-    _ = try await safe.registry.reauthenticated(user, by: again, now: start)
+    _ = try await safe.registry.reauthenticate(user, by: again, now: start)
   }
 
   @Test func `that was removed signs in no more`() async throws {

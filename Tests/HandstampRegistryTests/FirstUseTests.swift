@@ -20,7 +20,7 @@ extension World {
 
   /// Uses a session as its client does.
   fileprivate func use(_ new: NewSession, now: UnixTime = start) async throws -> EndOutcome {
-    try await registry.settle(new.row, now: now)
+    try await registry.recordFirstUse(of: new.row, now: now)
   }
 }
 

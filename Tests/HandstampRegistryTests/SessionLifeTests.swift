@@ -41,7 +41,7 @@ import Testing
     }
     #expect(Set(all.map(\.row.id)).count == 8)
     let last = try await world.signIn(now: after(.seconds(1)))
-    try await world.registry.settle(last.row, now: after(.seconds(1)))
+    try await world.registry.recordFirstUse(of: last.row, now: after(.seconds(1)))
     #expect(try await world.registry.sessions(of: world.ada.id, now: after(.seconds(1))).map(\.id) == [last.row.id])
     let kinds = try await world.events().map(\.kind)
     #expect(kinds.count { $0 == .sessionEstablished } == 9)
@@ -184,7 +184,7 @@ import Testing
       #expect(outline(try await world.refresh(next, key: 9)).hasPrefix("theft"))
       reason = .tokenReuseDetected
     default:
-      try await world.registry.settle(try await world.signIn("phone").row, now: start)
+      try await world.registry.recordFirstUse(of: try await world.signIn("phone").row, now: start)
       reason = .replaced
     }
     #expect(try await store.session(new.row.id)?.end == SessionEnd(at: start, reason: reason))

@@ -174,7 +174,7 @@ extension World {
     // The provider has not asked for anything in the last half minute.
     use.authenticatedAt = after(.seconds(30))
     use.upstream = UpstreamSession(identity: adaThere, sid: "s2", authenticatedAt: use.authenticatedAt)
-    let again = try await registry.reauthenticated(browser, by: use, now: after(.seconds(60)))
+    let again = try await registry.reauthenticate(browser, by: use, now: after(.seconds(60)))
     #expect(again.authenticatedAt == after(.seconds(30)))
     #expect(try await world.end(sid: "s1", at: after(.seconds(60)), now: after(.seconds(60))) == [])
     let ended = try await world.end(sid: "s2", at: after(.seconds(60)), event: "e2", now: after(.seconds(60)))
@@ -188,10 +188,10 @@ extension World {
       by: .password(of: world.ada), on: DeviceInfo(id: DeviceID("b"), name: "b", platform: "web"), now: start)
     var use = CredentialUse(account: world.ada, way: .provider, methods: [.federated], changes: [])
     use.upstream = UpstreamSession(identity: adaThere, sid: "s1", authenticatedAt: start)
-    let proven = try await registry.reauthenticated(browser, by: use, now: start)
+    let proven = try await registry.reauthenticate(browser, by: use, now: start)
     #expect(try await world.end(.disabled) == [])
     await #expect(throws: RegistryError.upstreamEnded) {
-      try await registry.reauthenticated(proven, by: use, now: start)
+      try await registry.reauthenticate(proven, by: use, now: start)
     }
     await #expect(throws: RegistryError.upstreamEnded) { try await registry.commit(use, now: start) }
   }

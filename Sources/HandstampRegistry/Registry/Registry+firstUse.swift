@@ -13,7 +13,7 @@ extension Registry {
   ///
   /// - Returns: the sessions that it ended.
   @discardableResult
-  public func settle(_ row: SessionRow, now: UnixTime) async throws(RegistryError) -> EndOutcome {
+  public func recordFirstUse(of row: SessionRow, now: UnixTime) async throws(RegistryError) -> EndOutcome {
     guard row.pending != nil else { return .nothing }
     for _ in 0..<Registry.attempts {
       guard let row = try await storedSession(row.id), let pending = row.pending, row.endReason(at: now) == nil else {

@@ -64,7 +64,7 @@ extension Registry {
         return .issued(issue)
       }
       // It takes the place of others, in a write of its own: all of them have to be read for it.
-      displaced = try await settle(issue.row, now: now)
+      displaced = try await recordFirstUse(of: issue.row, now: now)
     }
     throw Registry.contention
   }

@@ -89,7 +89,7 @@ extension SessionOrigin {
 extension Registry {
   /// Creates a session for a user who has signed in.
   ///
-  /// An earlier session of the same device and account goes on until the new one is used, see ``settle(_:now:)``: a lost response
+  /// An earlier session of the same device and account goes on until the new one is used, see ``recordFirstUse(of:now:)``: a lost response
   /// changes nothing for the user.
   ///
   /// - Parameter use: the credential that was checked, and the account.
