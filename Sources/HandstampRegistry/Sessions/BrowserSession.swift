@@ -46,7 +46,7 @@ extension Registry {
   ) async throws(RegistryError) -> BrowserSession {
     let start = SessionStart(device: browser, kind: .browser, leaving: former)
     let new = try await createSession(
-      for: use.account, device: browser, origin: SessionOrigin(start, by: use), with: use.changes, now: now)
+      for: use.account, SessionOrigin(start, by: use), with: use.changes, now: now)
     return browserSession(of: new.row, new.account)
   }
 
