@@ -1,4 +1,5 @@
 #if Server
+import HandstampRegistry
 import HandstampSupport
 public import Hummingbird
 
@@ -173,7 +174,8 @@ extension SessionServer {
   /// `nil` also for accounts of an app, which this server cannot ask for a proof.
   private var reauthentication: Duration? { directory == nil ? configuration.reauthentication : nil }
   private var responses: TokenResponses {
-    TokenResponses(accessTokens: tokens, idTokens: idTokens, clients: clients, clock: clock)
+    TokenResponses(
+      accessTokens: tokens, idTokens: idTokens, clients: clients, mint: registry.mint, clock: clock)
   }
   private var sessions: SessionIssuer { SessionIssuer(responses: responses, proofs: proofs, clock: clock) }
   private var service: AccountService {

@@ -60,8 +60,10 @@ public actor TestServer: Backend {
       by: .password(of: account),
       SessionStart(device: DeviceInfo(id: DeviceID(device), name: device, platform: "test")), now: now)
     return TokenResponse(
-      tokens: TokenSet(access: mintAccess(), expiresIn: life, refresh: session.refreshToken), sessionID: session.row.id,
-      profile: Profile(id: account.id, name: name), revocation: session.revocationHandle)
+      tokens: TokenSet(
+        access: mintAccess(), expiresIn: life, refresh: registry.mint.refreshToken(session.token)),
+      sessionID: session.row.id, profile: Profile(id: account.id, name: name),
+      revocation: registry.mint.revocationHandle(for: session.row.session))
   }
 
   /// Ends a session, as another device or an operator would.

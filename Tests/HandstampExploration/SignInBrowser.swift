@@ -54,7 +54,7 @@ final class SignInBrowser: SignInStage {
       if let cookie { user = try await server.registry.browserSession(cookie, now: now) }
       let new: BrowserSession
       if let user {
-        new = try await server.registry.reauthenticated(user, by: .password(of: server.ada), now: now)
+        new = try await server.registry.reauthenticate(user, by: .password(of: server.ada), now: now)
       } else {
         new = try await server.registry.beginBrowserSession(by: .password(of: server.ada), on: device, now: now)
       }

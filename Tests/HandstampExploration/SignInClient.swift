@@ -51,8 +51,8 @@ final class SignInClient: SignInStage {
     server = try await SignInServer(isGuest: client == .guest)
     let first = try await server.registry.createSession(
       by: .password(of: server.ada), SessionStart(device: SignInClient.device), now: SignInServer.start)
-    try await server.registry.settle(first.row, now: SignInServer.start)
-    vault = VaultEntry(session: StoredSession(first))
+    try await server.registry.recordFirstUse(of: first.row, now: SignInServer.start)
+    vault = VaultEntry(session: StoredSession(first, server.registry.mint))
     code = try await SignInClient.code(of: client, server, at: now)
   }
 
@@ -127,7 +127,7 @@ final class SignInClient: SignInStage {
         return apply(.forgetSignIn(vault.signIn?.key ?? SignInClient.none))
       }
       let former = vault.session
-      apply(.begin(StoredSession(new)))
+      apply(.begin(StoredSession(new, server.registry.mint)))
       hasToConfirm = new.row
       if let former, former.id != new.row.id, let handle = former.revocation, client == .password || client == .guest {
         _ = try await server.registry.revoke(handle.secret, now: now)
@@ -138,7 +138,7 @@ final class SignInClient: SignInStage {
       usesLeft -= 1
       try await use()
     case .confirm:
-      if let row = hasToConfirm { try await server.registry.settle(row, now: now) }
+      if let row = hasToConfirm { try await server.registry.recordFirstUse(of: row, now: now) }
       hasToConfirm = nil
     case .crash:
       crashesLeft -= 1
@@ -160,7 +160,7 @@ final class SignInClient: SignInStage {
   private func serve(_ request: Request) async throws -> Answer {
     do {
       let new = try await granted(request)
-      if let new, fault == .formerEndsAtCommit { try await server.registry.settle(new.row, now: now) }
+      if let new, fault == .formerEndsAtCommit { try await server.registry.recordFirstUse(of: new.row, now: now) }
       return new.map { .granted($0) } ?? .refused
     } catch RegistryError.keyUsed { return .refused }
   }
@@ -248,10 +248,11 @@ final class SignInClient: SignInStage {
 }
 
 extension StoredSession {
-  fileprivate init(_ new: NewSession) {
+  fileprivate init(_ new: NewSession, _ mint: TokenMint) {
     let start = Moment(boot: 1, uptime: .zero, wall: SignInServer.start)
     self.init(
-      id: new.row.id, profile: nil, refresh: new.refreshToken, revocation: new.revocationHandle,
+      id: new.row.id, profile: nil, refresh: mint.refreshToken(new.token),
+      revocation: mint.revocationHandle(for: new.row.session),
       access: StoredAccess(token: AccessToken("a"), lifetime: nil), startedAt: start, activeAt: start)
   }
 }

@@ -14,7 +14,7 @@ import Testing
     let open = try await world.registry.reopenAccount(closed, now: after(.seconds(1)))
     #expect(open.state == .active && open.passwordHash == world.ada.passwordHash)
     #expect(try await world.registry.account(world.ada.id) == open)
-    #expect(outline(try await world.refresh(phone.refreshToken, key: 1)) == "ended accountClosed")
+    #expect(outline(try await world.refresh(world.token(of: phone), key: 1)) == "ended accountClosed")
     _ = try await world.signIn("phone", open)
     await #expect(throws: RegistryError.accountChanged) { try await world.registry.reopenAccount(closed, now: start) }
   }

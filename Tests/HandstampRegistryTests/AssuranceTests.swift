@@ -13,12 +13,16 @@ import Testing
       id: "one", account: world.ada.id, publicKey: [1], signCount: 0, isBackupEligible: isBackupEligible,
       isBackedUp: false, transports: [], name: "Key", createdAt: start)
     let isAdded = try await world.registry.addPasskey(
-      record, to: world.ada, in: browser.row.id, challenge: [1], until: after(.seconds(600)), now: start)
+      record, to: world.ada, in: browser.row.id, challenge: challenge("1"), now: start)
     #expect(isAdded)
     let stored = try #require(try await world.registry.passkey("one"))
     let use = try await world.registry.credentialUse(
-      for: stored, challenge: [2], until: after(.seconds(600)), now: start)
+      for: stored, signCount: 0, isBackedUp: false, challenge: challenge("2"), now: start)
     return try #require(use)
+  }
+
+  private func challenge(_ text: String) -> OneTimeTokenRecord {
+    OneTimeTokenRecord(usedNonce: text, at: start, until: after(.seconds(600)))
   }
 
   private let phone = DeviceInfo(id: DeviceID("phone"), name: "Phone", platform: "ios")
@@ -71,9 +75,7 @@ import Testing
         passwordHash: Secret("$"), SessionStart(device: phone), now: start)
       return (full.row, "pwd")
     case .provider:
-      let nonce = OneTimeTokenRecord(
-        id: OneTimeTokenID(of: Secret("n"), purpose: .nonce), purpose: .nonce, subject: "", createdAt: start,
-        expiresAt: after(.seconds(600)))
+      let nonce = challenge("n")
       let new = try await registry.signIn(
         as: ExternalIdentity(issuer: "https://id.example", subject: "1"), username: "", SessionStart(device: phone),
         methods: AuthenticationMethods(provider: ["pwd", "a \"word\"", "mfa"]), nonce: nonce, now: start)
@@ -129,7 +131,7 @@ import Testing
     let user = try #require(try await world.registry.browserSession(browser.cookie, now: start))
     #expect(user.methods == .password)
     let later = after(.seconds(60))
-    let strong = try await world.registry.reauthenticated(
+    let strong = try await world.registry.reauthenticate(
       user, by: CredentialUse(account: world.ada, way: .passkey, methods: .passkey(mayBeCopied: true), changes: []),
       now: later)
     #expect(strong.methods.context == .phishingResistant)
@@ -139,7 +141,7 @@ import Testing
     let present = try #require(try await world.registry.browserSession(strong.cookie, now: later))
     #expect(present.methods == .passkey(mayBeCopied: true) && present.authenticatedAt == later)
     // A weaker proof is the only one of its time.
-    let weak = try await world.registry.reauthenticated(present, by: .password(of: world.ada), now: after(.seconds(90)))
+    let weak = try await world.registry.reauthenticate(present, by: .password(of: world.ada), now: after(.seconds(90)))
     #expect(weak.methods == .password && weak.authenticatedAt == after(.seconds(90)))
   }
 

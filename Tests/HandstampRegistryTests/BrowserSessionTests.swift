@@ -65,7 +65,7 @@ private struct Desk {
     let desk = try await Desk(World())
     let later = start.advanced(by: .seconds(60))
     let user = try #require(try await desk.registry.browserSession(desk.browser.cookie, now: start))
-    let new = try await desk.registry.reauthenticated(user, by: .password(of: desk.world.ada), now: later)
+    let new = try await desk.registry.reauthenticate(user, by: .password(of: desk.world.ada), now: later)
     #expect(new.row.id == desk.user.row.id)
     #expect(new.authenticatedAt == later)
     // The response may be lost. The former cookie does not show the proof.
@@ -81,8 +81,8 @@ private struct Desk {
     let desk = try await Desk(World())
     let later = start.advanced(by: .seconds(60))
     let user = try #require(try await desk.registry.browserSession(desk.browser.cookie, now: start))
-    let one = try await desk.registry.reauthenticated(user, by: .password(of: desk.world.ada), now: later)
-    let two = try await desk.registry.reauthenticated(
+    let one = try await desk.registry.reauthenticate(user, by: .password(of: desk.world.ada), now: later)
+    let two = try await desk.registry.reauthenticate(
       user, by: .password(of: desk.world.ada), now: later.advanced(by: .milliseconds(1)))
     let soon = later.advanced(by: .seconds(1))
     for cookie in [two.cookie, one.cookie, two.cookie, one.cookie] {

@@ -32,19 +32,24 @@ private struct Safe {
       transports: ["internal", "hybrid"], name: "Key & ring = \(id)", createdAt: start)
   }
 
+  func challenge(_ text: String) -> OneTimeTokenRecord {
+    OneTimeTokenRecord(usedNonce: text, at: start, until: after(.seconds(600)))
+  }
+
   @discardableResult
   func add(_ id: String, challenge: UInt8? = nil) async throws -> Bool {
     let user = try await user
     return try await registry.addPasskey(
-      passkey(id), to: user.account, in: user.row.id, challenge: challenge.map { [$0] } ?? Array(id.utf8),
-      until: after(.seconds(600)), now: start)
+      passkey(id), to: user.account, in: user.row.id, challenge: self.challenge(challenge.map(String.init) ?? id),
+      now: start)
   }
 
   func use(_ id: String, challenge: UInt8) async throws -> CredentialUse {
     let record = try #require(try await registry.passkey(id))
     return try #require(
       try await registry.credentialUse(
-        for: record, challenge: [challenge], until: after(.seconds(600)), now: after(.seconds(5))))
+        for: record, signCount: record.signCount, isBackedUp: record.isBackedUp,
+        challenge: self.challenge("\(challenge)"), now: after(.seconds(5))))
   }
 
   func signIn(by use: CredentialUse, on device: String = "phone") async throws -> NewSession {
@@ -79,8 +84,7 @@ private struct Safe {
     _ = try await safe.registry.closeAccount(try await safe.user.account, now: start)
     #expect(
       try await safe.registry.credentialUse(
-        for: record, challenge: [8], until: after(.seconds(600)), now: after(.seconds(5)))
-        == nil)
+        for: record, signCount: 0, isBackedUp: true, challenge: safe.challenge("8"), now: after(.seconds(5))) == nil)
     await #expect(throws: RegistryError.self) { try await safe.signIn(by: use) }
     #expect(try await safe.sessions() == 0)
   }
@@ -94,7 +98,7 @@ private struct Safe {
       email: EmailAddress("eve@example.org"), username: "Eve", passwordHash: nil, now: start)
     let hers = try await safe.registry.beginBrowserSession(by: .password(of: eve), on: .browser("hers"), now: start)
     let added = try await safe.registry.addPasskey(
-      safe.passkey("one"), to: eve, in: hers.row.id, challenge: [3], until: after(.seconds(600)), now: start)
+      safe.passkey("one"), to: eve, in: hers.row.id, challenge: safe.challenge("3"), now: start)
     #expect(!added)
     #expect(try await safe.registry.passkeys(of: eve.id).isEmpty)
     for number in 2...20 { #expect(try await safe.add("\(number)")) }
@@ -107,7 +111,7 @@ private struct Safe {
     _ = try await safe.registry.end(user.row.id, of: safe.account, now: start)
     await #expect(throws: RegistryError.accountChanged) {
       try await safe.registry.addPasskey(
-        safe.passkey("one"), to: user.account, in: user.row.id, challenge: [1], until: after(.seconds(600)), now: start)
+        safe.passkey("one"), to: user.account, in: user.row.id, challenge: safe.challenge("1"), now: start)
     }
   }
 
@@ -126,8 +130,8 @@ private struct Safe {
       #expect(begun == 1)
       #expect(try await safe.sessions() == before + 1)
     }
-    #expect(try await safe.registry.hasUsed(challenge: [1]))
-    #expect(try await !safe.registry.hasUsed(challenge: [99]))
+    #expect(try await safe.registry.hasUsed(safe.challenge("1")))
+    #expect(try await !safe.registry.hasUsed(safe.challenge("99")))
     #expect(try await safe.registry.passkey("one")?.lastUsedAt == after(.seconds(5)))
   }
 
@@ -139,11 +143,11 @@ private struct Safe {
     await #expect(throws: RegistryError.oneTimeTokenInvalid) { try await safe.signIn(by: second, on: "tablet") }
     let user = try await safe.user
     await #expect(throws: RegistryError.oneTimeTokenInvalid) {
-      try await safe.registry.reauthenticated(user, by: second, now: start)
+      try await safe.registry.reauthenticate(user, by: second, now: start)
     }
     await #expect(throws: RegistryError.oneTimeTokenInvalid) { try await safe.registry.commit(second, now: start) }
     let again = try await safe.use("one", challenge: 2)
-    _ = try await safe.registry.reauthenticated(user, by: again, now: start)
+    _ = try await safe.registry.reauthenticate(user, by: again, now: start)
   }
 
   @Test func `that was removed signs in no more`() async throws {

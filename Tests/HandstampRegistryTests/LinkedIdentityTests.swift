@@ -91,7 +91,7 @@ import Testing
     let later = try #require(
       try await registry.credentialUse(
         by: self.proof("1") { $0.latestExpiry = after(.seconds(900)) }, of: known, now: start))
-    let again = try await registry.reauthenticated(new, by: later, now: start)
+    let again = try await registry.reauthenticate(new, by: later, now: start)
     #expect(again.row.absoluteExpiry == after(.seconds(600)))
   }
 

@@ -101,7 +101,7 @@ import Testing
     #expect(!account.isGuest)
     let again = try await signIn("n9", device: "d1")
     #expect(again.events.map(\.event.kind) == [.sessionEstablished])
-    let outcome = try await world.registry.settle(again.row, now: start)
+    let outcome = try await world.registry.recordFirstUse(of: again.row, now: start)
     #expect(outcome.ended.map(\.device.id) == [DeviceID("d1")])
     _ = try await world.registry.deleteAccount(
       try #require(try await world.registry.account(account.id)), now: start)

@@ -33,6 +33,11 @@ struct World {
       by: .password(of: account ?? ada), SessionStart(device: device, kind: kind), now: now)
   }
 
+  /// The first refresh token of a session.
+  func token(of new: NewSession) -> RefreshToken { registry.mint.refreshToken(new.token) }
+
+  func handle(of new: NewSession) -> RevocationHandle { registry.mint.revocationHandle(for: new.row.session) }
+
   func refresh(_ token: RefreshToken, key number: UInt64?, now: UnixTime = start) async throws -> RefreshOutcome {
     try await registry.refresh(token, key: number.map(key), now: now)
   }
@@ -67,11 +72,11 @@ func outline(_ outcome: RefreshOutcome) -> String {
   @Test func `rotates, repeats, and distinguishes a retry from a replay`() async throws {
     let world = try await World()
     let new = try await world.signIn()
-    let first = try await world.successor(of: new.refreshToken, key: 1)
-    #expect(try await world.successor(of: new.refreshToken, key: 1, now: after(.seconds(86_400))) == first)
+    let first = try await world.successor(of: world.token(of: new), key: 1)
+    #expect(try await world.successor(of: world.token(of: new), key: 1, now: after(.seconds(86_400))) == first)
     let second = try await world.successor(of: first, key: 2)
     #expect(second != first)
-    #expect(outline(try await world.refresh(new.refreshToken, key: 1)) == "superseded")
+    #expect(outline(try await world.refresh(world.token(of: new), key: 1)) == "superseded")
     #expect(outline(try await world.refresh(first, key: nil)) == "invalid request")
     #expect(try await world.registry.isLive(new.row.id, now: start))
     let outcome = try await world.refresh(first, key: 9, now: after(.seconds(5)))
@@ -91,7 +96,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     let world = try await World()
     let new = try await world.signIn()
     let outcomes = try await withThrowingTaskGroup(of: RefreshOutcome.self) { group in
-      for _ in 0..<20 { group.addTask { try await world.refresh(new.refreshToken, key: 1) } }
+      for _ in 0..<20 { group.addTask { try await world.refresh(world.token(of: new), key: 1) } }
       return try await group.reduce(into: []) { $0.append($1) }
     }
     let issues = outcomes.compactMap { if case .issued(let issue) = $0 { issue } else { nil } }
@@ -107,7 +112,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     let new = try await world.signIn()
     let outcomes = try await withThrowingTaskGroup(of: String.self) { group in
       for number in 0..<10 as Range<UInt64> {
-        group.addTask { outline(try await world.refresh(new.refreshToken, key: number)) }
+        group.addTask { outline(try await world.refresh(world.token(of: new), key: number)) }
       }
       return try await group.reduce(into: []) { $0.append($1) }
     }
@@ -120,12 +125,12 @@ func outline(_ outcome: RefreshOutcome) -> String {
   @Test func `changes nothing for 10,000 tokens with a flipped bit, or for noise`() async throws {
     let world = try await World()
     let new = try await world.signIn()
-    let current = text(try await world.successor(of: new.refreshToken, key: 1))
+    let current = text(try await world.successor(of: world.token(of: new), key: 1))
     let before = try await world.store.session(new.row.id)
     var random = SplitMix64(state: 11)
     var tally: [String: Int] = [:]
     for number in 0..<10_000 {
-      var bytes = Array((number % 2 == 0 ? current : text(new.refreshToken)).utf8)
+      var bytes = Array((number % 2 == 0 ? current : text(world.token(of: new))).utf8)
       bytes[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0...7, using: &random)
       let token = RefreshToken(Secret(bytes: bytes))
       do throws(RegistryError) {
@@ -150,10 +155,10 @@ func outline(_ outcome: RefreshOutcome) -> String {
   func `refuses a malformed key, and changes nothing`(text: String) async throws {
     let world = try await World()
     let (keyed, plain) = (try await world.signIn("a"), try await world.signIn("b", kind: .plain))
-    let outcome = try await world.registry.refresh(keyed.refreshToken, key: Secret(text), now: start)
+    let outcome = try await world.registry.refresh(world.token(of: keyed), key: Secret(text), now: start)
     #expect(outcome == .invalidRequest)
     #expect(try await world.store.session(keyed.row.id) == keyed.row)
-    let refused = try await world.registry.refresh(plain.refreshToken, key: Secret(text), now: start)
+    let refused = try await world.registry.refresh(world.token(of: plain), key: Secret(text), now: start)
     #expect(refused == .invalidRequest)
     #expect(try await world.store.session(plain.row.id) == plain.row)
   }
@@ -163,11 +168,11 @@ func outline(_ outcome: RefreshOutcome) -> String {
   {
     let world = try await World()
     let new = try await world.signIn(kind: .plain)
-    let first = try await world.successor(of: new.refreshToken, key: nil)
-    #expect(try await world.successor(of: new.refreshToken, key: nil, now: after(.seconds(120))) == first)
+    let first = try await world.successor(of: world.token(of: new), key: nil)
+    #expect(try await world.successor(of: world.token(of: new), key: nil, now: after(.seconds(120))) == first)
     let audited = try await world.store.auditedActions(after: 0, about: nil, limit: 10).map(\.audited.action)
     #expect(audited == ["account.created", "session.began", "session.refresh_repeated"])
-    let late = try await world.refresh(new.refreshToken, key: nil, now: after(.milliseconds(120_001)))
+    let late = try await world.refresh(world.token(of: new), key: nil, now: after(.milliseconds(120_001)))
     #expect(outline(late) == "theft replayed")
     #expect(outline(try await world.refresh(first, key: nil)) == "ended tokenReuseDetected")
   }
@@ -175,9 +180,9 @@ func outline(_ outcome: RefreshOutcome) -> String {
   @Test func `keeps working when the master key changes, and reports a missing one`() async throws {
     let world = try await World(keys: try masterKeys("old", "new"))
     let new = try await world.signIn()
-    let first = try await world.successor(of: new.refreshToken, key: 1)
+    let first = try await world.successor(of: world.token(of: new), key: 1)
     let next = Registry(store: world.store, mint: TokenMint(try masterKeys("old", "new", current: "new")))
-    let repeated = try await next.refresh(new.refreshToken, key: key(1), now: start)
+    let repeated = try await next.refresh(world.token(of: new), key: key(1), now: start)
     guard case .issued(let again) = repeated else { throw Unexpected(repeated) }
     #expect(next.mint.read(first) == .genuine(again.token))
     #expect(next.mint.refreshToken(again.token) != first)
@@ -188,21 +193,21 @@ func outline(_ outcome: RefreshOutcome) -> String {
       try await without.refresh(first, key: key(2), now: start)
     }
     await #expect(throws: RegistryError.unknownKey(KeyID("old"))) {
-      try await without.revoke(new.revocationHandle.secret, now: start)
+      try await without.revoke(world.handle(of: new).secret, now: start)
     }
   }
 
   @Test func `reports a session unknown to the store as ended`() async throws {
     let (here, there) = (try await World(), try await World())
     let new = try await there.signIn()
-    #expect(outline(try await here.refresh(new.refreshToken, key: 1)) == "ended rejected")
-    #expect(try await here.registry.revoke(new.refreshToken.secret, now: start).ended.isEmpty)
+    #expect(outline(try await here.refresh(there.token(of: new), key: 1)) == "ended rejected")
+    #expect(try await here.registry.revoke(there.token(of: new).secret, now: start).ended.isEmpty)
   }
 
   @Test func `fast-forwards a store that lost its last commits`() async throws {
     let world = try await World()
     let new = try await world.signIn()
-    let first = try await world.successor(of: new.refreshToken, key: 1)
+    let first = try await world.successor(of: world.token(of: new), key: 1)
     let second = try await world.successor(of: first, key: 2)
     var old = new.row
     old.pending = nil
@@ -217,14 +222,16 @@ func outline(_ outcome: RefreshOutcome) -> String {
     let world = try await World(store: store)
     let new = try await world.signIn()
     store.fail(.unavailable("disk full"))
-    await #expect(throws: RegistryError.unavailable("disk full")) { try await world.refresh(new.refreshToken, key: 1) }
     await #expect(throws: RegistryError.unavailable("disk full")) {
-      try await world.registry.revoke(new.refreshToken.secret, now: start)
+      try await world.refresh(world.token(of: new), key: 1)
+    }
+    await #expect(throws: RegistryError.unavailable("disk full")) {
+      try await world.registry.revoke(world.token(of: new).secret, now: start)
     }
     await #expect(throws: RegistryError.unavailable("disk full")) { try await world.signIn() }
     #expect(outline(try await world.refresh(RefreshToken("noise"), key: 1)) == "forged")
     store.fail(nil)
-    #expect(outline(try await world.refresh(new.refreshToken, key: 1)) == "issued rotated")
+    #expect(outline(try await world.refresh(world.token(of: new), key: 1)) == "issued rotated")
   }
 
   @Test func `gives up after repeated write conflicts`() async throws {
@@ -232,8 +239,10 @@ func outline(_ outcome: RefreshOutcome) -> String {
     let world = try await World(store: store)
     let new = try await world.signIn()
     store.fail(.conflict)
-    await #expect(throws: Registry.contention) { try await world.refresh(new.refreshToken, key: 1) }
-    await #expect(throws: Registry.contention) { try await world.registry.revoke(new.refreshToken.secret, now: start) }
+    await #expect(throws: Registry.contention) { try await world.refresh(world.token(of: new), key: 1) }
+    await #expect(throws: Registry.contention) {
+      try await world.registry.revoke(world.token(of: new).secret, now: start)
+    }
     await #expect(throws: Registry.contention) { try await world.signIn() }
   }
 }

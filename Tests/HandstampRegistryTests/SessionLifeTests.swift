@@ -15,7 +15,7 @@ import Testing
     let established = RegistryEvent(
       kind: .sessionEstablished, account: world.ada.id, session: new.row.id, at: start)
     #expect(new.events.map(\.event) == [established])
-    #expect(outline(try await world.refresh(new.refreshToken, key: 1)) == "issued rotated")
+    #expect(outline(try await world.refresh(world.token(of: new), key: 1)) == "issued rotated")
   }
 
   @Test func `again from one device ends only the former session`() async throws {
@@ -27,10 +27,10 @@ import Testing
     let second = try await world.signIn("phone", now: after(.seconds(9)))
     #expect(second.events.map(\.event.kind) == [.sessionEstablished])
     for lasting in [first, laptop, bobs, second] {
-      #expect(outline(try await world.refresh(lasting.refreshToken, key: 1)) == "issued rotated")
+      #expect(outline(try await world.refresh(world.token(of: lasting), key: 1)) == "issued rotated")
     }
     // From the first use of the second on.
-    #expect(outline(try await world.refresh(first.refreshToken, key: 1)) == "ended replaced")
+    #expect(outline(try await world.refresh(world.token(of: first), key: 1)) == "ended replaced")
   }
 
   @Test func `concurrently from one device leaves one session, once one more is used`() async throws {
@@ -41,7 +41,7 @@ import Testing
     }
     #expect(Set(all.map(\.row.id)).count == 8)
     let last = try await world.signIn(now: after(.seconds(1)))
-    try await world.registry.settle(last.row, now: after(.seconds(1)))
+    try await world.registry.recordFirstUse(of: last.row, now: after(.seconds(1)))
     #expect(try await world.registry.sessions(of: world.ada.id, now: after(.seconds(1))).map(\.id) == [last.row.id])
     let kinds = try await world.events().map(\.kind)
     #expect(kinds.count { $0 == .sessionEstablished } == 9)
@@ -72,7 +72,7 @@ import Testing
     let outcome = try await world.registry.closeAccount(world.ada, now: after(.seconds(1)))
     #expect(Set(outcome.ended.map(\.id)) == [phone.row.id, laptop.row.id])
     #expect(outcome.events.map(\.event.kind) == [.accountDisabled, .sessionRevoked, .sessionRevoked])
-    #expect(outline(try await world.refresh(phone.refreshToken, key: 1)) == "ended accountClosed")
+    #expect(outline(try await world.refresh(world.token(of: phone), key: 1)) == "ended accountClosed")
     await #expect(throws: RegistryError.accountClosed) { try await world.signIn() }
     let record = try #require(try await world.registry.account(world.ada.id))
     await #expect(throws: RegistryError.accountClosed) { try await world.signIn("phone", record) }
@@ -106,23 +106,24 @@ import Testing
       let world = try await World()
       let new = try await world.signIn()
       let other = try await world.signIn("laptop")
-      var last = new.refreshToken
+      var last = world.token(of: new)
       for number in 1...40 as ClosedRange<UInt64> { last = try await world.successor(of: last, key: number) }
-      let presented = [new.refreshToken.secret, last.secret, new.revocationHandle.secret][use]
+      let presented = [world.token(of: new).secret, last.secret, world.handle(of: new).secret][use]
       let outcome = try await world.registry.revoke(presented, now: after(.seconds(1)))
       #expect(outcome.ended.map(\.end) == [SessionEnd(at: after(.seconds(1)), reason: .signedOut)])
       #expect(outcome.events.map(\.event.reason) == [.signedOut])
       let again = try await world.registry.revoke(presented, reason: .tokenReuseDetected, now: after(.seconds(2)))
       #expect(again.ended.isEmpty && again.events.isEmpty)
       #expect(outline(try await world.refresh(last, key: 99)) == "ended signedOut")
-      #expect(outline(try await world.refresh(other.refreshToken, key: 1)) == "issued rotated")
+      #expect(outline(try await world.refresh(world.token(of: other), key: 1)) == "issued rotated")
     }
   }
 
   @Test func `accepts a handle only for ending the session`() async throws {
     let world = try await World()
     let new = try await world.signIn()
-    let refreshed = try await world.registry.refresh(RefreshToken(new.revocationHandle.secret), key: key(1), now: start)
+    let refreshed = try await world.registry.refresh(
+      RefreshToken(world.handle(of: new).secret), key: key(1), now: start)
     #expect(refreshed == .forged)
     #expect(try await world.store.session(new.row.id) == new.row)
   }
@@ -161,7 +162,7 @@ import Testing
     let store = FailingStore()
     let world = try await World(store: store)
     let new = try await world.signIn("phone")
-    let next = try await world.successor(of: new.refreshToken, key: 1)
+    let next = try await world.successor(of: world.token(of: new), key: 1)
     _ = try await world.successor(of: next, key: 2)
     let token = try await world.registry.issueResetCode(of: world.ada, now: start)
     store.disturb(new.row.id)
@@ -183,7 +184,7 @@ import Testing
       #expect(outline(try await world.refresh(next, key: 9)).hasPrefix("theft"))
       reason = .tokenReuseDetected
     default:
-      try await world.registry.settle(try await world.signIn("phone").row, now: start)
+      try await world.registry.recordFirstUse(of: try await world.signIn("phone").row, now: start)
       reason = .replaced
     }
     #expect(try await store.session(new.row.id)?.end == SessionEnd(at: start, reason: reason))
@@ -196,7 +197,7 @@ import Testing
     let new = try await world.signIn()
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
-        var token = new.refreshToken
+        var token = world.token(of: new)
         for number in 1... as PartialRangeFrom<UInt64> where !Task.isCancelled {
           guard case .issued(let issue) = try await world.refresh(token, key: number) else { return }
           token = world.registry.mint.refreshToken(issue.token)
@@ -216,12 +217,12 @@ import Testing
     #expect(try await world.registry.expire(now: after(.milliseconds(299_999))).ended.isEmpty)
     #expect(try await world.registry.isLive(idle.row.id, now: after(.milliseconds(299_999))))
     #expect(try await !world.registry.isLive(idle.row.id, now: after(.seconds(300))))
-    #expect(outline(try await world.refresh(idle.refreshToken, key: 1, now: after(.seconds(300)))) == "ended idle")
+    #expect(outline(try await world.refresh(world.token(of: idle), key: 1, now: after(.seconds(300)))) == "ended idle")
     let first = try await world.registry.expire(now: after(.seconds(301)))
     #expect(first.ended.map(\.id) == [idle.row.id])
     #expect(first.events.map(\.event.reason) == [.idle])
     #expect(try await world.registry.expire(now: after(.seconds(301))).ended.isEmpty)
-    var token = used.refreshToken
+    var token = world.token(of: used)
     for number in 2...4 as ClosedRange<UInt64> {
       token = try await world.successor(of: token, key: number, now: after(.seconds(Int64(number) * 240)))
     }
@@ -240,14 +241,14 @@ import Testing
     #expect(try await !world.registry.touch(new.row, now: after(.seconds(61))))
     #expect(try await !world.registry.touch(seen, now: after(.seconds(1))))
     #expect(RegistryLimits().touchInterval(idleLimit: .seconds(8)) == .seconds(2))
-    _ = try await world.registry.revoke(new.refreshToken.secret, now: after(.seconds(61)))
+    _ = try await world.registry.revoke(world.token(of: new).secret, now: after(.seconds(61)))
     #expect(try await !world.registry.touch(seen, now: after(.seconds(200))))
   }
 
   @Test func `lists live sessions, most recently seen first`() async throws {
     let world = try await World(limits: RegistryLimits(idleLimit: .seconds(100)))
     let (a, b) = (try await world.signIn("a"), try await world.signIn("b", now: after(.seconds(10))))
-    _ = try await world.successor(of: a.refreshToken, key: 1, now: after(.seconds(20)))
+    _ = try await world.successor(of: world.token(of: a), key: 1, now: after(.seconds(20)))
     let ids = try await world.registry.sessions(of: world.ada.id, now: after(.seconds(30))).map(\.id)
     #expect(ids == [a.row.id, b.row.id])
     #expect(try await world.registry.sessions(of: world.ada.id, now: after(.seconds(110))).map(\.id) == [a.row.id])

@@ -68,7 +68,7 @@ extension World {
     }
     #expect(try await reason(one) == .ended(.endedAtProvider("Up")))
     #expect(try await reason(two) == .ended(.revoked))
-    let refused = try await registry.refresh(one.refreshToken, key: key(1), now: now)
+    let refused = try await registry.refresh(world.token(of: one), key: key(1), now: now)
     #expect(refused == .ended(.endedAtProvider("Up")))
     let told = try await registry.events(after: .zero).filter { $0.event.session == one.row.id }.last
     #expect(told?.event.reason == .endedAtProvider("Up"))
@@ -84,7 +84,7 @@ extension World {
     _ = try await world.end(sid: "s1")
     let late = after(.seconds(45 * 86_400))
     _ = try await world.registry.prune(now: late)
-    let refused = try await world.registry.refresh(one.refreshToken, key: key(1), now: late)
+    let refused = try await world.registry.refresh(world.token(of: one), key: key(1), now: late)
     #expect(refused == .ended(.endedAtProvider("Up")))
     let over = after(.seconds(61 * 86_400))
     _ = try await world.registry.prune(now: over)
@@ -174,7 +174,7 @@ extension World {
     // The provider has not asked for anything in the last half minute.
     use.authenticatedAt = after(.seconds(30))
     use.upstream = UpstreamSession(identity: adaThere, sid: "s2", authenticatedAt: use.authenticatedAt)
-    let again = try await registry.reauthenticated(browser, by: use, now: after(.seconds(60)))
+    let again = try await registry.reauthenticate(browser, by: use, now: after(.seconds(60)))
     #expect(again.authenticatedAt == after(.seconds(30)))
     #expect(try await world.end(sid: "s1", at: after(.seconds(60)), now: after(.seconds(60))) == [])
     let ended = try await world.end(sid: "s2", at: after(.seconds(60)), event: "e2", now: after(.seconds(60)))
@@ -188,10 +188,10 @@ extension World {
       by: .password(of: world.ada), on: DeviceInfo(id: DeviceID("b"), name: "b", platform: "web"), now: start)
     var use = CredentialUse(account: world.ada, way: .provider, methods: [.federated], changes: [])
     use.upstream = UpstreamSession(identity: adaThere, sid: "s1", authenticatedAt: start)
-    let proven = try await registry.reauthenticated(browser, by: use, now: start)
+    let proven = try await registry.reauthenticate(browser, by: use, now: start)
     #expect(try await world.end(.disabled) == [])
     await #expect(throws: RegistryError.upstreamEnded) {
-      try await registry.reauthenticated(proven, by: use, now: start)
+      try await registry.reauthenticate(proven, by: use, now: start)
     }
     await #expect(throws: RegistryError.upstreamEnded) { try await registry.commit(use, now: start) }
   }

@@ -276,10 +276,10 @@ private final class WritingStore: StoreDecorator {
     var counts = [store.writes]
     let new = try await world.signIn()
     counts.append(store.writes)
-    _ = try await world.successor(of: new.refreshToken, key: 1)
+    _ = try await world.successor(of: world.token(of: new), key: 1)
     counts.append(store.writes)
     let events = try await world.events().count
-    _ = try await world.successor(of: new.refreshToken, key: 1)
+    _ = try await world.successor(of: world.token(of: new), key: 1)
     // A refresh is no event.
     #expect(try await world.events().count == events)
     counts.append(store.writes)

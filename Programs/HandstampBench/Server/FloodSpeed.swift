@@ -33,7 +33,7 @@ struct FloodSpeed {
   private func measure(_ server: ServerUnderTest, _ client: HTTPClient, into report: inout Report) async throws {
     guard let session = try await server.sessions(1).first else { throw BenchError("no session") }
     var health = HealthLane(client: client, url: server.url + "/health")
-    var refresh = RefreshLane(client: client, url: server.url + "/oauth/token", token: session.refreshToken)
+    var refresh = RefreshLane(client: client, url: server.url + "/oauth/token", token: server.token(of: session))
     var times = (health: (quiet: [Double](), flood: [Double]()), refresh: (quiet: [Double](), flood: [Double]()))
     let refused = Locked((passwords: 0, busy: 0))
     for turn in 0...turns {

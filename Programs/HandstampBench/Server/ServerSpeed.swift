@@ -47,7 +47,7 @@ struct ServerSpeed {
     let sessions = try await server.sessions(2 * most)
     var refreshes = Lanes(
       sessions.prefix(most).map {
-        RefreshLane(client: client, url: server.url + "/oauth/token", token: $0.refreshToken)
+        RefreshLane(client: client, url: server.url + "/oauth/token", token: server.token(of: $0))
       })
     var commits = Lanes(sessions.suffix(most).map { CommitLane(store: server.store, row: $0.row) })
     var hellos = Lanes((0..<most).map { _ in HelloLane(client: client, url: hello) })

@@ -53,5 +53,8 @@ struct ServerUnderTest: Sendable {
     }
     return sessions
   }
+
+  /// The first refresh token of a session.
+  func token(of new: NewSession) -> RefreshToken { registry.mint.refreshToken(new.token) }
 }
 #endif

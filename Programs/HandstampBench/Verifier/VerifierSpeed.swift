@@ -120,7 +120,7 @@ struct VerifierSpeed {
             // Not announced to the server's streams, like an end by another process.
             _ = try await server.registry.end(id, of: session.account.id, now: .current)
           } else {
-            let text = session.refreshToken.secret.withExposed { $0 }
+            let text = server.token(of: session).secret.withExposed { $0 }
             var request = HTTPClientRequest(url: server.url + "/oauth/revoke")
             request.method = .POST
             request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")

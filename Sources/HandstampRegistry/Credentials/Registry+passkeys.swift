@@ -28,18 +28,18 @@ extension Registry {
   /// - Parameters:
   ///   - account: as read when the owner asked for it.
   ///   - session: the session that the owner asked in.
-  ///   - challenge: the challenge that it was made for, which counts as used until `expiry`.
+  ///   - challenge: the record that the challenge was used which it was made for.
   /// - Returns: `false` if any account has a passkey with this ID, the challenge was used, or there are ``PasskeyRecord/most``.
   /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
   public func addPasskey(
-    _ passkey: PasskeyRecord, to account: AccountRecord, in session: SessionID, challenge: [UInt8],
-    until expiry: UnixTime, now: UnixTime
+    _ passkey: PasskeyRecord, to account: AccountRecord, in session: SessionID,
+    challenge: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> Bool {
     guard try await passkeys(of: account.id).count < PasskeyRecord.most else { return false }
     let changes: [RegistryChange] =
       [
         .expectSession(session), .expectAccount(account.id, revision: account.revision),
-        using(challenge, until: expiry, now: now), .createItem(passkey.item),
+        .createOneTimeToken(challenge), .createItem(passkey.item),
       ] + changed(.passkeyAdded, .passkeyAdded, of: account.id, passkey.name, now: now)
     return try await writeNew(changes, of: account.id, now: now)
   }
@@ -88,18 +88,20 @@ extension Registry {
   /// Returns the use of a passkey whose signature was verified.
   ///
   /// - Parameters:
-  ///   - passkey: as read from this registry, with the values of its use.
-  ///   - challenge: the challenge that was signed, which counts as used until `expiry`.
+  ///   - passkey: as read from this registry.
+  ///   - signCount: its counter after this use.
+  ///   - isBackedUp: whether it was copied at this use.
+  ///   - challenge: the record that the challenge was used which was signed.
   /// - Returns: `nil` if its account is closed.
   public func credentialUse(
-    for passkey: PasskeyRecord, challenge: [UInt8], until expiry: UnixTime, now: UnixTime
+    for passkey: PasskeyRecord, signCount: UInt32, isBackedUp: Bool, challenge: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> CredentialUse? {
     guard let account = try await account(passkey.account), account.closedAt == nil else { return nil }
     var used = passkey
-    used.lastUsedAt = now
+    (used.signCount, used.isBackedUp, used.lastUsedAt) = (signCount, isBackedUp, now)
     return CredentialUse(
       account: account, way: .passkey, methods: .passkey(mayBeCopied: passkey.isBackupEligible),
-      changes: [using(challenge, until: expiry, now: now), .replaceItem(used.item, expecting: passkey.revision)])
+      changes: [.createOneTimeToken(challenge), .replaceItem(used.item, expecting: passkey.revision)])
   }
 
   /// Records that a user has proved to be the account's owner, without a new session.
@@ -117,22 +119,6 @@ extension Registry {
   public func recordRefusal(_ passkey: PasskeyRecord, received: UInt32, now: UnixTime) async throws(RegistryError) {
     let details = #"{"stored":\#(passkey.signCount),"received":\#(received)}"#
     try await write([audited(.passkeyRefused, account: passkey.account, details: details, at: now)])
-  }
-
-  /// Returns whether a challenge was used. The write decides; this tells an answer that was sent twice from a copied passkey.
-  public func hasUsed(challenge: [UInt8]) async throws(RegistryError) -> Bool {
-    try await oneTimeToken(Registry.id(of: challenge)) != nil
-  }
-
-  /// The change after which a challenge is not accepted again.
-  private func using(_ challenge: [UInt8], until expiry: UnixTime, now: UnixTime) -> RegistryChange {
-    .createOneTimeToken(
-      OneTimeTokenRecord(
-        id: Registry.id(of: challenge), purpose: .nonce, subject: "", createdAt: now, expiresAt: expiry))
-  }
-
-  private static func id(of challenge: [UInt8]) -> OneTimeTokenID {
-    OneTimeTokenID(of: Secret("passkey " + Base64URL.encode(challenge)), purpose: .nonce)
   }
 
   /// The changes that log and tell that the ways into an account have changed.

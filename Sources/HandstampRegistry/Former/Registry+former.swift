@@ -88,14 +88,14 @@ extension Registry {
     _ known: FormerToken, _ token: Secret, for account: AccountRecord, authenticatedAt time: UnixTime?,
     _ origin: FormerOrigin, insteadOf unused: SessionRow? = nil, ending end: FormerEnd?, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    let (session, device) = session(of: origin, token, authenticatedAt: time, now: now)
+    let session = session(of: origin, token, authenticatedAt: time, now: now)
     var next = known.record
     (next.account, next.authenticatedAt) = (account.id, time)
     (next.session, next.successor, next.claimedUntil) = (session.session?.id, nil, nil)
     let changes =
       [known.change(to: next, now: now)] + (end.map { [$0.change(for: known, now: now)] } ?? [])
       + (unused.map { [.replaceSession($0.ended(.replaced, at: now), expecting: $0.revision)] } ?? [])
-    return try await createSession(for: account, device: device, origin: session, with: changes, now: now)
+    return try await createSession(for: account, session, with: changes, now: now)
   }
 
   /// Decides about another request with a token that was taken over.
@@ -105,9 +105,9 @@ extension Registry {
     guard let id = known.record.session, let row = try await storedSession(id), row.pending != nil, row.counter == 0,
       row.endReason(at: now) == nil
     else { return .used }
-    let (session, device) = session(of: origin, token, authenticatedAt: known.record.authenticatedAt, now: now)
+    let session = session(of: origin, token, authenticatedAt: known.record.authenticatedAt, now: now)
     do throws(RegistryError) {
-      guard let repeated = try await repeated(session, device, of: row.account, now: now) else {
+      guard let repeated = try await repeated(session, of: row.account, now: now) else {
         return .begins(insteadOf: row)
       }
       return .session(repeated)
@@ -119,15 +119,16 @@ extension Registry {
 
   private func session(
     of origin: FormerOrigin, _ token: Secret, authenticatedAt time: UnixTime?, now: UnixTime
-  ) -> (SessionOrigin, DeviceInfo) {
+  ) -> SessionOrigin {
     var session = SessionOrigin(
-      kind: origin.isKeyed ? .keyed : .plain, way: .formerSession, client: origin.client,
+      device: origin.device, kind: origin.isKeyed ? .keyed : .plain, way: .formerSession, client: origin.client,
       thumbprint: origin.thumbprint, authenticatedAt: min(time ?? UnixTime(seconds: 0), now),
       request: RepeatableRequest(
         FormerToken.key(of: token), for: ["former", origin.client?.id ?? "", origin.thumbprint ?? ""]))
-    let bytes = sessionBytes(of: session, origin.device)
+    let bytes = sessionBytes(of: session)
     session.session = bytes
-    return (session, origin.client == nil ? origin.device : DeviceInfo(client: origin.clientName, bytes))
+    if origin.client != nil { session.device = DeviceInfo(client: origin.clientName, bytes) }
+    return session
   }
 }
 

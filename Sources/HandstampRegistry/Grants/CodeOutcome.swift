@@ -39,15 +39,15 @@ extension Registry {
     named name: String, _ payload: String, in allowed: SessionID?, with expectations: [RegistryChange], now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
     var origin = origin
-    let session = sessionBytes(of: origin, DeviceInfo.none)
-    origin.session = session
+    let session = sessionBytes(of: origin)
+    (origin.session, origin.device) = (session, DeviceInfo(client: name, session))
     if let allowed { origin.upstreamUser = try await upstreamUser(of: allowed) }
     let note = OneTimeTokenRecord(
       id: used, purpose: .usedCode, subject: session.id.rawValue, account: account.id, payload: payload,
       createdAt: now, expiresAt: now.advanced(by: CodeGrant.memory))
     do throws(RegistryError) {
       return try await createSession(
-        for: account, device: DeviceInfo(client: name, session), origin: origin,
+        for: account, origin,
         with: [.redeemOneTimeToken(record.id), .createOneTimeToken(note)] + expectations, now: now)
     } catch {
       guard error == .oneTimeTokenInvalid || error == .accountChanged else { throw error }
@@ -74,7 +74,7 @@ extension Registry {
       guard let expiry, now < expiry else { return .late }
       let repeated: NewSession?
       do throws(RegistryError) {
-        repeated = try await self.repeated(origin, row.device, of: former.account, now: now)
+        repeated = try await self.repeated(origin, of: former.account, now: now)
       } catch {
         guard error == .keyUsed else { throw error }
         return .late

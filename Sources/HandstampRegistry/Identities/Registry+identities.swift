@@ -72,10 +72,9 @@ extension Registry {
     var origin = SessionOrigin(start, way: .provider, for: ["identity", identity.issuer, identity.subject])
     origin.methods = methods
     origin.upstream = UpstreamSession(identity: identity, sid: nil, authenticatedAt: nil)
-    let device = start.device
     let proof = IdentityProof(identity, provider: "", label: "", methods: methods, nonce: nonce)
     for _ in 0..<Registry.attempts {
-      if let repeated = try await repeated(origin, device, now: now) { return repeated }
+      if let repeated = try await repeated(origin, now: now) { return repeated }
       guard try await !hasUsed(nonce) else { throw .nonceUsed }
       let known = try await account(identity: identity)
       if known?.closedAt != nil { throw .accountClosed }
@@ -86,7 +85,7 @@ extension Registry {
         } else { credentialUse(opening: proof, email: nil, username: username, now: now) }
       do throws(RegistryStoreError) {
         let live = try await known == nil ? [] : store.sessions(of: use.account.id)
-        return try await begin(use.account, device, origin, among: live, now: now, with: use.changes + upstream)
+        return try await begin(use.account, origin, among: live, now: now, with: use.changes + upstream)
       } catch {
         switch error {
         // The same token twice at once, the same user on two devices, or a change of the account: read again.
@@ -98,7 +97,8 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Returns whether a proof was used. The write decides; this tells why it failed.
+  /// Returns whether a nonce was used. The write decides; this tells why it failed, and an answer that was sent twice from a copied
+  /// passkey.
   public func hasUsed(_ nonce: OneTimeTokenRecord) async throws(RegistryError) -> Bool {
     try await oneTimeToken(nonce.id) != nil
   }

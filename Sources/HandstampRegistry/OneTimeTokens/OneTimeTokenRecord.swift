@@ -57,6 +57,13 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     self.createdAt = createdAt
     self.expiresAt = expiresAt
   }
+
+  /// The record that a nonce was used, as long as that could be tried again.
+  package init(usedNonce nonce: String, of subject: String = "", at now: UnixTime, until expiry: UnixTime) {
+    self.init(
+      id: OneTimeTokenID(of: Secret(nonce), purpose: .nonce), purpose: .nonce, subject: subject, createdAt: now,
+      expiresAt: expiry)
+  }
 }
 
 extension OneTimeTokenRecord {

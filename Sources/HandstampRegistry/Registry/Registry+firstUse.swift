@@ -13,12 +13,12 @@ extension Registry {
   ///
   /// - Returns: the sessions that it ended.
   @discardableResult
-  public func settle(_ row: SessionRow, now: UnixTime) async throws(RegistryError) -> EndOutcome {
-    row.pending == nil ? .nothing : try await settle(row.id, now: now)
+  public func recordFirstUse(of row: SessionRow, now: UnixTime) async throws(RegistryError) -> EndOutcome {
+    row.pending == nil ? .nothing : try await recordFirstUse(of: row.id, now: now)
   }
 
   /// The same, for a session whose row the caller does not have.
-  func settle(_ session: SessionID, now: UnixTime) async throws(RegistryError) -> EndOutcome {
+  func recordFirstUse(of session: SessionID, now: UnixTime) async throws(RegistryError) -> EndOutcome {
     for _ in 0..<Registry.attempts {
       guard let row = try await storedSession(session), let pending = row.pending, row.endReason(at: now) == nil else {
         return .nothing

@@ -91,7 +91,7 @@ extension Registry {
   public func completeSignUp(
     _ token: OneTimeToken, passwordHash hash: Secret, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    let (device, origin) = (start.device, confirmationOrigin(token, start))
+    let origin = confirmationOrigin(token, start)
     for _ in 0..<Registry.attempts {
       if let stored = try await find(token, .upgrade, now: now) {
         guard let id = stored.account, let guest = try await account(id), guest.isGuest, let email = stored.email
@@ -100,7 +100,7 @@ extension Registry {
           var origin = origin
           origin.way = .upgrade
           return try await upgrade(
-            guest, email: email, username: stored.username, passwordHash: hash, device: device, origin: origin,
+            guest, email: email, username: stored.username, passwordHash: hash, origin,
             now: now, using: stored.id)
         } catch {
           guard error == .accountChanged else { throw error }
@@ -114,7 +114,7 @@ extension Registry {
       do throws(RegistryStoreError) {
         // The account goes first: a taken address is reported even if the token was just used.
         return try await begin(
-          record, device, origin, among: [], now: now,
+          record, origin, among: [], now: now,
           with: [
             .redeemOneTimeToken(stored.id), .createAccount(record),
             .voidOneTimeTokens(.signUp, subject: stored.subject),
@@ -136,7 +136,7 @@ extension Registry {
   public func repeatedConfirmation(
     _ token: OneTimeToken, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(confirmationOrigin(token, start), start.device, now: now)
+    try await repeated(confirmationOrigin(token, start), now: now)
   }
 
   private func confirmationOrigin(_ token: OneTimeToken, _ start: SessionStart) -> SessionOrigin {

@@ -59,7 +59,7 @@ extension Registry {
         continue
       }
       switch outcome {
-      case nil: displaced = try await settle(claims.session.id, now: now)
+      case nil: displaced = try await recordFirstUse(of: claims.session.id, now: now)
       case .ended(let reason): return .ended(try await named(reason, of: claims.session.id))
       case let outcome?: return outcome
       }

@@ -1,19 +1,25 @@
 public import HandstampCore
 import HandstampSupport
 
-/// The result of a sign-in. The refresh token and the handle go to the client and are not stored.
+/// The result of a sign-in. Its tokens are not stored: the caller mints those that the client gets.
 public struct NewSession: Sendable, Hashable {
   /// The account after the sign-in.
   public var account: AccountRecord
   public var row: SessionRow
   /// The grant of its first access token: the session's, or less. `nil` for the server's own app.
   public var grant: SessionClient?
-  public var refreshToken: RefreshToken
-  public var revocationHandle: RevocationHandle
   /// The events of the sessions that made room for it, followed by those of the new one.
   public var events: [StoredEvent]
   /// Whether an earlier request with the same key began it, whose response this one repeats.
   public var isRepeated = false
+
+  init(_ row: SessionRow, of account: AccountRecord, events: [StoredEvent], isRepeated: Bool = false) {
+    (self.row, self.account, grant) = (row, account, row.client)
+    (self.events, self.isRepeated) = (events, isRepeated)
+  }
+
+  /// The first refresh token, see ``TokenMint/refreshToken(_:)``. The session of a browser has none.
+  public var token: RefreshClaims { RefreshClaims(session: row.session, counter: 0, mark: .zero) }
 }
 
 /// The key with which a request to begin a session can be repeated (draft-ietf-httpapi-idempotency-key-header calls it an
@@ -33,6 +39,7 @@ struct RepeatableRequest: Sendable {
 
 /// Properties of a session that are fixed when it is created.
 struct SessionOrigin: Sendable {
+  var device = DeviceInfo.none
   var kind = SessionKind.keyed
   var way = SignInWay.password
   var client: SessionClient?
@@ -68,7 +75,7 @@ extension SessionOrigin {
   /// - Parameter subject: the purpose of the request, see ``RepeatableRequest``.
   init(_ start: SessionStart, way: SignInWay, for subject: [String]) {
     self.init(
-      kind: start.kind, way: way, thumbprint: start.thumbprint, replaces: start.leaving,
+      device: start.device, kind: start.kind, way: way, thumbprint: start.thumbprint, replaces: start.leaving,
       request: RepeatableRequest(start.key, for: subject))
   }
 
@@ -83,7 +90,7 @@ extension SessionOrigin {
 extension Registry {
   /// Creates a session for a user who has signed in.
   ///
-  /// An earlier session of the same device and account goes on until the new one is used, see ``settle(_:now:)``: a lost response
+  /// An earlier session of the same device and account goes on until the new one is used, see ``recordFirstUse(of:now:)``: a lost response
   /// changes nothing for the user.
   ///
   /// - Parameter use: the credential that was checked, and the account.
@@ -93,8 +100,7 @@ extension Registry {
   public func createSession(
     by use: CredentialUse, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    try await createSession(
-      for: use.account, device: start.device, origin: SessionOrigin(start, by: use), with: use.changes, now: now)
+    try await createSession(for: use.account, SessionOrigin(start, by: use), with: use.changes, now: now)
   }
 
   /// Returns the unused session that ``createSession(by:_:now:)`` has created for a request with the same key, or `nil`. Hand it out
@@ -104,7 +110,7 @@ extension Registry {
   public func repeatedSession(
     for account: AccountRecord, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(SessionOrigin(start, by: .password(of: account)), start.device, of: account.id, now: now)
+    try await repeated(SessionOrigin(start, by: .password(of: account)), of: account.id, now: now)
   }
 
   /// Creates a session in one write, after `changes`.
@@ -112,28 +118,27 @@ extension Registry {
   /// - Throws: ``RegistryError/oneTimeTokenInvalid`` if something that `changes` depend on is no longer as they expect, such as a
   ///   one-time token that was used.
   func createSession(
-    for account: AccountRecord, device: DeviceInfo, origin: SessionOrigin, with changes: [RegistryChange],
-    now: UnixTime
+    for account: AccountRecord, _ origin: SessionOrigin, with changes: [RegistryChange], now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     guard account.closedAt == nil else { throw .accountClosed }
-    if let repeated = try await repeated(origin, device, of: account.id, now: now) { return repeated }
+    if let repeated = try await repeated(origin, of: account.id, now: now) { return repeated }
     // A session that goes on is no news to its owner.
     let notice: [RegistryChange] =
       if origin.way == .formerSession { [] } else if let client = origin.client {
-        try await noticing(client, device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
-      } else { try await noticing(device, of: account, now: now) }
+        try await noticing(client, origin.device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
+      } else { try await noticing(origin.device, of: account, now: now) }
     for _ in 0..<Registry.attempts {
       let live = try await liveSessions(of: account.id)
       let upstream = try await expectations(of: origin.upstream, now: now)
       do throws(RegistryStoreError) {
         return try await begin(
-          account, device, origin, among: live, now: now,
+          account, origin, among: live, now: now,
           with: changes + [.expectAccount(account.id, revision: account.revision)] + notice
             + upstream)
       } catch {
         if case .unavailable = error { throw RegistryError(error) }
         // The same request, at the same time.
-        if let repeated = try await repeated(origin, device, of: account.id, now: now) { return repeated }
+        if let repeated = try await repeated(origin, of: account.id, now: now) { return repeated }
         guard try await stillHold(changes) else { throw .oneTimeTokenInvalid }
         // What already exists is a session that began at the same time.
         guard error != .alreadyExists else { continue }
@@ -152,15 +157,14 @@ extension Registry {
   ///   - live: the account's sessions.
   ///   - ending: those of them that end at once, as `replaced`, and whose devices do not stay known.
   func begin(
-    _ account: AccountRecord, _ device: DeviceInfo, _ origin: SessionOrigin = SessionOrigin(),
-    among live: [SessionRow], ending strangers: [SessionRow] = [], now: UnixTime, with changes: [RegistryChange],
-    events: [RegistryEvent] = []
+    _ account: AccountRecord, _ origin: SessionOrigin, among live: [SessionRow],
+    ending strangers: [SessionRow] = [], now: UnixTime, with changes: [RegistryChange], events: [RegistryEvent] = []
   ) async throws(RegistryStoreError) -> NewSession {
     let lasting = live.filter { row in !strangers.contains { $0.id == row.id } }
-    let surplus = surplus(lasting, for: device)
+    let surplus = surplus(lasting, for: origin.device)
     let former = lasting.filter { row in !surplus.contains { $0.id == row.id } }
     let row = newRow(
-      account, device, origin, replacing: replaced(former, by: origin.kind, of: device, now: now), now)
+      account, origin, replacing: replaced(former, by: origin.kind, of: origin.device, now: now), now)
     var (changes, events) = (changes, events)
     for old in strangers + surplus {
       // A session that had already expired keeps that reason.
@@ -174,17 +178,16 @@ extension Registry {
       changes += UpstreamDependency.changes(for: row, on: keys.user, keys.session)
     }
     changes.append(
-      audited(.signedIn, account: account.id, session: row.id, details: details(of: origin, device), at: now))
+      audited(.signedIn, account: account.id, session: row.id, details: details(of: origin), at: now))
     if let device = remembering(row) { changes.append(device) }
     events.append(RegistryEvent(kind: .sessionEstablished, account: account.id, session: row.id, at: now))
-    let stored = try await store.write(changes, events: events)
-    return newSession(row, of: account, events: stored)
+    return NewSession(row, of: account, events: try await store.write(changes, events: events))
   }
 
   /// The details of a session that begins, for the audit log.
-  private func details(of origin: SessionOrigin, _ device: DeviceInfo) -> String {
+  private func details(of origin: SessionOrigin) -> String {
     var json = JSONText([("way", origin.way.rawValue)])
-    if !device.name.isEmpty { json.add("device", device.name) }
+    if !origin.device.name.isEmpty { json.add("device", origin.device.name) }
     json.add("client", ifPresent: origin.client?.id)
     return json.text
   }
@@ -194,9 +197,9 @@ extension Registry {
   /// - Parameter account: the account that the request is for; `nil` if only the key tells.
   /// - Throws: ``RegistryError/keyUsed`` if it cannot be handed out again.
   func repeated(
-    _ origin: SessionOrigin, _ device: DeviceInfo, of account: AccountID? = nil, now: UnixTime
+    _ origin: SessionOrigin, of account: AccountID? = nil, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    for session in sessions(of: origin, device) {
+    for session in sessions(of: origin) {
       guard let row = try await storedSession(session.id) else { continue }
       guard row.pending?.canBeForgotten == true, row.counter == 0, row.endReason(at: now) == nil,
         row.kind == origin.kind,
@@ -204,33 +207,24 @@ extension Registry {
         row.account == account ?? row.account,
         let account = try await self.account(row.account), account.closedAt == nil
       else { throw .keyUsed }
-      return newSession(row, of: account, events: [], isRepeated: true)
+      return NewSession(row, of: account, events: [], isRepeated: true)
     }
     return nil
   }
 
   /// The sessions that a request may have begun, the one that it begins now first; none without a key.
-  private func sessions(of origin: SessionOrigin, _ device: DeviceInfo) -> [SessionBytes] {
+  private func sessions(of origin: SessionOrigin) -> [SessionBytes] {
     guard let request = origin.request else { return [] }
     // The session of another client is its own device.
-    let place = origin.client == nil ? device.id.rawValue : ""
+    let place = origin.client == nil ? origin.device.id.rawValue : ""
     return mint.sessions(begunBy: request.key, for: request.subject + [place])
   }
 
   /// The ID of the session that a request begins.
-  func sessionBytes(of origin: SessionOrigin, _ device: DeviceInfo) -> SessionBytes {
-    if let known = origin.session ?? sessions(of: origin, device).first { return known }
+  func sessionBytes(of origin: SessionOrigin) -> SessionBytes {
+    if let known = origin.session ?? sessions(of: origin).first { return known }
     var source = source
     return SessionBytes(from: &source)
-  }
-
-  private func newSession(
-    _ row: SessionRow, of account: AccountRecord, events: [StoredEvent], isRepeated: Bool = false
-  ) -> NewSession {
-    NewSession(
-      account: account, row: row, grant: row.client,
-      refreshToken: mint.refreshToken(RefreshClaims(session: row.session, counter: 0, mark: .zero)),
-      revocationHandle: mint.revocationHandle(for: row.session), events: events, isRepeated: isRepeated)
   }
 
   /// The account's sessions that were not ended.
@@ -246,14 +240,13 @@ extension Registry {
   }
 
   private func newRow(
-    _ account: AccountRecord, _ device: DeviceInfo, _ origin: SessionOrigin, replacing former: [SessionID],
-    _ now: UnixTime
+    _ account: AccountRecord, _ origin: SessionOrigin, replacing former: [SessionID], _ now: UnixTime
   ) -> SessionRow {
     let isBrowser = origin.kind == .browser
     let idle = account.isGuest ? limits.guestIdleLimit ?? limits.idleLimit : limits.idleLimit
     let absolute = (isBrowser ? limits.browserAbsoluteLimit : limits.absoluteLimit).map { now.advanced(by: $0) }
     return SessionRow(
-      session: sessionBytes(of: origin, device), account: account.id, device: device, kind: origin.kind,
+      session: sessionBytes(of: origin), account: account.id, device: origin.device, kind: origin.kind,
       client: origin.client, ring: KeyRing(origin.ring), createdAt: now, authenticatedAt: origin.authenticatedAt,
       methods: origin.methods ?? origin.way.methods,
       absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),

@@ -11,19 +11,19 @@ extension Registry {
   public func signUp(
     email: EmailAddress?, username: String, passwordHash: Secret?, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    let (device, origin) = (start.device, signUpOrigin(email, start))
+    let origin = signUpOrigin(email, start)
     // Nothing but the key tells a guest from another one.
-    if email == nil, let repeated = try await repeated(origin, device, now: now) { return repeated }
+    if email == nil, let repeated = try await repeated(origin, now: now) { return repeated }
     let record = newAccount(email: email, username: username, passwordHash: passwordHash, now: now)
     do throws(RegistryStoreError) {
       return try await begin(
-        record, device, origin, among: [], now: now,
+        record, origin, among: [], now: now,
         with: [.createAccount(record), audited(.accountCreated, account: record.id, at: now)])
     } catch {
       switch error {
       // IDs are random, so only the address can be taken, or the same request was made at the same time.
       case .alreadyExists:
-        if email == nil, let repeated = try await repeated(origin, device, now: now) { return repeated }
+        if email == nil, let repeated = try await repeated(origin, now: now) { return repeated }
         throw .emailTaken
       case .conflict, .notFound, .unavailable: throw RegistryError(error)
       }
@@ -35,7 +35,7 @@ extension Registry {
   public func repeatedSignUp(
     email: EmailAddress, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(signUpOrigin(email, start), start.device, now: now)
+    try await repeated(signUpOrigin(email, start), now: now)
   }
 
   private func signUpOrigin(_ email: EmailAddress?, _ start: SessionStart) -> SessionOrigin {
@@ -53,8 +53,8 @@ extension Registry {
     now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     try await upgrade(
-      guest, email: email, username: username, passwordHash: passwordHash, device: start.device,
-      origin: upgradeOrigin(guest.id, start), now: now)
+      guest, email: email, username: username, passwordHash: passwordHash,
+      upgradeOrigin(guest.id, start), now: now)
   }
 
   /// Returns the unused session that an earlier upgrade with the same key has created; `nil` if there is none. Hand it out only to a
@@ -62,7 +62,7 @@ extension Registry {
   public func repeatedUpgrade(
     of account: AccountRecord, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession? {
-    try await repeated(upgradeOrigin(account.id, start), start.device, of: account.id, now: now)
+    try await repeated(upgradeOrigin(account.id, start), of: account.id, now: now)
   }
 
   private func upgradeOrigin(_ guest: AccountID, _ start: SessionStart) -> SessionOrigin {
@@ -71,8 +71,8 @@ extension Registry {
 
   /// - Parameter token: the confirmation of the address, which the same write redeems.
   func upgrade(
-    _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, device: DeviceInfo,
-    origin: SessionOrigin, now: UnixTime, using token: OneTimeTokenID? = nil
+    _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, _ origin: SessionOrigin,
+    now: UnixTime, using token: OneTimeTokenID? = nil
   ) async throws(RegistryError) -> NewSession {
     guard guest.closedAt == nil else { throw .accountClosed }
     guard guest.isGuest else { throw .notGuest }
@@ -94,9 +94,9 @@ extension Registry {
       let live = try await liveSessions(of: guest.id)
       do throws(RegistryStoreError) {
         return try await begin(
-          full, device, origin, among: live,
+          full, origin, among: live,
           // Those on other devices end at once: the guest may have been a stranger, see above.
-          ending: live.filter { $0.device.id != device.id }, now: now,
+          ending: live.filter { $0.device.id != origin.device.id }, now: now,
           with: changes, events: [event])
       } catch {
         switch error {

@@ -46,7 +46,7 @@ extension Registry {
   ) async throws(RegistryError) -> BrowserSession {
     let start = SessionStart(device: browser, kind: .browser, leaving: former)
     let new = try await createSession(
-      for: use.account, device: browser, origin: SessionOrigin(start, by: use), with: use.changes, now: now)
+      for: use.account, SessionOrigin(start, by: use), with: use.changes, now: now)
     return browserSession(of: new.row, new.account)
   }
 
@@ -72,7 +72,7 @@ extension Registry {
     var user = BrowserSession(
       account: account, row: row, authenticatedAt: proven, cookie: presented, number: claims.counter)
     do throws(RegistryError) {
-      user.displaced = try await settle(row, now: now)
+      user.displaced = try await recordFirstUse(of: row, now: now)
       if row.pending != nil { user.row = try await storedSession(row.id) ?? row }
       if row.used(cookie: claims.counter, at: now) != nil {
         user.row = try await change(row.id, of: row.account, now: now) { row in
@@ -92,7 +92,7 @@ extension Registry {
   ///   the new one (OWASP ASVS 7.2.4): the response may be lost.
   /// - Throws: ``RegistryError/notFound`` if the session has ended; ``RegistryError/oneTimeTokenInvalid`` if `use` no longer counts;
   ///   ``RegistryError/upstreamEnded`` if the provider of `use` has announced an end of what it depends on.
-  public func reauthenticated(
+  public func reauthenticate(
     _ session: BrowserSession, by use: CredentialUse, now: UnixTime
   ) async throws(RegistryError) -> BrowserSession {
     let audit = audited(

@@ -148,7 +148,7 @@ extension AccountService {
     _ = try await verify(password, of: owner)
     let device = try await registry.session(owner.session, now: clock.now)?.device.id
     do {
-      return try await confirming(owner.account, code: code, on: device, owner.caller) { use in
+      return try await withSecondFactor(of: owner.account, code: code, on: device, owner.caller) { use in
         let registry = owned(owner.caller)
         if use.methods == .password {
           try await registry.audit(
@@ -159,7 +159,7 @@ extension AccountService {
         }
         return use.methods
       }
-    } catch let problem as ProblemError where problem.status == .unauthorized { throw problem.signedIn }
+    } catch let problem as ProblemError where problem.status == .unauthorized { throw problem.forSignedInUser }
   }
 
   /// The user proves to be the account's owner by a token of another provider.

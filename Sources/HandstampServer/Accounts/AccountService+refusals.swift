@@ -26,8 +26,8 @@ extension AccountService {
     try limits.take(.passwords, from: caller.client, .own)
     do {
       for _ in 0..<PasskeyService.attempts {
-        let use = try await passkeys.use(
-          of: answer, boundTo: browser, as: account, mayRepeat: mayRepeat, caller.logger)
+        let use = try await passkeys.verify(
+          answer, boundTo: browser, as: account, mayRepeat: mayRepeat, caller.logger)
         do { return try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
       }
       throw PasskeyService.VerificationError.expired

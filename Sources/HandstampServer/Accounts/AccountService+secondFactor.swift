@@ -14,8 +14,8 @@ extension AccountService {
   ///   - repeated: what an earlier request with the same code has begun; `nil` if there was none.
   ///   - work: records the use in the write that it makes: of the password alone if the account has no app.
   /// - Throws: ``ProblemError/secondFactorRequired`` without a code, ``ProblemError/secondFactorWrong``, `rate_limited`.
-  func confirming<Value>(
-    _ account: AccountRecord, code: Secret?, on device: DeviceID?, _ caller: Caller,
+  func withSecondFactor<Value>(
+    of account: AccountRecord, code: Secret?, on device: DeviceID?, _ caller: Caller,
     repeated: () async throws -> Value? = { nil }, _ work: (CredentialUse) async throws -> Value
   ) async throws -> Value {
     guard try await registry.totp(of: account.id) != nil else { return try await work(.password(of: account)) }
@@ -98,7 +98,7 @@ extension ProblemError {
     detail: "Wait for the next code, and check the device's clock.", headers: [.wwwAuthenticate: "Bearer"])
 
   /// The error for a signed-in user: the access token is valid, so the status is not 401.
-  var signedIn: ProblemError {
+  var forSignedInUser: ProblemError {
     var problem = self
     (problem.status, problem.headers[.wwwAuthenticate]) = (.forbidden, nil)
     return problem

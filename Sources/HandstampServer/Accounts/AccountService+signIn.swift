@@ -8,20 +8,20 @@ extension AccountService {
   /// Signs in with an address and a password, and the one-time password that the account may ask for.
   ///
   /// - Throws: ``ProblemError/wrongCredentials``, ``ProblemError/accountDisabled``, `rate_limited`, ``PasswordHashError``, and as
-  ///   ``confirming(_:code:on:_:repeated:_:)``.
+  ///   ``withSecondFactor(of:code:on:_:repeated:_:)``.
   func signIn(
     email: EmailAddress, password: Secret, code: Secret?, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {
     let account = try await accounts.account(
       PasswordAttempt(email: email, password: password, device: start.device.id, caller: caller))
     let (registry, now) = (owned(caller), clock.now)
-    let new = try await confirming(account, code: code, on: start.device.id, caller) {
+    let new = try await withSecondFactor(of: account, code: code, on: start.device.id, caller) {
       try await registry.repeatedSession(for: account, start, now: now)
     } _: { use in
       try await require(use.methods, of: account)
       return try await registry.createSession(by: use, start, now: now)
     }
-    return began(new, as: .signIn, caller)
+    return recordSignIn(new, as: .signIn, caller)
   }
 
   /// Signs in with an authenticator's answer.
@@ -31,7 +31,7 @@ extension AccountService {
     try await verify(
       passkey: answer, boundTo: PasskeyService.app, mayRepeat: start.key != nil, caller
     ) { use in
-      began(try await owned(caller).createSession(by: use, start, now: clock.now), as: .signIn, caller)
+      recordSignIn(try await owned(caller).createSession(by: use, start, now: clock.now), as: .signIn, caller)
     }
   }
 }

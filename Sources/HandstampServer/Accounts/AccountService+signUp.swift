@@ -15,7 +15,7 @@ struct NewAccount: Sendable {
 /// New accounts.
 extension AccountService {
   enum SignUpResult: Sendable {
-    case began(NewSession)
+    case session(NewSession)
     /// Either a mail with a one-time token, or one saying that there is an account, goes to the address.
     case confirmationSent
   }
@@ -33,7 +33,7 @@ extension AccountService {
     try limits.take(.signUps, from: caller.client, .own)
     try policy.check(new: password, of: new.email, new.username)
     try limits.take(.signUps, from: nil, .shared)
-    return .began(began(try await accounts.create(new, password: password, by: caller), as: .signUp, caller))
+    return .session(recordSignIn(try await accounts.create(new, password: password, by: caller), as: .signUp, caller))
   }
 
   /// Asks for a confirmation of an address that signed up before, whose mail was lost.
@@ -85,7 +85,7 @@ extension AccountService {
     try policy.check(new: password, of: confirmed.email, confirmed.username)
     let hash = try await place.hash(password)
     let new = try await owned(caller).completeSignUp(token, passwordHash: hash, start, now: clock.now)
-    return began(new, as: confirmed.purpose == .upgrade ? .upgrade : .signUp, caller)
+    return recordSignIn(new, as: confirmed.purpose == .upgrade ? .upgrade : .signUp, caller)
   }
 
   /// Returns a session again, for a client that knows the account's password.
@@ -108,7 +108,7 @@ extension AccountService {
     _ = try await passwords.verify(Secret(""), against: nil)
     let new = try await owned(caller).signUp(
       email: nil, username: "", passwordHash: nil, start, now: clock.now)
-    return began(new, as: .guest, caller)
+    return recordSignIn(new, as: .guest, caller)
   }
 
   /// Turns a guest account into a full one with the same ID, or asks for a confirmation of the address: then it stays a guest account
@@ -129,14 +129,14 @@ extension AccountService {
       guard guest.email?.normalized == full.email.normalized,
         let repeated = try await registry.repeatedUpgrade(of: guest, start, now: clock.now)
       else { throw ProblemError.notGuest }
-      return .began(try await handOut(repeated, to: password))
+      return .session(try await handOut(repeated, to: password))
     }
     try policy.check(new: password, of: full.email, full.username)
     try limits.take(.signUps, from: nil, .shared)
     let hash = try await passwords.hash(password)
     let new = try await owned(caller).upgrade(
       guest, email: full.email, username: full.username, passwordHash: hash, start, now: clock.now)
-    return .began(began(new, as: .upgrade, caller))
+    return .session(recordSignIn(new, as: .upgrade, caller))
   }
 
   // MARK: Other providers
@@ -158,7 +158,7 @@ extension AccountService {
     if let known { try await require(AuthenticationMethods(provider: []), of: known) }
     let new = try await owned(caller).signIn(
       as: claims.identity, username: username, start, nonce: claims.usedNonce(at: clock.now), now: clock.now)
-    return began(new, as: isKnown ? .signIn : .signUp, caller)
+    return recordSignIn(new, as: isKnown ? .signIn : .signUp, caller)
   }
 
   func verify(_ token: Secret, nonce: String) async throws -> IdentityTokens.Claims {
@@ -174,7 +174,7 @@ extension AccountService {
   }
 
   /// Counts and logs a session that began.
-  func began(_ new: NewSession, as start: SessionEventRecorder.Start, _ caller: Caller) -> NewSession {
+  func recordSignIn(_ new: NewSession, as start: SessionEventRecorder.Start, _ caller: Caller) -> NewSession {
     if !new.isRepeated { recorder.recordSignIn(new.row, as: start, logger: caller.logger) }
     return new
   }
@@ -192,9 +192,7 @@ extension NewAccount {
 extension IdentityTokens.Claims {
   /// Returns the record that marks the nonce as used for as long as its token could be sent again.
   func usedNonce(at now: UnixTime) -> OneTimeTokenRecord {
-    OneTimeTokenRecord(
-      id: OneTimeTokenID(of: Secret(identity.issuer + " " + nonce), purpose: .nonce), purpose: .nonce,
-      subject: identity.issuer, createdAt: now, expiresAt: expiresAt)
+    OneTimeTokenRecord(usedNonce: identity.issuer + " " + nonce, of: identity.issuer, at: now, until: expiresAt)
   }
 }
 #endif

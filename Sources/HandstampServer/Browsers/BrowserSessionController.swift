@@ -38,20 +38,20 @@ struct BrowserSessionController: Sendable {
   @concurrent func begin(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard cookies.origins.admit(request) else { throw ProblemError.otherOrigin }
     let body = try await request.json(upTo: bodyLimit)
-    let visit = try await web.visit(request, isForm: false, context)
+    let visit = try await web.browserRequest(request, isForm: false, context)
     let new: BrowserSession
     if let answer = try body.optionalText("passkey") {
       new = try await web.service.verify(passkey: answer, boundTo: PasskeyService.app, visit.caller) {
-        try await web.session(by: $0, visit)
+        try await web.beginOrRenewSession(by: $0, visit)
       }
     } else {
       let attempt = PasswordAttempt(
         email: try body.email(), password: try body.secret("password"), device: visit.browser.id, caller: visit.caller)
       let code = try body.optionalSecret("code")
       let account = try await web.service.accounts.account(attempt)
-      new = try await web.service.confirming(account, code: code, on: visit.browser.id, visit.caller) { use in
+      new = try await web.service.withSecondFactor(of: account, code: code, on: visit.browser.id, visit.caller) { use in
         try await web.service.require(use.methods, of: account)
-        return try await web.session(by: use, visit)
+        return try await web.beginOrRenewSession(by: use, visit)
       }
     }
     var response = Response.json(BrowserSessionController.state(of: new))

@@ -69,7 +69,7 @@ struct SignUpController: Sendable {
     _ result: AccountService.SignUpResult, _ proof: DPoPVerifier.Proof?, status: HTTPResponse.Status
   ) throws -> Response {
     switch result {
-    case .began(let new): try sessions.answer(new, proof, status: status)
+    case .session(let new): try sessions.answer(new, proof, status: status)
     case .confirmationSent: .accepted("confirmation_sent")
     }
   }

@@ -43,7 +43,7 @@ struct IntrospectionController: Sendable {
     case .access(let claims):
       guard row.account == claims.account, client.mayIntrospect(claims) else { return nil }
       // Its client has presented the token to this one.
-      recorder.recordDisplacement(try await reader.registry.settle(row, now: now), logger: logger)
+      recorder.recordDisplacement(try await reader.registry.recordFirstUse(of: row, now: now), logger: logger)
       // Scopes that the user has allowed the token's client, and the operator this one.
       let scopes = claims.scope?.split(separator: " ").map(String.init) ?? client.scopes
       let visible = scopes.filter { client.scopes.contains($0) }

@@ -28,7 +28,7 @@ struct LogoutPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     let ask = try ask(request.uri.query ?? "")
     guard let user = visit.web else { return done(ask, visit) }
     if let hint = ask.hint, hint.account == user.account.id, try await isOf(hint.session, user) {
@@ -44,7 +44,7 @@ struct LogoutPageController: Sendable {
     guard form["csrf"] != nil else {
       return .seeOther(web.issuer + "/oauth/logout?" + form.encoded(keeping: LogoutPageController.parameters))
     }
-    let visit = try await web.visit(request, form: form, context)
+    let visit = try await web.browserRequest(request, form: form, context)
     let ask = try ask(request.uri.query ?? "")
     switch form["action"] {
     case "sign-out": return try await signOut(ask, visit)

@@ -11,12 +11,12 @@ struct AccountPageController: Sendable {
   func addRoutes<Context: SessionRequestContext>(
     to routes: some RouterMethods<Context>, ownAccounts own: some RouterMethods<Context>
   ) {
-    routes.get("/account") { try await web.signedIn($0, $1) { profilePage($0) } }
-    own.post("/account") { try await web.signedIn($0, $1, rename) }
-    own.get("/account/email") { try await web.signedIn($0, $1) { try await emailPage($0) } }
-    own.post("/account/email") { try await web.signedIn($0, $1, changeEmail) }
-    own.get("/account/email/confirm") { try await web.signedIn($0, $1, showConfirm) }
-    own.post("/account/email/confirm") { try await web.signedIn($0, $1, confirm) }
+    routes.get("/account") { try await web.withSignedInUser($0, $1) { profilePage($0) } }
+    own.post("/account") { try await web.withSignedInUser($0, $1, rename) }
+    own.get("/account/email") { try await web.withSignedInUser($0, $1) { try await emailPage($0) } }
+    own.post("/account/email") { try await web.withSignedInUser($0, $1, changeEmail) }
+    own.get("/account/email/confirm") { try await web.withSignedInUser($0, $1, showConfirm) }
+    own.post("/account/email/confirm") { try await web.withSignedInUser($0, $1, confirm) }
   }
 
   // MARK: The name

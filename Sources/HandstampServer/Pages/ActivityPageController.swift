@@ -16,7 +16,7 @@ struct ActivityPageController: Sendable {
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/account/activity") { request, context in
       let before = request.uri.queryParameters["before"].flatMap { Int64($0) }.flatMap { $0 > 0 ? $0 : nil }
-      return try await web.signedIn(request, context) { try await show($0, before: before) }
+      return try await web.withSignedInUser(request, context) { try await show($0, before: before) }
     }
   }
 

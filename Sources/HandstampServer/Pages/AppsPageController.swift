@@ -10,8 +10,8 @@ struct AppsPageController: Sendable {
   let clients: ClientDirectory
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/apps") { try await web.signedIn($0, $1) { try await show($0) } }
-    routes.post("/account/apps") { try await web.signedIn($0, $1, remove) }
+    routes.get("/account/apps") { try await web.withSignedInUser($0, $1) { try await show($0) } }
+    routes.post("/account/apps") { try await web.withSignedInUser($0, $1, remove) }
   }
 
   private func show(_ call: AccountRequest, notice: PageNotice? = nil) async throws -> Response {

@@ -30,7 +30,7 @@ struct AuthorizePageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     let ask: Ask
     do { ask = try await self.ask(request, visit) } catch let fault as OAuthError {
       return response(to: fault, visit)
@@ -52,7 +52,7 @@ struct AuthorizePageController: Sendable {
     if form["csrf"] == nil, form["client_id"] != nil {
       return .seeOther(web.issuer + "/oauth/authorize?" + form.encoded(keeping: AuthorizationRequest.parameters))
     }
-    let visit = try await web.visit(request, form: form, context)
+    let visit = try await web.browserRequest(request, form: form, context)
     let ask: Ask
     do { ask = try await self.ask(request, visit) } catch let fault as OAuthError {
       return response(to: fault, visit)

@@ -12,10 +12,10 @@ struct DataPageController: Sendable {
   let export: @Sendable (AccountID, AuditActor) async throws -> [UInt8]
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/data") { try await web.signedIn($0, $1) { show($0) } }
-    routes.post("/account/data") { try await web.signedIn($0, $1, download) }
-    routes.get("/account/delete") { try await web.signedIn($0, $1) { deletePage($0) } }
-    routes.post("/account/delete") { try await web.signedIn($0, $1, delete) }
+    routes.get("/account/data") { try await web.withSignedInUser($0, $1) { show($0) } }
+    routes.post("/account/data") { try await web.withSignedInUser($0, $1, download) }
+    routes.get("/account/delete") { try await web.withSignedInUser($0, $1) { deletePage($0) } }
+    routes.post("/account/delete") { try await web.withSignedInUser($0, $1, delete) }
   }
 
   private func show(_ call: AccountRequest, notice: PageNotice? = nil) -> Response {

@@ -17,7 +17,7 @@ struct DevicePageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     guard let user = visit.web else { return web.signInPage(visit) }
     guard let typed = visit.query?["user_code"] else { return codePage(user.account, visit) }
     // The address that the device shows has the code: one step less.
@@ -25,7 +25,7 @@ struct DevicePageController: Sendable {
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
     if visit.signsIn {
       return try await web.signIn(by: visit, .init()) { session in

@@ -14,12 +14,12 @@ struct DevicesPageController: Sendable {
   private static let longest = Duration.seconds(600)
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/devices") { try await web.signedIn($0, $1) { try await show($0) } }
-    routes.post("/account/devices") { try await web.signedIn($0, $1, end) }
+    routes.get("/account/devices") { try await web.withSignedInUser($0, $1) { try await show($0) } }
+    routes.post("/account/devices") { try await web.withSignedInUser($0, $1, end) }
     routes.get("/account/devices/list", use: list)
     routes.get("/account/devices/events", use: events)
-    routes.get("/account/devices/end") { try await web.signedIn($0, $1) { try await confirmPage($0) } }
-    routes.post("/account/devices/end") { try await web.signedIn($0, $1, endOthers) }
+    routes.get("/account/devices/end") { try await web.withSignedInUser($0, $1) { try await confirmPage($0) } }
+    routes.post("/account/devices/end") { try await web.withSignedInUser($0, $1, endOthers) }
   }
 
   private func show(_ call: AccountRequest, notice: PageNotice? = nil) async throws -> Response {
@@ -49,7 +49,7 @@ struct DevicesPageController: Sendable {
 
   /// The list alone, for the page's script.
   @concurrent func list(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     var page = Page(name: "devices_list", title: "account_devices.title")
     page.context["devices"] = .list(try await devices(user, visit))
@@ -59,7 +59,7 @@ struct DevicesPageController: Sendable {
   /// The account's events, for the page's script.
   @concurrent func events(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let newest = try await web.registry.lastEventID()
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     let session = AuthenticatedSession(
       account: user.account.id, id: user.row.id,

@@ -18,14 +18,14 @@ struct PasswordPageController: Sendable {
 
   @concurrent func showForgot(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     return forgotPage(visit, typed: visit.account?.email?.typed)
   }
 
   /// Answers every address alike.
   @concurrent func send(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     let typed = visit.form?["email"]
     guard visit.action == "send" else { return web.unknownAction(visit) }
     switch TypedAddress(typed) {
@@ -52,7 +52,7 @@ struct PasswordPageController: Sendable {
   /// A link must change nothing when it is merely opened: mail programs open links, too.
   @concurrent func showReset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     let text = visit.query?["token"] ?? ""
     let account = try await service.account(forResetToken: Secret(text), visit.caller)
     return try await resetPage(visit, text, account)
@@ -60,7 +60,7 @@ struct PasswordPageController: Sendable {
 
   @concurrent func reset(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     guard visit.action == "reset" else { return web.unknownAction(visit) }
     let text = visit.form?["token"] ?? ""
     var errors: [String: PageText] = ["new_password": "field_error.password_missing"]

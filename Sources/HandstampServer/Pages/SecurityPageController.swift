@@ -11,8 +11,8 @@ struct SecurityPageController: Sendable {
   let web: WebSessions
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/security") { try await web.signedIn($0, $1) { try await show($0) } }
-    routes.post("/account/security") { try await web.signedIn($0, $1, change) }
+    routes.get("/account/security") { try await web.withSignedInUser($0, $1) { try await show($0) } }
+    routes.post("/account/security") { try await web.withSignedInUser($0, $1, change) }
     routes.post("/account/passkey/options", use: options)
   }
 
@@ -219,7 +219,7 @@ struct SecurityPageController: Sendable {
 
   /// `PublicKeyCredentialCreationOptionsJSON`, for the script.
   @concurrent private func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.scriptVisit(request, context)
+    let visit = try await web.scriptRequest(request, context)
     guard let user = visit.web else { return Response(status: .unauthorized) }
     let owner = AccountService.Owner(user, visit.caller)
     return .json(try await web.service.passkeyOptions(boundTo: visit.token, of: owner))

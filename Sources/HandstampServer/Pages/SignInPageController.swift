@@ -18,7 +18,7 @@ struct SignInPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     let next = NextPage(visit.query?["next"])
     guard visit.web == nil else { return .seeOther(web.issuer + next.path) }
     return web.signInPage(visit, .init(next: next.asked))
@@ -26,11 +26,11 @@ struct SignInPageController: Sendable {
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit: BrowserRequest
-    do { visit = try await web.visit(request, context) } catch let problem as ProblemError
+    do { visit = try await web.browserRequest(request, context) } catch let problem as ProblemError
       where [ProblemError.formExpired.code, ProblemError.cookieMissing.code].contains(problem.code)
     {
       // The form of a second tab, after signing in in the first, which takes the cookie of forms away.
-      let visit = try await web.visit(request, isForm: false, context)
+      let visit = try await web.browserRequest(request, isForm: false, context)
       guard visit.web != nil else { throw problem }
       return .seeOther(web.issuer + NextPage(visit.query?["next"]).path)
     }
@@ -41,13 +41,13 @@ struct SignInPageController: Sendable {
 
   /// `PublicKeyCredentialRequestOptionsJSON`, for the script.
   @concurrent func passkeyOptions(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.scriptVisit(request, context)
+    let visit = try await web.scriptRequest(request, context)
     guard let passkeys = web.passkeys else { throw ProblemError.noPasskeys }
     return .json(try passkeys.requestOptions(boundTo: visit.token))
   }
 
   @concurrent func signOut(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     return try await web.signOut(by: visit, backTo: web.issuer + "/oauth/logout")
   }
 }

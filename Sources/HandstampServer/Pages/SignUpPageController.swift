@@ -21,11 +21,11 @@ struct SignUpPageController: Sendable {
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     guard service.signUp != .closed else { throw ProblemError.notFound }
-    return signUpPage(try await web.visit(request, context))
+    return signUpPage(try await web.browserRequest(request, context))
   }
 
   @concurrent func create(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     if visit.action == "provider" {
       let next = NextPage(visit.query?["next"]).path
       return try await web.signInElsewhere(by: visit, .init(next: next))
@@ -49,7 +49,7 @@ struct SignUpPageController: Sendable {
       let new = NewAccount(email: address, username: name, password: password, session: web.start(visit))
       switch try await service.signUp(new, by: visit.caller) {
       case .confirmationSent: return web.sent("sign_up_sent", to: address, visit)
-      case .began(let new):
+      case .session(let new):
         return web.redirect(
           to: web.issuer + NextPage(visit.query?["next"]).path,
           with: web.registry.browserSession(of: new.row, new.account), visit)
@@ -78,7 +78,7 @@ struct SignUpPageController: Sendable {
 
   @concurrent func showConfirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     let text = visit.query?["token"] ?? ""
     let found = try await service.confirmation(by: Secret(text), visit.caller)
     return confirmPage(visit, text, found, isExpired: found == nil)
@@ -86,7 +86,7 @@ struct SignUpPageController: Sendable {
 
   @concurrent func confirm(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     try web.requireMail()
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     switch visit.action {
     case "send":
       switch TypedAddress(visit.form?["email"]) {

@@ -18,10 +18,10 @@ struct AccountRequest: Sendable {
 /// The pages of an account: they are for a signed-in person, who proves it again for what a session alone may not do.
 extension WebSessions {
   /// Runs `body` for a signed-in person. Others are sent to the page for signing in, and come back.
-  func signedIn<Context: SessionRequestContext>(
+  func withSignedInUser<Context: SessionRequestContext>(
     _ request: Request, _ context: Context, _ body: @concurrent (AccountRequest) async throws -> Response
   ) async throws -> Response {
-    let visit = try await visit(request, context)
+    let visit = try await browserRequest(request, context)
     guard let user = visit.web else {
       let next = visit.place.here.hasSuffix("?") ? String(visit.place.here.dropLast()) : visit.place.here
       return .seeOther(issuer + "/sign-in?next=" + PercentEncoding.encode(next))

@@ -37,8 +37,8 @@ extension WebSessions {
     }
     do {
       let code = Secret(visit.form?["code"] ?? "")
-      let new = try await service.confirming(account, code: code, on: visit.browser.id, visit.caller) {
-        try await session(by: $0, visit)
+      let new = try await service.withSecondFactor(of: account, code: code, on: visit.browser.id, visit.caller) {
+        try await beginOrRenewSession(by: $0, visit)
       }
       return redirect(to: target(new), with: new, visit)
     } catch let problem as ProblemError {

@@ -41,7 +41,7 @@ struct WebSessions: Sendable {
   ///   - form: the submitted form, if the caller has read it.
   ///   - isForm: whether a POST submits a form; `false` for those of scripts.
   /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in.
-  func visit(
+  func browserRequest(
     _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ context: some SessionRequestContext
   ) async throws -> BrowserRequest {
     var form = read
@@ -53,7 +53,7 @@ struct WebSessions: Sendable {
     let provider = if web == nil, let session { try await registry.providerOfEnd(of: session) } else { nil as String? }
     if let web {
       recorder.recordDisplacement(web.displaced, logger: context.logger)
-      try await seen(web, context.logger)
+      await touch(web, context.logger)
     }
     var visit = BrowserRequest(
       web: web, session: session, providerOfEnd: provider,
@@ -62,27 +62,36 @@ struct WebSessions: Sendable {
       formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
-    guard let form else { return visit }
-    guard isFromHere(request) else {
-      guard let origin = request.headers[.origin].flatMap({ Origin($0) }),
-        origin.text == "\(origin.scheme)://\(request.head.authority ?? "")"
-      else { throw ProblemError.formExpired }
-      context.logger.notice(
-        "Form sent from another address than the issuer's",
-        metadata: ["handstamp.origin": "\(origin.text)", "handstamp.issuer": "\(issuer)"])
-      throw ProblemError.formElsewhere(issuer)
+    if let form {
+      try check(form, of: visit, request)
+      visit.form = form
     }
-    guard known != nil else {
-      context.logger.notice("Form sent without its cookie", metadata: ["handstamp.issuer": "\(issuer)"])
-      throw ProblemError.cookieMissing
-    }
-    guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw ProblemError.formExpired }
-    visit.form = form
     return visit
   }
 
+  /// Refuses a form of another site, or one that the browser was not shown.
+  private func check(
+    _ form: FormFields, of visit: BrowserRequest, _ request: Request
+  ) throws(ProblemError) {
+    let logger = visit.caller.logger
+    guard isFromHere(request) else {
+      guard let origin = request.headers[.origin].flatMap({ Origin($0) }),
+        origin.text == "\(origin.scheme)://\(request.head.authority ?? "")"
+      else { throw .formExpired }
+      logger.notice(
+        "Form sent from another address than the issuer's",
+        metadata: ["handstamp.origin": "\(origin.text)", "handstamp.issuer": "\(issuer)"])
+      throw .formElsewhere(issuer)
+    }
+    guard !visit.isFormCookieNew else {
+      logger.notice("Form sent without its cookie", metadata: ["handstamp.issuer": "\(issuer)"])
+      throw .cookieMissing
+    }
+    guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw .formExpired }
+  }
+
   /// Updates when the session was last seen.
-  private func seen(_ web: BrowserSession, _ logger: Logger) async throws {
+  private func touch(_ web: BrowserSession, _ logger: Logger) async {
     // If this update fails, a later request makes it.
     do throws(RegistryError) { try await registry.touch(web.row, now: clock.now) } catch {
       errors.report(error, logger: logger)
@@ -102,8 +111,8 @@ struct WebSessions: Sendable {
   /// Reads a request of a page's script, without a body: it shows the token of the page's form.
   ///
   /// - Throws: ``ProblemError`` for one from another site, or from a browser that the page was not shown in.
-  func scriptVisit(_ request: Request, _ context: some SessionRequestContext) async throws -> BrowserRequest {
-    let visit = try await visit(request, isForm: false, context)
+  func scriptRequest(_ request: Request, _ context: some SessionRequestContext) async throws -> BrowserRequest {
+    let visit = try await browserRequest(request, isForm: false, context)
     guard isFromHere(request), !visit.isFormCookieNew, let token = request.headers[.csrfToken],
       Secret(token) == Secret(visit.token)
     else { throw ProblemError.formExpired }
@@ -208,8 +217,8 @@ struct WebSessions: Sendable {
       return signInPage(visit, purpose, email: typed, notice: notice(of: problem, visit), status: problem.status)
     }
     do {
-      let new = try await service.confirming(account, code: nil, on: visit.browser.id, visit.caller) {
-        try await session(by: $0, visit)
+      let new = try await service.withSecondFactor(of: account, code: nil, on: visit.browser.id, visit.caller) {
+        try await beginOrRenewSession(by: $0, visit)
       }
       return redirect(to: target(new), with: new, visit)
     } catch let problem as ProblemError where problem.code == ProblemError.secondFactorRequired.code {
@@ -224,7 +233,7 @@ struct WebSessions: Sendable {
     do {
       let account = purpose.cancel == nil ? nil : visit.account?.id
       let new = try await service.verify(passkey: answer, boundTo: visit.token, as: account, visit.caller) {
-        try await session(by: $0, visit)
+        try await beginOrRenewSession(by: $0, visit)
       }
       return redirect(to: target(new), with: new, visit)
     } catch let refusal as PasskeyService.VerificationError {
@@ -291,10 +300,10 @@ struct WebSessions: Sendable {
 
   /// Begins a session of the browser, or renews the one that it has: the cookie changes with every sign-in. The former cookie counts
   /// until the browser presents the new one.
-  func session(by use: CredentialUse, _ visit: BrowserRequest) async throws -> BrowserSession {
+  func beginOrRenewSession(by use: CredentialUse, _ visit: BrowserRequest) async throws -> BrowserSession {
     let (registry, now) = (service.owned(visit.caller), clock.now)
     if let former = visit.web, former.account.id == use.account.id {
-      return try await registry.reauthenticated(former, by: use, now: now)
+      return try await registry.reauthenticate(former, by: use, now: now)
     }
     // It goes on until the browser presents the new cookie.
     let new = try await registry.beginBrowserSession(

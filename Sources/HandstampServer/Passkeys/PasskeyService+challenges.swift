@@ -25,12 +25,12 @@ extension PasskeyService {
     return challenge
   }
 
-  /// Returns the challenge that a browser claims to answer, and when it expires.
+  /// Returns the challenge that a browser claims to answer, and the record of its use: once that is stored, no other answer counts.
   ///
   /// - Throws: ``PasskeyError/wrongChallenge`` if it has expired, or was not made for this ceremony and browser.
-  func genuine(
+  func verifyChallenge(
     _ claimed: PasskeyChallenge?, for ceremony: Ceremony, boundTo browser: String, at now: UnixTime
-  ) throws(PasskeyError) -> (PasskeyChallenge, UnixTime) {
+  ) throws(PasskeyError) -> (PasskeyChallenge, OneTimeTokenRecord) {
     guard let claimed else { throw .wrongChallenge }
     let body = Array(claimed.bytes.dropLast(PasskeyService.macSize))
     let expiry = UnixTime(
@@ -38,7 +38,8 @@ extension PasskeyService {
     guard constantTimeEqual(Array(claimed.bytes.suffix(PasskeyService.macSize)), mac(body, ceremony, browser)),
       expiry > now
     else { throw .wrongChallenge }
-    return (claimed, expiry)
+    let nonce = "passkey " + Base64URL.encode(claimed.bytes)
+    return (claimed, OneTimeTokenRecord(usedNonce: nonce, at: now, until: expiry))
   }
 
   private func mac(_ bytes: [UInt8], _ ceremony: Ceremony, _ browser: String) -> [UInt8] {

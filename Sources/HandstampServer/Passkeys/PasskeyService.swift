@@ -57,10 +57,11 @@ struct PasskeyService: Sendable {
   ) async throws {
     let now = clock.now
     let passkey: Passkey
-    let (challenge, expiry): (PasskeyChallenge, UnixTime)
+    let used: OneTimeTokenRecord
     do throws(PasskeyError) {
       let response = try RegistrationResponse(Array(answer.utf8))
-      (challenge, expiry) = try genuine(response.claimedChallenge, for: .creation, boundTo: place, at: now)
+      let challenge: PasskeyChallenge
+      (challenge, used) = try verifyChallenge(response.claimedChallenge, for: .creation, boundTo: place, at: now)
       passkey = try party.verifyRegistration(
         response, challenge: challenge, user: try PasskeyService.handle(of: account.id))
     } catch { throw refusal(error, logger) }
@@ -69,10 +70,9 @@ struct PasskeyService: Sendable {
     guard try await registry.passkeys(of: account.id).count < PasskeyRecord.most else {
       throw VerificationError.tooMany
     }
-    guard
-      try await registry.addPasskey(
-        record, to: account, in: session, challenge: challenge.bytes, until: expiry, now: now)
-    else { throw VerificationError.expired }
+    guard try await registry.addPasskey(record, to: account, in: session, challenge: used, now: now) else {
+      throw VerificationError.expired
+    }
   }
 
   // MARK: Sign-in
@@ -89,17 +89,17 @@ struct PasskeyService: Sendable {
   ///   - account: the account whose owner proves it again; `nil` to find the account.
   ///   - mayRepeat: whether an answer that was used before is verified as well. The caller must then refuse to use it again.
   /// - Throws: ``VerificationError``, ``ProblemError/accountDisabled``.
-  func use(
-    of answer: String, boundTo browser: String, as account: AccountID?, mayRepeat: Bool, _ logger: Logger
+  func verify(
+    _ answer: String, boundTo browser: String, as account: AccountID?, mayRepeat: Bool, _ logger: Logger
   ) async throws -> CredentialUse {
     let now = clock.now
     let response: AssertionResponse
-    let (challenge, expiry): (PasskeyChallenge, UnixTime)
+    let (challenge, used): (PasskeyChallenge, OneTimeTokenRecord)
     do throws(PasskeyError) {
       response = try AssertionResponse(Array(answer.utf8))
-      (challenge, expiry) = try genuine(response.claimedChallenge, for: .request, boundTo: browser, at: now)
+      (challenge, used) = try verifyChallenge(response.claimedChallenge, for: .request, boundTo: browser, at: now)
     } catch { throw refusal(error, logger) }
-    let isUsed = try await registry.hasUsed(challenge: challenge.bytes)
+    let isUsed = try await registry.hasUsed(used)
     guard !isUsed || mayRepeat else { throw VerificationError.expired }
     guard var record = try await registry.passkey(response.credentialID.text) else { throw VerificationError.unknown }
     // The counter of this answer is stored already.
@@ -108,10 +108,14 @@ struct PasskeyService: Sendable {
     if record.userHandle != nil, record.lastUsedAt == nil { record.isBackupEligible = response.isBackupEligible }
     let outcome: AssertionOutcome
     do throws(PasskeyError) {
-      outcome = try verify(response, challenge, by: record, as: account)
+      outcome = try self.outcome(of: response, challenge, by: record, as: account)
     } catch { throw refusal(error, logger) }
     switch outcome {
-    case .verified(let passkey): (record.signCount, record.isBackedUp) = (passkey.signCount, passkey.isBackedUp)
+    case .verified(let passkey):
+      let use = try await registry.credentialUse(
+        for: record, signCount: passkey.signCount, isBackedUp: passkey.isBackedUp, challenge: used, now: now)
+      guard let use else { throw ProblemError.accountDisabled }
+      return use
     case .clonedAuthenticator(_, let received):
       try await registry.recordRefusal(record, received: received, now: now)
       logger.warning(
@@ -119,9 +123,6 @@ struct PasskeyService: Sendable {
         metadata: ["handstamp.account": "\(record.account)"])
       throw VerificationError.invalid
     }
-    let use = try await registry.credentialUse(for: record, challenge: challenge.bytes, until: expiry, now: now)
-    guard let use else { throw ProblemError.accountDisabled }
-    return use
   }
 
   /// The ID of the passkey that an authenticator's answer is by, whether or not it is valid.
@@ -131,8 +132,8 @@ struct PasskeyService: Sendable {
 
   // MARK: Verification
 
-  private func verify(
-    _ response: AssertionResponse, _ challenge: PasskeyChallenge, by record: PasskeyRecord, as account: AccountID?
+  private func outcome(
+    of response: AssertionResponse, _ challenge: PasskeyChallenge, by record: PasskeyRecord, as account: AccountID?
   ) throws(PasskeyError) -> AssertionOutcome {
     guard let passkey = record.passkey else { throw .wrongPasskey }
     var user = AssertionUser.unknown

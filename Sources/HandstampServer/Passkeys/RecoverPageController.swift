@@ -16,18 +16,18 @@ struct RecoverPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     return page(visit)
   }
 
   @concurrent func recover(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     guard visit.action == "recover" else { return web.unknownAction(visit) }
     do {
       let new = try await web.service.verify(
         recoveryCode: visit.form?["recovery_code"] ?? "", of: visit.form?["email"] ?? "", on: visit.browser.name,
         visit.caller
-      ) { try await web.session(by: $0, visit) }
+      ) { try await web.beginOrRenewSession(by: $0, visit) }
       guard let new else { return page(visit, error: "field_error.recovery_code", status: .unauthorized) }
       let next = NextPage(visit.query?["next"]).asked ?? "/account/security"
       return web.redirect(to: web.issuer + next, with: new, visit)

@@ -28,7 +28,7 @@ extension AccountService {
     if !username.isEmpty { user.name = username }
     return try await admitting(user, at: provider.provider, nonce: used, caller) { use, isNew in
       try await require(use.methods, of: use.account)
-      return began(
+      return recordSignIn(
         try await owned(caller).createSession(by: use, start, now: clock.now), as: isNew ? .signUp : .signIn, caller)
     }
   }

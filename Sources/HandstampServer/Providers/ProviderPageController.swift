@@ -17,7 +17,7 @@ struct ProviderPageController: Sendable {
   @concurrent func finish(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let id = context.parameters.get("provider")
     guard let provider = service.providers.first(where: { $0.provider.id == id }) else { throw ProblemError.notFound }
-    let visit = try await web.visit(request, context)
+    let visit = try await web.browserRequest(request, context)
     try web.limits.take(.passwords, from: visit.caller.client, .own)
     var response = try await answer(request, provider, visit)
     response.headers.add([ResponseCookie(name: provider.cookie, value: nil)])
@@ -53,7 +53,7 @@ struct ProviderPageController: Sendable {
     switch errand.purpose {
     case .signIn:
       new = try await service.admitting(user, at: provider, visit.caller) { use, isNew in
-        let new = try await web.session(by: use, visit)
+        let new = try await web.beginOrRenewSession(by: use, visit)
         if isNew { web.recorder.metrics.update { $0.signUps += 1 } }
         return new
       }
@@ -64,7 +64,7 @@ struct ProviderPageController: Sendable {
       guard let use else {
         return web.show(web.failed("provider_other", at: provider, back: errand.next), visit)
       }
-      new = try await web.session(by: use, visit)
+      new = try await web.beginOrRenewSession(by: use, visit)
     case .link: return try await link(user, to: owner(of: errand, visit), provider, visit)
     }
     return web.redirect(to: web.issuer + page(errand, after: new), with: new, visit)

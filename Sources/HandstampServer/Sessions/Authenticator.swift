@@ -114,16 +114,16 @@ struct Authenticator: Sendable {
     // Not ended: a refresh begins its use.
     case .forgotten: throw refused(scheme, "token_expired", "The access token has expired")
     case .live(let row):
-      await settle(row, at: now, logger)
+      await recordFirstUse(of: row, at: now, logger)
       await touch(row, at: now, logger)
     }
   }
 
   /// Records the first use of a session. If this fails, a later request does it.
-  private func settle(_ row: SessionRow, at now: UnixTime, _ logger: Logger) async {
+  private func recordFirstUse(of row: SessionRow, at now: UnixTime, _ logger: Logger) async {
     guard row.pending != nil else { return }
     do throws(RegistryError) {
-      recorder.recordDisplacement(try await registry.settle(row, now: now), logger: logger)
+      recorder.recordDisplacement(try await registry.recordFirstUse(of: row, now: now), logger: logger)
     } catch { errors.report(error, logger: logger) }
   }
 

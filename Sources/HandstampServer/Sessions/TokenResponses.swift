@@ -8,6 +8,7 @@ struct TokenResponses: Sendable {
   let accessTokens: AccessTokens
   let idTokens: IDTokens
   let clients: ClientDirectory
+  let mint: TokenMint
   let clock: ServerClock
 
   /// Returns the response to a sign-in.
@@ -18,8 +19,9 @@ struct TokenResponses: Sendable {
   func signedIn(
     _ new: NewSession, about claims: AccountClaims? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
-    var json = try tokens(of: new.row, for: new.grant, refresh: new.refreshToken, about: claims, nonce: nonce)
-    json.add("revocation_handle", new.revocationHandle.secret.withExposed { $0 })
+    var json = try tokens(
+      of: new.row, for: new.grant, refresh: mint.refreshToken(new.token), about: claims, nonce: nonce)
+    json.add("revocation_handle", mint.revocationHandle(for: new.row.session).secret.withExposed { $0 })
     if let profile = profile(of: new) { json.add("profile", profile) }
     return json
   }

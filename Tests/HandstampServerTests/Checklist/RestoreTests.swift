@@ -49,7 +49,7 @@ import Testing
     try await run { server in
       #expect(server.now() == clock.now)
       let outcome = try await server.registry.refresh(
-        session.refreshToken, key: RotationKey.fresh.wireText, now: server.now())
+        server.registry.mint.refreshToken(session.token), key: RotationKey.fresh.wireText, now: server.now())
       #expect(outcome == .ended(.idle))
     }
   }

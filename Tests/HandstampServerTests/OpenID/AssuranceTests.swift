@@ -24,8 +24,9 @@ import Testing
     let passkey = PasskeyRecord(
       id: "one", account: account.id, publicKey: [1], signCount: 0, isBackupEligible: true, isBackedUp: true,
       transports: [], name: "Key", createdAt: now)
+    let challenge = OneTimeTokenRecord(usedNonce: "1", at: now, until: now.advanced(by: .seconds(600)))
     let isAdded = try await registry.addPasskey(
-      passkey, to: account, in: session.id, challenge: [1], until: now.advanced(by: .seconds(600)), now: now)
+      passkey, to: account, in: session.id, challenge: challenge, now: now)
     #expect(isAdded)
   }
 

@@ -58,7 +58,7 @@ import Testing
     let clients = try TestServer.clients()
     try await Announcer.run({ configuration, _ in configuration.clients = clients }) { test, up async throws in
       let (one, two) = (try await test.begin(), try await test.begin("laptop", sid: "s2"))
-      let unused = try await test.beginUnused("tv").refreshToken.secret.withExposed { $0 }
+      let unused = test.token(of: try await test.beginUnused("tv"))
       let stream = try await WireStream(test.client, token: one.access)
       _ = try await stream.next()
       let feed = try await FeedStream(test)

@@ -77,9 +77,13 @@ extension TestServer {
     _ device: String = "phone", sid: String? = "s1", as subject: String = "ada", at issuer: String = Announcer.issuer
   ) async throws -> (id: SessionID, access: String) {
     let new = try await beginUnused(device, sid: sid, as: subject, at: issuer)
-    let refresh = new.refreshToken.secret.withExposed { $0 }
-    let access: String = try #require(try await self.refresh(refresh, key: .fresh).json["access_token"])
+    let access: String = try #require(try await refresh(token(of: new), key: .fresh).json["access_token"])
     return (new.row.id, access)
+  }
+
+  /// The first refresh token of a session.
+  func token(of new: NewSession) -> String {
+    server.registry.mint.refreshToken(new.token).secret.withExposed { $0 }
   }
 
   /// The same, of an app that has only received its tokens.

@@ -121,8 +121,7 @@ import Testing
   }
 
   private func access(of new: NewSession, _ test: TestServer) async throws -> String {
-    let refresh = new.refreshToken.secret.withExposed { $0 }
-    return try #require(try await test.refresh(refresh, key: .fresh).json["access_token"])
+    try #require(try await test.refresh(test.token(of: new), key: .fresh).json["access_token"])
   }
 
   // MARK: Proofs

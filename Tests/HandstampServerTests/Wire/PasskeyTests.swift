@@ -25,9 +25,10 @@ import Testing
       let passkey = PasskeyRecord(
         id: id, account: account.id, publicKey: [1], signCount: 0, isBackupEligible: true, isBackedUp: true,
         transports: [], name: "Key", createdAt: test.clock.now)
+      let challenge = OneTimeTokenRecord(
+        usedNonce: id, at: test.clock.now, until: test.clock.now.advanced(by: .seconds(600)))
       let isAdded = try await registry.addPasskey(
-        passkey, to: account, in: SessionID(session.id), challenge: Array(id.utf8),
-        until: test.clock.now.advanced(by: .seconds(600)), now: test.clock.now)
+        passkey, to: account, in: SessionID(session.id), challenge: challenge, now: test.clock.now)
       #expect(isAdded)
       // They are listed by age.
       test.clock.advance(by: .seconds(1))

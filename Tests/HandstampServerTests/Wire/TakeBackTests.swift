@@ -187,9 +187,10 @@ import Testing
       let passkey = PasskeyRecord(
         id: "stranger-\(loot.passkeys.count)", account: user.account.id, publicKey: [1], signCount: 0,
         isBackupEligible: false, isBackedUp: false, transports: [], name: "stranger", createdAt: test.clock.now)
+      let challenge = OneTimeTokenRecord(
+        usedNonce: passkey.id, at: test.clock.now, until: test.clock.now.advanced(by: .seconds(600)))
       let isAdded = try await registry.addPasskey(
-        passkey, to: user.account, in: user.row.id, challenge: [UInt8(loot.passkeys.count)],
-        until: test.clock.now.advanced(by: .seconds(600)), now: test.clock.now)
+        passkey, to: user.account, in: user.row.id, challenge: challenge, now: test.clock.now)
       #expect(isAdded)
       loot.passkeys.append(passkey.id)
     }
