@@ -93,7 +93,7 @@ extension SessionCommand {
         Terminal.say(
           "\(server) refused to revoke a signed-out session (\(code)); it stays valid there until it expires")
       } else {
-        Terminal.say("revoked an earlier session at \(server)")
+        Terminal.say("revoked an ended session at \(server)")
       }
       return isSignedOut
     case .accessOnly, .trouble: return false

@@ -93,7 +93,7 @@ extension Processes {
         try await stage.run(["logout", "--account", "ada"], on: stage.first)
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         let next = try await stage.run(["token"], on: stage.first)
-        #expect(next.words.contains("revoked an earlier session at \(stage.address.text)"))
+        #expect(next.words.contains("revoked an ended session at \(stage.address.text)"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
         #expect(try await stage.run(["token"], on: stage.first).words.isEmpty, "nothing is left to deliver")
       }
@@ -108,7 +108,7 @@ extension Processes {
         try Data("{".utf8).write(to: URL(fileURLWithPath: stage.first.settingsPath))
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         let next = try await stage.run(["token"], on: stage.first, expecting: .failure)
-        #expect(next.words.contains("revoked an earlier session at \(stage.address.text)"))
+        #expect(next.words.contains("revoked an ended session at \(stage.address.text)"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
       }
     }
@@ -223,7 +223,7 @@ extension Processes {
         #expect(try await stage.first.index.read().get().leaving.count == 1, "its revocation is still pending")
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
-        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
+        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an ended session at"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
         #expect(try await stage.first.index.read().get().leaving.isEmpty)
       }
@@ -250,7 +250,7 @@ extension Processes {
         let rebuilt = try await stage.first.index.read().get()
         #expect(rebuilt.accounts.isEmpty && rebuilt.leaving.count == 1)
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
-        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an earlier session at"))
+        #expect(try await stage.run(["accounts"], on: stage.first).words.contains("revoked an ended session at"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
         #expect(try await stage.first.index.read().get().leaving.isEmpty)
       }

@@ -111,7 +111,7 @@ extension Processes {
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         #expect(try await stage.status(of: "/v1/me", with: token).status == 200)
         let next = try await stage.run(["token"], on: stage.first, expecting: .signInNeeded)
-        #expect(next.words.contains("revoked an earlier session at"))
+        #expect(next.words.contains("revoked an ended session at"))
         let answer = try await stage.status(of: "/v1/me", with: token)
         #expect(answer.status == 401 && answer.reason == "signed_out")
         let entry = try await stage.entry(of: stage.first)
@@ -133,7 +133,7 @@ extension Processes {
           ["signup", stage.email, "--server", address], on: stage.first, input: stage.password + "\n")
         stage.proxy.lead(to: try await stage.server.start(accessTokenLife: "10m"))
         let next = try await stage.run(["token"], on: stage.first)
-        #expect(next.words.contains("revoked an earlier session at \(stage.address.text)"))
+        #expect(next.words.contains("revoked an ended session at \(stage.address.text)"))
         #expect(try await stage.status(of: "/v1/me", with: token).reason == "signed_out")
         #expect(try await stage.run(["token"], on: stage.first).words.isEmpty)
       }
