@@ -1,4 +1,4 @@
-"""Runs a test server on http://127.0.0.1:8080."""
+"""Runs a test server on http://localhost:8080."""
 import os
 
 from kit import build
@@ -6,4 +6,4 @@ from kit import build
 
 def main(options):
     program = build.program()
-    os.execv(program, [program, "serve", "--data", ".build/server", "--port", "8080"])
+    os.execv(program, [program, "serve", "--data", ".build/server", "--port", "8080", "--issuer", "http://localhost:8080"])
