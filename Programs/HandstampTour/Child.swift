@@ -93,7 +93,7 @@ final class Child: Sendable {
   /// Starts a process by `body` with the usual signals, which it inherits: Dispatch's threads block most of them, and a shell has
   /// its background jobs ignore these.
   static func withUsualSignals(_ body: () throws -> Void) rethrows {
-    // A handler that does nothing has the same effect here, and is not inherited.
+    // A handler that does nothing keeps this process alive, too, and no program that it starts inherits it.
     for number in [SIGHUP, SIGINT, SIGQUIT] where Inheritance.isIgnored(number) { _ = signal(number) { _ in } }
     var none = sigset_t()
     var former = sigset_t()

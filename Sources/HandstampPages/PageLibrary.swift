@@ -40,28 +40,42 @@ package struct PageLibrary: Sendable {
     style = files["pages.css"] ?? ""
     script = files["pages.js"] ?? ""
     icon = files["icon.svg"] ?? ""
-    var templates: [String: MustacheTemplate] = [:]
     var defects: [String] = []
-    for (name, text) in files where name.hasSuffix(".mustache") {
-      do throws(DescribedError) {
-        templates[String(name.dropLast(".mustache".count))] = try PageLibrary.template(text, of: name)
-      } catch { defects.append(error.description) }
+    func tried<Value>(_ body: () throws(DescribedError) -> Value) -> Value? {
+      do throws(DescribedError) { return try body() } catch {
+        if !defects.contains(error.description) { defects.append(error.description) }
+        return nil
+      }
     }
-    guard defects.isEmpty else { throw DescribedError(defects.sorted().joined(separator: "; ")) }
-    let english = try PageLibrary.texts(files["en.json"] ?? "{}", of: "en.json")
+    let sources = files.filter { $0.key.hasSuffix(".mustache") }
+    var templates: [String: MustacheTemplate] = [:]
+    for (name, text) in sources.sorted(by: { $0.key < $1.key }) {
+      templates[String(name.dropLast(".mustache".count))] = tried { () throws(DescribedError) in
+        try PageLibrary.template(text, of: name)
+      }
+    }
+    func texts(of name: String) -> [String: String]? {
+      tried { () throws(DescribedError) in try PageLibrary.texts(files[name] ?? "{}", of: name) }
+    }
+    let english = texts(of: "en.json") ?? [:]
     var byCode: [String: Language] = [:]
-    for (name, text) in files where name.hasSuffix(".json") {
+    for name in files.keys.sorted() where name.hasSuffix(".json") {
+      guard let own = texts(of: name) else { continue }
       // A text that a language lacks is English.
-      let texts = english.merging(try PageLibrary.texts(text, of: name)) { $1 }
-      try PageLibrary.refuseCircles(files.filter { $0.key.hasSuffix(".mustache") }, texts)
+      let all = english.merging(own) { $1 }
+      _ = tried { () throws(DescribedError) in try PageLibrary.refuseCircles(sources, all) }
       var (partials, plain) = (templates, [String: MustacheTemplate]())
-      for (key, text) in texts {
-        partials[key] = try PageLibrary.template(text, of: "\(name): \(key)")
-        plain[key] = try PageLibrary.parsed("{{% CONTENT_TYPE:TEXT}}" + text, of: "\(name): \(key)")
+      for (key, text) in all.sorted(by: { $0.key < $1.key }) {
+        let place = "\(own[key] == nil ? "en.json" : name): \(key)"
+        _ = tried { () throws(DescribedError) in
+          partials[key] = try PageLibrary.template(text, of: place)
+          plain[key] = try PageLibrary.parsed("{{% CONTENT_TYPE:TEXT}}" + text, of: place)
+        }
       }
       byCode[String(name.dropLast(".json".count))] = Language(
         pages: MustacheLibrary(templates: partials), texts: MustacheLibrary(templates: plain))
     }
+    guard defects.isEmpty else { throw DescribedError(defects.joined(separator: "; ")) }
     self.byCode = byCode
     languages = ["en"] + byCode.keys.filter { $0 != "en" }.sorted()
   }

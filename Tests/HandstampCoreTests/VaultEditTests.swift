@@ -31,6 +31,13 @@ import Testing
     #expect(Set(last.tombstones.map(\.session)).count == 3)
   }
 
+  @Test func `leaves nothing of a sign-in behind if it is signed out before its response`() {
+    let signIn = PendingSignIn(for: "sign-in", at: now.wall)
+    let signOut = VaultEdit.signOut(.signedOut, at: now)
+    #expect(entry(.begin(session("one")), signOut, .prepareSignIn(signIn)).signIn != nil)
+    #expect(entry(.begin(session("one")), signOut, .prepareSignIn(signIn), signOut).signIn == nil)
+  }
+
   @Test func `has no pending revocation with its own handle`() {
     let again = entry(.begin(session("one")), .signOut(.signedOut, at: now), .begin(session("one")))
     #expect(again.tombstones.isEmpty)

@@ -205,7 +205,9 @@ private struct Safe {
     let mail = MailJob.reset(try #require(bare.email))
     let next = try #require(try await safe.registry.mailedToken(mail, now: start))
     _ = try await safe.registry.resetPassword(with: next, hash: Secret("$new"), now: start)
-    #expect(try await safe.registry.account(safe.account)?.passwordHash == Secret("$new"))
+    let account = try await safe.registry.account(safe.account)
+    #expect(account?.passwordHash == Secret("$new"))
+    #expect(account?.emailConfirmedAt == start, "the mail has arrived")
     #expect(try await safe.registry.passkeys(of: safe.account).isEmpty, "it may be a stranger's")
   }
 

@@ -111,10 +111,13 @@ struct VerifyingLane: Lane {
   let token: [UInt8]
 
   /// - Parameter signing: has input as long as this token's claims.
-  init(_ signing: SigningLane) {
+  init(_ signing: SigningLane) throws {
     key = signing.signer.publicKey
     header = CompactJWS.header(for: key, type: "at+jwt")
-    token = CompactJWS.signed(signing.text, under: header, by: signing.signer) ?? []
+    guard let token = CompactJWS.signed(signing.text, under: header, by: signing.signer) else {
+      throw BenchError("cannot sign")
+    }
+    self.token = token
   }
 
   mutating func step() async throws {
@@ -144,7 +147,7 @@ struct Terms {
     let costs = try await ServerUnderTest.run(in: folder + "/terms") { server in
       let sessions = try await server.sessions(2 * width)
       let signing = SigningLane()
-      let verifying = VerifyingLane(signing)
+      let verifying = try VerifyingLane(signing)
       return [
         "hashes": try hashRate(),
         "sign": try await cost(of: (0..<width).map { _ in signing }),

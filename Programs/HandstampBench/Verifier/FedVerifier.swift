@@ -62,12 +62,15 @@ struct FedVerifier: Sendable {
   }
 
   /// A token like the server's.
-  static func token(of session: String, number: Int, issuer: String = issuer, by key: JWSPrivateKey) -> String {
+  static func token(of session: String, number: Int, issuer: String = issuer, by key: JWSPrivateKey) throws -> String {
     let now = now.seconds
     let payload =
       #"{"iss":"\#(issuer)","sub":"01JD0000000000000000000000","aud":"\#(issuer)","client_id":"handstamp","auth_time":\#(now),"iat":\#(now),"exp":\#(now + 3600),"jti":"\#(session)\#(number)","sid":"\#(session)"}"#
     let header = CompactJWS.header(for: key.publicKey, type: "at+jwt")
-    return String(decoding: CompactJWS.signed(Array(payload.utf8), under: header, by: key) ?? [], as: UTF8.self)
+    guard let token = CompactJWS.signed(Array(payload.utf8), under: header, by: key) else {
+      throw BenchError("cannot sign")
+    }
+    return String(decoding: token, as: UTF8.self)
   }
 }
 

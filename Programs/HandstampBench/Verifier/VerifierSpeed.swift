@@ -36,7 +36,7 @@ struct VerifierSpeed {
     try await FedVerifier.run { fed in
       await fed.revoke(0..<100_000)
       let tokens = (0..<count).map {
-        FedVerifier.token(of: FedVerifier.session(1_000_000 + $0), number: $0, by: fed.key)
+        try FedVerifier.token(of: FedVerifier.session(1_000_000 + $0), number: $0, by: fed.key)
       }
       let own = P256.Signing.PrivateKey()
       let bare = try tokens.map { token in
@@ -113,7 +113,7 @@ struct VerifierSpeed {
         var times: [Double] = []
         for (round, session) in try await server.sessions(rounds).enumerated() {
           let id = session.row.id
-          let token = FedVerifier.token(of: id.rawValue, number: round, issuer: issuer, by: key)
+          let token = try FedVerifier.token(of: id.rawValue, number: round, issuer: issuer, by: key)
           for verifier in all { _ = try await verifier.verify(token) }
           let start = ContinuousClock.now
           if isOther {

@@ -55,7 +55,7 @@ public struct APIClient: Sendable {
   public let baseURL: URL
   /// The controller of the session.
   public let controller: SessionController
-  /// The origin of ``baseURL``; `nil` if that is not a valid one.
+  /// The origin of ``baseURL``; `nil` if the URL has none.
   let origin: Origin?
   let transport: any Transport
   let options: Options

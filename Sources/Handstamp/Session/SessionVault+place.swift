@@ -26,7 +26,6 @@ extension SessionVault {
   func editPlace(_ edit: VaultEdit) async -> VaultOutcome {
     var trouble: VaultError?
     switch edit {
-    // No other edit waits for a move: it belongs to what is here already, and may hold its refresh lock.
     case .begin: _ = await settle()
     case .signOut(let reason, _, _, _):
       trouble = await settle()
@@ -35,6 +34,7 @@ extension SessionVault {
         return .failed(.otherServer(server))
       }
       if trouble != nil { trouble = await end(by: edit) }
+    // Any other edit belongs to what is here already, and may hold its refresh lock: it waits for no move.
     default: break
     }
     var outcome = await store.edit(edit, noting: audit)

@@ -59,7 +59,7 @@ extension AdminClients {
       }
       guard try !file.read().contains(where: { $0.id == id }) else { return }
       throw CommandError(
-        .failure, "\(try file.file().path) has no client \(id.onOneLine), and none has sessions by that ID",
+        .failure, "\(try file.file().path) has no client \(id.onOneLine), and none has tokens or sessions by that ID",
         hint: "list them: handstamp admin clients list")
     }
   }

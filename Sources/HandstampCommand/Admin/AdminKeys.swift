@@ -57,8 +57,8 @@ struct AdminKeys: AsyncParsableCommand {
           Column("id", as: "ID", \.id),
           Column("state", as: "STATE", \.state),
           Column("algorithm", as: "ALGORITHM", \.algorithm),
-          Column("refreshTokens", as: "REFRESH TOKENS AT MOST", \.refresh?.refreshTokens),
-          Column("revocationHandles", as: "HANDLES AT MOST", \.refresh?.revocationHandles),
+          Column("refreshTokens", as: "REFRESH TOKENS (MAX)", \.refresh?.refreshTokens),
+          Column("revocationHandles", as: "REVOCATION HANDLES (MAX)", \.refresh?.revocationHandles),
           Column("lastUsedAt", \.refresh?.lastUse?.description),
         ])
     }

@@ -18,7 +18,9 @@ enum AuthorizedCaller: Sendable {
     if let agent = try AgentClient.current() {
       if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
       let answer = try await agent.ask(AgentQuestion())
-      guard let server = answer.server else { throw .noServer }
+      guard let server = answer.server else {
+        throw CommandError.noServer.hinting("run the agent with this version of handstamp")
+      }
       return .agent(
         agent, AccessToken(answer.token), try ServerAddress(parsing: server, allowingClearText: true))
     }
@@ -31,7 +33,9 @@ enum AuthorizedCaller: Sendable {
     if let account = try book.choice(options.named).account {
       return .environment(token, try AccountServer(of: account, in: book.home))
     }
-    guard let last = book.settings.server else { throw .noServer }
+    guard let last = book.settings.server else {
+      throw CommandError.noServer.hinting("unset \(EnvironmentToken.name), then run: handstamp login --server URL")
+    }
     return .environment(token, AccountServer(last))
   }
 
@@ -114,7 +118,7 @@ enum AuthorizedCaller: Sendable {
         body: Array(sent)), proof: proof)
     guard (200..<300).contains(response.status) else {
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
-      throw CommandError(.status(response.status, problem), server: server).hintingAtScope(at: server)
+      throw CommandError(.status(response.status, problem), server: server)
     }
     let body = response.body.isEmpty ? Array("{}".utf8) : response.body
     do { return try JSONDecoder().decode(Answer.self, from: Data(body)) } catch {
@@ -132,7 +136,15 @@ extension AuthorizedCaller {
     _ method: String, _ path: String, proof: AccessToken? = nil
   ) async throws(CommandError) -> Int {
     struct Ended: Decodable { var ended: Int? }
-    return try await call(method, path, proof: proof, as: Ended.self, for: "ending other sessions").ended ?? 0
+    do throws(CommandError) {
+      return try await call(method, path, proof: proof, as: Ended.self, for: "ending other sessions").ended ?? 0
+    } catch { throw suggestingOwnClient(error) }
+  }
+
+  /// Returns the refusal to show or end sessions, if the client is not the server's own, with what works in its place.
+  func suggestingOwnClient(_ refusal: CommandError) -> CommandError {
+    guard case .session = self else { return refusal }
+    return refusal.suggestingOwnClient(at: server)
   }
 
   private struct Proof: Decodable { var access_token: String }
@@ -152,11 +164,11 @@ extension AuthorizedCaller {
 
 extension CommandError {
   /// Returns the refusal of a client that is not the server's own with what works in its place.
-  func hintingAtScope(at server: ServerAddress) -> CommandError {
+  func suggestingOwnClient(at server: ServerAddress) -> CommandError {
     guard code == "insufficient_scope" else { return self }
     let url = shellWord(server.text)
     return hinting(
-      "this client may not do that; open \(server.text)/account/devices, or sign in with: "
+      "this client may not list or end sessions; open \(server.text)/account/devices, or sign in with: "
         + "handstamp login EMAIL --server \(url) --force")
   }
 

@@ -48,8 +48,8 @@ extension SessionCommand {
 
   /// Does what is left to do before the program ends: delivers all pending revocations, of sessions that ended while the server
   /// was unreachable, concurrently, and waits for the audit log. If no revocation is pending, it costs one read of a small file
-  /// for each account but the one whose session is open. Only an account's vault tells: it is sealed, and the list names removed
-  /// accounts, but no pending revocations of the others.
+  /// for each account but the one whose session is open. The list names removed accounts only: whether a
+  /// listed one has pending revocations stands in its sealed vault.
   func conclude() async {
     // Beside an agent there are no vaults.
     guard client != nil || !AgentClient.isSet else { return }
@@ -71,7 +71,8 @@ extension SessionCommand {
     return try? await home.index.read().get()
   }
 
-  /// Delivers the pending revocations of one account. Returns whether its vault holds none, and no session.
+  /// Delivers the pending revocations of one account. Returns whether its vault holds none, and no session; `false` for the
+  /// session that is open, whose account is listed.
   private func deliverEnds(of id: AccountID, in home: Home) async -> Bool {
     var open = client.flatMap { $0.account.id == id ? $0 : nil }
     // The open session knows what its vault holds. Sign-outs by other processes are theirs to deliver.
@@ -103,7 +104,8 @@ extension SessionCommand {
   /// Forgets a removed account without pending revocations.
   private func forget(_ id: AccountID, in home: Home) async {
     let list = AccountList(of: home)
-    guard await list.forget(id) else { return }
+    // Another command may have forgotten it since, and a sign-in to it may have begun.
+    guard (try? await home.index.read().get())?.leaving.contains(id) == true, await list.forget(id) else { return }
     // The OAuth record was kept for the revocation. By now the account may be signed in to again.
     await list.load()
     if list[id] == nil { try? home.forgetClients(of: id) }

@@ -13,7 +13,10 @@ struct Sessions: SessionCommand {
 
   func perform(in installation: Installation) async throws {
     let caller = try await AuthorizedCaller.current(account, in: installation)
-    let sessions = try await caller.call("GET", "/v1/sessions", as: DeviceList.self, for: "listing sessions").devices
+    let sessions: [DeviceSession]
+    do throws(CommandError) {
+      sessions = try await caller.call("GET", "/v1/sessions", as: DeviceList.self, for: "listing sessions").devices
+    } catch { throw caller.suggestingOwnClient(error) }
     output.write(
       "sessions", sessions,
       [

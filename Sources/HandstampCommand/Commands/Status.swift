@@ -10,8 +10,8 @@ struct Status: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "show who is signed in here",
     discussion: """
-      does not ask the server; like every command, it sends sign-outs that the
-      server does not know of yet, afterwards
+      reads what is stored, and does not ask the server; like every command that
+      uses a session, it then sends sign-outs that the server does not know of yet
 
       exits 5 if a stored session cannot be read, else 0; with --check, the exit
       code tells the state: 0 signed in, 4 sign-in needed, 5 vault locked or

@@ -15,9 +15,10 @@ extension CommandError {
   /// Describes a session's error for the terminal.
   init(_ error: SessionError, server: ServerAddress) {
     switch error {
-    case .signedOut(nil), .signedOut(.signedOut): self = .notSignedIn
+    case .signedOut(nil): self = .notSignedIn
     case .signedOut(let reason?):
-      self.init(.signInNeeded, "not signed in: \(reason.words)", hint: "run: handstamp login")
+      let words = reason == .signedOut ? reason.words : "not signed in: \(reason.words)"
+      self.init(.signInNeeded, words, hint: "run: handstamp login")
     case .sessionEnded(let reason):
       self.init(.signInNeeded, "the server ended this session: \(reason.words)", hint: "run: handstamp login")
     case .noRefreshToken:

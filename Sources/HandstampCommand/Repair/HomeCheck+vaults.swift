@@ -79,7 +79,7 @@ extension HomeCheck {
     case .absent:
       if needsIt {
         add(
-          "key_file", "vault.key is missing, but there are vaults that need it; if you have a copy, put it back",
+          "key_file", "vault.key is missing, but there are vaults that need it",
           .setAside, hidesSession: true)
       }
     case .damaged, .notFile:

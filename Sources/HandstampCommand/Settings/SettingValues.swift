@@ -76,8 +76,10 @@ extension SettingValues {
         if let text = value.scalar?.string {
           .string(text)
         } else if let list = value.sequence {
-          .array(list.compactMap(\.string).map { .string($0) })
+          // An item that is no text is refused, as in JSON.
+          .array(list.map { $0.string.map { .string($0) } ?? .null })
         } else {
+          // A mapping, which no setting takes.
           .object([:])
         }
     }

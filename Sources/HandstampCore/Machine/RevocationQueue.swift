@@ -14,7 +14,7 @@ package struct RevocationQueue: Sendable, Hashable {
   private var delays: [SessionID: DeliveryDelay] = [:]
   /// Those on which the server decided while this program ran, newest last: a read in progress may still return their handle.
   private var completed: [Completed] = []
-  /// Handles that arrived after the end of their session: refresh tokens.
+  /// Newer handles of ended sessions, which the stored tombstones do not have yet.
   private var successors: [SessionID: Successor] = [:]
   private var failures = 0
 
@@ -120,10 +120,10 @@ package struct RevocationQueue: Sendable, Hashable {
 
   var hasSuccessors: Bool { !successors.isEmpty }
 
-  /// The sessions whose newest refresh token is known only here.
+  /// The sessions whose newest handle is known only here.
   var sessionsWithSuccessors: [SessionID] { Array(successors.keys) }
 
-  /// A refresh token, which is the handle of its session, arrived after the end of that.
+  /// Keeps a newer handle of a session that has ended: a refresh token, where that is the handle.
   mutating func keep(_ handle: RevocationHandle, insteadOf former: RevocationHandle, of session: SessionID) {
     successors[session] = Successor(former: former, handle: handle)
   }

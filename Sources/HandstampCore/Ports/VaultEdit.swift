@@ -33,7 +33,7 @@ package enum VaultEdit: Sendable, Hashable {
   case signOut(EndReason, at: Moment, steps: [String] = [], isLate: Bool = false)
   /// A session that was never stored has ended; stores its tombstone. Never a conflict.
   case bury(Tombstone)
-  /// The server has confirmed the end of this session, if not `nil` for this handle: its tombstone keeps only the reason. A
+  /// The server has decided about the end of this session, if not `nil` for this handle: its tombstone keeps only the reason. A
   /// tombstone with another handle stays: a replaced token ends nothing.
   case delivered(SessionID, with: RevocationHandle? = nil)
   /// The pending revocation of this session gets another handle, if it had `former`.

@@ -62,7 +62,7 @@ extension VaultEntry {
     guard let last = tombstones.indices.last else { return isSigningIn }
     let missing = steps.filter { !tombstones[last].steps.contains($0) }
     tombstones[last].steps += missing
-    return !missing.isEmpty
+    return isSigningIn || !missing.isEmpty
   }
 
   /// Changes the tombstones of a session. Those that are finished name no account.

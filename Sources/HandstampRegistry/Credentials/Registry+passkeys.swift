@@ -28,7 +28,7 @@ extension Registry {
   /// - Parameters:
   ///   - account: as read when the owner asked for it.
   ///   - session: the session that the owner asked in.
-  ///   - challenge: the record that the challenge was used which it was made for.
+  ///   - challenge: the record of the challenge that it was made for, which refuses a second use.
   /// - Returns: `false` if any account has a passkey with this ID, the challenge was used, or there are ``PasskeyRecord/most``.
   /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
   public func addPasskey(
@@ -91,7 +91,7 @@ extension Registry {
   ///   - passkey: as read from this registry.
   ///   - signCount: its counter after this use.
   ///   - isBackedUp: whether it was copied at this use.
-  ///   - challenge: the record that the challenge was used which was signed.
+  ///   - challenge: the record of the challenge that was signed, which refuses a second use.
   /// - Returns: `nil` if its account is closed.
   public func credentialUse(
     for passkey: PasskeyRecord, signCount: UInt32, isBackedUp: Bool, challenge: OneTimeTokenRecord, now: UnixTime

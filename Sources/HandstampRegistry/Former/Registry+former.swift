@@ -88,7 +88,7 @@ extension Registry {
     _ known: FormerToken, _ token: Secret, for account: AccountRecord, authenticatedAt time: UnixTime?,
     _ origin: FormerOrigin, insteadOf unused: SessionRow? = nil, ending end: FormerEnd?, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    let session = session(of: origin, token, authenticatedAt: time, now: now)
+    let session = sessionOrigin(of: origin, token, authenticatedAt: time, now: now)
     var next = known.record
     (next.account, next.authenticatedAt) = (account.id, time)
     (next.session, next.successor, next.claimedUntil) = (session.session?.id, nil, nil)
@@ -105,9 +105,9 @@ extension Registry {
     guard let id = known.record.session, let row = try await storedSession(id), row.pending != nil, row.counter == 0,
       row.endReason(at: now) == nil
     else { return .used }
-    let session = session(of: origin, token, authenticatedAt: known.record.authenticatedAt, now: now)
+    let begun = sessionOrigin(of: origin, token, authenticatedAt: known.record.authenticatedAt, now: now)
     do throws(RegistryError) {
-      guard let repeated = try await repeated(session, of: row.account, now: now) else {
+      guard let repeated = try await repeated(begun, of: row.account, now: now) else {
         return .begins(insteadOf: row)
       }
       return .session(repeated)
@@ -117,7 +117,7 @@ extension Registry {
     }
   }
 
-  private func session(
+  private func sessionOrigin(
     of origin: FormerOrigin, _ token: Secret, authenticatedAt time: UnixTime?, now: UnixTime
   ) -> SessionOrigin {
     var session = SessionOrigin(

@@ -97,8 +97,8 @@ extension Registry {
     throw Registry.contention
   }
 
-  /// Returns whether a nonce was used. The write decides; this tells why it failed, and an answer that was sent twice from a copied
-  /// passkey.
+  /// Returns whether a nonce was used. The write decides. This tells why it failed, and tells an answer that was sent twice apart from
+  /// that of a copied passkey.
   public func hasUsed(_ nonce: OneTimeTokenRecord) async throws(RegistryError) -> Bool {
     try await oneTimeToken(nonce.id) != nil
   }

@@ -58,8 +58,12 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     self.expiresAt = expiresAt
   }
 
-  /// The record that a nonce was used, as long as that could be tried again.
-  package init(usedNonce nonce: String, of subject: String = "", at now: UnixTime, until expiry: UnixTime) {
+  /// The record that a nonce was used: as long as it is stored, nothing that needs the same nonce succeeds.
+  ///
+  /// - Parameters:
+  ///   - nonce: in any form, which is the same at each use.
+  ///   - expiry: when the nonce is refused without this record.
+  public init(usedNonce nonce: String, of subject: String = "", at now: UnixTime, until expiry: UnixTime) {
     self.init(
       id: OneTimeTokenID(of: Secret(nonce), purpose: .nonce), purpose: .nonce, subject: subject, createdAt: now,
       expiresAt: expiry)

@@ -33,7 +33,7 @@ extension Registry {
     // The sessions whose place this one has taken; `nil` before it has.
     var displaced: EndOutcome?
     for _ in 0..<Registry.attempts {
-      let (settled, drawn) = (displaced, KeyMark(rawValue: random()))
+      let (ended, drawn) = (displaced, KeyMark(rawValue: random()))
       let outcome: RefreshOutcome?
       do throws(RegistryStoreError) {
         outcome = try await store.change(claims.session) { row, stored -> Decision in
@@ -48,9 +48,9 @@ extension Registry {
             row: row, token: claims, key: mark, drawn: drawn, terms: terms, now: now, stored: stored)
           guard case .issued(var issue) = outcome else { return writes(of: outcome, on: row, now: now) }
           // Taking the place of others is a write of its own: all of them have to be read for it.
-          guard settled != nil || !issue.isFirstUse else { return (nil, [], []) }
+          guard ended != nil || !issue.isFirstUse else { return (nil, [], []) }
           issue.grant = grant
-          issue.displaced = settled ?? .nothing
+          issue.displaced = ended ?? .nothing
           return writes(of: .issued(issue), on: row, now: now)
         }.value
       } catch {

@@ -18,7 +18,7 @@ public struct NewSession: Sendable, Hashable {
     (self.events, self.isRepeated) = (events, isRepeated)
   }
 
-  /// The first refresh token, see ``TokenMint/refreshToken(_:)``. The session of a browser has none.
+  /// The first refresh token, see ``TokenMint/refreshToken(_:)``. Of no use for the session of a browser, which has no refresh.
   public var token: RefreshClaims { RefreshClaims(session: row.session, counter: 0, mark: .zero) }
 }
 
@@ -90,8 +90,8 @@ extension SessionOrigin {
 extension Registry {
   /// Creates a session for a user who has signed in.
   ///
-  /// An earlier session of the same device and account goes on until the new one is used, see ``recordFirstUse(of:now:)``: a lost response
-  /// changes nothing for the user.
+  /// An earlier session of the same device and account goes on until the new one is used, see ``recordFirstUse(of:now:)``: a lost
+  /// response changes nothing for the user.
   ///
   /// - Parameter use: the credential that was checked, and the account.
   /// - Throws: ``RegistryError/accountChanged`` if the account has changed since the check: a new password stops a sign-in

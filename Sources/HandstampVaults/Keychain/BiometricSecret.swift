@@ -52,12 +52,12 @@ public struct BiometricSecret: Sendable {
   /// - Throws: ``SessionError/presence(_:)`` if the user declines, ``SessionError/storage(_:)`` if the user cannot be
   ///   asked.
   @concurrent public func secret(_ reason: String) async throws(SessionError) -> Secret? {
-    let (status, found) = keychain.copy(key, asking: reason)
+    var (status, data) = keychain.copy(key, asking: reason)
+    // In place: a copy would leave the secret in memory.
+    defer { if data != nil { wipe(&data!) } }
     if status == .userCanceled || status == .authFailed { throw .presence(.declined) }
     if status != .itemNotFound, let trouble = status.trouble { throw .storage(trouble) }
-    guard var data = found else { return nil }
-    defer { wipe(&data) }
-    return Secret(bytes: data)
+    return data.map { Secret(bytes: $0) }
   }
 
   /// Removes the secret, if there is one.

@@ -15,11 +15,10 @@ struct KeychainAuditKey: VaultKeyStore {
 
   /// Returns `nil` if the keychain reports "not found", which is not conclusive.
   private func look() throws(VaultError) -> Secret? {
-    let items = try vault.keychain.items(key)
-    let own = items.first { $0.group == vault.accessGroup } ?? items.first
-    guard var data = own?.data else { return nil }
-    defer { wipe(&data) }
-    return Secret(bytes: data[...])
+    var items = try vault.keychain.items(key)
+    defer { for index in items.indices { wipe(&items[index].data) } }
+    let own = items.firstIndex { $0.group == vault.accessGroup } ?? items.indices.first
+    return own.map { Secret(bytes: items[$0].data[...]) }
   }
 
   @concurrent func store(_ secret: Secret) async throws(VaultError) {

@@ -30,9 +30,9 @@ import Testing
   @Test func `that may not list sessions says where they are`() throws {
     let server = try #require(server)
     let refused = CommandError(.status(403, Problem(code: "insufficient_scope")), server: server)
-    #expect(refused.hintingAtScope(at: server).hint.contains("open https://id.example.org/account/devices"))
+    #expect(refused.suggestingOwnClient(at: server).hint.contains("open https://id.example.org/account/devices"))
     let other = CommandError(.status(403, nil), server: server)
-    #expect(other.hintingAtScope(at: server) == other)
+    #expect(other.suggestingOwnClient(at: server) == other)
   }
 
   @Test func `never names an account by nothing`() {

@@ -123,6 +123,23 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
   }
 }
 
+@Suite(.timeLimit(.minutes(10))) struct `The program's arguments` {
+  @Test(arguments: [
+    (["handstamp", "--verbose", "token"], ["token"], true), (["handstamp", "token", "--verbose"], ["token"], true),
+    (["handstamp", "exec", "--", "a", "--verbose"], ["exec", "--", "a", "--verbose"], false),
+    (["handstamp", "--verbose", "exec", "--", "--verbose"], ["exec", "--", "--verbose"], true),
+    (["/usr/bin/docker-credential-handstamp", "get"], ["credential-helper", "docker", "get"], false),
+    (["bin/keyring", "--verbose", "get", "x"], ["credential-helper", "keyring", "get", "x"], true),
+    (["handstamp", "--cargo-plugin"], ["credential-helper", "cargo"], false),
+    (["handstamp", "token", "--cargo-plugin"], ["token", "--cargo-plugin"], false), (["handstamp"], [], false),
+    ([], [], false),
+  ])
+  func `are arranged for the parser`(given: [String], words: [String], isVerbose: Bool) {
+    let arguments = ProgramArguments(given)
+    #expect(arguments.words == words && arguments.isVerbose == isVerbose)
+  }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `IDs on the command line` {
   private func arranged(_ words: [String]) -> [String] { ProgramArguments(["handstamp"] + words).words }
 

@@ -55,7 +55,7 @@ extension Processes {
           #expect(answer.first(check, "ok") != nil, "\(check)")
         }
         let shown = try await stage.run(["doctor"], on: stage.first)
-        #expect(shown.out.contains(" by a program that keeps running"))
+        #expect(shown.out.contains(", refreshed in ") && shown.out.contains(" by a program that keeps running"))
         #expect(try files() == before)
         #expect(!SecretScan(stage.proxy.secrets).finds(in: Array(shown.out.utf8)))
       }

@@ -79,6 +79,7 @@ import Testing
   @Test(arguments: [
     ("a.json", #"{"port": [81]}"#, "port must be a number"), ("a.json", #"{"clients": 1}"#, "clients must be a string"),
     ("a.yaml", "port: {a: 1}\n", "a.yaml"), ("a.yaml", "- port\n", "not a mapping in YAML"),
+    ("a.yaml", "trusted-proxies: [10.0.0.1, {a: 1}]\n", "must be a list of strings"),
     ("a.yaml", "port: 1\nport: 2\n", "a.yaml"), ("a.json", "[]", "not a JSON object"),
     ("a.yaml", "prot: 1\n", "unknown setting prot"), ("a.json", #"{"keys": "{}"}"#, "keys is a secret"),
     ("a.json", #"{"port": 81"#, "not a JSON object"), ("a.json", #"{"port": 81, "port": 82}"#, "not a JSON object"),

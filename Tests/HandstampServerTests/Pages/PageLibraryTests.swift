@@ -101,6 +101,16 @@ import Testing
       try FileManager.default.removeItem(atPath: folder + "/" + name)
     }
     #expect(throws: DescribedError.self) { try PageLibrary(folder: folder + "/none") }
+    // All defects of a folder are named at once.
+    try write("<p>\n  {{#open}}", "layout.mustache")
+    try write("{{name", "sign_in.mustache")
+    try write(#"{"a.b": "{{x"}"#, "it.json")
+    let refusal = #expect(throws: DescribedError.self) { try PageLibrary(folder: folder) }
+    #expect(
+      refusal?.description == """
+        layout.mustache, line 2, column 12: expectedSectionEnd; sign_in.mustache, line 1, column 7: unfinishedName; \
+        it.json: a.b, line 1, column 4: unfinishedName
+        """)
   }
 
   @Test(
