@@ -35,7 +35,7 @@ struct VerifierSpeed {
     let count = 4000
     try await FedVerifier.run { fed in
       await fed.revoke(0..<100_000)
-      let tokens = (0..<count).map {
+      let tokens = try (0..<count).map {
         try FedVerifier.token(of: FedVerifier.session(1_000_000 + $0), number: $0, by: fed.key)
       }
       let own = P256.Signing.PrivateKey()
