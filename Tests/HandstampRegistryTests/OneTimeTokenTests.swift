@@ -45,7 +45,7 @@ import Testing
     let world = try await World()
     let guest = try await world.registry.openAccount(email: nil, username: "", passwordHash: nil, now: start)
     await #expect(throws: RegistryError.notFound) { try await world.registry.issueResetCode(of: guest, now: start) }
-    let ada = try #require(try await world.registry.account(world.ada)?.email)
+    let ada = try #require(world.ada.email)
     let token = try await world.registry.issueResetCode(of: world.ada, now: start)
     _ = try await world.registry.closeAccount(world.ada, now: start)
     #expect(try await world.registry.mailedToken(.reset(ada), now: start) == nil)
