@@ -13,12 +13,12 @@ struct AccountClient: Sendable {
   let vault: SealedFileVault
   let identity: ServerBackend
   let session: SessionManager<Void>
-  /// Sends all requests of the account.
+  /// The account's server: its network, and the protocol of its sign-in.
+  let remote: AccountServer
+  /// Sends requests with the session's token.
   let transport: any Transport
   /// The session's backend, which notes how deliveries went.
   let deliveries: DeliveryWatch
-  /// The OAuth backend; `nil` for Handstamp's own protocol.
-  let access: OAuthAccess?
 
   /// Starts restoring the session. Sends nothing except pending revocations.
   ///
@@ -33,14 +33,15 @@ struct AccountClient: Sendable {
     (self.home, self.account, self.name) = (home, account, name)
     var vault = home.vault(of: account.id)
     vault.isWatched = !isShortLived
-    let server = try AccountServer(of: account, in: home)
-    (self.vault, access, transport) = (vault, server.access, server.provingTransport(in: home))
-    identity = try AccountClient.identity(at: server.address, home: home, over: server.transport)
-    if access != nil { Interruption.arrange() }
-    deliveries = DeliveryWatch(access ?? identity, of: account, in: home, access?.record)
+    let remote = try AccountServer(of: account, in: home)
+    let record = remote.access?.record
+    (self.vault, self.remote, transport) = (vault, remote, remote.provingTransport(in: home))
+    identity = try AccountClient.identity(at: remote.address, home: home, over: remote.transport)
+    if record != nil { Interruption.arrange() }
+    deliveries = DeliveryWatch(remote.access ?? identity, of: account, in: home, record)
     session = SessionManager(
       backend: deliveries, vault: vault, baseURL: baseURL, transport: transport,
-      policy: AccountClient.policy(minimumAge: minimumAge, reuse: access?.record.reuse), clock: clock,
+      policy: AccountClient.policy(minimumAge: minimumAge, reuse: record?.reuse), clock: clock,
       audit: FileAuditLog(vault, in: vault.auditPlace, program: "handstamp", omitting: [.restore, .adopt]),
       logger: Verbosity.logger
     ) { _ in }
@@ -70,7 +71,9 @@ struct AccountClient: Sendable {
     return entry.session
   }
 
-  var server: ServerAddress { account.serverAddress }
+  var server: ServerAddress { remote.address }
+  /// The OAuth backend; `nil` for Handstamp's own protocol.
+  var access: OAuthAccess? { remote.access }
 
   /// Runs `body`, which may wait for a refresh, and says so at a terminal.
   func waiting<Result, Failure: Error>(_ body: () async throws(Failure) -> Result) async throws(Failure) -> Result {
