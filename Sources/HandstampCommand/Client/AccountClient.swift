@@ -98,13 +98,12 @@ struct AccountClient: Sendable {
     }
   }
 
-  /// Returns a valid ID token, and its expiry by this device's wall clock.
-  func identityToken(minimumValidity: Duration = .zero) async throws(CommandError) -> (Secret, UnixTime) {
+  /// Returns a valid ID token.
+  func identityToken(minimumValidity: Duration = .zero) async throws(CommandError) -> StoredIDToken {
     do throws(SessionError) {
-      let token = try await waiting { () async throws(SessionError) in
+      return try await waiting { () async throws(SessionError) in
         try await controller.identityToken(minimumValidity: minimumValidity)
       }
-      return (token.secret, token.lifetime.end)
     } catch .noIDToken {
       throw CommandError(
         .failure, "this session has no ID token",
@@ -140,7 +139,7 @@ struct AccountClient: Sendable {
         try await controller.token(for: target, minimumValidity: minimumValidity)
       }
       let isStored = await storedToken(for: target, .zero)
-      return HandedToken(token: token, end: isStored?.token == token ? isStored?.end : nil)
+      return HandedToken(secret: token.secret, end: isStored?.token == token ? isStored?.end : nil)
     } catch .noTargets {
       throw CommandError(
         .failure, "this session has one access token, for \(server.text) alone",
@@ -163,7 +162,7 @@ struct AccountClient: Sendable {
     guard let access = await storedSession()?.targeted[target], let token = access.token,
       SessionMachine.serves(access.lifetime, for: validity, at: SystemClock().now())
     else { return nil }
-    return HandedToken(token: token, end: access.lifetime?.end)
+    return HandedToken(secret: token.secret, end: access.lifetime?.end)
   }
 
   /// Describes an error of this session for the terminal; where the server has kept refusing, also since when.
