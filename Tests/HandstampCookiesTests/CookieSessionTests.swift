@@ -283,6 +283,19 @@ extension CookieSite {
     await #expect(throws: SessionError.self) { try await controller.authorize(&request) }
     #expect(request.value(forHTTPHeaderField: "Authorization") == nil)
   }
+
+  @Test func `does not ask for the user's presence for an access token that it does not have`() async throws {
+    let person = ScriptedPresence()
+    let lock = PresenceLock(person, policy: .perUse, reason: "to read", clock: clock)
+    let controller = SessionController(backend: backend, vault: MemoryVault(), clock: clock, presence: lock)
+    try await controller.signIn { try await backend.signIn("ada", Secret("right")) }
+    let missing = SessionError.unsupported("an access token (the session uses cookies)")
+    await #expect(throws: missing) { try await controller.token() }
+    await #expect(throws: missing) { try await controller.token(replacing: AccessToken("a1")) }
+    #expect(person.reasons.isEmpty)
+    _ = try await controller.credential()
+    #expect(person.reasons == ["to read"])
+  }
 }
 
 struct TestFailure: Error {

@@ -6,16 +6,17 @@ extension SessionController {
   ///
   /// It is fetched first: the user is not asked in vain, and a token that expires while the user is being asked is not
   /// returned. A locked vault is no obstacle, because the confirmation may be the very thing that unlocks it.
-  ///
-  /// - Parameter asToken: whether cookies are refused, also before the user is asked.
-  nonisolated func guarded(
-    _ need: SessionMachine.Need, asToken: Bool = false
-  ) async throws(SessionError) -> Credential {
-    guard presence != nil else { return try await unguarded(need) }
-    return try await guarded { () async throws(SessionError) in
-      let credential = try await unguarded(need)
-      if asToken { _ = try credential.asToken() }
-      return credential
+  nonisolated func guarded(_ need: SessionMachine.Need) async throws(SessionError) -> Credential {
+    try await guarded { () async throws(SessionError) in try await unguarded(need) }
+  }
+
+  /// Returns an access token in the same way. Cookies are refused before the user is asked.
+  nonisolated func guardedToken(_ need: SessionMachine.Need) async throws(SessionError) -> AccessToken {
+    try await guarded { () async throws(SessionError) in
+      guard let token = try await unguarded(need).token else {
+        throw .unsupported("an access token (the session uses cookies)")
+      }
+      return token
     }
   }
 

@@ -150,7 +150,7 @@ public actor SessionController {
   ///   If a step before the refresh failed, such as fetching the server's metadata, its error. `unsupported` for a session that
   ///   uses cookies: ``credential(minimumValidity:)`` returns those.
   public nonisolated func token(minimumValidity validity: Duration = .zero) async throws(SessionError) -> AccessToken {
-    try await guarded(SessionMachine.Need(validity: validity), asToken: true).asToken()
+    try await guardedToken(SessionMachine.Need(validity: validity))
   }
 
   /// Returns what authorizes requests: an access token, as ``token(minimumValidity:)`` does, or the account's cookies.
@@ -190,7 +190,7 @@ public actor SessionController {
     guard abilities.supportsTargets else { throw .noTargets }
     // An exchange begins with a valid token of the session's own.
     if target.audience != nil { _ = try await unguarded(SessionMachine.Need(validity: validity)) }
-    return try await guarded(SessionMachine.Need(validity: validity, target: target)).asToken()
+    return try await guardedToken(SessionMachine.Need(validity: validity, target: target))
   }
 
   /// Returns an access token other than `refused`, which an API rejected with a 401. If the session already has another one
@@ -199,7 +199,7 @@ public actor SessionController {
   /// - Throws: ``SessionError/tokenRejected`` if `refused` was issued less than ``RefreshPolicy/minimumAge`` ago (default 5 s),
   ///   or if the refresh brought the same token again; otherwise as ``token(minimumValidity:)``.
   public nonisolated func token(replacing refused: AccessToken) async throws(SessionError) -> AccessToken {
-    try await guarded(SessionMachine.Need(refused: .accessToken(refused))).asToken()
+    try await guardedToken(SessionMachine.Need(refused: .accessToken(refused)))
   }
 
   /// The value `Bearer …` with the current access token, which may have expired: ``token(minimumValidity:)`` avoids that.
@@ -422,12 +422,5 @@ extension SessionError {
     case let error as TransportError: self.init(error)
     default: self = .refused(code: "sign_in_failed", detail: nil)
     }
-  }
-}
-
-extension Credential {
-  func asToken() throws(SessionError) -> AccessToken {
-    guard let token else { throw .unsupported("an access token (the session uses cookies)") }
-    return token
   }
 }

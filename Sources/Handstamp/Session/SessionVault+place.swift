@@ -45,11 +45,7 @@ extension SessionVault {
       {
         outcome = await store.edit(edit, noting: audit)
       }
-      switch outcome {
-      case .done(let entry): return .done(try await claimed(entry))
-      case .conflict(let entry): return .conflict(try await claimed(entry))
-      case .failed: return outcome
-      }
+      return try await outcome.mapEntry(claimed)
     } catch { return .failed(error) }
   }
 

@@ -53,11 +53,7 @@ final class SessionVault: Sendable {
     guard let held = session.withLock({ $0 }) else { return await editPlace(edit) }
     switch edit {
     case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .replaceRevocation, .postpone, .cleaned:
-      switch await editPlace(edit) {
-      case .done(let entry): return .done(shown(entry, with: held))
-      case .conflict(let entry): return .conflict(shown(entry, with: held))
-      case .failed(let trouble): return .failed(trouble)
-      }
+      return await editPlace(edit).mapEntry { shown($0, with: held) }
     case .claim, .receive, .vacate: return await editPlace(edit)
     case .prepare, .updateAttempt, .advance, .renew, .putBack, .touch, .end, .signOut: break
     }
@@ -80,10 +76,9 @@ final class SessionVault: Sendable {
         !stored.isOfAnotherAccount(than: held, ifUnknown: false),
         !isLate || stored.startedAt.elapsed(since: time) ?? .zero <= .zero
       else { return buried }
-      switch await editPlace(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps)) {
-      case .done(let entry), .conflict(let entry): return .done(entry)
-      case .failed(let trouble): return .failed(trouble)
-      }
+      let ended = await editPlace(.end(stored.id, holding: nil, reason: reason, at: time, steps: steps))
+      guard case .conflict(let found) = ended else { return ended }
+      return .done(found)
     }
   }
 

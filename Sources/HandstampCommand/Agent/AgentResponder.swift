@@ -32,9 +32,7 @@ struct AgentResponder: Sendable {
           .failure, "the user did not allow it", hint: "allow it when the agent asks", code: "access_denied")
       }
       let handed = try await session.token(lasting: question.validity, replacing: question.refused)
-      let answer = await Token.Answer(
-        token: handed.token.secret.withExposed { $0 }, source: handed.source, expiresAt: handed.end?.description,
-        expiresAtEpoch: handed.end?.seconds, server: session.server)
+      let answer = await Token.Answer(handed, server: session.server)
       await note("gave user \(user) a token of \(session.words)" + AgentResponder.words(of: handed.end))
       return AgentResponder.json(.ok, answer)
     } catch {

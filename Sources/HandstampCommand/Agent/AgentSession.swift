@@ -55,7 +55,7 @@ import HandstampSupport
     let client = client
     var handed =
       if let target { try await client.token(for: target, minimumValidity: validity) } else {
-        HandedToken(token: try await client.token(minimumValidity: validity))
+        try await client.handedToken(lasting: validity, withEnd: false)
       }
     if AgentSession.digest(of: handed.token) == refused {
       handed = try await client.token(replacing: handed.token, for: target)

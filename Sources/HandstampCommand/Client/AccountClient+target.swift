@@ -14,8 +14,8 @@ extension AccountClient {
       return next
     }
     do throws(SessionError) {
-      return HandedToken(
-        token: try await waiting { () async throws(SessionError) in try await controller.token(replacing: refused) })
+      let next = try await waiting { () async throws(SessionError) in try await controller.token(replacing: refused) }
+      return HandedToken(secret: next.secret)
     } catch { throw await refusal(error) }
   }
 

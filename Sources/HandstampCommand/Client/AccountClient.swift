@@ -13,12 +13,12 @@ struct AccountClient: Sendable {
   let vault: SealedFileVault
   let identity: ServerBackend
   let session: SessionManager<Void>
-  /// Sends all requests of the account.
+  /// The account's server: its network, and the protocol of its sign-in.
+  let remote: AccountServer
+  /// Sends requests with the session's token.
   let transport: any Transport
   /// The session's backend, which notes how deliveries went.
   let deliveries: DeliveryWatch
-  /// The OAuth backend; `nil` for Handstamp's own protocol.
-  let access: OAuthAccess?
 
   /// Starts restoring the session. Sends nothing except pending revocations.
   ///
@@ -33,14 +33,15 @@ struct AccountClient: Sendable {
     (self.home, self.account, self.name) = (home, account, name)
     var vault = home.vault(of: account.id)
     vault.isWatched = !isShortLived
-    let server = try AccountServer(of: account, in: home)
-    (self.vault, access, transport) = (vault, server.access, server.provingTransport(in: home))
-    identity = try AccountClient.identity(at: server.address, home: home, over: server.transport)
-    if access != nil { Interruption.arrange() }
-    deliveries = DeliveryWatch(access ?? identity, of: account, in: home, access?.record)
+    let remote = try AccountServer(of: account, in: home)
+    let record = remote.access?.record
+    (self.vault, self.remote, transport) = (vault, remote, remote.provingTransport(in: home))
+    identity = try AccountClient.identity(at: remote.address, home: home, over: remote.transport)
+    if record != nil { Interruption.arrange() }
+    deliveries = DeliveryWatch(remote.access ?? identity, of: account, in: home, record)
     session = SessionManager(
       backend: deliveries, vault: vault, baseURL: baseURL, transport: transport,
-      policy: AccountClient.policy(minimumAge: minimumAge, reuse: access?.record.reuse), clock: clock,
+      policy: AccountClient.policy(minimumAge: minimumAge, reuse: record?.reuse), clock: clock,
       audit: FileAuditLog(vault, in: vault.auditPlace, program: "handstamp", omitting: [.restore, .adopt]),
       logger: Verbosity.logger
     ) { _ in }
@@ -70,7 +71,9 @@ struct AccountClient: Sendable {
     return entry.session
   }
 
-  var server: ServerAddress { account.serverAddress }
+  var server: ServerAddress { remote.address }
+  /// The OAuth backend; `nil` for Handstamp's own protocol.
+  var access: OAuthAccess? { remote.access }
 
   /// Runs `body`, which may wait for a refresh, and says so at a terminal.
   func waiting<Result, Failure: Error>(_ body: () async throws(Failure) -> Result) async throws(Failure) -> Result {
@@ -95,13 +98,12 @@ struct AccountClient: Sendable {
     }
   }
 
-  /// Returns a valid ID token, and its expiry by this device's wall clock.
-  func identityToken(minimumValidity: Duration = .zero) async throws(CommandError) -> (Secret, UnixTime) {
+  /// Returns a valid ID token.
+  func identityToken(minimumValidity: Duration = .zero) async throws(CommandError) -> StoredIDToken {
     do throws(SessionError) {
-      let token = try await waiting { () async throws(SessionError) in
+      return try await waiting { () async throws(SessionError) in
         try await controller.identityToken(minimumValidity: minimumValidity)
       }
-      return (token.secret, token.lifetime.end)
     } catch .noIDToken {
       throw CommandError(
         .failure, "this session has no ID token",
@@ -137,7 +139,7 @@ struct AccountClient: Sendable {
         try await controller.token(for: target, minimumValidity: minimumValidity)
       }
       let isStored = await storedToken(for: target, .zero)
-      return HandedToken(token: token, end: isStored?.token == token ? isStored?.end : nil)
+      return HandedToken(secret: token.secret, end: isStored?.token == token ? isStored?.end : nil)
     } catch .noTargets {
       throw CommandError(
         .failure, "this session has one access token, for \(server.text) alone",
@@ -160,7 +162,7 @@ struct AccountClient: Sendable {
     guard let access = await storedSession()?.targeted[target], let token = access.token,
       SessionMachine.serves(access.lifetime, for: validity, at: SystemClock().now())
     else { return nil }
-    return HandedToken(token: token, end: access.lifetime?.end)
+    return HandedToken(secret: token.secret, end: access.lifetime?.end)
   }
 
   /// Describes an error of this session for the terminal; where the server has kept refusing, also since when.

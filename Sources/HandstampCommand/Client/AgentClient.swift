@@ -77,13 +77,16 @@ struct AgentClient: Sendable {
     hint: "where the agent runs, run: handstamp status --verify")
 }
 
-/// An access token that another program gets: that of `HANDSTAMP_TOKEN`, else the agent's, else the session's.
+/// A token that another program gets: the access token of `HANDSTAMP_TOKEN`, else of the agent, else of the session; the session's
+/// ID token; or the access token of a program itself.
 struct HandedToken: Sendable {
-  var token: AccessToken
-  /// `environment`, `agent` or `session`.
+  var secret: Secret
+  /// `environment`, `agent`, `session` or `client`.
   var source = "session"
   /// When it expires, by this device's wall clock; `nil` if that is not known.
   var end: UnixTime?
+
+  var token: AccessToken { AccessToken(secret) }
 
   /// Whether either variable is set.
   static var isSet: Bool { EnvironmentToken.current != nil || AgentClient.isSet }
@@ -100,11 +103,10 @@ struct HandedToken: Sendable {
     let agent = try AgentClient.current()
     guard token != nil || agent != nil else { return nil }
     if account != nil { try EnvironmentToken.refuse(to: "--account") }
-    if let token { return HandedToken(token: token, source: "environment") }
+    if let token { return HandedToken(secret: token.secret, source: "environment") }
     guard let answer = try await agent?.ask(AgentQuestion(validity: validity)) else { return nil }
     return HandedToken(
-      token: AccessToken(answer.token), source: answer.source,
-      end: answer.expiresAtEpoch.map { UnixTime(seconds: $0) })
+      secret: Secret(answer.token), source: answer.source, end: answer.expiresAtEpoch.map { UnixTime(seconds: $0) })
   }
 }
 #endif

@@ -22,13 +22,13 @@ struct IdentityTokenFile: Sendable {
   /// Writes a token that stays valid for at least `minimumValidity`. Returns how long it does.
   @discardableResult
   func renew(minimumValidity: Duration) async throws(CommandError) -> Duration {
-    let (token, end) = try await client.identityToken(minimumValidity: minimumValidity)
+    let token = try await client.identityToken(minimumValidity: minimumValidity)
     do throws(SystemError) {
-      try AtomicFile.replace(path, with: token.withExposedBytes { Array($0) })
+      try AtomicFile.replace(path, with: token.secret.withExposedBytes { Array($0) })
     } catch {
       throw client.home.unwritable()
     }
-    return .seconds(end.seconds - SystemClock().now().wall.seconds)
+    return token.lifetime.remaining(at: SystemClock().now())
   }
 
   func remove() { unlink(path) }

@@ -15,8 +15,8 @@ extension CredentialHelper {
     }
     // A program that was given a token has no ID token.
     try EnvironmentToken.refuse(to: "credential-helper aws")
-    let (token, _) = try await installation.client(account).identityToken(minimumValidity: CredentialHelper.margin)
-    let keys = try await service.keys(for: token, request)
+    let token = try await installation.client(account).identityToken(minimumValidity: CredentialHelper.margin)
+    let keys = try await service.keys(for: token.secret, request)
     keys.secret.withExposed { secret in
       keys.session.withExposed { session in
         let answer: JSONObject = [

@@ -75,7 +75,7 @@ extension CredentialHelper {
     let index = ["sparse", "registry"].contains(parts.first) ? String(parts.last ?? "") : request.registry.url
     let given = try await token(in: installation) { TokenDestination(index)?.isAllowed(hosts, own: $0) ?? false }
     guard let given else { return CredentialHelper.refuse("url-not-supported") }
-    given.token.secret.withExposed { token in
+    given.secret.withExposed { token in
       let answer: JSONObject = [
         "kind": "get", "token": token, "cache": given.end == nil ? "never" : "expires",
         "expiration": given.end?.seconds, "operation_independent": true,

@@ -56,7 +56,7 @@ extension CredentialHelper {
       Terminal.out(CredentialHelper.notFound)
       throw ExitCode(1)
     }
-    given.token.secret.withExposed {
+    given.secret.withExposed {
       Credentials(ServerURL: server, Username: username, Secret: $0).writeJSON()
     }
   }

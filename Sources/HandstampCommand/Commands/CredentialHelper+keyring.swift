@@ -35,7 +35,7 @@ extension CredentialHelper {
         .failure, "the token is not for \(CredentialHelper.host(of: service) ?? "this address")",
         hint: CredentialHelper.hint(for: service))
     }
-    given.token.secret.withExposed { show($0, for: user) }
+    given.secret.withExposed { show($0, for: user) }
   }
 
   private func show(_ token: String, for user: String) {

@@ -30,17 +30,17 @@ extension CredentialHelper {
         throw AgentClient.noIDTokens(hint: "if the cluster verifies access tokens, add --access-token")
       }
       guard let given = try await HandedToken.current(lasting: CredentialHelper.margin) else { return }
-      return given.token.secret.withExposed { show($0, until: given.end, info) }
+      return given.secret.withExposed { show($0, until: given.end, info) }
     }
     let client = try await installation.client(account)
     try CredentialHelper.check(cluster, hosts, own: client.server)
     guard !sendsAccessToken else {
       let given = try await client.handedToken(lasting: CredentialHelper.margin)
-      return given.token.secret.withExposed { show($0, until: given.end, info) }
+      return given.secret.withExposed { show($0, until: given.end, info) }
     }
     do throws(CommandError) {
-      let (token, end) = try await client.identityToken(minimumValidity: CredentialHelper.margin)
-      token.withExposed { show($0, until: end, info) }
+      let token = try await client.identityToken(minimumValidity: CredentialHelper.margin)
+      token.secret.withExposed { show($0, until: token.lifetime.end, info) }
     } catch {
       guard error.code == "no_id_token" else { throw error }
       throw error.hinting(error.hint + "; or, if the cluster verifies access tokens, add --access-token")

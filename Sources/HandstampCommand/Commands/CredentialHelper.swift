@@ -123,7 +123,7 @@ extension CredentialHelper {
       guard action == .get else { return }
       guard request.isFor(hosts, own: nil) else { return request.sayNoToken() }
       guard let given = try await HandedToken.current(lasting: CredentialHelper.margin) else { return }
-      return given.token.secret.withExposed { show($0, until: given.end, for: request) }
+      return given.secret.withExposed { show($0, until: given.end, for: request) }
     }
     let client = try await installation.client(account, minimumAge: .zero)
     guard request.isFor(hosts, own: client.server) else {
@@ -133,7 +133,7 @@ extension CredentialHelper {
     switch action {
     case .get:
       let given = try await client.handedToken(lasting: CredentialHelper.margin)
-      given.token.secret.withExposed { show($0, until: given.end, for: request) }
+      given.secret.withExposed { show($0, until: given.end, for: request) }
     case .erase:
       // A server rejected the token; a newer one may work. Whatever the outcome, this does not sign out.
       guard let refused = request.password, let current = await client.storedAccess()?.token,

@@ -79,7 +79,7 @@ struct Exec: SessionCommand {
     }
     if wantsIDToken { try EnvironmentToken.refuse(to: "id-token") }
     if let given = try await HandedToken.current(account: account.account, lasting: minValidity.duration) {
-      return try await replace(variables.access.reduce(into: [:]) { $0[$1] = given.token.secret }, in: installation)
+      return try await replace(variables.access.reduce(into: [:]) { $0[$1] = given.secret }, in: installation)
     }
     let client = try await installation.client(account, isShortLived: variables.idTokenFile.isEmpty)
     guard !variables.idTokenFile.isEmpty else {
@@ -119,8 +119,8 @@ struct Exec: SessionCommand {
     var values = [EnvironmentAccount.name: Secret(client.account.id.rawValue)]
     // First, because it may refresh the session: then the access token is new as well.
     if !variables.idToken.isEmpty {
-      let (token, _) = try await client.identityToken(minimumValidity: minValidity.duration)
-      for name in variables.idToken { values[name] = token }
+      let token = try await client.identityToken(minimumValidity: minValidity.duration)
+      for name in variables.idToken { values[name] = token.secret }
     }
     if !variables.access.isEmpty {
       let token = try await client.token(minimumValidity: minValidity.duration)

@@ -56,6 +56,12 @@ struct Token: SessionCommand {
     var expiresAtEpoch: Int64?
     /// The origin that requests with the token go to, as an agent says it.
     var server: String?
+
+    init(_ handed: HandedToken, server: String? = nil) {
+      token = handed.secret.withExposed { $0 }
+      (source, self.server) = (handed.source, server)
+      (expiresAt, expiresAtEpoch) = (handed.end?.description, handed.end?.seconds)
+    }
   }
 
   /// The other API or scopes that were asked for; `nil` for the session's own.
@@ -78,25 +84,20 @@ struct Token: SessionCommand {
       guard !isIDToken else {
         throw CommandError(.usage, "a program has no ID token: no user has signed in", hint: "omit --id-token")
       }
-      let token = try await machine.token(validFor: minValidity.duration)
-      return show(token.secret, source: "client", endsAt: await machine.end())
+      return show(try await machine.handedToken(lasting: minValidity.duration))
     }
     if isIDToken { try EnvironmentToken.refuse(to: "--id-token") }
     if target != nil { try EnvironmentToken.refuse(to: "a token for another API") }
     if let given = try await HandedToken.current(account: account.account, lasting: minValidity.duration) {
-      return show(given.token.secret, source: given.source, endsAt: given.end)
+      return show(given)
     }
     let client = try await installation.client(account)
     if isIDToken {
-      let (token, end) = try await client.identityToken(minimumValidity: minValidity.duration)
-      return show(token, source: "session", endsAt: end)
+      let token = try await client.identityToken(minimumValidity: minValidity.duration)
+      return show(HandedToken(secret: token.secret, end: token.lifetime.end))
     }
-    if let target {
-      let handed = try await client.token(for: target, minimumValidity: minValidity.duration)
-      return show(handed.token.secret, source: handed.source, endsAt: handed.end)
-    }
-    let token = try await client.token(minimumValidity: minValidity.duration)
-    show(token.secret, source: "session", endsAt: output.json ? await client.end(of: token) : nil)
+    if let target { return show(try await client.token(for: target, minimumValidity: minValidity.duration)) }
+    show(try await client.handedToken(lasting: minValidity.duration, withEnd: output.json))
   }
 
   /// Prints the fields of one request, valid for that request only.
@@ -121,20 +122,22 @@ struct Token: SessionCommand {
     for field in fields { Terminal.out("\(field.name): \(field.value)") }
   }
 
-  private func show(_ token: Secret, source: String, endsAt: UnixTime?) {
-    token.withExposed { text in
+  private func show(_ handed: HandedToken) {
+    if output.json { return Answer(handed).writeLine() }
+    handed.secret.withExposed { text in
       if asHeaders { return ["Authorization": "Bearer " + text].writeJSON() }
-      guard output.json else { return Terminal.out(text) }
-      Answer(token: text, source: source, expiresAt: endsAt?.description, expiresAtEpoch: endsAt?.seconds).writeLine()
+      Terminal.out(text)
     }
   }
 }
 
 extension AccountClient {
   /// Returns a valid access token for another program.
-  func handedToken(lasting validity: Duration) async throws(CommandError) -> HandedToken {
+  ///
+  /// - Parameter withEnd: Whether to read from the vault when it expires.
+  func handedToken(lasting validity: Duration, withEnd: Bool = true) async throws(CommandError) -> HandedToken {
     let token = try await token(minimumValidity: validity)
-    return HandedToken(token: token, end: await end(of: token))
+    return HandedToken(secret: token.secret, end: withEnd ? await end(of: token) : nil)
   }
 
   /// Returns when `token` expires, by this device's wall clock, or `nil` if the vault does not know.

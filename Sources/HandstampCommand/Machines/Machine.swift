@@ -45,10 +45,12 @@ struct Machine: Sendable {
     }
   }
 
-  /// When the token in memory ends; `nil` if the server did not say.
-  func end() async -> UnixTime? {
+  /// Returns a valid token for another program.
+  func handedToken(lasting validity: Duration) async throws(CommandError) -> HandedToken {
+    let token = try await token(validFor: validity)
     let left = await client.remaining
-    return left.map { SystemClock().now().wall.advanced(by: $0) }
+    return HandedToken(
+      secret: token.secret, source: "client", end: left.map { SystemClock().now().wall.advanced(by: $0) })
   }
 
   /// No sign-in helps: the client has to change, here or at the server.

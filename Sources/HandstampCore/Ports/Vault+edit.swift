@@ -6,6 +6,17 @@ package enum VaultOutcome: Sendable, Hashable {
   case conflict(VaultEntry)
   /// The edit was not written, or may be lost in a power cut.
   case failed(VaultError)
+
+  /// Returns the same outcome with a new value for its entry, if it has one.
+  package func mapEntry<Failure: Error>(
+    _ transform: (VaultEntry) async throws(Failure) -> VaultEntry
+  ) async throws(Failure) -> VaultOutcome {
+    switch self {
+    case .done(let entry): .done(try await transform(entry))
+    case .conflict(let entry): .conflict(try await transform(entry))
+    case .failed: self
+    }
+  }
 }
 
 extension Vault {
