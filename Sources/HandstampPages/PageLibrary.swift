@@ -124,7 +124,8 @@ package struct PageLibrary: Sendable {
   private static func parsed(_ text: String, of name: String) throws(DescribedError) -> MustacheTemplate {
     do { return try MustacheTemplate(string: text) } catch let error as MustacheTemplate.ParserError {
       let place = "line \(error.context.lineNumber), column \(error.context.columnNumber)"
-      throw DescribedError("\(name), \(place): \(error.error)")
+      let defect = (error.error as? MustacheTemplate.Error).map { "\($0)" } ?? "a tag without an end"
+      throw DescribedError("\(name), \(place): \(defect)")
     } catch { throw DescribedError("\(name): \(error)") }
   }
 

@@ -108,8 +108,8 @@ import Testing
     let refusal = #expect(throws: DescribedError.self) { try PageLibrary(folder: folder) }
     #expect(
       refusal?.description == """
-        layout.mustache, line 2, column 12: expectedSectionEnd; sign_in.mustache, line 1, column 7: unfinishedName; \
-        it.json: a.b, line 1, column 4: unfinishedName
+        layout.mustache, line 2, column 12: expectedSectionEnd; sign_in.mustache, line 1, column 7: a tag without \
+        an end; it.json: a.b, line 1, column 4: a tag without an end
         """)
   }
 
