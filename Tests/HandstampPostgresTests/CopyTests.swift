@@ -77,8 +77,8 @@ import Testing
     #expect(throws: moved) { try server.createDatabase(keys: keys) }
     let store = try await database.node(folder.path).open().store
     #expect(try await store.session(Samples.session(7).id)?.pushToken == Secret("push"))
-    let next = try await store.write([], events: [Samples.established(Samples.session(1))])
-    #expect(next.map(\.id.rawValue) == [2])
+    try await store.write([], events: [Samples.established(Samples.session(1))])
+    #expect(try await store.events(after: .zero, account: nil, limit: 9).map(\.id.rawValue) == [1, 2])
     let other = try withKeys()
     let back = ServerFolder(path: other.path)
     _ = try await moveBack(to: other)

@@ -49,8 +49,8 @@ struct World {
     return registry.mint.refreshToken(issue.token)
   }
 
-  func events() async throws -> [RegistryEvent] {
-    try await store.events(after: .zero, account: nil, limit: 1000).map(\.event)
+  func events(after id: EventID = .zero) async throws -> [RegistryEvent] {
+    try await store.events(after: id, account: nil, limit: 1000).map(\.event)
   }
 }
 

@@ -103,9 +103,11 @@ func writeUntilKilled(_ path: String, from base: UInt64, acknowledged limit: Int
           _ = try await store.write([.createSession(row)], events: [])
           row.counter = 1
           let event = RegistryEvent(kind: .sessionRevoked, account: ada.id, session: row.id, reason: .idle, at: start)
-          let stored = try await store.write([.replaceSession(row, expecting: 0)], events: [event])
+          let before = try await store.lastEventID()
+          try await store.write([.replaceSession(row, expecting: 0)], events: [event])
+          let stored = try await store.events(after: before, account: ada.id, limit: 1000).first { $0.event == event }
           // A single small append: it is written whole, and the kernel keeps it when the process dies.
-          let line = "\(number) \(stored.first?.id.rawValue ?? 0)\n"
+          let line = "\(number) \(stored?.id.rawValue ?? 0)\n"
           _ = line.withCString { write(log, $0, strlen($0)) }
           // The others are in the middle of a write.
           let written = count.withLock { count in
