@@ -28,7 +28,7 @@ private final class Line {
   ) async throws {
     let event = RegistryEvent(
       kind: kind, account: AccountID(account), session: SessionID("s-\(account)"), reason: reason, at: now)
-    _ = try await store.write([], events: [event])
+    try await store.write([], events: [event])
   }
 
   func isDue() async throws -> Bool { try await hook().isDue(at: now, newest: try await registry.lastEventID()) }

@@ -35,9 +35,9 @@ import Testing
   @Test func `keeps its log short while writes go on`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada)], events: [])
+    try await store.write([.createAccount(ada)], events: [])
     // Each commit writes at least three pages of 4 KiB: 36 MB altogether, and beyond 4,000 pages commits wait for the checkpoint.
-    for number in 0..<3000 as Range<UInt64> { _ = try await store.write([.createSession(session(number))], events: []) }
+    for number in 0..<3000 as Range<UInt64> { try await store.write([.createSession(session(number))], events: []) }
     let log = try FileManager.default.attributesOfItem(atPath: folder.server.databasePath + "-wal")[.size] as? Int
     #expect(try #require(log) < 18_000_000)
     #expect(store.checkpointer.movedPages > 0)
@@ -50,11 +50,11 @@ import Testing
     var row = session(1)
     do {
       let store = try folder.server.open().store
-      _ = try await store.write([.createAccount(ada), .createSession(row)], events: [])
+      try await store.write([.createAccount(ada), .createSession(row)], events: [])
       row.counter = 1
       row.ring = try #require(KeyRing(bytes: [1, 0, 0, 0, 0, 0, 0, 0, 9], in: row.kind))
       let event = RegistryEvent(kind: .sessionEstablished, account: ada.id, session: row.id, at: start)
-      _ = try await store.write([.replaceSession(row, expecting: 0)], events: [event])
+      try await store.write([.replaceSession(row, expecting: 0)], events: [event])
       try store.close()
       await #expect(throws: RegistryStoreError.unavailable("the store is closed")) {
         try await store.write([], events: [])
@@ -78,7 +78,7 @@ import Testing
   @Test func `syncs every commit, and is readable by its owner only`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada)], events: [])
+    try await store.write([.createAccount(ada)], events: [])
     for name in ["registry.sqlite", "registry.sqlite-wal", "registry.sqlite-shm", "keys.json"] {
       #expect(try mode(folder.path + "/" + name) == 0o600, "\(name)")
     }
@@ -89,7 +89,7 @@ import Testing
   @Test func `gives each of many concurrent writers its own result`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada)], events: [])
+    try await store.write([.createAccount(ada)], events: [])
     func event(_ number: UInt64) -> RegistryEvent {
       RegistryEvent(kind: .sessionEstablished, account: ada.id, session: session(number).id, at: start)
     }
@@ -126,7 +126,7 @@ import Testing
     let folder = try Folder()
     let store = try folder.server.open().store
     let row = session(1)
-    _ = try await store.write([.createAccount(ada), .createSession(row)], events: [])
+    try await store.write([.createAccount(ada), .createSession(row)], events: [])
     let other = try DatabaseQueue(path: folder.server.databasePath)
     try await other.write { db in try db.execute(sql: "UPDATE session SET \(damage)") }
     await #expect(
@@ -142,7 +142,7 @@ import Testing
     let row = session(1)
     let event = RegistryEvent(
       kind: .sessionRevoked, account: ada.id, session: row.id, reason: .tokenReuseDetected, at: start)
-    _ = try await store.write([.createAccount(ada), .createSession(row)], events: [event])
+    try await store.write([.createAccount(ada), .createSession(row)], events: [event])
     let other = try DatabaseQueue(path: folder.server.databasePath)
     try await other.write { db in
       try db.execute(sql: "UPDATE session SET end_reason = 'misused', ended_at = 1")
