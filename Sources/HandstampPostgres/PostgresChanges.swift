@@ -295,14 +295,14 @@ extension PostgresStatement {
     PostgresStatement("SELECT 1::bigint FROM handstamp.account WHERE id = $1", [.text(account.rawValue)])
   }
 
-  /// Appends to a log with the next number, which it returns. Nothing but the commit may follow in its transaction: the number is
-  /// not free for others until then.
+  /// Appends to a log with the next number. Nothing but the commit may follow in its transaction: the number is not
+  /// free for others until then.
   static func appending(_ values: [StoredValue], to log: String, columns: String) -> PostgresStatement {
     let marks = values.indices.map { "$\($0 + 1)" }.joined(separator: ", ")
     return PostgresStatement(
       """
       WITH number AS (UPDATE handstamp.counter SET last = last + 1 WHERE name = '\(log)' RETURNING last)
-      INSERT INTO handstamp.\(log) (\(columns)) VALUES ((SELECT last FROM number), \(marks)) RETURNING id
+      INSERT INTO handstamp.\(log) (\(columns)) VALUES ((SELECT last FROM number), \(marks))
       """, values.map { PostgresValue($0) })
   }
 }

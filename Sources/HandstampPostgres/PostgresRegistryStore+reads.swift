@@ -17,7 +17,7 @@ extension PostgresRegistryStore {
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
       )
-  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+  ) async throws(RegistryStoreError) -> Value {
     let statement = PostgresStatement(
       """
       SELECT \(SessionRow.columns), (extract(epoch FROM clock_timestamp()) * 1000)::bigint FROM handstamp.session
@@ -29,8 +29,8 @@ extension PostgresRegistryStore {
       return (try SessionRow(from: &columns), try columns.time())
     }
     let (value, changes, events) = decide(found?.row, found?.time)
-    guard !changes.isEmpty || !events.isEmpty else { return (value, []) }
-    return (value, try await write(changes, events: events))
+    if !changes.isEmpty || !events.isEmpty { try await write(changes, events: events) }
+    return value
   }
 
   @concurrent public func sessions(of account: AccountID) async throws(RegistryStoreError) -> [SessionRow] {

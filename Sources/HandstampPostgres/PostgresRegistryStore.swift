@@ -50,26 +50,23 @@ public final class PostgresRegistryStore: ServerStore {
 
   @concurrent public func write(
     _ changes: [RegistryChange], events: [RegistryEvent]
-  ) async throws(RegistryStoreError) -> [StoredEvent] {
+  ) async throws(RegistryStoreError) {
     try contents.requireSound()
     if changes.count == 1, events.isEmpty, case .replaceSession(let row, let expecting)? = changes.first, row.end == nil
     {
-      try await replace(row, expecting)
-      return []
+      return try await replace(row, expecting)
     }
     var removals: [Removal] = []
     for removal in Removal.all(in: changes) { removals.append(removal.after(try await item(removal.key))) }
     let isLong = changes.contains { if case .moveTimes = $0 { true } else { false } }
-    let outcome = try await exclusively(isLong ? .maintenance : .writing) {
+    try await exclusively(isLong ? .maintenance : .writing) {
       [self, removals] lane, deadline throws(RegistryStoreError) in
       let transaction = PostgresTransaction(
         lane: lane, writer: writer(of: lane), deadline: deadline, patience: isLong ? pool.limit * 60 : pool.patience)
-      let outcome = try transaction.perform(changes + removals.map { .putItem($0.item) }, events)
-      try log(outcome.ends, removals, changes)
-      return outcome.events
+      let ended = try transaction.perform(changes + removals.map { .putItem($0.item) }, events)
+      try log(ended, removals, changes)
     }
     for note in changes.compactMap(\.clockNote) { contents.saw(note) }
-    return outcome
   }
 
   /// The write of a refresh, which may be sent again: it depends on the revision.

@@ -21,23 +21,18 @@ struct PostgresTransaction {
   /// When the present attempt must have an answer.
   private var end: ContinuousClock.Instant { min(deadline, .now + patience) }
 
-  /// The outcome of a write.
-  struct Outcome {
-    var events: [StoredEvent] = []
-    var ends: [LoggedEnd] = []
-  }
-
   /// How often a transaction is tried that was in the way of another one.
   private static let attempts = 6
 
-  func perform(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws(RegistryStoreError) -> Outcome {
+  /// Makes the write. Returns the ends that a restored copy of the database would have as live sessions.
+  func perform(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws(RegistryStoreError) -> [LoggedEnd] {
     let steps = try PostgresStep.steps(of: changes)
     let actions = changes.compactMap(\.loggedAction)
     var last = PostgresError.aborted
     var attempts = 0
     while deadline > .now, attempts < PostgresTransaction.attempts || last.isLocked {
       attempts += 1
-      let result: Result<Outcome, RegistryStoreError>
+      let result: Result<[LoggedEnd], RegistryStoreError>
       do throws(PostgresError) { result = try attempt(steps, actions, events) } catch {
         last = error
         guard error.isTransient || error.isReadOnly || error.isWorthAnotherTry else { break }
@@ -51,7 +46,7 @@ struct PostgresTransaction {
   /// - Throws: a fault if nothing took place, so that it may be tried again.
   private func attempt(
     _ steps: [PostgresStep], _ actions: [AuditedAction], _ events: [RegistryEvent]
-  ) throws(PostgresError) -> Result<Outcome, RegistryStoreError> {
+  ) throws(PostgresError) -> Result<[LoggedEnd], RegistryStoreError> {
     let mark = writer.next()
     let commit = commit(actions, events)
     var ends: [LoggedEnd] = []
@@ -76,16 +71,11 @@ struct PostgresTransaction {
         isCommitting = false
         for answer in last { _ = try rolledBack(answer.mapError(\.ofLog), connection) }
         guard case .success(let answer)? = last.last, answer.command == "COMMIT" else { throw PostgresError.aborted }
-        var stored: [StoredEvent] = []
-        for (event, answer) in zip(events, last.dropFirst(actions.count)) {
-          guard let id = try answer.get().integer else { throw PostgresError.lost("an event has no number") }
-          stored.append(StoredEvent(id: EventID(rawValue: id), event: event))
-        }
-        return .success(Outcome(events: stored, ends: ends))
+        return .success(ends)
       }
     } catch {
       guard isCommitting, case .lost = error else { throw error }
-      return try settle(mark, events, ends)
+      return try settle(mark, ends)
     }
   }
 
@@ -176,8 +166,8 @@ struct PostgresTransaction {
   ///
   /// - Throws: a fault if it was not.
   private func settle(
-    _ mark: Int64, _ events: [RegistryEvent], _ ends: [LoggedEnd]
-  ) throws(PostgresError) -> Result<Outcome, RegistryStoreError> {
+    _ mark: Int64, _ ends: [LoggedEnd]
+  ) throws(PostgresError) -> Result<[LoggedEnd], RegistryStoreError> {
     lane.disconnect()
     var why = "no server could be asked"
     repeat {
@@ -188,7 +178,7 @@ struct PostgresTransaction {
         guard let last else { return .failure(.unavailable("PostgreSQL: the outcome of a commit is unknown")) }
         // The number is there only if the transaction is.
         guard last == mark else { throw PostgresError.aborted }
-        return .success(Outcome(events: try committed(events), ends: ends))
+        return .success(ends)
       } catch {
         if error == .aborted { throw error }
         if case .unavailable(let text) = RegistryStoreError(error) { why = text }
@@ -197,23 +187,6 @@ struct PostgresTransaction {
       }
     } while deadline > .now
     return .failure(.unavailable("the outcome of a commit is unknown: \(why)"))
-  }
-
-  /// Returns events that were stored, with their numbers.
-  private func committed(_ events: [RegistryEvent]) throws(PostgresError) -> [StoredEvent] {
-    var stored: [StoredEvent] = []
-    for event in events {
-      let find = PostgresStatement(
-        """
-        SELECT id FROM handstamp.event WHERE account = $2 AND kind = $1 AND session IS NOT DISTINCT FROM $3
-          AND reason IS NOT DISTINCT FROM $4 AND at = $5 ORDER BY id DESC LIMIT 1
-        """, event.storedValues.map { PostgresValue($0) }, isFrequent: false)
-      let id = try lane.connected(until: deadline) { connection throws(PostgresError) in
-        try connection.run(find, until: end).integer
-      }
-      if let id { stored.append(StoredEvent(id: EventID(rawValue: id), event: event)) }
-    }
-    return stored
   }
 
   private static func pause() { usleep(20_000) }

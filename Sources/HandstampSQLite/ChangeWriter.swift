@@ -12,7 +12,7 @@ import HandstampSupport
 struct ChangeWriter {
   let db: Database
 
-  func write(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws -> [StoredEvent] {
+  func write(_ changes: [RegistryChange], _ events: [RegistryEvent]) throws {
     for change in changes {
       switch change {
       case .createSession(let row): try insert(row)
@@ -59,7 +59,7 @@ struct ChangeWriter {
         for sql in TimeShift.statements(mark: "?", least: "min") { try run(sql, shift.values) }
       }
     }
-    return try events.map { StoredEvent(id: try insert($0), event: $0) }
+    for event in events { try insert(event) }
   }
 
   /// Stores a note that is newer than the database's, which was then restored from an older copy.
@@ -92,7 +92,7 @@ struct ChangeWriter {
     for logged in ends {
       guard let account = try logged.livingAccount(in: db) else { continue }
       try end(logged.session.id, logged.end)
-      _ = try insert(
+      try insert(
         RegistryEvent(
           kind: .sessionRevoked, account: account, session: logged.session.id, reason: logged.end.reason,
           at: logged.end.at))
@@ -224,11 +224,10 @@ struct ChangeWriter {
       ])
   }
 
-  private func insert(_ event: RegistryEvent) throws -> EventID {
+  private func insert(_ event: RegistryEvent) throws {
     try run(
       "INSERT INTO event (kind, account, session, reason, at) VALUES (?, ?, ?, ?, ?)",
       event.storedValues.map(\.databaseValue))
-    return EventID(rawValue: db.lastInsertedRowID)
   }
 
   private func bytes(_ secret: Secret?) -> Data? { secret?.withExposedBytes { Data($0) } }

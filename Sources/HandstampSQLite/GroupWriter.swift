@@ -21,7 +21,7 @@ final class GroupWriter: Sendable {
     var removals: [Removal] = []
     /// `nil` for changes that are given.
     var choose: Choice?
-    var done: CheckedContinuation<Result<[StoredEvent], RegistryStoreError>, Never>
+    var done: CheckedContinuation<Result<Void, RegistryStoreError>, Never>
 
     var isLogged: Bool { !removals.isEmpty || changes.contains { $0.endedSession != nil } }
   }
@@ -52,12 +52,12 @@ final class GroupWriter: Sendable {
 
   func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
-  ) async -> Result<[StoredEvent], RegistryStoreError> {
+  ) async -> Result<Void, RegistryStoreError> {
     await withCheckedContinuation { add(Job(changes: changes, events: events, done: $0)) }
   }
 
   /// Makes the changes that `choose` returns. It is called once, unless the write fails before.
-  func write(_ choose: @escaping Choice) async -> Result<[StoredEvent], RegistryStoreError> {
+  func write(_ choose: @escaping Choice) async -> Result<Void, RegistryStoreError> {
     await withCheckedContinuation { add(Job(choose: choose, done: $0)) }
   }
 
@@ -95,8 +95,8 @@ final class GroupWriter: Sendable {
     }
   }
 
-  private func commit(_ given: [Job], _ db: Database) -> [Result<[StoredEvent], RegistryStoreError>] {
-    var results: [Result<[StoredEvent], RegistryStoreError>] = []
+  private func commit(_ given: [Job], _ db: Database) -> [Result<Void, RegistryStoreError>] {
+    var results: [Result<Void, RegistryStoreError>] = []
     var ended: [LoggedEnd] = []
     var jobs = given
     do {
@@ -122,8 +122,8 @@ final class GroupWriter: Sendable {
 
   /// Writes the log entries and clock notes of successful writes to their files. Returns the results, failed where that failed.
   private func logged(
-    _ jobs: [Job], _ results: [Result<[StoredEvent], RegistryStoreError>], _ ended: [LoggedEnd]
-  ) -> [Result<[StoredEvent], RegistryStoreError>] {
+    _ jobs: [Job], _ results: [Result<Void, RegistryStoreError>], _ ended: [LoggedEnd]
+  ) -> [Result<Void, RegistryStoreError>] {
     var results = results
     var removals: [Removal] = []
     for case (let job, .success) in zip(jobs, results) { removals += job.removals }
@@ -143,7 +143,7 @@ final class GroupWriter: Sendable {
   }
 
   /// Makes one of the writes. If it fails, only its own changes are rolled back.
-  private func perform(_ job: inout Job, _ db: Database) throws -> Result<[StoredEvent], RegistryStoreError> {
+  private func perform(_ job: inout Job, _ db: Database) throws -> Result<Void, RegistryStoreError> {
     if let choose = job.choose {
       // A row that cannot be read fails its own write, and not those of others.
       do { (job.changes, job.events) = try choose(db) } catch { return .failure(place.failure(error)) }
@@ -160,7 +160,7 @@ final class GroupWriter: Sendable {
         return .failure(answer)
       }
     }
-    var result = Result<[StoredEvent], RegistryStoreError>.success([])
+    var result = Result<Void, RegistryStoreError>.success(())
     try db.inSavepoint {
       do {
         result = .success(try writer.write(changes, job.events))

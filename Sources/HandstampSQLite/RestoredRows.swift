@@ -30,7 +30,7 @@ struct RestoredRows: RestoredDatabase {
     ).map(StoredItem.init(row:))
   }
 
-  func make(_ changes: [RegistryChange]) throws { _ = try ChangeWriter(db: db).write(changes, []) }
+  func make(_ changes: [RegistryChange]) throws { try ChangeWriter(db: db).write(changes, []) }
 
   func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [StoredItem.Kind]) throws -> Int {
     var count = 0

@@ -165,10 +165,9 @@ public final class SQLiteRegistryStore: ServerStore {
 
   @concurrent public func write(
     _ changes: [RegistryChange], events: [RegistryEvent]
-  ) async throws(RegistryStoreError) -> [StoredEvent] {
-    let stored = try await writer.write(changes, events).get()
+  ) async throws(RegistryStoreError) {
+    try await writer.write(changes, events).get()
     for note in changes.compactMap(\.clockNote) { newestNote.withLock { $0 = max($0, note.revision) } }
-    return stored
   }
 
   /// In one transaction, and in one turn of the writer's queue.
@@ -178,15 +177,15 @@ public final class SQLiteRegistryStore: ServerStore {
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
       )
-  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+  ) async throws(RegistryStoreError) -> Value {
     let decided = Locked<Value?>(nil)
-    let events = try await writer.write { db in
+    try await writer.write { db in
       let (value, changes, events) = decide(try SessionRow.stored(session, in: db), nil)
       decided.withLock { $0 = value }
       return (changes, events)
     }.get()
     guard let value = decided.withLock({ $0 }) else { throw .unavailable("the write was not decided") }
-    return (value, events)
+    return value
   }
 
   @concurrent public func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow? {

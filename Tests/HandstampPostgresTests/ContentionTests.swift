@@ -38,13 +38,13 @@ import Testing
   @Test func `are told what has changed, never that the database is not there`() async throws {
     let store = try await opened()
     let old = Samples.session(0)
-    _ = try await store.write([.createAccount(Samples.account), .createSession(old)], events: [])
+    try await store.write([.createAccount(Samples.account), .createSession(old)], events: [])
     // Sign-ins on one device: each ends the former session, and begins its own.
     let found = await errors(24) { number throws(RegistryStoreError) in
       let row = SessionRow(
         session: Samples.session(number + 1).session, account: Samples.ada, device: old.device, kind: .keyed,
         createdAt: Samples.start)
-      _ = try await store.write(
+      try await store.write(
         [.endSession(old.id, SessionEnd(at: Samples.start, reason: .replaced)), .createSession(row)],
         events: [Samples.established(row)])
     }
@@ -57,13 +57,13 @@ import Testing
   @Test func `refresh other sessions while one is locked`() async throws {
     let store = try await opened()
     let rows = (0..<40 as Range<UInt64>).map { Samples.session($0) }
-    _ = try await store.write([.createAccount(Samples.account)] + rows.map { .createSession($0) }, events: [])
+    try await store.write([.createAccount(Samples.account)] + rows.map { .createSession($0) }, events: [])
     let locked = rows[7].session.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     let blocker = try Blocker(database, "SELECT 1 FROM handstamp.session WHERE id = '\\x\(locked)' FOR UPDATE")
     let found = await errors(40) { number throws(RegistryStoreError) in
       var row = rows[Int(number)]
       row.counter = 1
-      _ = try await store.write([.replaceSession(row, expecting: 0)], events: [])
+      try await store.write([.replaceSession(row, expecting: 0)], events: [])
     }
     #expect(found.count == 1, "\(found)")
     blocker.end()
@@ -76,13 +76,13 @@ import Testing
       id: OneTimeTokenID(of: Secret("browser"), purpose: .webSession), purpose: .webSession, subject: "ada",
       createdAt: Samples.start, expiresAt: Samples.start.advanced(by: .seconds(9)))
     for _ in 0..<20 {
-      _ = try await store.write([.createOneTimeToken(token)], events: [])
+      try await store.write([.createOneTimeToken(token)], events: [])
       let found = await errors(6) { number throws(RegistryStoreError) in
         let changes: [RegistryChange] =
           number == 3
           ? [.voidOneTimeTokens(.webSession, subject: "ada")]
           : [.redeemOneTimeToken(token.id), .createOneTimeToken(token)]
-        _ = try await store.write(changes, events: [])
+        try await store.write(changes, events: [])
       }
       // Those after it find none. None of them is told so because of another one like it.
       #expect(found.allSatisfy { $0 == .notFound })
@@ -95,7 +95,7 @@ import Testing
     let store = try await opened()
     try database.sql("DELETE FROM handstamp.counter WHERE name = 'event'")
     do throws(RegistryStoreError) {
-      _ = try await store.write(
+      try await store.write(
         [.createAccount(Samples.account)], events: [Samples.established(Samples.session(1))])
       Issue.record("an event without a number")
     } catch {
@@ -109,8 +109,8 @@ import Testing
     let store = try await opened()
     let row = Samples.session(1)
     let end = SessionEnd(at: Samples.start, reason: .signedOut)
-    _ = try await store.write([.createAccount(Samples.account), .createSession(row)], events: [])
-    _ = try await store.write(
+    try await store.write([.createAccount(Samples.account), .createSession(row)], events: [])
+    try await store.write(
       [.endSession(row.id, end), .noteClock(ClockNote(at: Samples.start))], events: [])
     try database.sql(
       """

@@ -29,14 +29,14 @@ import Testing
     defer { proxy.close() }
     let store = try await opened()
     let row = Samples.session(1)
-    _ = try await store.write([.createAccount(Samples.account)], events: [])
+    try await store.write([.createAccount(Samples.account)], events: [])
     proxy.cut(cut, "session-established")
     let event = Samples.established(row)
-    let stored = try await store.write([.createSession(row)], events: [event])
+    try await store.write([.createSession(row)], events: [event])
     #expect(proxy.count == 1)
+    let stored = try await store.events(after: .zero, account: nil, limit: 9)
     #expect(stored == [StoredEvent(id: EventID(rawValue: 1), event: event)])
     #expect(try await store.session(row.id) == row)
-    #expect(try await store.events(after: .zero, account: nil, limit: 9) == stored)
     try store.close()
   }
 
@@ -47,12 +47,12 @@ import Testing
     defer { proxy.close() }
     let store = try await opened()
     var row = Samples.session(1)
-    _ = try await store.write(
+    try await store.write(
       [.createAccount(Samples.account), .createSession(row)], events: [])
     row.counter = 1
     row.dpopThumbprint = "cut-here"
     proxy.cut(cut, "cut-here")
-    _ = try await store.write([.replaceSession(row, expecting: 0)], events: [])
+    try await store.write([.replaceSession(row, expecting: 0)], events: [])
     #expect(proxy.count == 1)
     let other = try await database.node(folder.path).openExisting().store
     var second = row
@@ -60,7 +60,7 @@ import Testing
     second.revision = 1
     proxy.cut(.before, "cut-here")
     // While the first attempt is lost, another node writes the row.
-    _ = try await other.write([.replaceSession(second, expecting: 1)], events: [])
+    try await other.write([.replaceSession(second, expecting: 1)], events: [])
     var third = row
     third.counter = 3
     await #expect(throws: RegistryStoreError.conflict) {
@@ -77,7 +77,7 @@ import Testing
     defer { proxy.close() }
     let store = try await opened()
     let account = Samples.account
-    _ = try await store.write([.createAccount(account)], events: [])
+    try await store.write([.createAccount(account)], events: [])
     proxy.refuse(true)
     await #expect(throws: RegistryStoreError.self) { try await store.account(account.id) }
     await #expect(throws: RegistryStoreError.self) {
@@ -95,7 +95,7 @@ import Testing
     let cluster = try PostgresCluster()
     let database = try cluster.newDatabase()
     let store = try await database.node(folder.path).open().store
-    _ = try await store.write([.createAccount(Samples.account)], events: [])
+    try await store.write([.createAccount(Samples.account)], events: [])
     for round in 0..<3 as Range<UInt64> {
       let acknowledged = await withTaskGroup(of: SessionRow?.self) { group in
         for number in 0..<400 as Range<UInt64> {

@@ -178,7 +178,7 @@ import Testing
     let database = try cluster.newDatabase()
     let (store, _) = try await database.node(folder.path).open()
     let (kept, ended) = (Samples.session(1), Samples.session(2))
-    _ = try await store.write(
+    try await store.write(
       [.createAccount(Samples.account), .createSession(kept), .createSession(ended)], events: [])
     store.release()
     let copy = database.name + "_copy"
@@ -186,7 +186,7 @@ import Testing
     let again = try await database.node(folder.path).open().store
     let end = SessionEnd(at: Samples.start, reason: .signedOut)
     let note = ClockNote(at: Samples.start)
-    _ = try await again.write([.endSession(ended.id, end), .noteClock(note)], events: [])
+    try await again.write([.endSession(ended.id, end), .noteClock(note)], events: [])
     again.release()
     // The older copy takes the place of the database.
     try cluster.sql("DROP DATABASE \(database.name)", in: "postgres")
@@ -204,10 +204,10 @@ import Testing
     let database = try cluster.newDatabase()
     let (store, _) = try await database.node(folder.path).open()
     let ended = Samples.session(2)
-    _ = try await store.write(
+    try await store.write(
       [.createAccount(Samples.account), .createSession(ended)], events: [])
     let end = SessionEnd(at: Samples.start, reason: .signedOut)
-    _ = try await store.write(
+    try await store.write(
       [.endSession(ended.id, end), .noteClock(ClockNote(at: Samples.start))], events: [])
     // What a promoted standby looks like that lacks the last transactions.
     try database.sql(

@@ -91,7 +91,7 @@ import Testing
       let record = AccountRecord(
         id: id(name), email: EmailAddress("\(name)@example.org"), username: name, passwordHash: Secret("hash"),
         createdAt: start, emailConfirmedAt: name == "unconfirmed" ? nil : start)
-      _ = try await store.write([.createAccount(record)], events: [])
+      try await store.write([.createAccount(record)], events: [])
     }
     _ = try await registry.closeAccount(try #require(try await registry.account(id("enabled"))), now: start)
     let items =
@@ -99,7 +99,7 @@ import Testing
       + ["owner", "kept", "gone"].map { item(.recoveryCodes, "", of: $0, payload: "one two three") }
       + [item(.passkey, "thief", of: "taken"), item(.consent, "thief", of: "taken"), item(.passkey, "a", of: "gone")]
       + [item(.emailChange, "", of: "owner")]
-    _ = try await store.write(
+    try await store.write(
       items.map { .createItem($0) }
         + OneTimeTokenRecord.Purpose.allCases.map { .createOneTimeToken(code($0)) }, events: [])
   }
@@ -132,7 +132,7 @@ import Testing
     let lost = try #require(try await store.item(item(.passkey, "lost", of: "owner").id))
     var codes = try #require(try await store.item(item(.recoveryCodes, "", of: "owner").id))
     codes.payload = "one three"
-    _ = try await store.write(
+    try await store.write(
       [
         .removeItem(lost), .replaceItem(codes, expecting: codes.revision), .redeemOneTimeToken(code(.passwordReset).id),
       ],
@@ -197,7 +197,7 @@ import Testing
       let given = item(.consent, "app", of: "owner")
       try await place.run { store, _ in
         #expect(store.reapplied.isEmpty, "\(store.reapplied)")
-        _ = try await store.write([.putItem(given), .createOneTimeToken(code(.passwordReset))], events: [])
+        try await store.write([.putItem(given), .createOneTimeToken(code(.passwordReset))], events: [])
       }
       try await place.run { store, _ in
         #expect(store.reapplied.isEmpty)
@@ -238,7 +238,7 @@ import Testing
         AccountState(try #require(try await place.run { store, _ in try await store.account(id("kept")) }))))
     try await place.run { store, registry in
       // As a clock that was an hour ahead has left it.
-      _ = try await store.write([.putItem(ahead.item)], events: [])
+      try await store.write([.putItem(ahead.item)], events: [])
       let log = place.folder.path + "/ends.log"
       let text = try String(contentsOfFile: log, encoding: .utf8)
       try (text + "removal \(ahead.item.payload)\n").write(toFile: log, atomically: false, encoding: .utf8)

@@ -17,7 +17,7 @@ final class FailingStore: StoreDecorator {
   func willWrite() async throws(RegistryStoreError) {
     if let error = failure.withLock({ $0 }) { throw error }
     if let id = rival.withLock({ $0 }), let row = await base.session(id), row.end == nil {
-      _ = try await base.write([.replaceSession(row, expecting: row.revision)], events: [])
+      try await base.write([.replaceSession(row, expecting: row.revision)], events: [])
     }
   }
 }

@@ -101,7 +101,7 @@ import Testing
     let record = AccountRecord(
       id: AccountID("acc_1"), email: EmailAddress("zoe@example.org"), identity: identity, username: "Z",
       passwordHash: Secret("$old"), createdAt: start)
-    _ = try await world.store.write([.createAccount(record)], events: [])
+    try await world.store.write([.createAccount(record)], events: [])
     let reset = try await world.registry.issueResetCode(of: record, now: start)
     _ = try await world.registry.resetPassword(with: reset, hash: Secret("$new"), takingBack: extent, now: start)
     #expect((try await world.registry.account(identity: identity) != nil) == (extent == .pending))
@@ -112,7 +112,7 @@ import Testing
     let registry = world.registry
     let record = AccountRecord(
       id: AccountID("acc_1"), email: nil, identity: identity, username: "Z", passwordHash: nil, createdAt: start)
-    _ = try await world.store.write([.createAccount(record)], events: [])
+    try await world.store.write([.createAccount(record)], events: [])
     #expect(try await registry.identities(of: record).map(\.identity) == [identity])
     for _ in 0..<2 {
       let known = try #require(try await registry.account(identity: identity))

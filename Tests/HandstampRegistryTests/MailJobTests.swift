@@ -148,7 +148,7 @@ extension Registry {
     let item = StoredItem(
       id: StoredItemID(.mail, "new"), kind: .mail, payload: "kind=birthday&email=ada%40example.org&attempts=0",
       createdAt: start, dueAt: start, expiresAt: after(.seconds(86_400)))
-    _ = try await world.store.write([.createItem(item)], events: [])
+    try await world.store.write([.createItem(item)], events: [])
     #expect(try await claim(world.registry) == nil)
     let left = try await world.store.item(item.id)
     #expect(left?.payload == item.payload && left?.dueAt == after(.seconds(3600)))
@@ -164,7 +164,7 @@ extension Registry {
       id: AccountID("bob"), email: try email("bob@example.org"),
       identity: ExternalIdentity(issuer: "https://elsewhere.example", subject: "bob"), username: "Bob",
       passwordHash: nil, createdAt: start)
-    _ = try await world.store.write([.createAccount(bob)], events: [])
+    try await world.store.write([.createAccount(bob)], events: [])
     _ = try await registry.closeAccount(world.ada, now: start)
     _ = try await registry.deleteAccount(guest, now: start)
     let jobs = [

@@ -49,8 +49,8 @@ struct World {
     return registry.mint.refreshToken(issue.token)
   }
 
-  func events() async throws -> [RegistryEvent] {
-    try await store.events(after: .zero, account: nil, limit: 1000).map(\.event)
+  func events(after id: EventID = .zero) async throws -> [RegistryEvent] {
+    try await store.events(after: id, account: nil, limit: 1000).map(\.event)
   }
 }
 
@@ -212,7 +212,7 @@ func outline(_ outcome: RefreshOutcome) -> String {
     var old = new.row
     old.pending = nil
     // The first use is a write of its own.
-    _ = try await world.store.write([.replaceSession(old, expecting: 3)], events: [])
+    try await world.store.write([.replaceSession(old, expecting: 3)], events: [])
     #expect(outline(try await world.refresh(second, key: 3)) == "issued fastForwarded(lost: 2)")
     #expect(outline(try await world.refresh(second, key: 3)) == "issued repeated")
   }

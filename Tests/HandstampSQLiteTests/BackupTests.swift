@@ -28,7 +28,7 @@ import Testing
   /// Fills the folder with an account and two sessions.
   func fill() async throws -> SQLiteRegistryStore {
     let store = try folder.server.open().store
-    _ = try await store.write(
+    try await store.write(
       [.createAccount(ada), .createSession(session(1)), .createSession(session(2))], events: [])
     return store
   }
@@ -43,7 +43,7 @@ import Testing
         var number = UInt64(100)
         while !Task.isCancelled {
           number += 1
-          _ = try await writer.write(
+          try await writer.write(
             [.createSession(session(number)), .audit(AuditedAction(at: start, action: "a", actor: "b"))], events: [])
         }
       }
@@ -95,7 +95,7 @@ import Testing
   @Test func `restored to its server ends again what ended since, and keeps the former database`() async throws {
     let store = try await fill()
     _ = try await folder.server.backUp(store, to: target)
-    _ = try await store.write([.endSession(session(1).id, later), .createSession(session(3))], events: [])
+    try await store.write([.endSession(session(1).id, later), .createSession(session(3))], events: [])
     try store.close()
     let former = folder.server.databasePath + ".former-1"
     #expect(try folder.server.restore(from: target) == .database(ended(1), former: former))
@@ -118,7 +118,7 @@ import Testing
   private func endAfterBackup() async throws {
     let store = try await fill()
     _ = try await folder.server.backUp(store, to: target)
-    _ = try await store.write([.endSession(session(1).id, later), .audit(action), .audit(action)], events: [])
+    try await store.write([.endSession(session(1).id, later), .audit(action), .audit(action)], events: [])
     try store.close()
   }
 
@@ -138,7 +138,7 @@ import Testing
   @Test func `restored beside the write-ahead log of a database that is gone is not mixed with it`() async throws {
     let store = try await fill()
     _ = try await folder.server.backUp(store, to: target)
-    _ = try await store.write([.createSession(session(3))], events: [])
+    try await store.write([.createSession(session(3))], events: [])
     let (database, log) = (folder.server.databasePath, folder.server.databasePath + "-wal")
     let kept = try Data(contentsOf: URL(fileURLWithPath: log))
     #expect(!kept.isEmpty)
@@ -170,7 +170,7 @@ import Testing
     #expect(first == ended(1))
     // The logs go on after the numbers of the former database.
     let store = try folder.server.open().store
-    _ = try await store.write([.audit(action)], events: [])
+    try await store.write([.audit(action)], events: [])
     #expect(try await store.auditedActions(after: 0, about: nil, limit: 9).map(\.id) == [3])
     // Now the backup has an entry that neither the log nor a database has.
     _ = try await folder.server.backUp(store, to: backups.path + "/second")
@@ -195,7 +195,7 @@ import Testing
   @Test func `that cannot be opened in its place leaves the former database there`() async throws {
     let store = try await fill()
     _ = try await folder.server.backUp(store, to: target)
-    _ = try await store.write([.createSession(session(3))], events: [])
+    try await store.write([.createSession(session(3))], events: [])
     try store.close()
     let log = folder.server.endLogPath
     try FileManager.default.moveItem(atPath: log, toPath: log + ".away")
@@ -213,7 +213,7 @@ import Testing
     _ = try await folder.server.backUp(store, to: target)
     let (server, target) = (folder.server, target)
     #expect(throws: RegistryOpenError.inUse(path: server.databasePath)) { try server.restore(from: target) }
-    _ = try await store.write([.createSession(session(3))], events: [])
+    try await store.write([.createSession(session(3))], events: [])
     #expect(try await store.sessions(of: ada.id).count == 3, "the server goes on")
     try store.close()
     _ = try server.restore(from: target)
@@ -258,15 +258,15 @@ import Testing
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     let server = try folder.server.open().store
-    _ = try await server.write([.createAccount(ada), .createSession(session(1))], events: [])
+    try await server.write([.createAccount(ada), .createSession(session(1))], events: [])
     let admin = try folder.server.openExisting().store
-    _ = try await admin.write(
+    try await admin.write(
       [.endSession(session(1).id, SessionEnd(at: start, reason: .revoked))], events: [])
     admin.release()
     #expect(try await server.session(session(1).id)?.end?.reason == .revoked)
     #expect(
       try (FileManager.default.attributesOfItem(atPath: folder.server.databasePath + "-wal")[.size] as? Int) ?? 0 > 0)
-    _ = try await server.write([.createSession(session(2))], events: [])
+    try await server.write([.createSession(session(2))], events: [])
     try await server.pool.write { db in try db.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '5'") }
     #expect(throws: RegistryOpenError.olderFormat(path: folder.server.databasePath)) {
       try folder.server.openExisting()
@@ -302,7 +302,7 @@ import Testing
         device: DeviceInfo(id: DeviceID("\(number)"), name: "", platform: ""), kind: .keyed,
         createdAt: start.advanced(by: .seconds(begun)), rotatedAt: start.advanced(by: .seconds(refreshed)))
     }
-    _ = try await store.write(
+    try await store.write(
       [
         .createAccount(ada), .createSession(row(1, begun: 0, refreshed: 50)),
         .createSession(row(2, begun: 0, refreshed: 51)),

@@ -45,7 +45,7 @@ import Glibc
     let path = folder.path
     await #expect(processExitsWith: .success) { [path = path as String] in
       let store = try ServerFolder(path: path).open().store
-      _ = try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
+      try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
       // The kernel refuses to let any file grow beyond this limit, as a full disk would.
       signal(SIGXFSZ, SIG_IGN)
       try limitFileSize(to: 600_000)
@@ -53,7 +53,7 @@ import Glibc
       var refused: RegistryStoreError?
       while refused == nil, written < 100_000 {
         do throws(RegistryStoreError) {
-          _ = try await store.write([.createSession(session(written + 1))], events: [])
+          try await store.write([.createSession(session(written + 1))], events: [])
           written += 1
         } catch {
           refused = error
@@ -68,7 +68,7 @@ import Glibc
       }
       guard all, try await store.session(session(written).id) != nil else { exit(3) }
       try limitFileSize(to: nil)
-      _ = try await store.write([.createSession(session(300_000))], events: [])
+      try await store.write([.createSession(session(300_000))], events: [])
       for number in 1...written {
         guard try await store.session(session(number).id) != nil else { exit(4) }
       }
@@ -80,7 +80,7 @@ import Glibc
     let folder = try Folder()
     let path = folder.path
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada)], events: [])
+    try await store.write([.createAccount(ada)], events: [])
     try store.close()
     await #expect(processExitsWith: .success) { [path = path as String] in
       try becomeNobody(owning: path)
@@ -92,7 +92,7 @@ import Glibc
 /// Creates sessions and refreshes them from many tasks, and records the acknowledged ones, until it is killed.
 func writeUntilKilled(_ path: String, from base: UInt64, acknowledged limit: Int) async throws {
   let store = try ServerFolder(path: path).open().store
-  if try await store.account(ada.id) == nil { _ = try await store.write([.createAccount(ada)], events: []) }
+  if try await store.account(ada.id) == nil { try await store.write([.createAccount(ada)], events: []) }
   let log = open(path + "/acknowledged", O_CREAT | O_APPEND | O_WRONLY, 0o600)
   let count = Locked(0)
   try await withThrowingTaskGroup(of: Void.self) { group in
@@ -100,12 +100,14 @@ func writeUntilKilled(_ path: String, from base: UInt64, acknowledged limit: Int
       group.addTask {
         for number in (base + task * 10_000)... {
           var row = session(number)
-          _ = try await store.write([.createSession(row)], events: [])
+          try await store.write([.createSession(row)], events: [])
           row.counter = 1
           let event = RegistryEvent(kind: .sessionRevoked, account: ada.id, session: row.id, reason: .idle, at: start)
-          let stored = try await store.write([.replaceSession(row, expecting: 0)], events: [event])
+          let before = try await store.lastEventID()
+          try await store.write([.replaceSession(row, expecting: 0)], events: [event])
+          let stored = try await store.events(after: before, account: ada.id, limit: 1000).first { $0.event == event }
           // A single small append: it is written whole, and the kernel keeps it when the process dies.
-          let line = "\(number) \(stored.first?.id.rawValue ?? 0)\n"
+          let line = "\(number) \(stored?.id.rawValue ?? 0)\n"
           _ = line.withCString { write(log, $0, strlen($0)) }
           // The others are in the middle of a write.
           let written = count.withLock { count in

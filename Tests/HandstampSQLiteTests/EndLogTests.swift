@@ -47,18 +47,18 @@ import Testing
   func endAfterCopy() async throws -> [String: Data] {
     try await withStore { store in
       let sessions = (1...4).map { RegistryChange.createSession(session($0)) }
-      _ = try await store.write([.createAccount(ada)] + sessions, events: [])
+      try await store.write([.createAccount(ada)] + sessions, events: [])
     }
     let files = try copy()
     try await withStore { store in
       let end = SessionEnd(at: start.advanced(by: .seconds(10)), reason: .signedOut)
-      _ = try await store.write([.endSession(session(1).id, end)], events: [])
+      try await store.write([.endSession(session(1).id, end)], events: [])
       var second = session(2)
       second.end = SessionEnd(at: start.advanced(by: .seconds(20)), reason: .revoked)
-      _ = try await store.write([.replaceSession(second, expecting: 0)], events: [])
+      try await store.write([.replaceSession(second, expecting: 0)], events: [])
       // A session past its limits has ended in every copy.
       let late = SessionEnd(at: start.advanced(by: .seconds(500)), reason: .idle)
-      _ = try await store.write([.endSession(session(3).id, late)], events: [])
+      try await store.write([.endSession(session(3).id, late)], events: [])
     }
     return files
   }
@@ -82,9 +82,9 @@ import Testing
 
   @Test func `is written before an end is acknowledged`() async throws {
     try await withStore { store in
-      _ = try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
+      try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
       let before = try text()
-      _ = try await store.write(
+      try await store.write(
         [.endSession(session(1).id, SessionEnd(at: start, reason: .revoked))], events: [])
       #expect(try text() == before + "\(session(1).id) 1800000000000 1800000500000 revoked\n")
     }
@@ -94,7 +94,7 @@ import Testing
   @Test func `that cannot be written blocks acknowledging an end, and gets it later`() async throws {
     let store = try folder.server.open().store
     let sessions = (1...2).map { RegistryChange.createSession(session($0)) }
-    _ = try await store.write([.createAccount(ada)] + sessions, events: [])
+    try await store.write([.createAccount(ada)] + sessions, events: [])
     try FileManager.default.moveItem(atPath: log, toPath: log + ".away")
     try FileManager.default.createDirectory(atPath: log, withIntermediateDirectories: false)
     let end = SessionEnd(at: start, reason: .revoked)
@@ -102,10 +102,10 @@ import Testing
       try await store.write([.endSession(session(1).id, end)], events: [])
     }
     // Other writes still succeed.
-    _ = try await store.write([.replaceSession(session(2), expecting: 0)], events: [])
+    try await store.write([.replaceSession(session(2), expecting: 0)], events: [])
     try FileManager.default.removeItem(atPath: log)
     try FileManager.default.moveItem(atPath: log + ".away", toPath: log)
-    _ = try await store.write([.endSession(session(2).id, end)], events: [])
+    try await store.write([.endSession(session(2).id, end)], events: [])
     #expect(try text().contains(session(1).id.rawValue))
     #expect(try text().contains(session(2).id.rawValue))
     try store.close()
@@ -134,7 +134,7 @@ import Testing
       #expect(store.reapplied.sessions == 1)
       #expect(store.unreadableEnds == 1)
       // A truncated line does not swallow the next one.
-      _ = try await store.write(
+      try await store.write(
         [.endSession(session(4).id, SessionEnd(at: start, reason: .replaced))], events: [])
     }
     #expect(try text().contains("AAAA 17\n\(session(4).id) "))
@@ -157,7 +157,7 @@ import Testing
     let whole = try text().split(separator: "\n")
     try await withStore { store in
       try setText("")
-      _ = try await store.write(
+      try await store.write(
         [.endSession(session(4).id, SessionEnd(at: start, reason: .replaced))], events: [])
     }
     #expect(try text().split(separator: "\n").first == whole.first)
@@ -188,15 +188,15 @@ import Testing
 
   @Test func `is shared by two servers, and keeps no more than the sessions' lifetimes`() async throws {
     let (first, second) = try (folder.server.open().store, folder.server.open().store)
-    _ = try await first.write([.createAccount(ada)], events: [])
+    try await first.write([.createAccount(ada)], events: [])
     let end = SessionEnd(at: start, reason: .signedOut)
     func endOne(_ row: SessionRow, by store: SQLiteRegistryStore) async throws {
-      _ = try await store.write([.createSession(row)], events: [])
-      _ = try await store.write([.endSession(row.id, end)], events: [])
+      try await store.write([.createSession(row)], events: [])
+      try await store.write([.endSession(row.id, end)], events: [])
     }
     func endMany(_ numbers: Range<UInt64>, by store: SQLiteRegistryStore) async throws {
       for number in numbers {
-        _ = try await store.write([.createSession(session(number)), .endSession(session(number).id, end)], events: [])
+        try await store.write([.createSession(session(number)), .endSession(session(number).id, end)], events: [])
       }
     }
     func lines() throws -> [Substring] { try text().split(separator: "\n") }

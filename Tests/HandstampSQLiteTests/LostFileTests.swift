@@ -14,7 +14,7 @@ import Testing
   ) async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
+    try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
     let path = folder.server.databasePath + suffix
     try FileManager.default.moveItem(atPath: path, toPath: path + ".away")
     if isReplaced { #expect(FileManager.default.createFile(atPath: path, contents: Data())) }
@@ -28,7 +28,7 @@ import Testing
     if isReplaced { try FileManager.default.removeItem(atPath: path) }
     try FileManager.default.moveItem(atPath: path + ".away", toPath: path)
     #expect(try await store.session(session(1).id) != nil)
-    _ = try await store.write([.createSession(session(3))], events: [])
+    try await store.write([.createSession(session(3))], events: [])
     try store.close()
     #expect(try await folder.server.open().store.session(session(3).id) != nil)
   }
@@ -36,12 +36,12 @@ import Testing
   @Test func `fails all calls once an older copy is written into it`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada), .noteClock(ClockNote(at: start))], events: [])
+    try await store.write([.createAccount(ada), .noteClock(ClockNote(at: start))], events: [])
     try store.close()
     let copy = try #require(FileManager.default.contents(atPath: folder.server.databasePath))
     let later = try folder.server.open().store
     let note = ClockNote(at: start.advanced(by: .seconds(60)), revision: 1)
-    _ = try await later.write([.createSession(session(1)), .noteClock(note)], events: [])
+    try await later.write([.createSession(session(1)), .noteClock(note)], events: [])
     #expect(try await later.clockNote()?.revision == 1)
     // In place, as `cp` does: the file stays the same one. The log is checkpointed into the database before.
     let checkpoint = try DatabaseQueue(path: folder.server.databasePath)
@@ -68,7 +68,7 @@ import Testing
   ) async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
+    try await store.write([.createAccount(ada), .createSession(session(1))], events: [])
     try store.close()
     let path = folder.server.databasePath
     let queue = try DatabaseQueue(path: path)
@@ -93,7 +93,7 @@ import Testing
     }
     #expect(damaged.damage?.contains("is damaged") == true)
     await #expect(throws: RegistryError.self) { try await registry.checkUsable(now: start) }
-    _ = try await damaged.write([], events: [])
+    try await damaged.write([], events: [])
     _ = try await damaged.lastEventID()
     try? damaged.close()
   }
@@ -101,13 +101,13 @@ import Testing
   @Test func `is not falsely reported while notes are read and written concurrently`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.noteClock(ClockNote(at: start))], events: [])
+    try await store.write([.noteClock(ClockNote(at: start))], events: [])
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<32 {
         group.addTask { while try await store.clockNote()?.revision ?? 0 < 100 {} }
       }
       for number in Int64(0)..<100 {
-        _ = try await store.write([.noteClock(ClockNote(at: start, revision: number + 1))], events: [])
+        try await store.write([.noteClock(ClockNote(at: start, revision: number + 1))], events: [])
       }
       try await group.waitForAll()
     }
@@ -118,7 +118,7 @@ import Testing
   @Test func `leaves its clock file to no other server`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store
-    _ = try await store.write([.noteClock(ClockNote(at: start))], events: [])
+    try await store.write([.noteClock(ClockNote(at: start))], events: [])
     try store.close()
     // Started again, with everything moved away but the clock file.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) where name != "clock" {

@@ -16,7 +16,7 @@ import Testing
   /// Opens the folder once, so that its files exist, and closes it again.
   func fill() async throws {
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada)], events: [])
+    try await store.write([.createAccount(ada)], events: [])
     try store.close()
   }
 
@@ -101,7 +101,7 @@ import Testing
       }
     }
     let store = try folder.server.open().store
-    _ = try await store.write([.createAccount(ada)], events: [])
+    try await store.write([.createAccount(ada)], events: [])
     try copyDatabase()
     #expect(refusal(copy.server) == .databaseEmpty(path: copy.path + "/registry.sqlite"))
     try store.close()
@@ -114,7 +114,7 @@ import Testing
     var hasty = folder.server
     hasty.patience = .milliseconds(100)
     let (first, second) = try (hasty.open().store, folder.server.open().store)
-    _ = try await first.write([.createAccount(ada)], events: [])
+    try await first.write([.createAccount(ada)], events: [])
     // An active reader keeps the log from being emptied.
     var configuration = Configuration()
     configuration.allowsUnsafeTransactions = true
@@ -123,7 +123,7 @@ import Testing
       try db.execute(sql: "BEGIN")
       _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM account")
     }
-    _ = try await second.write([.createSession(session(1))], events: [])
+    try await second.write([.createSession(session(1))], events: [])
     #expect(throws: RegistryStoreError.self) { try first.close() }
     try await reader.writeWithoutTransaction { db in try db.execute(sql: "COMMIT") }
     try second.close()
@@ -136,7 +136,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: database))
     try server.createDatabase(keys: keys)
     let store = try server.open(keys: keys).store
-    _ = try await store.write([.createAccount(ada)], events: [])
+    try await store.write([.createAccount(ada)], events: [])
     try store.close()
     // A second time changes nothing.
     try server.createDatabase(keys: keys)

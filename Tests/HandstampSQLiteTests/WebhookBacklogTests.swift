@@ -50,7 +50,7 @@ import Testing
           kind: .sessionRevoked, account: AccountID("a\((batch * 1000 + number) / 4 % 5000)"),
           session: SessionID("s\(number % 4)"), reason: .revoked, at: start)
       }
-      _ = try await store.write([], events: events)
+      try await store.write([], events: events)
     }
     let first = try await send(500, of: registry, at: start)
     let position = try #require(try await registry.webhooks().first).cursor

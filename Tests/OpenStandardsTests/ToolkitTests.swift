@@ -27,7 +27,7 @@ import Testing
       let account = AccountRecord(
         id: AccountID("user-\(number)"), email: EmailAddress("user-\(number)@example.org"), username: "User",
         passwordHash: nil, createdAt: .current)
-      _ = try await store.write([.createAccount(account)], events: [])
+      try await store.write([.createAccount(account)], events: [])
     }
     var source = SystemRandomNumberGenerator()
     let registry = Registry(store: store, mint: TokenMint(try MasterKeys(drawing: KeyID("k1"), from: &source)))

@@ -98,7 +98,7 @@ struct CommitLane: Lane {
   mutating func step() async throws {
     var next = row
     next.counter += 1
-    _ = try await store.write([.replaceSession(next, expecting: row.revision)], events: [])
+    try await store.write([.replaceSession(next, expecting: row.revision)], events: [])
     next.revision += 1
     row = next
   }

@@ -98,7 +98,7 @@ extension Registry {
       }
       let event = RegistryEvent(kind: .credentialChange, account: owner, at: now)
       do throws(RegistryStoreError) {
-        _ = try await store.write(changes, events: [event])
+        try await store.write(changes, events: [event])
         return changed.advanced
       } catch {
         switch error {

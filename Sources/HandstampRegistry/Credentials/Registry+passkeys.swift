@@ -51,7 +51,7 @@ extension Registry {
     _ changes: [RegistryChange], of account: AccountID, now: UnixTime
   ) async throws(RegistryError) -> Bool {
     do throws(RegistryStoreError) {
-      _ = try await store.write(changes, events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
+      try await store.write(changes, events: [RegistryEvent(kind: .credentialChange, account: account, at: now)])
       return true
     } catch {
       switch error {
@@ -112,7 +112,7 @@ extension Registry {
     let audit = audited(
       .reauthenticated, account: use.account.id, details: JSONText([("way", use.way.rawValue)]).text, at: now)
     let changes = use.changes + (try await expectations(of: use.upstream, now: now)) + [audit]
-    guard try await write(changes, []) != nil else { throw .oneTimeTokenInvalid }
+    guard try await write(changes, []) else { throw .oneTimeTokenInvalid }
   }
 
   /// Logs that a passkey was refused whose signature is valid, because its counter says that it was copied.

@@ -43,7 +43,7 @@ extension Registry {
     _ next: FormerToken.Record, of known: FormerToken, now: UnixTime
   ) async throws(RegistryError) -> FormerToken? {
     let change = known.change(to: next, now: now)
-    guard try await write([change], []) != nil else { return nil }
+    guard try await write([change], []) else { return nil }
     var stored = known
     stored.record = next
     switch change {
@@ -166,10 +166,10 @@ extension Registry {
       results.append(exists ? true : nil)
       changes.append(exists ? change(importing: entry, now: now) : nil)
     }
-    guard try await write(changes.compactMap(\.self), []) == nil else { return results }
+    guard try await !write(changes.compactMap(\.self), []) else { return results }
     // Some are stored already, or twice in the list.
     for (index, change) in changes.enumerated() {
-      if let change { results[index] = try await write([change], []) != nil }
+      if let change { results[index] = try await write([change], []) }
     }
     return results
   }

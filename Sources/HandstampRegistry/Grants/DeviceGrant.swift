@@ -91,7 +91,7 @@ extension Registry {
         .createOneTimeToken(record(ids.user, .userCode, other: ids.device)),
       ]
       // If it cannot be written, the code is in use: draw another one.
-      if try await write(changes, []) != nil { return DeviceCodes(device: device, user: user) }
+      if try await write(changes, []) { return DeviceCodes(device: device, user: user) }
     }
     throw Registry.contention
   }
@@ -124,7 +124,7 @@ extension Registry {
       account: allows ? user.account.id : nil,
       payload: PayloadCoding.text(answered), createdAt: waiting.createdAt, expiresAt: waiting.expiresAt)
     do throws(RegistryStoreError) {
-      _ = try await store.write(
+      try await store.write(
         [.redeemOneTimeToken(shown.id), .redeemOneTimeToken(id), .createOneTimeToken(record)] + user.expectations,
         events: [])
       return true

@@ -197,7 +197,7 @@ extension Registry {
     _ changes: [RegistryChange], of id: AccountID, in session: SessionID?, now: UnixTime
   ) async throws(RegistryError) -> Bool {
     let event = RegistryEvent(kind: .credentialChange, account: id, at: now)
-    guard try await write(changes, [event]) == nil else { return true }
+    guard try await !write(changes, [event]) else { return true }
     if let session, try await !isLive(session, now: now) { throw .accountChanged }
     return false
   }

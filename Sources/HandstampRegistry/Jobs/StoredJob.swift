@@ -113,6 +113,6 @@ extension Registry {
   private func replace(
     _ item: StoredItem, by next: StoredItem, with more: [RegistryChange] = []
   ) async throws(RegistryError) -> Bool {
-    try await write(more + [.replaceItem(next, expecting: item.revision)], []) != nil
+    try await write(more + [.replaceItem(next, expecting: item.revision)], [])
   }
 }

@@ -55,7 +55,7 @@ extension Registry {
       if former == nil || former?.address != next.address {
         changes.append(audited(.machineToken, session: next.session, details: details(client), at: now))
       }
-      if try await write(changes, []) != nil { return next }
+      if try await write(changes, []) { return next }
     }
     throw Registry.contention
   }
@@ -76,7 +76,7 @@ extension Registry {
         .replaceItem(self.item(of: next, at: item.createdAt), expecting: item.revision),
         audited(.machineTokensEnded, session: former.session, details: details(client), at: now),
       ]
-      if try await write(changes, [end]) != nil { return former }
+      if try await write(changes, [end]) { return former }
     }
     throw Registry.contention
   }

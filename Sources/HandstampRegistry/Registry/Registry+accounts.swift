@@ -15,7 +15,7 @@ extension Registry {
   func create(
     _ record: AccountRecord, with more: [RegistryChange] = []
   ) async throws(RegistryError) -> AccountRecord {
-    guard try await write([.createAccount(record)] + more, []) != nil else { throw .emailTaken }
+    guard try await write([.createAccount(record)] + more, []) else { throw .emailTaken }
     return record
   }
 
@@ -38,7 +38,7 @@ extension Registry {
     _ record: AccountRecord, with more: [RegistryChange], events: [RegistryEvent] = []
   ) async throws(RegistryError) -> AccountRecord {
     do throws(RegistryStoreError) {
-      _ = try await store.write([.replaceAccount(record, expecting: record.revision)] + more, events: events)
+      try await store.write([.replaceAccount(record, expecting: record.revision)] + more, events: events)
       return record.advanced
     } catch {
       switch error {

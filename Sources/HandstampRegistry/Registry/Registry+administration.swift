@@ -54,7 +54,7 @@ extension Registry {
       id: id, kind: .auditCopy, payload: String(last.id), createdAt: former?.createdAt ?? now,
       expiresAt: now.advanced(by: StoredItem.forever))
     // If it cannot be written, another server has taken them.
-    return try await write([Registry.replacing(former, by: next)], []) == nil ? [] : entries
+    return try await write([Registry.replacing(former, by: next)], []) ? entries : []
   }
 
   /// Counts the rows of the store. It may take long on a large one.

@@ -12,7 +12,7 @@ extension Registry {
   /// - Returns: `false` if another server has already written a note of that revision. Nothing was written then.
   public func note(_ note: ClockNote, moving shift: TimeShift? = nil) async throws(RegistryError) -> Bool {
     let moves = shift.map { [RegistryChange.moveTimes($0)] } ?? []
-    return try await write([.noteClock(note)] + moves, []) != nil
+    return try await write([.noteClock(note)] + moves, [])
   }
 
   /// Moves stored times that were written by a wrong clock, so that no session ends because of that clock.

@@ -4,12 +4,11 @@ public import HandstampCore
 public struct EndOutcome: Sendable, Hashable {
   /// The sessions that this call ended. Empty if all of them had already ended, which is not an error.
   public var ended: [SessionRow]
-  public var events: [StoredEvent]
 
-  package static let nothing = EndOutcome(ended: [], events: [])
+  package static let nothing = EndOutcome(ended: [])
 
   static func + (one: EndOutcome, other: EndOutcome) -> EndOutcome {
-    EndOutcome(ended: one.ended + other.ended, events: one.events + other.events)
+    EndOutcome(ended: one.ended + other.ended)
   }
 }
 
@@ -125,7 +124,7 @@ extension Registry {
     seen.lastSeenAt = now
     seen.revision += 1
     // A concurrent writer has seen the session too.
-    return try await replace(row, by: seen) != nil
+    return try await replace(row, by: seen)
   }
 
   /// Renames the device of a session.
@@ -143,7 +142,7 @@ extension Registry {
   ///
   /// - Throws: ``RegistryError/nonceUsed``.
   public func use(_ nonce: OneTimeTokenRecord) async throws(RegistryError) {
-    guard try await write([.createOneTimeToken(nonce)], []) != nil else { throw .nonceUsed }
+    guard try await write([.createOneTimeToken(nonce)], []) else { throw .nonceUsed }
   }
 
   /// Sets the push token of a session's device; `nil` removes it. It is deleted when the session ends.
@@ -166,7 +165,7 @@ extension Registry {
       change(&next)
       guard next != row else { return row }
       next.revision += 1
-      if try await replace(row, by: next, with: more) != nil { return next }
+      if try await replace(row, by: next, with: more) { return next }
       guard try await stillHold(more) else { throw .oneTimeTokenInvalid }
     }
     throw Registry.contention
@@ -205,11 +204,9 @@ extension Registry {
           changes.append(remembering(client, of: row.account, for: .zero, now: now))
         }
       }
-      let outcome: EndOutcome
       do throws(RegistryStoreError) {
         let events = ended.map { RegistryEvent.revoked($0, at: now) }
-        outcome = EndOutcome(
-          ended: ended, events: try await store.write(more + changes + last, events: moreEvents + events))
+        try await store.write(more + changes + last, events: moreEvents + events)
       } catch {
         switch error {
         case .conflict, .notFound:
@@ -220,6 +217,7 @@ extension Registry {
         }
         continue
       }
+      let outcome = EndOutcome(ended: ended)
       // Sessions that began between the look at the rows and the write, by what the account's record no longer allows, or with a
       // browser that is no longer signed in. From now on none can begin so.
       if more.contains(where: \.replacesAccount) {

@@ -39,9 +39,7 @@ extension Registry {
         if old.device.id != row.device.id, let device = remembering(old) { changes.append(device) }
       }
       changes.append(.replaceSession(next, expecting: row.revision))
-      if let events = try await write(changes, ended.map { .revoked($0, at: now) }) {
-        return EndOutcome(ended: ended, events: events)
-      }
+      if try await write(changes, ended.map { .revoked($0, at: now) }) { return EndOutcome(ended: ended) }
       // One of them has ended or was used in the meantime: decide again.
     }
     throw Registry.contention

@@ -80,7 +80,7 @@ extension Registry {
       var changes: [RegistryChange] = []
       for account in batch { changes += try creating(account, now: now) }
       do throws(RegistryStoreError) {
-        _ = try await store.write(changes, events: [])
+        try await store.write(changes, events: [])
         return batch.map { _ in .created }
       } catch {
         guard error == .alreadyExists else { throw RegistryError(error) }
@@ -123,7 +123,7 @@ extension Registry {
       let (changes, arrival) = try await decision(about: account, merging: merging, now: now)
       if isTrial || changes.isEmpty { return arrival }
       do throws(RegistryStoreError) {
-        _ = try await store.write(changes, events: [])
+        try await store.write(changes, events: [])
         return arrival
       } catch {
         // Something of it came in meanwhile: look again.

@@ -50,7 +50,7 @@ extension Registry {
         // Not replaced: an item that has expired has another creation time.
         changes = [.removeItem(stored)] + (next.map { [.createItem($0)] } ?? [])
       }
-      if try await write(changes + (next.map(more) ?? []), []) != nil { return next }
+      if try await write(changes + (next.map(more) ?? []), []) { return next }
     }
     throw Registry.contention
   }

@@ -52,7 +52,7 @@ extension Registry {
           issue.grant = grant
           issue.displaced = ended ?? .nothing
           return writes(of: .issued(issue), on: row, now: now)
-        }.value
+        }
       } catch {
         if case .unavailable = error { throw RegistryError(error) }
         // The row has changed in the meantime: decide again.
@@ -92,20 +92,23 @@ extension Registry {
     }
   }
 
-  /// Replaces `row` by `next`. Returns `nil` if the stored row is no longer `row`.
+  /// Replaces `row` by `next`. Returns `false` if the stored row is no longer `row`.
   func replace(
     _ row: SessionRow, by next: SessionRow, with more: [RegistryChange] = []
-  ) async throws(RegistryError) -> [StoredEvent]? {
+  ) async throws(RegistryError) -> Bool {
     try await write(more + [.replaceSession(next, expecting: row.revision)], [])
   }
 
-  /// Writes changes. Returns `nil` if something that they expect has changed or is missing, or what they create exists.
+  /// Writes changes. Returns `false` if something that they expect has changed or is missing, or what they create exists.
   func write(
     _ changes: [RegistryChange], _ events: [RegistryEvent]
-  ) async throws(RegistryError) -> [StoredEvent]? {
-    do throws(RegistryStoreError) { return try await store.write(changes, events: events) } catch {
+  ) async throws(RegistryError) -> Bool {
+    do throws(RegistryStoreError) {
+      try await store.write(changes, events: events)
+      return true
+    } catch {
       switch error {
-      case .alreadyExists, .conflict, .notFound: return nil
+      case .alreadyExists, .conflict, .notFound: return false
       case .unavailable: throw RegistryError(error)
       }
     }

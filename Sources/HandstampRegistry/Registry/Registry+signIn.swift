@@ -8,14 +8,12 @@ public struct NewSession: Sendable, Hashable {
   public var row: SessionRow
   /// The grant of its first access token: the session's, or less. `nil` for the server's own app.
   public var grant: SessionClient?
-  /// The events of the sessions that made room for it, followed by those of the new one.
-  public var events: [StoredEvent]
   /// Whether an earlier request with the same key began it, whose response this one repeats.
   public var isRepeated = false
 
-  init(_ row: SessionRow, of account: AccountRecord, events: [StoredEvent], isRepeated: Bool = false) {
+  init(_ row: SessionRow, of account: AccountRecord, isRepeated: Bool = false) {
     (self.row, self.account, grant) = (row, account, row.client)
-    (self.events, self.isRepeated) = (events, isRepeated)
+    self.isRepeated = isRepeated
   }
 
   /// The first refresh token, see ``TokenMint/refreshToken(_:)``. Of no use for the session of a browser, which has no refresh.
@@ -181,7 +179,8 @@ extension Registry {
       audited(.signedIn, account: account.id, session: row.id, details: details(of: origin), at: now))
     if let device = remembering(row) { changes.append(device) }
     events.append(RegistryEvent(kind: .sessionEstablished, account: account.id, session: row.id, at: now))
-    return NewSession(row, of: account, events: try await store.write(changes, events: events))
+    try await store.write(changes, events: events)
+    return NewSession(row, of: account)
   }
 
   /// The details of a session that begins, for the audit log.
@@ -207,7 +206,7 @@ extension Registry {
         row.account == account ?? row.account,
         let account = try await self.account(row.account), account.closedAt == nil
       else { throw .keyUsed }
-      return NewSession(row, of: account, events: [], isRepeated: true)
+      return NewSession(row, of: account, isRepeated: true)
     }
     return nil
   }

@@ -92,14 +92,14 @@ public struct Registry: Sendable {
   }
 
   func write(_ changes: [RegistryChange]) async throws(RegistryError) {
-    _ = try await read(try await store.write(changes, events: []))
+    try await read(try await store.write(changes, events: []))
   }
 
   /// Writes changes that depend on an account.
   ///
   /// - Throws: ``RegistryError/accountChanged`` if something that they expect has changed or is missing.
   func writeIfUnchanged(_ changes: [RegistryChange], events: [RegistryEvent] = []) async throws(RegistryError) {
-    do throws(RegistryStoreError) { _ = try await store.write(changes, events: events) } catch {
+    do throws(RegistryStoreError) { try await store.write(changes, events: events) } catch {
       switch error {
       case .conflict, .notFound: throw .accountChanged
       case .alreadyExists, .unavailable: throw RegistryError(error)

@@ -54,12 +54,8 @@ struct MemoryContents {
       auditedActions: audit.count)
   }
 
-  mutating func append(_ new: [RegistryEvent]) -> [StoredEvent] {
-    let stored = new.enumerated().map { offset, event in
-      StoredEvent(id: EventID(rawValue: Int64(forgotten + events.count + offset + 1)), event: event)
-    }
-    events.append(contentsOf: stored)
-    return stored
+  mutating func append(_ new: [RegistryEvent]) {
+    for event in new { events.append(StoredEvent(id: EventID(rawValue: lastEventID.rawValue + 1), event: event)) }
   }
 
   mutating func prune(_ retention: Retention, limit: Int) -> Int {

@@ -6,7 +6,7 @@ public actor MemoryRegistryStore: RegistryStore {
 
   public init() {}
 
-  public func write(_ changes: [RegistryChange], events: [RegistryEvent]) throws(RegistryStoreError) -> [StoredEvent] {
+  public func write(_ changes: [RegistryChange], events: [RegistryEvent]) throws(RegistryStoreError) {
     // Save the previous values before each change, so that a failure can undo the changes before it.
     var former: [MemoryContents.Former] = []
     for change in changes {
@@ -16,7 +16,7 @@ public actor MemoryRegistryStore: RegistryStore {
         throw error
       }
     }
-    return contents.append(events)
+    contents.append(events)
   }
 
   public func change<Value: Sendable>(
@@ -25,10 +25,10 @@ public actor MemoryRegistryStore: RegistryStore {
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
       )
-  ) throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+  ) throws(RegistryStoreError) -> Value {
     let (value, changes, events) = decide(contents.sessions[session.id], nil)
-    guard !changes.isEmpty || !events.isEmpty else { return (value, []) }
-    return (value, try write(changes, events: events))
+    if !changes.isEmpty || !events.isEmpty { try write(changes, events: events) }
+    return value
   }
 
   public func session(_ id: SessionID) -> SessionRow? { contents.sessions[id] }

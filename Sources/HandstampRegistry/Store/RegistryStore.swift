@@ -7,10 +7,9 @@ public protocol RegistryStore: Sendable {
   /// The write is durable when the method returns. If it throws ``RegistryStoreError/unavailable(_:)``, the write may or may
   /// not have taken place; after any other error it did not.
   @concurrent func write(_ changes: [RegistryChange], events: [RegistryEvent]) async throws(RegistryStoreError)
-    -> [StoredEvent]
 
-  /// Reads a session, asks `decide` what to write, and writes that like ``write(_:events:)``. Returns what `decide` returned, and
-  /// the stored events.
+  /// Reads a session, asks `decide` what to write, and writes that like ``write(_:events:)``. Returns the value that `decide`
+  /// returned.
   ///
   /// A store that can do this in one step does, so that nothing changes the session in between. Another one reads and then
   /// writes: state the revisions that the changes expect, and call again after ``RegistryStoreError/conflict``.
@@ -24,7 +23,7 @@ public protocol RegistryStore: Sendable {
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
       )
-  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent])
+  ) async throws(RegistryStoreError) -> Value
 
   /// Returns the session with that ID, ended or not, or `nil` if there is none.
   @concurrent func session(_ id: SessionID) async throws(RegistryStoreError) -> SessionRow?

@@ -27,7 +27,7 @@ extension Registry {
       id: Registry.webhookID(settings.name), kind: .webhook, subject: Registry.webhooks,
       payload: PayloadCoding.text(webhook), createdAt: now, expiresAt: now.advanced(by: StoredItem.forever))
     let audit = audited(.webhookAdded, details: details(settings.name), at: now)
-    return try await write([.createItem(item), audit], []) == nil ? nil : webhook
+    return try await write([.createItem(item), audit], []) ? webhook : nil
   }
 
   /// Removes a webhook with its dead letters. Returns whether there was one.
@@ -38,7 +38,7 @@ extension Registry {
         .removeItem(item), .removeItems(.deadLetter, subject: Registry.letters(name)),
         audited(.webhookRemoved, details: details(name), at: now),
       ]
-      if try await write(changes, []) != nil { return true }
+      if try await write(changes, []) { return true }
     }
     throw Registry.contention
   }
@@ -107,7 +107,7 @@ extension Registry {
       else { return nil }
       var next = item
       next.payload = PayloadCoding.text(webhook)
-      if try await write([.replaceItem(next, expecting: item.revision)] + more, []) != nil { return webhook }
+      if try await write([.replaceItem(next, expecting: item.revision)] + more, []) { return webhook }
     }
     throw Registry.contention
   }

@@ -65,7 +65,7 @@ struct RegistryStoreCheck<S: RegistryStore> {
   /// Opens a new store twice, with some accounts in it.
   func pair(with accounts: AccountID...) async throws -> (S, S) {
     let (store, other) = try await pair()
-    for id in accounts { _ = try await store.write([.createAccount(RegistrySamples.account(id))], events: []) }
+    for id in accounts { try await store.write([.createAccount(RegistrySamples.account(id))], events: []) }
     return (store, other)
   }
 
@@ -80,7 +80,7 @@ struct RegistryStoreCheck<S: RegistryStore> {
   ) async throws {
     let outcome: String
     do throws(RegistryStoreError) {
-      _ = try await store.write(changes, events: events)
+      try await store.write(changes, events: events)
       outcome = "done"
     } catch {
       outcome = "\(error)"

@@ -11,7 +11,7 @@ extension RegistryStoreCheck {
     for (number, since) in [nil, Samples.start, nil].enumerated() {
       let note = ClockNote(
         at: Samples.start.advanced(by: .seconds(number)), doubtedSince: since, revision: Int64(number))
-      _ = try await store.write([.noteClock(note)], events: [])
+      try await store.write([.noteClock(note)], events: [])
       let found = try await other.clockNote()
       try expect(found == note, "the last note of the clock is stored", found: found as Any)
       // A writer with another revision than the next one writes neither the note nor anything else.
@@ -37,11 +37,11 @@ extension RegistryStoreCheck {
       let row = Samples.timed(
         number, made: at(times.made), rotated: at(times.rotated), seen: at(times.seen),
         ended: times.ended ? at(times.seen) : nil)
-      _ = try await store.write([.createSession(row)], events: [])
+      try await store.write([.createSession(row)], events: [])
     }
     let tokens = [Samples.oneTimeToken(1, at: at(99)), Samples.oneTimeToken(2, at: at(100))]
-    _ = try await store.write(tokens.map { .createOneTimeToken($0) }, events: [])
-    _ = try await store.write([.moveTimes(TimeShift(span: at(100)...at(200), distance: .seconds(1000)))], events: [])
+    try await store.write(tokens.map { .createOneTimeToken($0) }, events: [])
+    try await store.write([.moveTimes(TimeShift(span: at(100)...at(200), distance: .seconds(1000)))], events: [])
     for (number, times) in cases.enumerated() {
       func moved(_ seconds: Int64) -> Int64 { !times.ended && (100...200).contains(seconds) ? seconds + 1000 : seconds }
       var expected = Samples.timed(

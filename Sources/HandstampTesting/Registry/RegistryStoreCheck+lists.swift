@@ -8,19 +8,19 @@ extension RegistryStoreCheck {
     let (store, other) = try await pair(with: Samples.ada, Samples.bob)
     for number in [UInt8(3), 1, 2] {
       let at = Samples.start.advanced(by: .seconds(Int64(number)))
-      _ = try await store.write([.createSession(Samples.session(number, at: at))], events: [])
+      try await store.write([.createSession(Samples.session(number, at: at))], events: [])
     }
-    _ = try await store.write([.createSession(Samples.session(9, of: Samples.bob))], events: [])
+    try await store.write([.createSession(Samples.session(9, of: Samples.bob))], events: [])
     var ended = Samples.session(2)
     ended.end = SessionEnd(at: Samples.start, reason: .revoked)
-    _ = try await other.write([.replaceSession(ended, expecting: 0)], events: [])
+    try await other.write([.replaceSession(ended, expecting: 0)], events: [])
     let rows = try await other.sessions(of: Samples.ada).map(\.session)
     try expect(
       rows == [Samples.bytes(1), Samples.bytes(3)], "lists the live sessions of one account, oldest first",
       found: rows)
     var sooner = Samples.session(4, at: Samples.start.advanced(by: .seconds(-1)))
     sooner.end = SessionEnd(at: Samples.start.advanced(by: .seconds(9)), reason: .idle)
-    _ = try await store.write([.createSession(sooner)], events: [])
+    try await store.write([.createSession(sooner)], events: [])
     let over = try await other.endedSessions(of: Samples.ada).map(\.session)
     try expect(
       over == [Samples.bytes(4), Samples.bytes(2)], "lists the ended sessions of one account, oldest first",
@@ -35,7 +35,7 @@ extension RegistryStoreCheck {
       row.absoluteExpiry = absolute.map { start.advanced(by: .seconds($0)) }
       row.idleLimit = idle.map { .seconds($0) }
       if ended { row.end = SessionEnd(at: start, reason: .signedOut) }
-      _ = try await store.write([.createSession(row)], events: [])
+      try await store.write([.createSession(row)], events: [])
     }
     try await add(1, absolute: 50, idle: nil)
     try await add(2, absolute: 90, idle: 40)
@@ -52,18 +52,18 @@ extension RegistryStoreCheck {
     var used = Samples.session(2)
     used.idleLimit = .seconds(40)
     used.lastSeenAt = start.advanced(by: .seconds(25))
-    _ = try await store.write([.replaceSession(used, expecting: 0)], events: [])
+    try await store.write([.replaceSession(used, expecting: 0)], events: [])
     let rows = try await other.expired(at: start.advanced(by: .seconds(64)), limit: 10).map(\.session)
     try expect(rows == [Samples.bytes(3), Samples.bytes(1)], "use postpones the expiry of a session", found: rows)
   }
 
   func oneOfManyWritersWins() async throws {
     let (store, other) = try await pair(with: Samples.ada)
-    _ = try await store.write([.createSession(Samples.session(1))], events: [])
+    try await store.write([.createSession(Samples.session(1))], events: [])
     let wins = try await count(of: 32) { number throws(RegistryStoreError) in
       var row = Samples.session(1)
       row.counter = UInt64(number)
-      _ = try await (number % 2 == 0 ? store : other).write(
+      try await (number % 2 == 0 ? store : other).write(
         [.replaceSession(row, expecting: 0)], events: [Samples.event(number)])
     }
     try expect(wins == 1, "of many writers that expect the same revision, one wins", found: wins)
@@ -74,7 +74,7 @@ extension RegistryStoreCheck {
       "only the winner's event is stored", found: (events, row as Any))
     let created = try await count(of: 32) { number throws(RegistryStoreError) in
       let row = Samples.session(UInt8(100 + number), device: "phone")
-      _ = try await (number % 2 == 0 ? store : other).write([.createSession(row)], events: [])
+      try await (number % 2 == 0 ? store : other).write([.createSession(row)], events: [])
     }
     try expect(created == 1, "of many sign-ins on one device, one wins", found: created)
   }
@@ -83,16 +83,19 @@ extension RegistryStoreCheck {
     let (store, other) = try await pair(with: Samples.ada)
     let session = Samples.session(1).session
     let unknown = try await store.change(session) { row, _ in (value: row == nil, changes: [], events: []) }
-    try expect(unknown.value && unknown.events.isEmpty, "an unknown session is decided on as nil", found: unknown)
+    let before = try await store.events(after: .zero, account: nil, limit: 10)
+    try expect(
+      unknown && before.isEmpty, "an unknown session is decided on as nil", found: (unknown, before))
     let event = Samples.event(0)
-    _ = try await store.write([.createSession(Samples.session(1))], events: [])
+    try await store.write([.createSession(Samples.session(1))], events: [])
     let seen = try await other.change(session) {
       row, _ -> (value: SessionRow?, changes: [RegistryChange], events: [RegistryEvent]) in
       (row, [], [event])
     }
+    let stored = try await other.events(after: .zero, account: nil, limit: 10)
     try expect(
-      seen.value == Samples.session(1) && seen.events.map(\.event) == [event],
-      "a decision sees the stored session, and its events are stored", found: seen)
+      seen == Samples.session(1) && stored.map(\.event) == [event],
+      "a decision sees the stored session, and its events are stored", found: (seen, stored))
     let halves: [RegistryChange] = [
       .createSession(Samples.session(2, device: "tablet")),
       .endSession(Samples.session(3).id, SessionEnd(at: Samples.start, reason: .revoked)),
@@ -132,24 +135,25 @@ extension RegistryStoreCheck {
 
   func concurrentWritesLoseNothing() async throws {
     let (store, other) = try await pair(with: Samples.ada)
-    _ = try await store.write([.createSession(Samples.session(1))], events: [])
+    try await store.write([.createSession(Samples.session(1))], events: [])
     let (writers, rounds) = (8, 10)
-    let done = try await withThrowingTaskGroup(of: [EventID].self) { group in
+    let done = try await withThrowingTaskGroup(of: [RegistryEvent].self) { group in
       for writer in 0..<writers {
         group.addTask {
-          var ids: [EventID] = []
-          while ids.count < rounds {
+          var events: [RegistryEvent] = []
+          while events.count < rounds {
             guard var row = try await store.session(Samples.session(1).id) else { return [] }
             row.counter += 1
+            let event = Samples.event(writer * rounds + events.count)
             do throws(RegistryStoreError) {
-              ids += try await (writer % 2 == 0 ? store : other).write(
-                [.replaceSession(row, expecting: row.revision)], events: [Samples.event(writer)]
-              ).map(\.id)
+              try await (writer % 2 == 0 ? store : other).write(
+                [.replaceSession(row, expecting: row.revision)], events: [event])
+              events.append(event)
             } catch {
               guard error == .conflict else { throw error }
             }
           }
-          return ids
+          return events
         }
       }
       return try await group.reduce(into: []) { $0 += $1 }
@@ -158,8 +162,10 @@ extension RegistryStoreCheck {
     try expect(
       row?.counter == UInt64(writers * rounds) && row?.revision == Int64(writers * rounds),
       "no confirmed write is lost", found: row as Any)
-    let events = try await other.events(after: .zero, account: nil, limit: 1000).map(\.id)
-    try expect(events == done.sorted(), "every confirmed event is stored exactly once", found: events)
+    let events = try await other.events(after: .zero, account: nil, limit: 1000).map(\.event)
+    try expect(
+      events.sorted { $0.at < $1.at } == done.sorted { $0.at < $1.at }, "every confirmed event is stored exactly once",
+      found: events)
   }
 
   /// Returns the number of `count` tasks that succeed; the others must fail with `exists` or `changed`.

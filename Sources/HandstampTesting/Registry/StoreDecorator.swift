@@ -23,9 +23,9 @@ extension StoreDecorator {
 
   @concurrent package func write(
     _ changes: [RegistryChange], events: [RegistryEvent]
-  ) async throws(RegistryStoreError) -> [StoredEvent] {
+  ) async throws(RegistryStoreError) {
     try await willWrite()
-    return try await base.write(changes, events: events)
+    try await base.write(changes, events: events)
   }
 
   @concurrent package func change<Value: Sendable>(
@@ -34,7 +34,7 @@ extension StoreDecorator {
       @escaping @Sendable (SessionRow?, UnixTime?) -> (
         value: Value, changes: [RegistryChange], events: [RegistryEvent]
       )
-  ) async throws(RegistryStoreError) -> (value: Value, events: [StoredEvent]) {
+  ) async throws(RegistryStoreError) -> Value {
     try await willRead()
     // Decided twice, to find out whether there is a write.
     let (_, changes, events) = decide(try await base.session(session.id), nil)

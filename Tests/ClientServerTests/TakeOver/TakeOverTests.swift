@@ -60,7 +60,7 @@ private final class Migration: Sendable {
       let account = AccountRecord(
         id: AccountID("user-\(number)"), email: EmailAddress("user-\(number)@example.org"), username: "User",
         passwordHash: nil, createdAt: UnixTime(seconds: 1_700_000_000))
-      _ = try await store.withLock({ $0 }).write([.createAccount(account)], events: [])
+      try await store.withLock({ $0 }).write([.createAccount(account)], events: [])
     }
     former.state.withLock { [self] in $0.losses = { self.loss() } }
   }

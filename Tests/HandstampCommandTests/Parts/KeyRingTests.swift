@@ -29,7 +29,7 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
         session: SessionBytes(from: &random), account: account.id,
         device: DeviceInfo(id: DeviceID("d"), name: "", platform: ""), kind: .keyed, createdAt: after(begun),
         rotatedAt: after(refreshed))
-      _ = try await store.write([.createAccount(account), .createSession(row)], events: [])
+      try await store.write([.createAccount(account), .createSession(row)], events: [])
       let old = Registry(
         store: store, mint: TokenMint(try MasterKeys(current: KeyID("k1"), keys: keys.master.keys)))
       try await body(RefreshKeyRing(AdminStore(store: store, keys: keys)), old)

@@ -51,7 +51,7 @@ private final class Answers: Transport {
   }
 
   private func account(_ test: TestServer, _ id: String = "17") async throws {
-    _ = try await test.store.write(
+    try await test.store.write(
       [
         .createAccount(
           AccountRecord(

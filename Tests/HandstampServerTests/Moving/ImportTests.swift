@@ -127,7 +127,7 @@ import Testing
     let stage = try ImportStage()
     let guest = AccountRecord(
       id: "1", email: nil, username: "", passwordHash: nil, createdAt: ImportStage.now)
-    _ = try await stage.store.write([.createAccount(guest)], events: [])
+    try await stage.store.write([.createAccount(guest)], events: [])
     let text = #"{"id":"1","email":"a@example.org","email_verified":true}"# + "\n"
     for merges in [false, true] {
       #expect(try await stage.add(text, merges: merges).codes == ["1 id_taken"])

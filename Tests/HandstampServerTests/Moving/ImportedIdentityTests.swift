@@ -64,7 +64,7 @@ import Testing
     let stage = try ImportStage()
     let account = AccountRecord(
       id: "here", email: nil, identity: Self.google, username: "ada", passwordHash: nil, createdAt: ImportStage.now)
-    _ = try await stage.store.write([.createAccount(account)], events: [])
+    try await stage.store.write([.createAccount(account)], events: [])
     let report = try await stage.add(
       #"""
       {"id":"1","email":"a@example.org","identities":[{"issuer":"https://accounts.google.com","subject":"g1"}]}

@@ -101,7 +101,7 @@ import Testing
     let (store, clock) = (FaultyStore(), TestClock())
     let account = AccountID("a")
     func write(_ count: Int, _ prefix: String, at time: UnixTime) async throws {
-      _ = try await store.write(
+      try await store.write(
         [],
         events: (0..<count).flatMap { number in
           [

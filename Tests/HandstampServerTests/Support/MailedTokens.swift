@@ -19,7 +19,7 @@ extension TestServer {
   }
 
   private func stored(_ token: OneTimeToken, _ change: RegistryChange) async throws -> String {
-    _ = try await store.write([change], events: [])
+    try await store.write([change], events: [])
     return token.secret.withExposed { $0 }
   }
 }
