@@ -98,7 +98,7 @@ import Testing
       let new = try await registry.takeOver(
         try await registry.formerToken(#require(FormerToken.id(of: token))), token, for: world.ada,
         authenticatedAt: nil,
-        FormerOrigin(device: phone), ending: nil, now: start)
+        FormerOrigin(SessionStart(device: phone)), ending: nil, now: start)
       return (new.row, nil)
     case .deviceCode:
       let browser = try await registry.beginBrowserSession(by: .password(of: world.ada), on: .browser("b"), now: start)

@@ -2,19 +2,15 @@ package import HandstampCore
 
 /// The session that a former token begins.
 package struct FormerOrigin: Sendable {
-  package var device: DeviceInfo
+  /// Without a key, which the token itself is. Only the server's own app has the device.
+  package var start: SessionStart
   /// The OAuth client that presents the token; `nil` for the server's own app.
   package var client: SessionClient?
   /// The client's name, for the list of devices.
   package var clientName: String
-  /// Whether the client sends rotation keys.
-  package var isKeyed: Bool
-  package var thumbprint: String?
 
-  package init(
-    device: DeviceInfo = .none, client: SessionClient? = nil, clientName: String = "", isKeyed: Bool = true
-  ) {
-    (self.device, self.client, self.clientName, self.isKeyed) = (device, client, clientName, isKeyed)
+  package init(_ start: SessionStart, client: SessionClient? = nil, clientName: String = "") {
+    (self.start, self.client, self.clientName) = (start, client, clientName)
   }
 }
 
@@ -121,13 +117,13 @@ extension Registry {
     of origin: FormerOrigin, _ token: Secret, authenticatedAt time: UnixTime?, now: UnixTime
   ) -> SessionOrigin {
     var session = SessionOrigin(
-      device: origin.device, kind: origin.isKeyed ? .keyed : .plain, way: .formerSession, client: origin.client,
-      thumbprint: origin.thumbprint, authenticatedAt: min(time ?? UnixTime(seconds: 0), now),
-      request: RepeatableRequest(
-        FormerToken.key(of: token), for: ["former", origin.client?.id ?? "", origin.thumbprint ?? ""]))
+      start: origin.start, way: .formerSession,
+      subject: ["former", origin.client?.id ?? "", origin.start.thumbprint ?? ""], client: origin.client,
+      authenticatedAt: min(time ?? UnixTime(seconds: 0), now))
+    session.start.key = FormerToken.key(of: token)
     let bytes = sessionBytes(of: session)
     session.session = bytes
-    if origin.client != nil { session.device = DeviceInfo(client: origin.clientName, bytes) }
+    if origin.client != nil { session.start.device = DeviceInfo(client: origin.clientName, bytes) }
     return session
   }
 }

@@ -184,12 +184,13 @@ extension Registry {
 
   private func origin(of grant: CodeGrant, _ claim: CodeClaim, _ used: OneTimeTokenID) -> SessionOrigin {
     SessionOrigin(
-      kind: claim.key == nil ? .plain : .keyed, way: .authorizationCode,
+      start: SessionStart(
+        device: .none, kind: claim.key == nil ? .plain : .keyed, thumbprint: claim.thumbprint, key: claim.key),
+      way: .authorizationCode, subject: ["code", Base64URL.encode(used.bytes)],
       client: SessionClient(
         id: grant.client, scope: grant.scope, audience: grant.audience,
         browser: grant.dependsOnBrowser ? grant.browser : nil),
-      thumbprint: claim.thumbprint, authenticatedAt: grant.authenticatedAt, methods: grant.methods,
-      latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil,
-      request: RepeatableRequest(claim.key, for: ["code", Base64URL.encode(used.bytes)]))
+      authenticatedAt: grant.authenticatedAt, methods: grant.methods,
+      latestExpiry: grant.dependsOnBrowser ? grant.absoluteExpiry : nil)
   }
 }

@@ -40,7 +40,7 @@ extension Registry {
   ) async throws(RegistryError) -> NewSession? {
     var origin = origin
     let session = sessionBytes(of: origin)
-    (origin.session, origin.device) = (session, DeviceInfo(client: name, session))
+    (origin.session, origin.start.device) = (session, DeviceInfo(client: name, session))
     if let allowed { origin.upstreamUser = try await upstreamUser(of: allowed) }
     let note = OneTimeTokenRecord(
       id: used, purpose: .usedCode, subject: session.id.rawValue, account: account.id, payload: payload,
@@ -67,9 +67,8 @@ extension Registry {
     nonce: String? = nil, now: UnixTime, narrow: GrantNarrowing
   ) async throws(RegistryError) -> CodeOutcome {
     let id = SessionID(former.subject)
-    if let request = origin.request,
-      mint.sessions(begunBy: request.key, for: request.subject + [""]).contains(where: { $0.id == id }),
-      let row = try await storedSession(id), row.dpopThumbprint == origin.thumbprint
+    if sessions(of: origin).contains(where: { $0.id == id }), let row = try await storedSession(id),
+      row.dpopThumbprint == origin.start.thumbprint
     {
       guard let expiry, now < expiry else { return .late }
       let repeated: NewSession?
@@ -95,7 +94,7 @@ extension Registry {
 
 extension DeviceInfo {
   /// No device.
-  static let none = DeviceInfo(id: DeviceID(""), name: "", platform: "")
+  package static let none = DeviceInfo(id: DeviceID(""), name: "", platform: "")
 
   /// Another client's session in the list of devices. Each session counts as a device of its own.
   init(client name: String, _ session: SessionBytes) {

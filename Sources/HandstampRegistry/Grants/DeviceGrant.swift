@@ -153,10 +153,10 @@ extension Registry {
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
     func origin(of grant: DeviceGrant) -> SessionOrigin {
       SessionOrigin(
-        kind: key == nil ? .plain : .keyed, way: .deviceCode,
+        start: SessionStart(device: .none, kind: key == nil ? .plain : .keyed, thumbprint: thumbprint, key: key),
+        way: .deviceCode, subject: ["device code", Base64URL.encode(used.bytes)],
         client: SessionClient(id: client, scope: grant.scope, audience: grant.audience),
-        thumbprint: thumbprint, authenticatedAt: grant.authenticatedAt, methods: grant.methods,
-        request: RepeatableRequest(key, for: ["device code", Base64URL.encode(used.bytes)]), isElsewhere: true)
+        authenticatedAt: grant.authenticatedAt, methods: grant.methods, isElsewhere: true)
     }
     for _ in 0..<Registry.attempts {
       guard let record = try await oneTimeToken(OneTimeTokenID(of: code, purpose: .deviceCode)) else {

@@ -69,9 +69,9 @@ extension Registry {
     as identity: ExternalIdentity, username: String, _ start: SessionStart,
     methods: AuthenticationMethods = [.federated], nonce: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    var origin = SessionOrigin(start, way: .provider, for: ["identity", identity.issuer, identity.subject])
-    origin.methods = methods
-    origin.upstream = UpstreamSession(identity: identity, sid: nil, authenticatedAt: nil)
+    let origin = SessionOrigin(
+      start: start, way: .provider, subject: ["identity", identity.issuer, identity.subject], methods: methods,
+      upstream: UpstreamSession(identity: identity, sid: nil, authenticatedAt: nil))
     let proof = IdentityProof(identity, provider: "", label: "", methods: methods, nonce: nonce)
     for _ in 0..<Registry.attempts {
       if let repeated = try await repeated(origin, now: now) { return repeated }

@@ -141,7 +141,7 @@ extension Registry {
 
   private func confirmationOrigin(_ token: OneTimeToken, _ start: SessionStart) -> SessionOrigin {
     let id = OneTimeTokenID(of: token.secret, purpose: .signUp)
-    return SessionOrigin(start, way: .signUp, for: ["confirmation", Base64URL.encode(id.bytes)])
+    return SessionOrigin(start: start, way: .signUp, subject: ["confirmation", Base64URL.encode(id.bytes)])
   }
 
   func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {

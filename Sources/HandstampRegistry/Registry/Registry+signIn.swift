@@ -20,41 +20,21 @@ public struct NewSession: Sendable, Hashable {
   public var token: RefreshClaims { RefreshClaims(session: row.session, counter: 0, mark: .zero) }
 }
 
-/// The key with which a request to begin a session can be repeated (draft-ietf-httpapi-idempotency-key-header calls it an
-/// idempotency key).
-struct RepeatableRequest: Sendable {
-  var key: RotationKey
-  /// The purpose of the request: only one for the same is a repeat.
-  var subject: [String]
-
-  /// Returns `nil` without a key.
-  init?(_ key: RotationKey?, for subject: [String]) {
-    guard let key else { return nil }
-    self.key = key
-    self.subject = subject
-  }
-}
-
 /// Properties of a session that are fixed when it is created.
 struct SessionOrigin: Sendable {
-  var device = DeviceInfo.none
-  var kind = SessionKind.keyed
-  var way = SignInWay.password
+  var start: SessionStart
+  var way: SignInWay
+  /// The purpose of the request: with the same key, only one for the same is a repeat.
+  var subject: [String]
   var client: SessionClient?
-  /// The JWK thumbprint that its tokens are bound to.
-  var thumbprint: String?
   /// Its ID, if the caller has to know it in advance.
   var session: SessionBytes?
-  /// The session of another account that the browser leaves with the first use.
-  var replaces: SessionID?
   /// When the user proved to be the account's owner; `nil` if that was just now.
   var authenticatedAt: UnixTime?
   /// How; `nil` as the way says.
   var methods: AuthenticationMethods?
   /// When it ends at the latest, besides the limits.
   var latestExpiry: UnixTime?
-  /// The request that begins it, if that had a key.
-  var request: RepeatableRequest?
   /// Whether it is on another device than the browser in which the user has allowed it.
   var isElsewhere = false
   /// The session at another provider that it depends on.
@@ -64,24 +44,17 @@ struct SessionOrigin: Sendable {
 
   /// The key of an OAuth client's request, as the rotation before its first token.
   var ring: [KeyRing.Entry] {
-    guard client != nil, let request else { return [] }
-    return [.keyed(KeyMark(of: request.key))]
+    guard client != nil, let key = start.key else { return [] }
+    return [.keyed(KeyMark(of: key))]
   }
 }
 
 extension SessionOrigin {
-  /// - Parameter subject: the purpose of the request, see ``RepeatableRequest``.
-  init(_ start: SessionStart, way: SignInWay, for subject: [String]) {
-    self.init(
-      device: start.device, kind: start.kind, way: way, thumbprint: start.thumbprint, replaces: start.leaving,
-      request: RepeatableRequest(start.key, for: subject))
-  }
-
   /// The origin of a session that a user begins by signing in.
   init(_ start: SessionStart, by use: CredentialUse) {
-    self.init(start, way: use.way, for: ["sign-in", use.account.id.rawValue])
-    (authenticatedAt, methods, latestExpiry) = (use.authenticatedAt, use.methods, use.latestExpiry)
-    upstream = use.upstream
+    self.init(
+      start: start, way: use.way, subject: ["sign-in", use.account.id.rawValue], authenticatedAt: use.authenticatedAt,
+      methods: use.methods, latestExpiry: use.latestExpiry, upstream: use.upstream)
   }
 }
 
@@ -123,8 +96,8 @@ extension Registry {
     // A session that goes on is no news to its owner.
     let notice: [RegistryChange] =
       if origin.way == .formerSession { [] } else if let client = origin.client {
-        try await noticing(client, origin.device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
-      } else { try await noticing(origin.device, of: account, now: now) }
+        try await noticing(client, origin.start.device.name, of: account, isElsewhere: origin.isElsewhere, now: now)
+      } else { try await noticing(origin.start.device, of: account, now: now) }
     for _ in 0..<Registry.attempts {
       let live = try await liveSessions(of: account.id)
       let upstream = try await expectations(of: origin.upstream, now: now)
@@ -159,10 +132,10 @@ extension Registry {
     ending strangers: [SessionRow] = [], now: UnixTime, with changes: [RegistryChange], events: [RegistryEvent] = []
   ) async throws(RegistryStoreError) -> NewSession {
     let lasting = live.filter { row in !strangers.contains { $0.id == row.id } }
-    let surplus = surplus(lasting, for: origin.device)
+    let surplus = surplus(lasting, for: origin.start.device)
     let former = lasting.filter { row in !surplus.contains { $0.id == row.id } }
     let row = newRow(
-      account, origin, replacing: replaced(former, by: origin.kind, of: origin.device, now: now), now)
+      account, origin, replacing: replaced(former, by: origin.start.kind, of: origin.start.device, now: now), now)
     var (changes, events) = (changes, events)
     for old in strangers + surplus {
       // A session that had already expired keeps that reason.
@@ -186,7 +159,7 @@ extension Registry {
   /// The details of a session that begins, for the audit log.
   private func details(of origin: SessionOrigin) -> String {
     var json = JSONText([("way", origin.way.rawValue)])
-    if !origin.device.name.isEmpty { json.add("device", origin.device.name) }
+    if !origin.start.device.name.isEmpty { json.add("device", origin.start.device.name) }
     json.add("client", ifPresent: origin.client?.id)
     return json.text
   }
@@ -201,8 +174,8 @@ extension Registry {
     for session in sessions(of: origin) {
       guard let row = try await storedSession(session.id) else { continue }
       guard row.pending?.canBeForgotten == true, row.counter == 0, row.endReason(at: now) == nil,
-        row.kind == origin.kind,
-        row.client?.id == origin.client?.id, row.dpopThumbprint == origin.thumbprint,
+        row.kind == origin.start.kind,
+        row.client?.id == origin.client?.id, row.dpopThumbprint == origin.start.thumbprint,
         row.account == account ?? row.account,
         let account = try await self.account(row.account), account.closedAt == nil
       else { throw .keyUsed }
@@ -212,11 +185,11 @@ extension Registry {
   }
 
   /// The sessions that a request may have begun, the one that it begins now first; none without a key.
-  private func sessions(of origin: SessionOrigin) -> [SessionBytes] {
-    guard let request = origin.request else { return [] }
+  func sessions(of origin: SessionOrigin) -> [SessionBytes] {
+    guard let key = origin.start.key else { return [] }
     // The session of another client is its own device.
-    let place = origin.client == nil ? origin.device.id.rawValue : ""
-    return mint.sessions(begunBy: request.key, for: request.subject + [place])
+    let place = origin.client == nil ? origin.start.device.id.rawValue : ""
+    return mint.sessions(begunBy: key, for: origin.subject + [place])
   }
 
   /// The ID of the session that a request begins.
@@ -241,18 +214,19 @@ extension Registry {
   private func newRow(
     _ account: AccountRecord, _ origin: SessionOrigin, replacing former: [SessionID], _ now: UnixTime
   ) -> SessionRow {
-    let isBrowser = origin.kind == .browser
+    let isBrowser = origin.start.kind == .browser
     let idle = account.isGuest ? limits.guestIdleLimit ?? limits.idleLimit : limits.idleLimit
     let absolute = (isBrowser ? limits.browserAbsoluteLimit : limits.absoluteLimit).map { now.advanced(by: $0) }
     return SessionRow(
-      session: sessionBytes(of: origin), account: account.id, device: origin.device, kind: origin.kind,
+      session: sessionBytes(of: origin), account: account.id, device: origin.start.device, kind: origin.start.kind,
       client: origin.client, ring: KeyRing(origin.ring), createdAt: now, authenticatedAt: origin.authenticatedAt,
       methods: origin.methods ?? origin.way.methods,
       absoluteExpiry: [absolute, origin.latestExpiry].compactMap(\.self).min(),
       idleLimit: isBrowser ? limits.browserIdleLimit : idle,
-      dpopThumbprint: origin.thumbprint,
+      dpopThumbprint: origin.start.thumbprint,
       pending: PendingSession(
-        canBeForgotten: isBrowser || origin.request != nil, replaces: former + (origin.replaces.map { [$0] } ?? [])))
+        canBeForgotten: isBrowser || origin.start.key != nil,
+        replaces: former + (origin.start.leaving.map { [$0] } ?? [])))
   }
 }
 

@@ -39,7 +39,7 @@ extension Registry {
   }
 
   private func signUpOrigin(_ email: EmailAddress?, _ start: SessionStart) -> SessionOrigin {
-    SessionOrigin(start, way: email == nil ? .guest : .signUp, for: ["sign-up", email?.normalized ?? ""])
+    SessionOrigin(start: start, way: email == nil ? .guest : .signUp, subject: ["sign-up", email?.normalized ?? ""])
   }
 
   /// Turns a guest account into a full one with the same ID, and creates a session that replaces all of the guest's, in one
@@ -66,7 +66,7 @@ extension Registry {
   }
 
   private func upgradeOrigin(_ guest: AccountID, _ start: SessionStart) -> SessionOrigin {
-    SessionOrigin(start, way: .upgrade, for: ["upgrade", guest.rawValue])
+    SessionOrigin(start: start, way: .upgrade, subject: ["upgrade", guest.rawValue])
   }
 
   /// - Parameter token: the confirmation of the address, which the same write redeems.
@@ -96,7 +96,7 @@ extension Registry {
         return try await begin(
           full, origin, among: live,
           // Those on other devices end at once: the guest may have been a stranger, see above.
-          ending: live.filter { $0.device.id != origin.device.id }, now: now,
+          ending: live.filter { $0.device.id != origin.start.device.id }, now: now,
           with: changes, events: [event])
       } catch {
         switch error {

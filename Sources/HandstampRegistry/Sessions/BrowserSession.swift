@@ -45,8 +45,7 @@ extension Registry {
     by use: CredentialUse, on browser: DeviceInfo, leaving former: SessionID? = nil, now: UnixTime
   ) async throws(RegistryError) -> BrowserSession {
     let start = SessionStart(device: browser, kind: .browser, leaving: former)
-    let new = try await createSession(
-      for: use.account, SessionOrigin(start, by: use), with: use.changes, now: now)
+    let new = try await createSession(by: use, start, now: now)
     return browserSession(of: new.row, new.account)
   }
 

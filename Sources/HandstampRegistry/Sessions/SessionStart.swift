@@ -8,7 +8,8 @@ public struct SessionStart: Sendable, Hashable {
   public var leaving: SessionID?
   /// The JWK thumbprint that the session's tokens are bound to (RFC 9449); `nil` binds them to no key.
   public var thumbprint: String?
-  /// The client's key for this request: a repeat with the same one gets the same session until that is used.
+  /// The client's key for this request: a repeat with the same one gets the same session until that is used
+  /// (draft-ietf-httpapi-idempotency-key-header calls it an idempotency key).
   public var key: RotationKey?
 
   public init(

@@ -27,14 +27,15 @@ extension FormFields {
   /// The session that the form asks for: an OAuth client's, with the scopes that it may have, or one of the server's own app, which
   /// describes its device.
   func formerOrigin(
-    _ client: ConfiguredClient?, isKeyed: Bool, at issuer: String
+    _ client: ConfiguredClient?, thumbprint: String?, isKeyed: Bool, at issuer: String
   ) throws -> FormerOrigin {
     guard let client else {
       let names = ["device_id", "device_name", "device_platform"].map { self[$0] ?? "" }
       guard names.allSatisfy(\.isDisplayName) else {
         throw OAuthError.invalidRequest("device_id, device_name and device_platform must be 1 to 200 characters")
       }
-      return FormerOrigin(device: DeviceInfo(id: DeviceID(names[0]), name: names[1], platform: names[2]))
+      let device = DeviceInfo(id: DeviceID(names[0]), name: names[1], platform: names[2])
+      return FormerOrigin(SessionStart(device: device, thumbprint: thumbprint))
     }
     guard client.flows.contains(.former) else { throw OAuthError("unauthorized_client") }
     guard let scope = client.granted(self["scope"])?.scope else { throw OAuthError("invalid_scope") }
@@ -43,8 +44,9 @@ extension FormFields {
       throw OAuthError("invalid_target")
     }
     return FormerOrigin(
+      SessionStart(device: .none, kind: isKeyed ? .keyed : .plain, thumbprint: thumbprint),
       client: SessionClient(id: client.id, scope: scope, audience: audience == issuer ? nil : audience),
-      clientName: client.name, isKeyed: isKeyed)
+      clientName: client.name)
   }
 }
 #endif

@@ -119,12 +119,12 @@ struct TokenController: Sendable {
     _ logger: Logger
   ) async throws -> Response {
     guard let former else { throw OAuthError("unsupported_grant_type") }
-    var origin = try form.formerOrigin(client, isKeyed: try rotationKey(form) != nil, at: issuer)
-    origin.thumbprint = proof?.thumbprint
-    let (token, started) = (try form.formerToken(), origin)
+    let origin = try form.formerOrigin(
+      client, thumbprint: proof?.thumbprint, isKeyed: try rotationKey(form) != nil, at: issuer)
+    let token = try form.formerToken()
     // A client that hangs up does not make the former system's answer go astray.
     let new = try await Task {
-      try await former.takeOver(token, started, by: AccountService.Caller(client: address, logger: logger))
+      try await former.takeOver(token, origin, by: AccountService.Caller(client: address, logger: logger))
     }.value
     if let proof { proofs.use(proof, at: clock.now) }
     var json = try responses.signedIn(new)

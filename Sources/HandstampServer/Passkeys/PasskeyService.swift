@@ -108,7 +108,11 @@ struct PasskeyService: Sendable {
     if record.userHandle != nil, record.lastUsedAt == nil { record.isBackupEligible = response.isBackupEligible }
     let outcome: AssertionOutcome
     do throws(PasskeyError) {
-      outcome = try self.outcome(of: response, challenge, by: record, as: account)
+      guard let passkey = record.passkey else { throw .wrongPasskey }
+      guard account == nil || account == record.account else { throw .wrongUser }
+      outcome = try party.verifyAssertion(
+        response, challenge: challenge, passkey: passkey,
+        user: account == nil ? .unknown : .known(passkey.userHandle, allowed: []))
     } catch { throw refusal(error, logger) }
     switch outcome {
     case .verified(let passkey):
@@ -131,18 +135,6 @@ struct PasskeyService: Sendable {
   }
 
   // MARK: Verification
-
-  private func outcome(
-    of response: AssertionResponse, _ challenge: PasskeyChallenge, by record: PasskeyRecord, as account: AccountID?
-  ) throws(PasskeyError) -> AssertionOutcome {
-    guard let passkey = record.passkey else { throw .wrongPasskey }
-    var user = AssertionUser.unknown
-    if let account {
-      let isOwn = record.account == account
-      user = .known(isOwn ? passkey.userHandle : try PasskeyService.handle(of: account), allowed: [])
-    }
-    return try party.verifyAssertion(response, challenge: challenge, passkey: passkey, user: user)
-  }
 
   private func refusal(_ error: PasskeyError, _ logger: Logger) -> VerificationError {
     switch error {
