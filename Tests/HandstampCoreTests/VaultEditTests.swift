@@ -36,6 +36,17 @@ import Testing
     let signOut = VaultEdit.signOut(.signedOut, at: now)
     #expect(entry(.begin(session("one")), signOut, .prepareSignIn(signIn)).signIn != nil)
     #expect(entry(.begin(session("one")), signOut, .prepareSignIn(signIn), signOut).signIn == nil)
+    // One that is written late spares what began after it.
+    let late = VaultEdit.signOut(.signedOut, at: now, isLate: true)
+    let later = PendingSignIn(for: "sign-in", at: now.wall.advanced(by: .seconds(1)))
+    for before in [[], [VaultEdit.begin(session("one"))]] {
+      let edits = before + [.prepareSignIn(later), late]
+      let left = edits.reduce(into: VaultEntry()) { entry, edit in
+        if case .write(let new) = edit.applied(to: entry) { entry = new }
+      }
+      #expect(left.signIn == later && left.session == nil)
+    }
+    #expect(entry(.begin(session("one")), .prepareSignIn(signIn), late).signIn == nil)
   }
 
   @Test func `has no pending revocation with its own handle`() {

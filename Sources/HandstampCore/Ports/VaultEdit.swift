@@ -126,7 +126,7 @@ package enum VaultEdit: Sendable, Hashable {
       new.bury(session, reason: reason, at: time, steps: steps)
     case .signOut(let reason, let time, let steps, let isLate):
       if isLate, let later = entry.session?.startedAt.elapsed(since: time), later > .zero { return .unchanged }
-      guard new.signOut(reason, at: time, steps: steps) else { return .unchanged }
+      guard new.signOut(reason, at: time, steps: steps, isLate: isLate) else { return .unchanged }
     case .bury(let tombstone):
       if new.session?.id == tombstone.session { new.session = nil }
       new.add(tombstone)

@@ -51,10 +51,10 @@ extension StoredSession {
 /// A session ends, and its tombstone remains until no work is pending.
 extension VaultEntry {
   /// Ends the session; without one, the last tombstone gets the steps that it lacks: a repeated sign-out may erase more. Returns
-  /// whether there was anything to do.
-  mutating func signOut(_ reason: EndReason, at time: Moment, steps: [String]) -> Bool {
-    let isSigningIn = signIn != nil
-    signIn = nil
+  /// whether there was anything to do. A sign-in that waits for its response is forgotten, unless it began after a late sign-out.
+  mutating func signOut(_ reason: EndReason, at time: Moment, steps: [String], isLate: Bool) -> Bool {
+    let isSigningIn = signIn.map { !isLate || $0.startedAt <= time.wall } ?? false
+    if isSigningIn { signIn = nil }
     if let session {
       bury(session, reason: reason, at: time, steps: steps)
       return true
