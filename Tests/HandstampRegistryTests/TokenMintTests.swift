@@ -7,6 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A token mint` {
   let mint: TokenMint
+  private let now = start
   init() throws { mint = TokenMint(try masterKeys("k1")) }
 
   @Test(arguments: [0, 1, 127, 128, 16_383, 16_384, 1 << 55, (1 << 56) - 1] as [UInt64])
@@ -38,6 +39,39 @@ import Testing
     #expect(Set(macs).count == TokenMint.Purpose.allCases.count)
     #expect(mint.mac(of: "ada@example.org", for: .logName) == "2JWOq0POe2PyfxxV")
     #expect(mint.mac(of: "bob@example.org", for: .logName) != "2JWOq0POe2PyfxxV")
+  }
+
+  /// From Python's hmac as well: servers of two versions on one store derive the same sessions.
+  @Test func `derives the session that a request begins from its key and its purpose`() throws {
+    let mint = TokenMint(try MasterKeys(current: KeyID("k1"), keys: [KeyID("k1"): Secret(bytes: 0..<32)]))
+    let key = try #require(RotationKey(bytes: Array(0..<16)))
+    let derived = mint.sessions(begunBy: key, for: ["sign-in", "ä", "phone"])
+    #expect(derived.map(\.id.rawValue) == ["Y7y1PPk7mLKmaKsyu8jIpA"])
+  }
+
+  /// With another purpose, a request that is repeated while the server is upgraded would begin a second session.
+  @Test func `derives the sessions of sign-ins and sign-ups from these purposes`() async throws {
+    let world = try await World()
+    let device = DeviceInfo(id: DeviceID("phone"), name: "x", platform: "linux")
+    let start = SessionStart(device: device, key: rotationKey(1))
+    func derived(_ purpose: String...) -> SessionBytes? {
+      world.registry.mint.sessions(begunBy: rotationKey(1), for: purpose).first
+    }
+    let signedIn = try await world.registry.createSession(by: .password(of: world.ada), start, now: now)
+    #expect(signedIn.row.session == derived("sign-in", world.ada.id.rawValue, "phone"))
+    let guest = try await world.registry.signUp(email: nil, username: "", passwordHash: nil, start, now: now)
+    #expect(guest.row.session == derived("sign-up", "", "phone"))
+    let email = try #require(EmailAddress("Bob@example.org"))
+    let bob = try await world.registry.signUp(email: email, username: "B", passwordHash: nil, start, now: now)
+    #expect(bob.row.session == derived("sign-up", "bob@example.org", "phone"))
+    let other = try #require(EmailAddress("carol@example.org"))
+    let carol = try await world.registry.upgrade(
+      guest.account, email: other, username: "C", passwordHash: Secret("$hash"), start, now: now)
+    #expect(carol.row.session == derived("upgrade", guest.account.id.rawValue, "phone"))
+    let nonce = OneTimeTokenRecord(usedNonce: "n", at: now, until: now.advanced(by: .seconds(60)))
+    let dave = try await world.registry.signIn(
+      as: ExternalIdentity(issuer: "https://a.example", subject: "d"), username: "D", start, nonce: nonce, now: now)
+    #expect(dave.row.session == derived("identity", "https://a.example", "d", "phone"))
   }
 
   @Test func `reports 10,000 tokens with one flipped bit as forged`() {

@@ -40,14 +40,21 @@ private final class Answers: Transport {
 
 @Suite(.timeLimit(.minutes(10))) struct `A session of a former system` {
   private func exchange(
-    _ test: TestServer, _ token: String, device: String = "phone", client: String? = nil, key: RotationKey? = .fresh
+    _ test: TestServer, _ token: String, device: String = "phone", client: String? = nil, key: RotationKey? = .fresh,
+    proof: String? = nil
   ) async throws -> WireClient.Answer {
     let key = key.map { "&rotation_key=" + $0.wireText.withExposed { $0 } } ?? ""
     let sender = client.map { "&client_id=\($0)" } ?? "&device_id=\(device)&device_name=Phone&device_platform=iOS"
-    return try await test.client.post(
-      "/oauth/token",
-      form: "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=\(token)"
-        + "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Arefresh_token\(sender)\(key)")
+    return try await ask(
+      test,
+      "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&subject_token=\(token)"
+        + "&subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Arefresh_token\(sender)\(key)", proof: proof)
+  }
+
+  private func ask(_ test: TestServer, _ form: String, proof: String? = nil) async throws -> WireClient.Answer {
+    var headers = ["Content-Type": "application/x-www-form-urlencoded"]
+    headers["DPoP"] = proof
+    return try await test.client.send("POST", "/oauth/token", headers: headers, body: Array(form.utf8))
   }
 
   private func account(_ test: TestServer, _ id: String = "17") async throws {
@@ -231,6 +238,35 @@ private final class Answers: Transport {
       #expect(answer.json["scope"] == "openid notes")
       let id: String? = answer.json["id_token"]
       #expect(id != nil)
+    }
+  }
+
+  @Test func `is bound to the key that the app or the client proves`() async throws {
+    let former = Answers()
+    former["/introspect"] = #"{"active":true,"client_id":"app","sub":"17"}"#
+    let clients = try [
+      ConfiguredClient(id: "wiki", name: "Wiki", flows: [.former], scopes: ["openid", "offline_access"])
+    ]
+    try await TestServer.run(transport: former) {
+      $0.former = introspecting()
+      $0.clients = clients
+    } body: { test in
+      try await account(test)
+      let key = P256.Signing.PrivateKey()
+      func proof() -> String {
+        DPoPProof(at: test.clock.now, nonce: test.server.proofs.nonce(at: test.clock.now)) { $0.key = key }.text
+      }
+      for client in [nil, "wiki"] {
+        let answer = try await exchange(test, client ?? "r1", client: client, proof: proof())
+        #expect(answer.json["token_type"] == "DPoP", "\(client ?? "app")")
+        let token: String? = answer.json["refresh_token"]
+        let key = RotationKey.fresh.wireText.withExposed { $0 }
+        let form =
+          "grant_type=refresh_token&refresh_token=\(try #require(token))&rotation_key=\(key)"
+          + (client.map { "&client_id=\($0)" } ?? "")
+        #expect(try await ask(test, form).status == 400, "\(client ?? "app")")
+        #expect(try await ask(test, form, proof: proof()).status == 200, "\(client ?? "app")")
+      }
     }
   }
 
