@@ -162,9 +162,12 @@ extension RegistryStoreCheck {
     try expect(
       row?.counter == UInt64(writers * rounds) && row?.revision == Int64(writers * rounds),
       "no confirmed write is lost", found: row as Any)
-    let events = try await other.events(after: .zero, account: nil, limit: 1000).map(\.event)
+    let events = try await other.events(after: .zero, account: nil, limit: 1000)
     try expect(
-      events.sorted { $0.at < $1.at } == done.sorted { $0.at < $1.at }, "every confirmed event is stored exactly once",
+      events.map(\.event).sorted { $0.at < $1.at } == done.sorted { $0.at < $1.at },
+      "every confirmed event is stored exactly once", found: events)
+    try expect(
+      zip(events, events.dropFirst()).allSatisfy { $0.id < $1.id }, "events are read in the order of their IDs",
       found: events)
   }
 

@@ -96,7 +96,7 @@ extension RegistryStoreCheck {
     try expect(events == [Samples.event(0)], "a failed write leaves no events", found: events)
     try await store.write([], events: [])
     let same = try await other.events(after: .zero, account: nil, limit: 10).map(\.event)
-    try expect(same == events, "an empty write succeeds", found: same)
+    try expect(same == events, "an empty write succeeds and stores no events", found: same)
   }
 
   func eventsStandInLine() async throws {
