@@ -19,7 +19,7 @@ enum AuthorizedCaller: Sendable {
       if options.account != nil { try EnvironmentToken.refuse(to: "--account") }
       let answer = try await agent.ask(AgentQuestion())
       guard let server = answer.server else {
-        throw CommandError.noServer.hinting("run the agent with this version of handstamp")
+        throw CommandError.noServer.hinting("update handstamp where the agent runs, then start the agent again")
       }
       return .agent(
         agent, AccessToken(answer.token), try ServerAddress(parsing: server, allowingClearText: true))
@@ -143,7 +143,9 @@ extension AuthorizedCaller {
 
   /// Returns the refusal to show or end sessions, if the client is not the server's own, with what works in its place.
   func suggestingOwnClient(_ refusal: CommandError) -> CommandError {
-    guard case .session = self else { return refusal }
+    guard case .session = self else {
+      return refusal.code == "insufficient_scope" ? refusal.hinting("open \(server.text)/account/devices") : refusal
+    }
     return refusal.suggestingOwnClient(at: server)
   }
 

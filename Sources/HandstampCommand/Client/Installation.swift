@@ -48,8 +48,8 @@ extension SessionCommand {
 
   /// Does what is left to do before the program ends: delivers all pending revocations, of sessions that ended while the server
   /// was unreachable, concurrently, and waits for the audit log. If no revocation is pending, it costs one read of a small file
-  /// for each account but the one whose session is open. The list names removed accounts only: whether a
-  /// listed one has pending revocations stands in its sealed vault.
+  /// for each account but the one whose session is open. Of pending revocations, the list shows only
+  /// those of removed accounts; those of listed ones are in their sealed vaults.
   func conclude() async {
     // Beside an agent there are no vaults.
     guard client != nil || !AgentClient.isSet else { return }

@@ -52,8 +52,6 @@ struct Damage: Sendable, Hashable {
   var hint: String {
     switch cure {
     case .fix: "run: handstamp doctor --fix"
-    case .setAside where check == "key_file" && steps.isEmpty:
-      "put a copy of vault.key back, or run: handstamp doctor --set-aside"
     case .setAside: "run: handstamp doctor --set-aside"
     case .run(let command): "run: \(command)"
     }

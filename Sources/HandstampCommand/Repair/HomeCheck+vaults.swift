@@ -79,7 +79,7 @@ extension HomeCheck {
     case .absent:
       if needsIt {
         add(
-          "key_file", "vault.key is missing, but there are vaults that need it",
+          "key_file", "vault.key is missing, and the vaults open only with it or a copy of it",
           .setAside, hidesSession: true)
       }
     case .damaged, .notFile:
