@@ -170,7 +170,7 @@ package struct PageLibrary: Sendable {
     guard let texts = try? JSONDecoder().decode([String: String].self, from: Data(json.utf8)) else {
       throw DescribedError("\(name): not a JSON object of texts")
     }
-    if let key = texts.keys.first(where: { !$0.contains(".") }) {
+    if let key = texts.keys.sorted().first(where: { !$0.contains(".") }) {
       throw DescribedError("\(name): the key \(key) has no dot")
     }
     return texts

@@ -150,7 +150,10 @@ class Turns(unittest.TestCase):
             first, second = (all.enter_context(subprocess.Popen([sys.executable, "-B", "-c", script], env=environment, stdin=subprocess.PIPE,
                                                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)) for _ in range(2))
             # The one that is in, and the one that says that it waits: either may be first.
-            entered, waiting = (first, second) if select.select([first.stdout, first.stderr], [], [], 30)[0] == [first.stdout] else (second, first)
+            heard = select.select([first.stdout, first.stderr], [], [], 30)[0]
+            self.assertEqual(len(heard), 1)
+            entered, waiting = (first, second) if heard == [first.stdout] else (second, first)
+            self.assertEqual(select.select([entered.stdout], [], [], 30)[0], [entered.stdout])
             self.assertEqual(entered.stdout.readline(), "in\n")
             self.assertEqual(select.select([waiting.stdout, waiting.stderr], [], [], 30)[0], [waiting.stderr])
             entered.kill()

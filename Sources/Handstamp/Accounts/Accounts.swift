@@ -73,8 +73,8 @@ public final class Accounts<Content: Sendable> {
   ///
   /// - Parameters:
   ///   - observesChanges: Whether to read the list at once and after each change by another program, and to complete the work of
-  ///     removed accounts. `false` is for a program that runs one command and exits: it reads the
-  ///     list in ``load()`` only, and opens no removed account. The program delivers their revocations, see ``forget(_:)``.
+  ///     removed accounts. `false` is for a program that runs one command and exits: it begins
+  ///     no reading by itself, see ``load()``, and opens no removed account. The program delivers their revocations, see ``forget(_:)``.
   ///   - qualifiesIDs: Whether every ID in the list begins with the account's server, for a program whose users choose the
   ///     server. So each account's server is known even after it was removed.
   ///   - makeSession: Creates the session of an account. If it throws, the function that needs the session throws the same

@@ -80,7 +80,7 @@ package final class RefreshLockManager: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  /// Unlocks when it is released, at the latest: a controller that is gone unlocks nothing itself.
+  /// Also unlocks when it is released: a lock that arrives after its controller is gone has no other owner.
   private final class Kept: VaultLock {
     private let number: UInt64
     private let keeper: RefreshLockManager

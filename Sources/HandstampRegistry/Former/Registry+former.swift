@@ -2,7 +2,7 @@ package import HandstampCore
 
 /// The session that a former token begins.
 package struct FormerOrigin: Sendable {
-  /// Without a key, which the token itself is. Only the server's own app has the device.
+  /// Has no key: the token itself serves as one. The device is set only for the server's own app.
   package var start: SessionStart
   /// The OAuth client that presents the token; `nil` for the server's own app.
   package var client: SessionClient?

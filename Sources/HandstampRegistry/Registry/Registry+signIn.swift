@@ -24,7 +24,7 @@ public struct NewSession: Sendable, Hashable {
 struct SessionOrigin: Sendable {
   var start: SessionStart
   var way: SignInWay
-  /// The purpose of the request: with the same key, only one for the same is a repeat.
+  /// The purpose of the request. Another one is a repeat only if both its key and its purpose are the same.
   var subject: [String]
   var client: SessionClient?
   /// Its ID, if the caller has to know it in advance.

@@ -110,6 +110,7 @@ struct PasskeyService: Sendable {
     do throws(PasskeyError) {
       guard let passkey = record.passkey else { throw .wrongPasskey }
       guard account == nil || account == record.account else { throw .wrongUser }
+      // Whose passkey it is was compared above: an authenticator may leave out the handle.
       outcome = try party.verifyAssertion(
         response, challenge: challenge, passkey: passkey,
         user: account == nil ? .unknown : .known(passkey.userHandle, allowed: []))

@@ -112,7 +112,7 @@ enum SealedFormat {
   }
 
   /// Opens a file that was sealed for `content`. Throws ``VaultError/corrupt`` if any byte was changed. A damaged header is corrupt,
-  /// whatever the key; the key is compared before the body is opened.
+  /// whatever the key. Another key than the file's is ``VaultError/wrongKey``.
   ///
   /// - Parameter read: Returns `nil` if the bytes, which are wiped afterwards, are not what is expected.
   static func open<Value>(
