@@ -3,9 +3,9 @@ architecture, the Homebrew formula, release notes and checksums, and on Debian a
 
 Swift's own libraries are linked statically, the system's dynamically. With scripts/dev --program, packs that program instead of building one. Publishes
 nothing."""
-import email.utils, glob, gzip, hashlib, os, platform, re, shutil, subprocess, sys, tarfile
+import email.utils, glob, gzip, hashlib, os, platform, re, shutil, subprocess, sys, tarfile, tempfile
 
-from kit import build
+from kit import build, server
 
 NEEDS = ["--dist"]
 SCRATCH, OUT, ROOT = ".build/dist", ".build/dist/out", ".build/dist/package"
@@ -59,6 +59,21 @@ def compiled():
         "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words="handstamp") + "/handstamp"
 
 
+def try_out(path):
+    """A user signs up at the program's own server, and stays signed in. No other build finds what goes wrong in this one alone."""
+    server.PROGRAM = os.path.abspath(path)
+    own = server.Server()
+    try:
+        own.launch()
+        with tempfile.TemporaryDirectory() as home:
+            for words in (["signup", "ada@example.org", "--server", own.url], ["refresh"], ["sessions"], ["logout"]):
+                done = server.command(*words, text="correct horse battery\n", HANDSTAMP_HOME=home)
+                if done.returncode:
+                    sys.exit(f"handstamp {words[0]} of the built program ended with {done.returncode}\n{done.stderr}")
+    finally:
+        own.remove()
+
+
 def program(version):
     path = build.given or compiled()
     shutil.rmtree(OUT, ignore_errors=True)
@@ -66,6 +81,7 @@ def program(version):
     subprocess.run(["strip", "--strip-all", "--remove-section=.comment", "-o", OUT + "/handstamp", path], check=True)
     if output(OUT + "/handstamp", "--version").strip() != version:
         sys.exit(f"handstamp --version is not {version}")
+    try_out(OUT + "/handstamp")
     for shell in ("bash", "zsh", "fish"):
         write(f"{OUT}/handstamp.{shell}", output(OUT + "/handstamp", "completion", shell))
     write(OUT + "/handstamp.1.gz", re.sub(r"(?m)^\.Os$", f".Os handstamp {version}", read("docs/handstamp.1")), is_packed=True)
