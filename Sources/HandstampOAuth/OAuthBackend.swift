@@ -336,7 +336,7 @@ public struct OAuthBackend: Backend {
         // Tokens that were sent and not read are lost, so the limit is beyond any honest response.
         maximumResponseSize: 32 << 20,
         mayReuseConnection: false)
-      if SendingTime.isOver() {
+      if SendingTime.current.isOver() {
         throw .network(.notConnected("the program was suspended before the request was sent"))
       }
       let response: TransportResponse

@@ -28,8 +28,8 @@ import Testing
     let server = StubServer()
     let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
     let key = try #require(key)
-    let outcome = await SendingTime.$isOver.withValue(
-      { true },
+    let outcome = await SendingTime.$current.withValue(
+      SendingTime { true },
       operation: {
         await backend.refresh(RefreshRequest(token: RefreshToken("r0"), key: key))
       })
@@ -41,9 +41,9 @@ import Testing
     let clock = ManualClock()
     let seen = Locked<[Bool]>([])
     let backend = ScriptedBackend(supportsRotationKeys: false) { _, _, _ in
-      seen.withLock { $0.append(SendingTime.isOver()) }
+      seen.withLock { $0.append(SendingTime.current.isOver()) }
       clock.advance(by: .seconds(60))
-      seen.withLock { $0.append(SendingTime.isOver()) }
+      seen.withLock { $0.append(SendingTime.current.isOver()) }
       return .rejected(.rejected)
     }
     let session = SessionController(backend: backend, vault: MemoryVault(), clock: clock)

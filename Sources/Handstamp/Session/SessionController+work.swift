@@ -121,10 +121,10 @@ extension SessionController {
     // Detached, so that it inherits neither a waiter's cancellation nor its task-local values.
     asking[operation] = Task.detached(priority: .userInitiated) { [weak self, backend, clock] in
       // Also if the time since the attempt is unknown.
-      let isOver: @Sendable () -> Bool = {
+      let time = SendingTime {
         noted.map { (clock.now().elapsed(since: $0.since) ?? $0.limit) >= $0.limit } ?? false
       }
-      let result = await SendingTime.$isOver.withValue(isOver) { await backend.refresh(request) }
+      let result = await SendingTime.$current.withValue(time) { await backend.refresh(request) }
       await self?.post(.refreshCompleted(operation, result, entropy: .random(in: .min ... .max)))
     }
   }
