@@ -45,7 +45,7 @@ class Steps:
                 print(f"\n== {verb}\n{done.stdout}", end="", flush=True)
             self.times[verb] = time.monotonic() - began
             if done.returncode:
-                self.failed, self.last = verb, "" if is_alone else "\n".join(done.stdout.splitlines()[-30:])
+                self.failed, self.last = verb, "" if is_alone else "\n".join(done.stdout.splitlines()[-20:])
 
     def run_beside(self, rows):
         threads = [threading.Thread(target=lambda row=row: [self.run(step, False) for step in row]) for row in rows]
@@ -63,10 +63,11 @@ def main(options):
     steps.run_beside(BESIDE)
     for step in LAST:
         steps.run(step)
-    if steps.last:
-        print(f"\n== the end of {steps.failed}\n{steps.last}")
     print("\nstep          minutes")
     for verb, seconds in steps.times.items():
         print(f"{verb:12} {seconds / 60:8.1f}")
     print(f"{'all until ' + steps.failed + ' failed' if steps.failed else 'all':12} {(time.monotonic() - began) / 60:8.1f}")
+    # The last lines are what is kept of a run elsewhere.
+    if steps.last:
+        print(f"\n== the end of {steps.failed}\n{steps.last}")
     return 1 if steps.failed else 0
