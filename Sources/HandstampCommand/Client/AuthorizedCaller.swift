@@ -143,10 +143,12 @@ extension AuthorizedCaller {
 
   /// Returns the refusal to show or end sessions, if the client is not the server's own, with what works in its place.
   func suggestingOwnClient(_ refusal: CommandError) -> CommandError {
-    guard case .session = self else {
-      return refusal.code == "insufficient_scope" ? refusal.hinting("open \(server.text)/account/devices") : refusal
-    }
-    return refusal.suggestingOwnClient(at: server)
+    guard refusal.code == "insufficient_scope" else { return refusal }
+    let page = "open \(server.text)/account/devices"
+    guard case .session = self else { return refusal.hinting(page) }
+    return refusal.hinting(
+      "this client may not list or end sessions; \(page), or sign in with: handstamp login EMAIL "
+        + "--server \(shellWord(server.text)) --force")
   }
 
   private struct Proof: Decodable { var access_token: String }
@@ -165,15 +167,6 @@ extension AuthorizedCaller {
 }
 
 extension CommandError {
-  /// Returns the refusal of a client that is not the server's own with what works in its place.
-  func suggestingOwnClient(at server: ServerAddress) -> CommandError {
-    guard code == "insufficient_scope" else { return self }
-    let url = shellWord(server.text)
-    return hinting(
-      "this client may not list or end sessions; open \(server.text)/account/devices, or sign in with: "
-        + "handstamp login EMAIL --server \(url) --force")
-  }
-
   /// Does `body`, and again with a code if the server asks for that of an authenticator app.
   static func askingForCode<Value>(
     _ body: (_ code: Secret?) async throws(CommandError) -> Value

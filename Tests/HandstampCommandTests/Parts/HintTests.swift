@@ -27,12 +27,23 @@ import Testing
     #expect(TypedCommand.hint(words, adding: "--force") == hint)
   }
 
-  @Test func `that may not list sessions says where they are`() throws {
+  @Test func `that may not list sessions says where they are`() async throws {
     let server = try #require(server)
     let refused = CommandError(.status(403, Problem(code: "insufficient_scope")), server: server)
-    #expect(refused.suggestingOwnClient(at: server).hint.contains("open https://id.example.org/account/devices"))
+    let caller = AuthorizedCaller.environment(AccessToken("t"), AccountServer(server))
+    #expect(caller.suggestingOwnClient(refused).hint == "open https://id.example.org/account/devices")
     let other = CommandError(.status(403, nil), server: server)
-    #expect(other.suggestingOwnClient(at: server) == other)
+    #expect(caller.suggestingOwnClient(other) == other)
+    try await ProcessFixture.inFolder { folder in
+      let account = ListedAccount(
+        id: ListedAccount.id(of: AccountID("u1"), at: server.text), name: "ada", server: server.text,
+        addedAt: UnixTime(milliseconds: 0))
+      let client = try await AccountClient(home: Home(path: folder + "/home"), account: account)
+      let hint = AuthorizedCaller.session(client).suggestingOwnClient(refused).hint
+      #expect(
+        hint.contains("open https://id.example.org/account/devices, or")
+          && hint.hasSuffix("--server https://id.example.org --force"))
+    }
   }
 
   @Test func `never names an account by nothing`() {
