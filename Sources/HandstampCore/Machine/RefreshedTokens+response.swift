@@ -9,8 +9,8 @@ extension RefreshedTokens {
     idToken = grant.idToken.map { StoredIDToken($0, since: since) }
   }
 
-  /// The access token is for another target; `nil` if it does not serve the one that was requested. The session keeps its own.
-  mutating func keep(_ own: StoredAccess?, for target: TokenTarget?, since: Moment) {
+  /// Sets the access token aside for another target; `nil` if it does not serve the one that was requested. The session keeps its own.
+  mutating func setAside(for target: TokenTarget?, keeping own: StoredAccess?, since: Moment) {
     targeted = access
     self.target = target
     // A session without an access token of its own gets one that has expired.

@@ -184,7 +184,7 @@ extension SessionMachine {
       self.live?.refresh?.failure = failure
       if target != nil {
         tokens.isExchanged = grant.isExchanged
-        tokens.keep(live.access, for: failure == nil ? target : nil, since: since)
+        tokens.setAside(for: failure == nil ? target : nil, keeping: live.access, since: since)
       }
       return save(tokens)
     case .rejected(let reason) where target != nil: return targetRefused(.sessionEnded(reason), at: now)
