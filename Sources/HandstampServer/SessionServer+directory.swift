@@ -12,9 +12,9 @@ extension SessionServer {
   public func credentialsChanged(
     of account: AccountID, keeping kept: SessionID? = nil
   ) async throws(RegistryError) -> Int {
-    let outcome = try await registry.credentialsChanged(of: account, keeping: kept, now: clock.now)
+    let ended = try await registry.credentialsChanged(of: account, keeping: kept, now: clock.now)
     recorder.announceChange(account)
-    return recorder.recordEnd(outcome, logger: configuration.logger)
+    return recorder.recordEnd(ended, logger: configuration.logger)
   }
 
   /// Ends the sessions of an account that was deleted from the app's ``AccountDirectory``. Its ID cannot sign in again.
@@ -25,9 +25,9 @@ extension SessionServer {
     for _ in 0..<Registry.attempts {
       guard let record = try await registry.account(account) else { return 0 }
       do throws(RegistryError) {
-        let outcome = try await registry.deleteAccount(record, now: clock.now)
+        let ended = try await registry.deleteAccount(record, now: clock.now)
         recorder.announceChange(account)
-        return recorder.recordEnd(outcome, logger: configuration.logger)
+        return recorder.recordEnd(ended, logger: configuration.logger)
       } catch {
         guard error == .accountChanged else { throw error }
       }
@@ -44,9 +44,9 @@ extension SessionServer {
     return Administration(
       registry.acting(as: actor), configuration: known, passwords: passwords, hasDirectory: directory != nil,
       now: { [clock] in clock.now },
-      announce: { [recorder, configuration] account, outcome in
+      announce: { [recorder, configuration] account, ended in
         recorder.announceChange(account)
-        recorder.recordEnd(outcome, logger: configuration.logger)
+        recorder.recordEnd(ended, logger: configuration.logger)
       })
   }
 }

@@ -45,9 +45,9 @@ struct Sweeper: NamedService {
       try await server.noteTokenLife()
       while try await server.registry.resealTOTP(now: server.now(), limit: Sweeper.batch) == Sweeper.batch {}
       while true {
-        let outcome = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
-        server.recorder.recordExpiry(outcome)
-        if outcome.ended.count < Sweeper.batch { break }
+        let ended = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
+        server.recorder.recordExpiry(ended)
+        if ended.count < Sweeper.batch { break }
       }
       while case let count = try await server.registry.prune(now: server.now(), limit: Sweeper.batch),
         count > 0

@@ -104,7 +104,7 @@ import Testing
         of: world.ada, hash: Secret("new"), keeping: nil, endingOthers: true, now: start)
       _ = await (codes, late)
       let left = try await world.registry.sessions(of: world.ada.id, now: start)
-      #expect(left.isEmpty, "round \(number), after \(outcome.ended.count) ended")
+      #expect(left.isEmpty, "round \(number), after \(outcome.count) ended")
     }
   }
 
@@ -119,7 +119,7 @@ import Testing
       Issue.record("not noticed")
       return
     }
-    #expect(outcome.ended.count == 1)
+    #expect(outcome.count == 1)
     #expect(try await registry.store.items(.mail, subject: world.ada.id.rawValue).count == 1)
     let actions = try await registry.store.auditedActions(after: 0, about: nil, limit: 10)
     #expect(actions.map(\.audited.action).last == AuditedAction.Kind.theftDetected.rawValue)

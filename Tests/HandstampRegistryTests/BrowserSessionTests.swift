@@ -219,7 +219,7 @@ private struct Desk {
         desk.user.row.id, of: desk.account, reason: .signedOut, now: start)
       let late = await redeemed
       let left = try await desk.registry.sessions(of: desk.account, now: start)
-      #expect(left.isEmpty, "round \(number): \(outcome.ended.count) ended, then \(String(describing: late))")
+      #expect(left.isEmpty, "round \(number): \(outcome.count) ended, then \(String(describing: late))")
     }
   }
 

@@ -19,7 +19,7 @@ extension World {
   }
 
   /// Uses a session as its client does.
-  fileprivate func use(_ new: NewSession, now: UnixTime = start) async throws -> EndOutcome {
+  fileprivate func use(_ new: NewSession, now: UnixTime = start) async throws -> [SessionRow] {
     try await registry.recordFirstUse(of: new.row, now: now)
   }
 }
@@ -28,17 +28,17 @@ extension World {
   @Test func `ends the former one of the device, and the sign-in ends none`() async throws {
     let world = try await World()
     let former = try await world.signIn()
-    #expect(try await world.use(former).ended == [])
+    #expect(try await world.use(former) == [])
     let before = try await world.store.lastEventID()
     let new = try await world.signIn(now: after(.seconds(9)))
     #expect(try await world.events(after: before).map(\.kind) == [.sessionEstablished])
     #expect(try await world.shown() == [former.row.id, new.row.id])
     let begun = try await world.store.lastEventID()
     let outcome = try await world.use(new, now: after(.seconds(20)))
-    #expect(outcome.ended.map(\.id) == [former.row.id])
+    #expect(outcome.map(\.id) == [former.row.id])
     #expect(try await world.events(after: begun).map(\.reason) == [.replaced])
     #expect(try await world.shown() == [new.row.id])
-    #expect(try await world.use(new, now: after(.seconds(21))) == .nothing)
+    #expect(try await world.use(new, now: after(.seconds(21))) == [])
   }
 
   @Test func `is also a refresh`() async throws {
@@ -47,7 +47,7 @@ extension World {
     _ = try await world.successor(of: world.token(of: former), key: 1)
     let new = try await world.signIn(now: after(.seconds(9)))
     guard case .issued(let issue) = try await world.refresh(world.token(of: new), key: 2) else { throw Wrong() }
-    #expect(issue.displaced.ended.map(\.id) == [former.row.id])
+    #expect(issue.displaced.map(\.id) == [former.row.id])
     #expect(try await world.store.session(new.row.id)?.pending == nil)
     #expect(outline(try await world.refresh(world.token(of: former), key: 1)) == "ended replaced")
   }
@@ -65,13 +65,13 @@ extension World {
     // Signing out means the browser, whichever cookie it has.
     let end = try await world.registry.end(
       older.row.id, of: world.ada.id, reason: .signedOut, now: after(.seconds(3)))
-    #expect(Set(end.ended.map(\.id)) == [older.row.id, newer.row.id])
+    #expect(Set(end.map(\.id)) == [older.row.id, newer.row.id])
   }
 
   @Test func `of a late session of an app is refused after a newer one was used`() async throws {
     let world = try await World()
     let (older, newer) = (try await world.signIn(), try await world.signIn(now: after(.seconds(1))))
-    #expect(try await world.use(newer, now: after(.seconds(2))).ended.map(\.id) == [older.row.id])
+    #expect(try await world.use(newer, now: after(.seconds(2))).map(\.id) == [older.row.id])
     #expect(outline(try await world.refresh(world.token(of: older), key: 1)) == "ended replaced")
     #expect(outline(try await world.refresh(world.token(of: newer), key: 1)) == "issued rotated")
   }
@@ -86,7 +86,7 @@ extension World {
     }
     #expect(try await world.shown(at: over) == [])
     #expect(try await world.registry.status(of: new.row.id, account: world.ada.id, now: over) == .forgotten)
-    #expect(try await world.registry.expire(now: over) == .nothing)
+    #expect(try await world.registry.expire(now: over) == [])
     #expect(
       outline(try await world.refresh(world.token(of: new), key: 2, now: after(.seconds(86_400)))) == "issued rotated")
     #expect(try await world.shown(at: after(.seconds(86_400))) == [new.row.id])
@@ -112,7 +112,7 @@ extension World {
     for number in 0..<3 {
       let new = try await world.signIn("device \(number)", now: after(.seconds(number)))
       #expect(
-        try await world.use(new, now: after(.seconds(number))).ended.map(\.id) == all.prefix(number / 2).map(\.row.id))
+        try await world.use(new, now: after(.seconds(number))).map(\.id) == all.prefix(number / 2).map(\.row.id))
       all.append(new)
     }
     #expect(try await world.shown(at: after(.seconds(9))) == Set(all.suffix(2).map(\.row.id)))
@@ -128,7 +128,7 @@ extension World {
       by: .password(of: bob), on: browser, leaving: first.row.id, now: after(.seconds(5)))
     #expect(try await world.registry.browserSession(first.cookie, now: after(.seconds(6))) != nil)
     let user = try #require(try await world.registry.browserSession(second.cookie, now: after(.seconds(7))))
-    #expect(user.displaced.ended.map(\.end?.reason) == [.signedOut])
+    #expect(user.displaced.map(\.end?.reason) == [.signedOut])
     #expect(try await world.registry.browserSession(first.cookie, now: after(.seconds(8))) == nil)
   }
 }

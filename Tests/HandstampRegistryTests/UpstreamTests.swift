@@ -28,7 +28,7 @@ extension World {
     let end = UpstreamEnd(
       issuer: issuer, subject: subject, sid: sid, change: change, at: at, event: event, provider: "Up")
     switch try await registry.endSessions(upstream: end, now: now) {
-    case .applied(let outcome): return outcome.ended.map(\.id)
+    case .applied(let outcome): return outcome.map(\.id)
     case .repeated: return nil
     }
   }

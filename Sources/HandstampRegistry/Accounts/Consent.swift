@@ -104,7 +104,7 @@ extension Registry {
   /// Withdraws what the owner of an account allows a client, and ends the client's sessions of the account.
   public func withdrawConsent(
     of account: AccountID, to client: String, now: UnixTime
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     let id = StoredItemID(.consent, account.rawValue, client)
     let forgotten = StoredItem(id: id, kind: .consent, subject: account.rawValue, createdAt: now, expiresAt: now)
     // Before, so that no code is issued without a question, or redeemed, between the look at the sessions and their end.

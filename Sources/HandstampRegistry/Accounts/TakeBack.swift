@@ -75,7 +75,7 @@ extension Registry {
   /// - Throws: ``RegistryError/accountClosed`` if it was deleted, ``RegistryError/accountChanged``, ``RegistryError/emailTaken``,
   ///   ``RegistryError/notFound`` without an address to sign in with.
   public func takeBack(_ record: AccountRecord, email: EmailAddress? = nil, now: UnixTime) async throws(RegistryError)
-    -> (EndOutcome, OneTimeToken)
+    -> ([SessionRow], OneTimeToken)
   {
     guard record.state != .deleted else { throw .accountClosed }
     guard record.email != nil else { throw .notFound }
@@ -86,7 +86,7 @@ extension Registry {
     changed.credentialsChangedAt = now
     let (code, change) = token(
       .passwordReset, subject: record.id.rawValue, account: record.id, lasting: OneTimeTokenLimits.reset, now: now)
-    let outcome = try await end(
+    let ended = try await end(
       .revoked, now: now,
       with: [
         .replaceAccount(changed, expecting: record.revision), audited(.takenBack, account: record.id, at: now),
@@ -96,6 +96,6 @@ extension Registry {
       finally: TakeBack.everything.changes(of: record.id) + [change],
       events: [RegistryEvent(kind: .credentialChange, account: record.id, at: now)]
     ) { () throws(RegistryStoreError) in try await store.sessions(of: record.id) }
-    return (outcome, code)
+    return (ended, code)
   }
 }

@@ -19,7 +19,7 @@ public enum CodeOutcome: Sendable, Hashable {
   case notGranted
   /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
   /// created has ended (RFC 6749 section 4.1.2).
-  case replayed(EndOutcome)
+  case replayed([SessionRow])
   /// The same request as the one that redeemed the code, which came too late: the session is in use, or the code's time is over. It
   /// gets nothing, and ends nothing, for it tells of no second party.
   case late

@@ -55,7 +55,7 @@ extension Registry {
   /// A sign-in that was checked against the old password fails, and what waits to be answered is void, see ``TakeBack/pending``.
   public func setPassword(
     of record: AccountRecord, hash: Secret, keeping kept: SessionID?, endingOthers: Bool = true, now: UnixTime
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     let changed = record.with(passwordHash: hash, at: now)
     var device = ""
     if let kept, notices.contains(.passwordChanged) { device = try await session(kept, now: now)?.device.name ?? "" }
@@ -105,7 +105,7 @@ extension Registry {
 
   /// Permanently deletes an account in one write: erases its address, name, password, identity and devices, and ends all
   /// its sessions. The ID stays reserved and is never reused.
-  public func deleteAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
+  public func deleteAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
     let event = RegistryEvent(kind: .accountPurged, account: record.id, at: now)
     return try await end(
       .accountClosed, now: now,
@@ -120,7 +120,7 @@ extension Registry {
 
   /// Closes an account and ends all its sessions, in one write. The account keeps its address and its password. Browsers that
   /// are signed in, and codes that could sign in, are not valid after it was opened again either.
-  public func closeAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> EndOutcome {
+  public func closeAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
     var changed = record
     changed.closedAt = record.closedAt ?? now
     let event = RegistryEvent(kind: .accountDisabled, account: record.id, at: now)

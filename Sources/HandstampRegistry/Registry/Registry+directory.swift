@@ -35,9 +35,9 @@ extension Registry {
   /// password or another credential has changed elsewhere. An unknown account has no sessions, which is not an error.
   public func credentialsChanged(
     of id: AccountID, keeping kept: SessionID? = nil, now: UnixTime
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     for _ in 0..<Registry.attempts {
-      guard let record = try await account(id) else { return .nothing }
+      guard let record = try await account(id) else { return [] }
       var changed = record
       // Browsers that signed in before are signed out, too.
       changed.credentialsChangedAt = now

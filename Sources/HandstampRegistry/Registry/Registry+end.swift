@@ -1,17 +1,5 @@
 public import HandstampCore
 
-/// The result of ending sessions.
-public struct EndOutcome: Sendable, Hashable {
-  /// The sessions that this call ended. Empty if all of them had already ended, which is not an error.
-  public var ended: [SessionRow]
-
-  package static let nothing = EndOutcome(ended: [])
-
-  static func + (one: EndOutcome, other: EndOutcome) -> EndOutcome {
-    EndOutcome(ended: one.ended + other.ended)
-  }
-}
-
 extension EndReason {
   /// Whether the clients that a user signed in to with a browser end with the browser's session: not if it was merely unused, for
   /// they may be in use, and not if the same browser signed in again.
@@ -35,16 +23,17 @@ extension Registry {
   /// Any genuine token of the session is accepted, whatever its counter. Invalid tokens and unknown sessions change nothing and
   /// are not an error.
   ///
+  /// - Returns: the session if this call ended it.
   /// - Throws: ``RegistryError/unknownKey(_:)`` if this server does not have the token's key; the client should retry later.
   public func revoke(
     _ presented: Secret, reason: EndReason = .signedOut, now: UnixTime
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     let session: SessionBytes
     switch (mint.read(RefreshToken(presented)), mint.read(RevocationHandle(presented))) {
     case (.genuine(let claims), _): session = claims.session
     case (_, .genuine(let named)): session = named
     case (.unknownKey(let id), _), (_, .unknownKey(let id)): throw .unknownKey(id)
-    case (.forged, .forged): return .nothing
+    case (.forged, .forged): return []
     }
     return try await end(reason, now: now) { () throws(RegistryStoreError) in
       try await store.session(session.id).map { [$0] } ?? []
@@ -54,10 +43,11 @@ extension Registry {
   /// Ends one session of an account.
   ///
   /// - Parameter isAudited: whether the audit log gets it, because it is not the owner who ends it.
+  /// - Returns: the sessions that this call ended; none if it had ended already, which is not an error.
   /// - Throws: ``RegistryError/notFound`` if the account has no session with that ID, whether or not another account has one.
   public func end(
     _ id: SessionID, of account: AccountID, reason: EndReason = .revoked, isAudited: Bool = false, now: UnixTime
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     guard let row = try await storedSession(id), row.account == account else { throw .notFound }
     let audit = isAudited ? [audited(.sessionEnded, account: account, session: id, at: now)] : []
     // A device that was thrown out must not be one that the account knows.
@@ -79,9 +69,11 @@ extension Registry {
 
   /// Ends all sessions of an account except `kept`, in one write, after what waits to be answered, see ``TakeBack/pending``. If any
   /// ended, the audit log gets an entry that names `kept`.
+  ///
+  /// - Returns: the sessions that this call ended.
   public func endAll(
     of account: AccountID, except kept: SessionID? = nil, reason: EndReason = .revoked, now: UnixTime
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     // Before, so that no code is redeemed between the look at the sessions and their end.
     try await write(TakeBack.pending.changes(of: account))
     try await spendFormerTokens(of: account, now: now)
@@ -91,24 +83,24 @@ extension Registry {
     }
     let first = try await end(reason, now: now, keeping: kept, finally: [audit], rows: others)
     // Those that began between the look and the write, by a code of a session that had not ended then. From now on none can.
-    guard !first.ended.isEmpty else { return first }
+    guard !first.isEmpty else { return first }
     return first + (try await end(reason, now: now, keeping: kept, rows: others))
   }
 
   /// Ends the sessions of one client of an account, whose consent and waiting codes go first. The audit log gets an entry if any ended.
   public func endAll(
     of account: AccountID, ofClient client: String, now: UnixTime
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     let isUsed = try await liveSessions(of: account).contains { $0.client?.id == client }
     let isAllowed = try await consent(of: account, to: client, now: now) != nil
-    guard isUsed || isAllowed else { return .nothing }
+    guard isUsed || isAllowed else { return [] }
     return try await withdrawConsent(of: account, to: client, now: now)
   }
 
   /// Marks at most `limit` expired sessions as ended. Call it periodically.
   ///
   /// Expired sessions are refused even before this call marks them.
-  public func expire(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> EndOutcome {
+  public func expire(now: UnixTime, limit: Int = 500) async throws(RegistryError) -> [SessionRow] {
     // A session that a refresh has just extended is no longer expired and stays.
     try await end(.expired, now: now, onlyUnchanged: true) { () throws(RegistryStoreError) in
       try await store.expired(at: now, limit: limit).filter { $0.endReason(at: now) != nil }
@@ -186,11 +178,11 @@ extension Registry {
     finally last: [RegistryChange] = [],
     events moreEvents: [RegistryEvent] = [], onlyUnchanged: Bool = false,
     rows: () async throws(RegistryStoreError) -> [SessionRow]
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     for _ in 0..<Registry.attempts {
       var found = try await read(try await rows()).filter { $0.end == nil }
       if reason.reachesClients { found += try await read(try await dependents(of: found)).filter { $0.id != kept } }
-      guard !found.isEmpty || !more.isEmpty else { return .nothing }
+      guard !found.isEmpty || !more.isEmpty else { return [] }
       var (ended, changes): ([SessionRow], [RegistryChange]) = ([], [])
       for row in found {
         let end = SessionEnd(at: now, reason: row.endReason(at: now) ?? reason)
@@ -217,15 +209,14 @@ extension Registry {
         }
         continue
       }
-      let outcome = EndOutcome(ended: ended)
       // Sessions that began between the look at the rows and the write, by what the account's record no longer allows, or with a
       // browser that is no longer signed in. From now on none can begin so.
       if more.contains(where: \.replacesAccount) {
-        return outcome + (try await end(reason, at: provider, now: now, keeping: kept, finally: last, rows: rows))
+        return ended + (try await end(reason, at: provider, now: now, keeping: kept, finally: last, rows: rows))
       }
       let browsers = reason.reachesClients ? ended.filter { $0.kind == .browser } : []
-      guard !browsers.isEmpty else { return outcome }
-      return outcome
+      guard !browsers.isEmpty else { return ended }
+      return ended
         + (try await end(reason, at: provider, now: now) { () throws(RegistryStoreError) in
           try await dependents(of: browsers).filter { $0.id != kept }
         })

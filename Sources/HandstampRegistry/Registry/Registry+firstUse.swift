@@ -13,20 +13,20 @@ extension Registry {
   ///
   /// - Returns: the sessions that it ended.
   @discardableResult
-  public func recordFirstUse(of row: SessionRow, now: UnixTime) async throws(RegistryError) -> EndOutcome {
-    row.pending == nil ? .nothing : try await recordFirstUse(of: row.id, now: now)
+  public func recordFirstUse(of row: SessionRow, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
+    row.pending == nil ? [] : try await recordFirstUse(of: row.id, now: now)
   }
 
   /// The same, for a session whose row the caller does not have.
-  func recordFirstUse(of session: SessionID, now: UnixTime) async throws(RegistryError) -> EndOutcome {
+  func recordFirstUse(of session: SessionID, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
     for _ in 0..<Registry.attempts {
       guard let row = try await storedSession(session), let pending = row.pending, row.endReason(at: now) == nil else {
-        return .nothing
+        return []
       }
       let live = try await liveSessions(of: row.account)
       let former = live.filter { pending.replaces.contains($0.id) }
       let others = live.filter { $0.id != row.id && !pending.replaces.contains($0.id) }
-      guard !others.contains(where: { $0.device.id == row.device.id && $0.pending == nil }) else { return .nothing }
+      guard !others.contains(where: { $0.device.id == row.device.id && $0.pending == nil }) else { return [] }
       var next = row
       next.pending = nil
       next.revision += 1
@@ -39,7 +39,7 @@ extension Registry {
         if old.device.id != row.device.id, let device = remembering(old) { changes.append(device) }
       }
       changes.append(.replaceSession(next, expecting: row.revision))
-      if try await write(changes, ended.map { .revoked($0, at: now) }) { return EndOutcome(ended: ended) }
+      if try await write(changes, ended.map { .revoked($0, at: now) }) { return ended }
       // One of them has ended or was used in the meantime: decide again.
     }
     throw Registry.contention

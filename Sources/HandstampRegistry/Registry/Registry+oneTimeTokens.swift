@@ -27,7 +27,7 @@ extension Registry {
   /// - Parameter extent: ``TakeBack/pending`` if the owner says that all passkeys, recovery codes and consents are the owner's.
   public func resetPassword(
     with token: OneTimeToken, hash: Secret, takingBack extent: TakeBack = .waysIn, now: UnixTime
-  ) async throws(RegistryError) -> EndOutcome {
+  ) async throws(RegistryError) -> [SessionRow] {
     for _ in 0..<Registry.attempts {
       let stored = try await oneTimeToken(of: token, .passwordReset, now: now)
       guard let id = stored.account, let record = try await account(id), record.closedAt == nil else {

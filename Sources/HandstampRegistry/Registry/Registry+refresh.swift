@@ -31,7 +31,7 @@ extension Registry {
     let mark = key.flatMap { KeyMark(parameter: $0) }
     guard key == nil || mark != nil else { return .invalidRequest }
     // The sessions whose place this one has taken; `nil` before it has.
-    var displaced: EndOutcome?
+    var displaced: [SessionRow]?
     for _ in 0..<Registry.attempts {
       let (ended, drawn) = (displaced, KeyMark(rawValue: random()))
       let outcome: RefreshOutcome?
@@ -50,7 +50,7 @@ extension Registry {
           // Taking the place of others is a write of its own: all of them have to be read for it.
           guard ended != nil || !issue.isFirstUse else { return (nil, [], []) }
           issue.grant = grant
-          issue.displaced = ended ?? .nothing
+          issue.displaced = ended ?? []
           return writes(of: .issued(issue), on: row, now: now)
         }
       } catch {

@@ -16,7 +16,7 @@ public struct BrowserSession: Sendable, Hashable {
   /// The number of that cookie.
   var number: UInt64
   /// The sessions that the first use of this one ended.
-  public var displaced = EndOutcome.nothing
+  public var displaced: [SessionRow] = []
 
   init(account: AccountRecord, row: SessionRow, authenticatedAt: UnixTime, cookie: Secret, number: UInt64) {
     (self.account, self.row, self.authenticatedAt) = (account, row, authenticatedAt)

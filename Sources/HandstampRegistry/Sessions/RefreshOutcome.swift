@@ -35,7 +35,7 @@ public enum RefreshOutcome: Sendable, Hashable {
     /// The grant of the new access token: the session's, or less. `nil` for the server's own app.
     public var grant: SessionClient?
     /// The sessions that the first use of this one ended.
-    public var displaced = EndOutcome.nothing
+    public var displaced: [SessionRow] = []
 
     init(_ row: SessionRow, _ token: RefreshClaims, _ course: Course) {
       self.row = row

@@ -57,8 +57,8 @@ public struct UpstreamEnd: Sendable, Hashable {
 
 /// The effect of an ``UpstreamEnd``.
 public enum UpstreamEndOutcome: Sendable, Hashable {
-  /// It was applied. The outcome is empty if no session depended on it.
-  case applied(EndOutcome)
+  /// It was applied, and ended these sessions: none if no session depended on it.
+  case applied([SessionRow])
   /// It had been applied before.
   case repeated
 }
@@ -73,7 +73,7 @@ extension Registry {
     if try await liveItem(end.eventID, now: now) != nil { return .repeated }
     // First, so that no sign-in that is under way goes unseen.
     try await mark(end, now: now)
-    var outcome = EndOutcome.nothing
+    var ended: [SessionRow] = []
     if end.endsSessions {
       for (account, rows) in Dictionary(grouping: try await rows(of: end), by: \.account) {
         let details = JSONText([("name", end.provider)]).text
@@ -81,9 +81,8 @@ extension Registry {
           audited(.sessionEndedAtProvider, account: account, session: $0.id, details: details, at: now)
         }
         let ids = Set(rows.map(\.id))
-        outcome =
-          outcome
-          + (try await self.end(.endedAtProvider(), at: end.provider, now: now, finally: audits) {
+        ended +=
+          (try await self.end(.endedAtProvider(), at: end.provider, now: now, finally: audits) {
             () throws(RegistryStoreError) in
             try await store.sessions(of: account).filter { ids.contains($0.id) }
           })
@@ -96,7 +95,7 @@ extension Registry {
     let applied = StoredItem(
       id: end.eventID, kind: .upstreamEvent, createdAt: now, expiresAt: now.advanced(by: Registry.upstreamEventMemory))
     try await updateItem(end.eventID, now: now) { $0 ?? applied }
-    return .applied(outcome)
+    return .applied(ended)
   }
 
   /// The change that notes where a session ends, for as long as the session is kept after that, see ``Retention/covers(_:)``. Rows and

@@ -67,11 +67,11 @@ extension AccountService {
   }
 
   private func setPassword(of owner: Owner, hash: Secret, endingOthers: Bool) async throws {
-    let outcome = try await changing(owner) { record in
+    let rows = try await changing(owner) { record in
       try await owned(owner.caller).setPassword(
         of: record, hash: hash, keeping: owner.session, endingOthers: endingOthers, now: clock.now)
     }
-    ended(outcome, of: owner.account.id, owner.caller)
+    ended(rows, of: owner.account.id, owner.caller)
     recorder.metrics.update { $0.passwordChanges += 1 }
     owner.caller.logger.info("Password changed", metadata: ["handstamp.account": "\(owner.account.id)"])
   }

@@ -62,14 +62,14 @@ extension AccountService {
   }
 
   @discardableResult
-  private func ended(_ outcome: EndOutcome, _ caller: Caller) -> [SessionRow] {
-    recorder.recordEnd(outcome, logger: caller.logger)
-    return outcome.ended
+  private func ended(_ rows: [SessionRow], _ caller: Caller) -> [SessionRow] {
+    recorder.recordEnd(rows, logger: caller.logger)
+    return rows
   }
 
   /// Tells of an account whose credentials or existence have changed, and of the sessions that ended by it.
-  func ended(_ outcome: EndOutcome, of account: AccountID, _ caller: Caller) {
-    recorder.recordEnd(outcome, logger: caller.logger)
+  func ended(_ rows: [SessionRow], of account: AccountID, _ caller: Caller) {
+    recorder.recordEnd(rows, logger: caller.logger)
     recorder.announceChange(account)
   }
 }

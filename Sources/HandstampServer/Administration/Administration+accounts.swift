@@ -64,13 +64,13 @@ extension Administration {
   /// - Returns: how many sessions ended.
   @discardableResult
   public func disable(_ id: AccountID) async throws(AdministrationError) -> Int {
-    let outcome = try await changing(id) { record throws(AdministrationError) -> EndOutcome in
-      guard record.state == .active else { return .nothing }
+    let ended = try await changing(id) { record throws(AdministrationError) -> [SessionRow] in
+      guard record.state == .active else { return [] }
       guard !record.isGuest else { throw .noAddress }
       return try await ask(try await registry.closeAccount(record, now: now()))
     }
-    announce(id, outcome)
-    return outcome.ended.count
+    announce(id, ended)
+    return ended.count
   }
 
   /// Lets the owner of a disabled account sign in again. The sessions that ended stay ended.
@@ -86,11 +86,11 @@ extension Administration {
   /// - Returns: how many sessions ended.
   @discardableResult
   public func delete(_ id: AccountID) async throws(AdministrationError) -> Int {
-    let outcome = try await changing(id) { record throws(AdministrationError) in
+    let ended = try await changing(id) { record throws(AdministrationError) in
       try await ask(try await registry.deleteAccount(record, now: now()))
     }
-    announce(id, outcome)
-    return outcome.ended.count
+    announce(id, ended)
+    return ended.count
   }
 
   /// Issues a code with which the owner of the account sets a new password, which ends all sessions. The password that the

@@ -42,7 +42,7 @@ extension Administration {
     _ = try await account(id)
     let time = now()
     let isRemoved = try await ask(try await registry.removeTOTP(of: id, now: time))
-    if isRemoved { announce(id, .nothing) }
+    if isRemoved { announce(id, []) }
     return isRemoved
   }
 
@@ -68,12 +68,12 @@ extension Administration {
     }
     let owner = address
     let time = now()
-    let (outcome, code) = try await changing(id) { record throws(AdministrationError) in
+    let (ended, code) = try await changing(id) { record throws(AdministrationError) in
       guard record.email != nil else { throw .noAddress }
       return try await ask(try await registry.takeBack(record, email: owner, now: time))
     }
-    announce(id, outcome)
-    return (outcome.ended.count, resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset)))
+    announce(id, ended)
+    return (ended.count, resetCode(code, expiresAt: time.advanced(by: OneTimeTokenLimits.reset)))
   }
 
   /// Returns the clients that have had tokens for themselves lately, the most recent first.
@@ -91,14 +91,14 @@ extension Administration {
     let machine = try await ask(try await registry.endTokens(ofMachine: client, now: now()))
     if machine != nil {
       count = 1
-      announce(AccountID(client), .nothing)
+      announce(AccountID(client), [])
     }
     while case let page = try await accounts(after: last, limit: Administration.mostRows), let end = page.last {
       // A disabled account has no sessions, but what it has allowed comes back when it is enabled.
       for record in page where record.state != .deleted {
-        let outcome = try await ask(try await registry.endAll(of: record.id, ofClient: client, now: now()))
-        if !outcome.ended.isEmpty { announce(record.id, outcome) }
-        count += outcome.ended.count
+        let ended = try await ask(try await registry.endAll(of: record.id, ofClient: client, now: now()))
+        if !ended.isEmpty { announce(record.id, ended) }
+        count += ended.count
       }
       last = end.id
     }

@@ -29,9 +29,9 @@ extension Administration {
       owner = row.account
     }
     do throws(RegistryError) {
-      let outcome = try await registry.end(id, of: owner, isAudited: true, now: time)
-      announce(owner, outcome)
-      return !outcome.ended.isEmpty
+      let ended = try await registry.end(id, of: owner, isAudited: true, now: time)
+      announce(owner, ended)
+      return !ended.isEmpty
     } catch {
       guard error == .notFound else { throw AdministrationError(error) }
       throw .sessionNotFound
@@ -62,9 +62,9 @@ extension Administration {
   }
 
   private func endAll(of id: AccountID) async throws(AdministrationError) -> Int {
-    let outcome = try await ask(try await registry.endAll(of: id, now: now()))
-    announce(id, outcome)
-    return outcome.ended.count
+    let ended = try await ask(try await registry.endAll(of: id, now: now()))
+    announce(id, ended)
+    return ended.count
   }
 }
 #endif

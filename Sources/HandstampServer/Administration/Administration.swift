@@ -20,11 +20,11 @@ public struct Administration: Sendable {
   let link: String?
   let now: @Sendable () -> UnixTime
   /// Wakes the event streams of this process. Those of others read the store.
-  let announce: @Sendable (AccountID, EndOutcome) -> Void
+  let announce: @Sendable (AccountID, [SessionRow]) -> Void
 
   init(
     _ registry: Registry, configuration: ServerConfiguration, passwords: PasswordPool, hasDirectory: Bool,
-    now: @escaping @Sendable () -> UnixTime, announce: @escaping @Sendable (AccountID, EndOutcome) -> Void
+    now: @escaping @Sendable () -> UnixTime, announce: @escaping @Sendable (AccountID, [SessionRow]) -> Void
   ) {
     self.registry = registry
     self.passwords = passwords

@@ -37,10 +37,10 @@ struct SessionEventRecorder: Sendable {
 
   /// Call it after every end. Returns how many sessions ended.
   @discardableResult
-  func recordEnd(_ outcome: EndOutcome, logger: Logger) -> Int {
-    metrics.update { $0.revocations += outcome.ended.count }
-    recordDisplacement(outcome, logger: logger)
-    return outcome.ended.count
+  func recordEnd(_ ended: [SessionRow], logger: Logger) -> Int {
+    metrics.update { $0.revocations += ended.count }
+    recordDisplacement(ended, logger: logger)
+    return ended.count
   }
 
   /// Call it after every refresh with a genuine token.
@@ -79,10 +79,10 @@ struct SessionEventRecorder: Sendable {
   }
 
   /// Call it with the sessions that the first use of another one has ended.
-  func recordDisplacement(_ outcome: EndOutcome, logger: Logger) {
-    guard !outcome.ended.isEmpty else { return }
-    recordExpiry(outcome)
-    for row in outcome.ended {
+  func recordDisplacement(_ ended: [SessionRow], logger: Logger) {
+    guard !ended.isEmpty else { return }
+    recordExpiry(ended)
+    for row in ended {
       logger.info(
         "Session ended",
         metadata: ["handstamp.session": "\(row.id)", "handstamp.reason": "\(row.end?.reason.rawValue ?? "")"])
@@ -102,9 +102,9 @@ struct SessionEventRecorder: Sendable {
   }
 
   /// Tells of sessions that have expired.
-  func recordExpiry(_ outcome: EndOutcome) {
-    for account in Set(outcome.ended.map(\.account)) { hub.announce(account) }
-    if outcome.ended.contains(where: { $0.client != nil }) { logouts.signal(.look) }
+  func recordExpiry(_ ended: [SessionRow]) {
+    for account in Set(ended.map(\.account)) { hub.announce(account) }
+    if ended.contains(where: { $0.client != nil }) { logouts.signal(.look) }
   }
 
   /// Wakes the event streams of an account whose password or existence has changed.

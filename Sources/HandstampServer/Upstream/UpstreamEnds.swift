@@ -24,11 +24,11 @@ struct UpstreamEnds: Sendable {
     try await source.apply(token, kind, to: registry, at: clock.now, logger: logger) { outcome in
       switch outcome {
       case .repeated: metrics.update { $0.upstreamRepeats += 1 }
-      case .applied(let outcome):
+      case .applied(let ended):
         metrics.update {
-          if outcome.ended.isEmpty { $0.upstreamUnknown += 1 } else { $0.upstreamEnds += 1 }
+          if ended.isEmpty { $0.upstreamUnknown += 1 } else { $0.upstreamEnds += 1 }
         }
-        recorder.recordEnd(outcome, logger: logger)
+        recorder.recordEnd(ended, logger: logger)
       }
     }
   }
@@ -63,7 +63,7 @@ extension UpstreamEventSource {
         "Event of a provider applied",
         metadata: [
           "handstamp.provider": "\(id)", "handstamp.change": "\(end.change.rawValue)",
-          "handstamp.count": "\(ended.ended.count)",
+          "handstamp.count": "\(ended.count)",
         ])
     }
     return event
