@@ -44,6 +44,21 @@ import Testing
     }
   }
 
+  @Test func `says of every route whether it takes a token`() async throws {
+    let administrator = try Administrator(name: "ada", token: Secret(String(repeating: "x", count: 32)))
+    try await TestServer.run {
+      $0.administrators = [administrator]
+    } body: { test async throws in
+      let document = try OpenAPIDocument(for: test.server.configuration)
+      let guarded = Set(try ["bearer", "administrator"].flatMap { try document.operations(under: $0) })
+      for operation in document.operations {
+        let path = operation.path.replacing(/\{\w+\}/, with: "x")
+        let answer = try await test.client.send(operation.method, path)
+        #expect((answer.code == "token_missing") == guarded.contains(operation), "\(operation): \(answer.status)")
+      }
+    }
+  }
+
   @Test func `names each operation once`() throws {
     let ids = try OpenAPIDocument(for: ServerConfiguration()).operations.map(\.id)
     #expect(!ids.contains(""))
@@ -57,6 +72,18 @@ import Testing
       #expect(try await test.client.post("/v1/sign-up", json: String(body)).status == 201)
       let nested = #"{"device":{"id":"d","name":"n","platform":"p","model":"m"}}"#
       #expect(try await test.client.post("/v1/sign-in/anonymous", json: nested).status == 201)
+    }
+  }
+}
+
+extension OpenAPIDocument {
+  /// The operations that accept credentials of a scheme.
+  func operations(under scheme: String) throws -> [Operation] {
+    let document = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+    let paths = document?["paths"] as? [String: [String: [String: Any]]] ?? [:]
+    return operations.filter { operation in
+      let security = paths[operation.path]?[operation.method.lowercased()]?["security"] as? [[String: Any]] ?? []
+      return security.contains { $0[scheme] != nil }
     }
   }
 }

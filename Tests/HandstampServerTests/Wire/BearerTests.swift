@@ -68,16 +68,15 @@ import Testing
   @Test func `of another kind, or with no token, is refused on every route`() async throws {
     try await TestServer.run { test in
       let session = try await test.signUp()
-      let guarded = [
-        ("GET", "/v1/me"), ("GET", "/v1/sessions"), ("DELETE", "/v1/sessions"), ("DELETE", "/v1/sessions/x"),
-        ("POST", "/v1/sessions/end-others"), ("POST", "/v1/sign-out"), ("GET", "/v1/events"),
-      ]
-      for (method, path) in guarded {
+      let guarded = try OpenAPIDocument(for: ServerConfiguration()).operations(under: "bearer")
+      #expect(guarded.count >= 19)
+      for operation in guarded {
+        let (method, path) = (operation.method, operation.path.replacing("{id}", with: "x"))
         let without = try await test.client.send(method, path)
-        #expect(without.status == 401)
-        #expect(without.code == "token_missing")
-        let scope = path == "/v1/me" ? #"scope="profile", "# : ""
-        let place = scope + TestServer.resourceMetadata
+        #expect(without.status == 401, "\(method) \(path)")
+        #expect(without.code == "token_missing", "\(method) \(path)")
+        let allowed = ["/v1/me": "profile", "/oauth/userinfo": "openid profile"][path].map { #"scope="\#($0)", "# }
+        let place = (method == "DELETE" ? "" : allowed ?? "") + TestServer.resourceMetadata
         #expect(without.headers["www-authenticate"] == #"Bearer \#(place), DPoP \#(place), algs="ES256""#)
         for header in [
           "Bearer", "Bearer ", "Bearer \(session.refresh)", "Bearer \(session.handle)", "Bearer a.b.c",
