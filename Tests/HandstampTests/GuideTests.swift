@@ -23,7 +23,7 @@ import Testing
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     func exists(_ name: String) -> Bool {
-      FileManager.default.fileExists(atPath: folder.appendingPathComponent(name).path)
+      (FileManager.default.subpaths(atPath: folder.path) ?? []).contains { $0 == name || $0.hasPrefix(name + "-") }
     }
     let vault = FolderVault(folder: folder)
     try Data(repeating: 0xFF, count: 99).write(to: folder.appendingPathComponent("entry"))
@@ -40,6 +40,26 @@ import Testing
       await #expect(throws: VaultError.self) { try await vault.replace(2, with: VaultEntry(revision: 3), as: write) }
       #expect(exists("entry") == isKept)
     }
+  }
+
+  @Test func `keeps a session that is newer than a late sign-out, though nothing can be written`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("guide-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let vault = FolderVault(folder: folder)
+    let entry = VaultEntry(revision: 1, session: VaultSamples.session())
+    #expect(try await vault.replace(0, with: entry, as: .begin) == .done)
+    try FileManager.default.createDirectory(
+      at: folder.appendingPathComponent("new"), withIntermediateDirectories: true)
+    await #expect(throws: VaultError.self) { try await vault.replace(1, with: entry, as: .signOut) }
+    #expect(await vault.load() == .value(entry))
+  }
+
+  @Test func `does not take a folder that is away for an empty one`() async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("guide-\(UUID().uuidString)")
+    let reading = await FolderVault(folder: folder).load()
+    let isTrouble = if case .trouble(.unavailable) = reading { true } else { false }
+    #expect(isTrouble, "\(reading)")
   }
 }
 

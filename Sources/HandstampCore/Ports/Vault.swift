@@ -8,11 +8,14 @@ public protocol Vault: Sendable {
   @concurrent func load() async -> VaultReading
 
   /// Replaces the stored entry with `entry` if its revision is still `revision`, which is zero where nothing was ever stored. On
-  /// return the entry is durable, file and folder synced. An entry of that same revision changes nothing: what is stored becomes
-  /// durable.
+  /// return the entry is durable, file and folder synced. An entry of that same revision changes nothing, but what is stored becomes
+  /// durable; as ``VaultWrite/signOut`` it still erases corrupt content, and what was set aside.
   ///
-  /// Where the content is corrupt, a write that may replace it, see ``VaultWrite/replacesCorruptContent``, expects revision zero
-  /// at first.
+  /// Where the content is corrupt, a write that may replace it, see ``VaultWrite/replacesCorruptContent``, is called with revision
+  /// zero. A vault that still knows the last revision returns ``VaultReplacement/lost(_:)`` with an empty entry of it, and is
+  /// called again with that.
+  ///
+  /// Cancelling the task does not end the wait for other writers: a sign-out must be stored.
   ///
   /// - Returns: ``VaultReplacement/lost(_:)`` if another revision is stored; then nothing was written.
   /// - Throws: ``VaultError`` if nothing was written, or if the write may be lost in a power cut.
@@ -66,7 +69,8 @@ public enum VaultWrite: Sendable, Hashable, CaseIterable {
   case attempt
   /// The entry cannot be had again, such as the response to an attempt: the write may use the room.
   case response
-  /// The session ends: its secrets must go even if the new entry cannot be written. May use the room, too.
+  /// The session ends: its secrets must go even if the new entry cannot be written, unless that has a session as well: a late sign-out
+  /// spares a newer one. May use the room, too.
   case end
   /// As ``end``, by the user: what was set aside is erased as well.
   case signOut

@@ -8,7 +8,7 @@ public import HandstampCore
 /// }
 /// ```
 /// - Parameters:
-///   - make: Creates a vault over a new, empty store. Called several times.
+///   - make: Creates a vault over a new, empty store, or for a new account of a shared one. Called several times.
 ///   - again: Opens the same store again, as a second process would. By default the vault itself is reused.
 ///   - signalsChanges: Whether ``Vault/changes()`` notifies one vault of the other's writes.
 /// - Throws: ``ConformanceError`` for the first broken promise. The check takes a few seconds at most.
