@@ -147,9 +147,11 @@ struct AdminDatabase: AsyncParsableCommand {
     private static let shown = 50
 
     private static func way(into lost: Reapplied.LostPassword) -> String {
-      if lost.hasConfirmedAddress { return ": its owner sets one with a mailed code" }
-      if lost.hasAddress { return ": the same, if the address is the owner's, which was never confirmed" }
-      return ", without an address: handstamp admin accounts reset \(lost.account)"
+      let code = ": its owner sets one with a mailed code"
+      if lost.hasConfirmedAddress { return code }
+      let way = "handstamp admin accounts take-back \(lost.account) --email OWNER"
+      if lost.hasAddress { return code + ", if the address is theirs, which was never confirmed; otherwise: \(way)" }
+      return ", without an address: \(way)"
     }
 
     private func endAgain(_ data: AdminFolder) async throws(CommandError) {

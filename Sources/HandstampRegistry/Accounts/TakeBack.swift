@@ -71,14 +71,14 @@ extension Registry {
   /// Takes an account back for its owner, in one write: ends its sessions, removes its password, passkeys, identities
   /// at other providers, recovery codes, consents and known devices, and voids what waits to be answered. A code sets a new password.
   ///
-  /// - Parameter email: the owner's address, if a stranger has given the account another one; `nil` keeps it.
+  /// - Parameter email: the owner's address, if the account has none or a stranger's; `nil` keeps it.
   /// - Throws: ``RegistryError/accountClosed`` if it was deleted, ``RegistryError/accountChanged``, ``RegistryError/emailTaken``,
   ///   ``RegistryError/notFound`` without an address to sign in with.
   public func takeBack(_ record: AccountRecord, email: EmailAddress? = nil, now: UnixTime) async throws(RegistryError)
     -> ([SessionRow], OneTimeToken)
   {
     guard record.state != .deleted else { throw .accountClosed }
-    guard record.email != nil else { throw .notFound }
+    guard email ?? record.email != nil else { throw .notFound }
     var changed = record
     if let email, email != record.email { (changed.email, changed.emailConfirmedAt) = (email, nil) }
     changed.passwordHash = nil

@@ -55,7 +55,7 @@ extension Administration {
   /// Takes an account back for its owner: ends its sessions, removes its password, passkeys, recovery codes, consents and known
   /// devices, and voids what waits to be answered, in one write.
   ///
-  /// - Parameter email: the owner's address, if a stranger has given the account another one; `nil` keeps it.
+  /// - Parameter email: the owner's address, if the account has none or a stranger's; `nil` keeps it.
   /// - Returns: how many sessions ended, and the code with which the owner sets a new password, once the account is enabled.
   public func takeBack(
     _ id: AccountID, email: String? = nil
@@ -69,7 +69,7 @@ extension Administration {
     let owner = address
     let time = now()
     let (ended, code) = try await changing(id) { record throws(AdministrationError) in
-      guard record.email != nil else { throw .noAddress }
+      guard owner ?? record.email != nil else { throw .noAddress }
       return try await ask(try await registry.takeBack(record, email: owner, now: time))
     }
     announce(id, ended)

@@ -121,6 +121,21 @@ import Testing
     }
   }
 
+  @Test func `gets its owner's address if it has none`() async throws {
+    try await TestServer.run(mailer: Post()) { test in
+      let ada = AccountID(try await test.signUp().account)
+      let admin = test.server.administration(by: .machineUser("bob"))
+      var bare = try #require(try await test.server.registry.account(ada))
+      bare.email = nil
+      _ = try await test.server.registry.update(bare)
+      await #expect(throws: AdministrationError.noAddress) { try await admin.takeBack(ada) }
+      let taken = try await admin.takeBack(ada, email: "ada@example.org")
+      try await self.reset(taken.code.code.withExposed { $0 }, to: "a new password 7", test)
+      let own = TestServer.signInBody("ada@example.org", password: "a new password 7")
+      #expect(try await test.client.post("/v1/sign-in", json: own).status == 200)
+    }
+  }
+
   @Test func `has no code by a consent that was withdrawn, and no wish of a session that has ended`() async throws {
     let clients = try TestServer.clients()
     try await TestServer.run(mailer: Post()) {
