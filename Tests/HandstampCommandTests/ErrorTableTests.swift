@@ -106,7 +106,7 @@ import Testing
     return [
       "| code | Swift | recovery | exit status | cause | way out |": rows.sorted(),
       "| code of a problem document | exit status | cause | way out |": try problems().map {
-        "| `\($0)` | \(exit(of: $0)) |"
+        "| `\($0.code)` | \(exit(of: $0.code, $0.status)) |"
       },
     ]
   }
@@ -128,26 +128,26 @@ import Testing
     return lines.joined(separator: "\n")
   }
 
-  /// The codes that the server's sources name.
-  private func problems() throws -> [String] {
+  /// The codes that the server's sources name, and the statuses that they say beside them.
+  private func problems() throws -> [(code: String, status: String)] {
     let folder = Self.root.appendingPathComponent("Sources/HandstampServer")
-    var codes: Set<String> = []
+    var codes: [String: String] = [:]
     let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
     for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
       let text = try String(contentsOf: file, encoding: .utf8)
-      let places = #/(?:ProblemError\(\s*\.\w+,\s*|invalidToken\([^")]*code: |refused\((?:\w+, )?)"([a-z_]+)"/#
+      let places = #/(?:ProblemError\(\s*\.(\w+),\s*|invalidToken\([^")]*code: |refused\((?:\w+, )?)"([a-z_]+)"/#
       for match in text.matches(of: places) {
-        codes.insert(String(match.output.1))
+        codes[String(match.output.2)] = match.output.1.map(String.init) ?? ""
       }
     }
-    return codes.sorted()
+    return codes.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
   /// As the client reads the code with the status that the server sends it with.
-  private func exit(of code: String) -> Int32 {
-    switch code {
-    case "session_ended", "token_expired", "token_invalid", "token_missing", "proof_invalid": 4
-    case "unavailable", "busy": 6
+  private func exit(of code: String, _ status: String) -> Int32 {
+    switch (code, status) {
+    case ("session_ended", _), ("token_expired", _), ("token_invalid", _), ("token_missing", _), ("proof_invalid", _): 4
+    case (_, "serviceUnavailable"), (_, "tooManyRequests"), (_, "internalServerError"): 6
     default: CommandError(.refused(code: code, detail: nil), server: server).exit.rawValue
     }
   }
