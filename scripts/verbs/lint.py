@@ -64,6 +64,14 @@ def unknown_suites():
             yield name
 
 
+def unknown_tests():
+    """The checklist names tests as suite › test; words may follow."""
+    known = [name for path in swift("Tests", "Examples") for name in re.findall(r"func `([^`]+)`", read(path))]
+    for name in re.findall(r"› ([^|›]+)", read("docs/checklist.md").split("\n|", 1)[-1]):
+        if not name.startswith(("all tests", *known)):
+            yield name.strip()
+
+
 CALL = re.compile(r"""[lL]ogger\??\.(?:(?:trace|debug|info|notice|warning|error|critical)\(|log\(\s*level: [^,]+,)\s*("[^"]+"|\w+)"""
                   r"""|logDoubt\(\s*("[^"]+")|lost: ("[^"]+")""")
 
@@ -197,6 +205,7 @@ def rules():
         "are over": phrases(5, r"\b(token|session|code)s? (is|are|was|were) over\b"),
         "nothing": phrases(0, r"/// .*[;,:.] nothing( (if|when|where|for|unless|while|until)|:)"),
         "docs/features.md names tests that do not exist": unknown_suites(),
+        "docs/checklist.md names tests that do not exist": unknown_tests(),
         "logged, and not in docs/logs.md": sorted(logged() - documented()),
         "in docs/logs.md, and never logged": sorted(documented() - logged()),
         "ARCHITECTURE.md differs from Package.swift (target: what it imports)": arrows(),
