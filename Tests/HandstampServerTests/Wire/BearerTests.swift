@@ -75,7 +75,7 @@ import Testing
         let without = try await test.client.send(method, path)
         #expect(without.status == 401, "\(method) \(path)")
         #expect(without.code == "token_missing", "\(method) \(path)")
-        let allowed = ["/v1/me": "profile", "/oauth/userinfo": "openid profile"][path].map { #"scope="\#($0)", "# }
+        let allowed = ["/v1/me": "profile", "/oauth/userinfo": "openid"][path].map { #"scope="\#($0)", "# }
         let place = (method == "DELETE" ? "" : allowed ?? "") + TestServer.resourceMetadata
         #expect(without.headers["www-authenticate"] == #"Bearer \#(place), DPoP \#(place), algs="ES256""#)
         for header in [
