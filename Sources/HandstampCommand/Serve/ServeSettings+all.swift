@@ -115,14 +115,14 @@ extension ServeSettings: SettingGroup {
       hint: "use standard, or none on a private network", .choice(["standard": .standard, "none": .none]),
       to: \.configuration.limits)
     ServeSetting(
-      "mail-folder", "folder to write mails to", unset: "mail in the data folder",
+      "mail-folder", "folder for mails that no setting sends", unset: "mail in the data folder",
       hint: "use a folder for mails; it is created if missing", .text("a folder"), to: \.mailFolder)
     ServeSetting(
-      "sendmail", "program that sends mails instead, e.g. /usr/sbin/sendmail",
+      "sendmail", "program to send mails by, e.g. /usr/sbin/sendmail",
       hint: "use the system's mail program, such as /usr/sbin/sendmail", isPath: true,
       .text("an executable program") { $0.hasPrefix("/") && access($0, X_OK) == 0 }, to: \.sendmail)
     ServeSetting(
-      "smtp", "mail server to send mails by instead, e.g. smtps://mail.example.org or smtp://mail.example.org:587",
+      "smtp", "mail server to send mails by, e.g. smtps://mail.example.org or smtp://mail.example.org:587",
       hint: "use smtps://HOST or smtp://HOST:PORT, which requires STARTTLS")
     ServeSetting("smtp-user", "user name at the mail server", hint: "use it together with the password")
     ServeSetting(
