@@ -320,26 +320,20 @@ struct PostgresOpening {
   private func endAgain(_ ends: [LoggedEnd], writer: PostgresWriter) throws(RegistryOpenError) -> Int {
     var count = 0
     for batch in stride(from: 0, to: ends.count, by: 1000).map({ ends[$0..<min($0 + 1000, ends.count)] }) {
-      let living = try running { connection throws(RegistryOpenError) in
-        try result(
-          "SELECT id, account FROM handstamp.session WHERE id = ANY($1) AND ended_at IS NULL",
-          [.list(batch.map(\.session.bytes))], connection)
-      }
-      var accounts: [[UInt8]: AccountID] = [:]
-      for index in 0..<living.count {
-        guard case .bytes(let id)? = living[index].value(at: 0), case .text(let account)? = living[index].value(at: 1)
-        else { continue }
-        accounts[id] = AccountID(account)
+      let found = try rows(
+        "SELECT \(SessionRow.columns) FROM handstamp.session WHERE id = ANY($1) AND ended_at IS NULL",
+        [.list(batch.map(\.session.bytes))])
+      var living: [SessionID: SessionRow] = [:]
+      do { for row in try found.records(SessionRow.self) { living[row.id] = row } } catch {
+        throw .unavailable("\(error)")
       }
       for logged in batch {
-        guard let account = accounts.removeValue(forKey: logged.session.bytes) else { continue }
-        let event = RegistryEvent(
-          kind: .sessionRevoked, account: account, session: logged.session.id, reason: logged.end.reason,
-          at: logged.end.at)
+        guard let row = living.removeValue(forKey: logged.session.id) else { continue }
+        let (changes, event) = logged.again(of: row)
         let transaction = PostgresTransaction(
           lane: lane, writer: writer, deadline: .now + .seconds(30), patience: .seconds(10))
         do throws(RegistryStoreError) {
-          _ = try transaction.perform([.endSession(logged.session.id, logged.end)], [event])
+          _ = try transaction.perform(changes, [event])
           count += 1
         } catch {
           // Another node was faster.

@@ -35,7 +35,7 @@ struct PostgresRestored: RestoredDatabase {
   }
 
   func delete(_ purposes: [OneTimeTokenRecord.Purpose], _ kinds: [StoredItem.Kind]) throws -> Int {
-    func list(_ words: [String]) -> String { words.map { "'\($0)'" }.joined(separator: ", ") }
+    func list(_ words: [String]) -> String { words.isEmpty ? "NULL" : words.map { "'\($0)'" }.joined(separator: ", ") }
     let tokens = try opening.rows(
       "DELETE FROM handstamp.ticket WHERE purpose IN (\(list(purposes.map(\.rawValue))))", [])
     let items = try opening.rows("DELETE FROM handstamp.fact WHERE kind IN (\(list(kinds.map(\.rawValue))))", [])

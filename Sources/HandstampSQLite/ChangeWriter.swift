@@ -90,12 +90,9 @@ struct ChangeWriter {
   private func endAgain(_ ends: [LoggedEnd]) throws -> Int {
     var count = 0
     for logged in ends {
-      guard let account = try logged.livingAccount(in: db) else { continue }
-      try end(logged.session.id, logged.end)
-      try insert(
-        RegistryEvent(
-          kind: .sessionRevoked, account: account, session: logged.session.id, reason: logged.end.reason,
-          at: logged.end.at))
+      guard let row = try SessionRow.stored(logged.session, in: db), row.end == nil else { continue }
+      let (changes, event) = logged.again(of: row)
+      try write(changes, [event])
       count += 1
     }
     return count

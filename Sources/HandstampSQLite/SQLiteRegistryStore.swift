@@ -150,15 +150,10 @@ public final class SQLiteRegistryStore: ServerStore {
     } catch { throw .trouble(error) }
   }
 
-  /// Deletes from a restored database its codes, also if the log knows of nothing that was taken away since, and the notes of the servers
-  /// that ran then: none does now.
-  func finishRestoring() throws -> Reapplied {
+  /// Deletes the codes of a restored database, also if the log knows of nothing that was taken away since.
+  func voidingCodes() throws -> Reapplied {
     var report = reapplied
-    report.codes += try pool.write { db in
-      let rows = RestoredRows(db: db)
-      _ = try rows.delete([], [.nodeKeys])
-      return try rows.voidCodes()
-    }
+    report.codes += try pool.write { db in try RestoredRows(db: db).voidCodes() }
     return report
   }
 

@@ -94,7 +94,7 @@ extension ServerFolder {
         try PrivateFile.copy("\(backup)/\(ServerFolder.database)", to: databasePath)
         // Takes away again what the log has, and reads the clock's file.
         let store = try store(keys, creating: false)
-        reapplied = try store.finishRestoring()
+        reapplied = try store.voidingCodes()
         reapplied.isIncomplete = lacksEntries
         reapplied.unreadableLines = store.unreadableEnds
         if let counters { try store.raise(counters) }

@@ -21,6 +21,14 @@ extension LoggedEnd {
   /// Whether an older copy of the database may have the session as live: it does not if the session had expired when it ended.
   package var isNeeded: Bool { expiry.map { $0 > end.at } ?? true }
 
+  /// What ends the session again in an older copy of the database. Its client is told, which it may have been already.
+  package func again(of row: SessionRow) -> (changes: [RegistryChange], event: RegistryEvent) {
+    (
+      [.endSession(row.id, end)] + LogoutJob.changes(for: row, now: end.at),
+      .revoked(row.ended(end.reason, at: end.at), at: end.at)
+    )
+  }
+
   /// The entry as one line, including the newline.
   var line: String {
     "\(session.id) \(end.at.milliseconds) \(expiry.map { String($0.milliseconds) } ?? "-") \(end.reason.rawValue)\n"

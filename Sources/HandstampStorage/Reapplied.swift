@@ -27,6 +27,8 @@ public struct Reapplied: Sendable, Hashable {
   /// Passkeys that were removed, and sets of recovery codes that were brought to what was left of them.
   public var credentials = 0
   public var consents = 0
+  /// Webhooks that were removed.
+  public var webhooks = 0
   /// One-time codes that were void.
   public var codes = 0
   /// Those without a confirmed address first.
@@ -47,7 +49,7 @@ public struct Reapplied: Sendable, Hashable {
     [
       ("ended_sessions", sessions), ("deleted_accounts", deletedAccounts), ("disabled_accounts", disabledAccounts),
       ("moved_addresses", movedAddresses), ("removed_credentials", credentials), ("withdrawn_consents", consents),
-      ("void_codes", codes), ("lost_passwords", lostPasswords.count),
+      ("removed_webhooks", webhooks), ("void_codes", codes), ("lost_passwords", lostPasswords.count),
     ].filter { $0.1 > 0 }
   }
 
@@ -58,6 +60,7 @@ public struct Reapplied: Sendable, Hashable {
     movedAddresses += other.movedAddresses
     credentials += other.credentials
     consents += other.consents
+    webhooks += other.webhooks
     codes += other.codes
     isIncomplete = isIncomplete || other.isIncomplete
     unreadableLines += other.unreadableLines
@@ -135,9 +138,11 @@ extension RestoredDatabase {
     return former
   }
 
-  /// Deletes the codes that were mailed or shown before the backup: whether they were used since is not known.
+  /// Deletes the codes that were mailed or shown before the backup, and other items of its moment: whether they were used since is not
+  /// known. Returns how many codes.
   package func voidCodes() throws -> Int {
-    try delete(
+    _ = try delete([], StoredItem.Kind.allCases.filter { $0.afterRestore == .isVoid && $0 != .emailChange })
+    return try delete(
       [.passwordReset, .signUp, .upgrade, .emailChange, .authorizationCode, .deviceCode, .userCode, .pushedRequest],
       [.emailChange])
   }
@@ -153,6 +158,10 @@ extension RestoredDatabase {
       guard let item = try item(id), item.expiresAt > removal.at else { return [] }
       report.count([item])
       return [.removeItem(item)]
+    case .payload(let id, let payload):
+      guard var item = try item(id), item.payload != payload else { return [] }
+      item.payload = payload
+      return [.replaceItem(item, expecting: item.revision)]
     case .items(let kind):
       // Later ones come from after the restore.
       let items = try items(kind, subject: removal.account.rawValue).filter { $0.createdAt < removal.at }
@@ -193,6 +202,8 @@ extension RestoredDatabase {
         (changed.email, changed.emailConfirmedAt) = (own, nil)
       }
     }
+    // Which one it was is not noted: another one than that of the backup stays lost.
+    if !state.hasIdentity { changed.identity = nil }
     if let at = state.credentialsChangedAt, record.credentialsChangedAt.map({ $0 < at }) ?? true {
       changed.passwordHash = nil
       changed.credentialsChangedAt = at
@@ -209,7 +220,14 @@ extension RestoredDatabase {
 
 extension Reapplied {
   fileprivate mutating func count(_ items: [StoredItem]) {
-    consents += items.filter { $0.kind == .consent }.count
-    credentials += items.filter { $0.kind != .consent }.count
+    for item in items {
+      switch item.kind {
+      case .consent: consents += 1
+      case .webhook: webhooks += 1
+      // That the account knew them spares it a notice, and nothing else.
+      case .device, .client: break
+      default: credentials += 1
+      }
+    }
   }
 }

@@ -11,8 +11,10 @@ package struct Removal: Sendable, Hashable {
   package enum Content: Sendable, Hashable {
     /// The state of an account.
     case account(AccountState)
-    /// One passkey or consent is gone.
+    /// One passkey, consent or webhook is gone.
     case item(StoredItemID)
+    /// What one item holds since: that a token of a former system has begun its session.
+    case payload(StoredItemID, String)
     /// All of a kind are gone.
     case items(StoredItem.Kind)
     /// The rest of an account's only item of a kind: the hashes of recovery codes, or groups.
@@ -38,7 +40,7 @@ package struct Removal: Sendable, Hashable {
   package var key: StoredItemID {
     switch content {
     case .account: StoredItemID(.removal, "account", account.rawValue)
-    case .item(let id): StoredItemID(.removal, "fact", Base64URL.encode(id.bytes))
+    case .item(let id), .payload(let id, _): StoredItemID(.removal, "fact", Base64URL.encode(id.bytes))
     case .items(let kind), .rest(let kind, _): StoredItemID(.removal, "facts", kind.rawValue, account.rawValue)
     }
   }
@@ -77,6 +79,36 @@ package struct AccountState: Sendable, Hashable {
   var isErased: Bool { closedAt != nil && email == nil && !hasIdentity }
 }
 
+extension StoredItem.Kind {
+  /// What a restored database has of items that were changed or removed since the backup.
+  package enum AfterRestore: Sendable {
+    /// None that was removed.
+    case staysAway
+    /// The last state.
+    case isAsLeft
+    /// That it was used.
+    case staysUsed
+    /// The state of the backup: counts, marks and waiting work, which is done again.
+    case isOfTheBackup
+    /// None at all: it describes the moment of the backup.
+    case isVoid
+  }
+
+  /// Each kind says it, so that none can be forgotten.
+  package var afterRestore: AfterRestore {
+    switch self {
+    case .passkey, .totp, .identity, .consent, .device, .client, .webhook: .staysAway
+    case .recoveryCodes, .groups: .isAsLeft
+    case .formerToken: .staysUsed
+    // A client gets another token for itself: whether the last ones were ended is not known.
+    case .emailChange, .machine, .nodeKeys: .isVoid
+    case .guesses, .logout, .mail, .probe, .masterKey, .tokenLife, .auditCopy, .deadLetter, .formerEnd, .removal,
+      .upstreamSession, .upstreamEnd, .upstreamEvent:
+      .isOfTheBackup
+    }
+  }
+}
+
 extension RegistryChange {
   /// The removal that the change is, which no restored backup may undo; `nil` for any other change.
   ///
@@ -86,23 +118,26 @@ extension RegistryChange {
     case .replaceAccount(let record, _):
       Removal(account: record.id, at: now, content: .account(AccountState(record)))
     case .createItem(let item), .replaceItem(let item, _), .putItem(let item):
-      switch item.kind {
-      case .recoveryCodes, .groups: Removal(item, at: now, content: .rest(item.kind, item.payload))
-      // A withdrawn one has expired.
-      case .consent where item.expiresAt <= item.createdAt: Removal(item, at: now, content: .item(item.id))
-      default: nil
+      switch item.kind.afterRestore {
+      case .isAsLeft: Removal(item, at: now, content: .rest(item.kind, item.payload))
+      // A withdrawn consent has expired.
+      case .staysAway where item.kind == .consent && item.expiresAt <= item.createdAt:
+        Removal(item, at: now, content: .item(item.id))
+      // An imported one; about any other one the former system decides.
+      case .staysUsed where !item.subject.isEmpty && FormerToken.isUsed(item):
+        Removal(item, at: now, content: .payload(item.id, item.payload))
+      case .staysAway, .staysUsed, .isOfTheBackup, .isVoid: nil
       }
     case .removeItem(let item):
-      switch item.kind {
-      case .recoveryCodes, .groups: Removal(item, at: now, content: .items(item.kind))
-      case .passkey, .totp, .identity, .consent: Removal(item, at: now, content: .item(item.id))
-      default: nil
+      switch item.kind.afterRestore {
+      case .isAsLeft: Removal(item, at: now, content: .items(item.kind))
+      case .staysAway: Removal(item, at: now, content: .item(item.id))
+      case .staysUsed, .isOfTheBackup, .isVoid: nil
       }
     case .removeItems(let kind, let subject):
-      switch kind {
-      case .passkey, .totp, .identity, .recoveryCodes, .consent, .groups:
-        Removal(account: AccountID(subject), at: now, content: .items(kind))
-      default: nil
+      switch kind.afterRestore {
+      case .isAsLeft, .staysAway: Removal(account: AccountID(subject), at: now, content: .items(kind))
+      case .staysUsed, .isOfTheBackup, .isVoid: nil
       }
     case .createSession, .replaceSession, .endSession, .createAccount, .expectAccount, .expectSession,
       .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens, .eraseDevices, .audit, .noteClock, .moveTimes:
@@ -178,6 +213,7 @@ extension Removal: StoredPayload {
       fields["changed"] = state.credentialsChangedAt.map { String($0.milliseconds) }
       fields["identity"] = state.hasIdentity ? "1" : nil
     case .item(let id): fields["fact"] = Base64URL.encode(id.bytes)
+    case .payload(let id, let payload): (fields["fact"], fields["rest"]) = (Base64URL.encode(id.bytes), payload)
     case .items(let kind): fields["kind"] = kind.rawValue
     // The form of servers that knew of recovery codes alone.
     case .rest(.recoveryCodes, let hashes): fields["codes"] = hashes
@@ -195,7 +231,7 @@ extension Removal: StoredPayload {
     } else if let kind = fields["kind"].flatMap({ StoredItem.Kind(rawValue: $0) }) {
       content = fields["rest"].map { .rest(kind, $0) } ?? .items(kind)
     } else if let id = fields["fact"].flatMap({ Base64URL.decode($0) }).flatMap({ StoredItemID($0) }) {
-      content = .item(id)
+      content = fields["rest"].map { .payload(id, $0) } ?? .item(id)
     } else {
       return nil
     }

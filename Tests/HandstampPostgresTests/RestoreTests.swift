@@ -85,11 +85,20 @@ import Testing
       createdAt: start, expiresAt: UnixTime.systemTime.advanced(by: .seconds(1_000_000)))
   }
 
+  /// A session of an OpenID client.
+  private let session = SessionRow(
+    session: Samples.session(7).session, account: AccountID("kept"),
+    device: DeviceInfo(id: DeviceID("d"), name: "", platform: ""), kind: .keyed,
+    client: SessionClient(id: "app", scope: "openid"), createdAt: UnixTime(seconds: 1_780_000_000))
+  private let former = FormerToken.id(of: Secret("former"))
+
   /// Accounts with passwords, passkeys, recovery codes, consents and codes.
   private func fill(_ store: any ServerStore, _ registry: Registry) async throws {
     for name in Self.names {
       let record = AccountRecord(
-        id: id(name), email: EmailAddress("\(name)@example.org"), username: name, passwordHash: Secret("hash"),
+        id: id(name), email: EmailAddress("\(name)@example.org"),
+        identity: ExternalIdentity(issuer: "https://idp.example.org", subject: name), username: name,
+        passwordHash: Secret("hash"),
         createdAt: start, emailConfirmedAt: name == "unconfirmed" ? nil : start)
       try await store.write([.createAccount(record)], events: [])
     }
@@ -98,10 +107,14 @@ import Testing
       [item(.passkey, "lost", of: "owner"), item(.passkey, "own", of: "owner"), item(.consent, "app", of: "owner")]
       + ["owner", "kept", "gone"].map { item(.recoveryCodes, "", of: $0, payload: "one two three") }
       + [item(.passkey, "thief", of: "taken"), item(.consent, "thief", of: "taken"), item(.passkey, "a", of: "gone")]
-      + [item(.emailChange, "", of: "owner")]
+      + [item(.emailChange, "", of: "owner"), item(.device, "thief", of: "taken")]
+      + [item(.webhook, "crm", of: "webhooks"), item(.machine, "m", of: "machines"), item(.nodeKeys, "n", of: "nodes")]
     try await store.write(
       items.map { .createItem($0) }
-        + OneTimeTokenRecord.Purpose.allCases.map { .createOneTimeToken(code($0)) }, events: [])
+        + OneTimeTokenRecord.Purpose.allCases.map { .createOneTimeToken(code($0)) } + [.createSession(session)],
+      events: [])
+    let entry = FormerEntry(id: try #require(former), account: id("kept"), authenticatedAt: nil, expiresAt: nil)
+    #expect(try await registry.importFormer([entry], now: UnixTime.systemTime) == [true])
   }
 
   /// Everything that an owner or an administrator may take away.
@@ -129,12 +142,15 @@ import Testing
     _ = try await registry.update(one)
     _ = try await registry.takeBack(try await record("taken"), now: later)
     _ = try await registry.withdrawConsent(of: id("owner"), to: "app", now: later)
+    _ = try await registry.endAll(of: id("kept"), now: later)
+    let webhook = try #require(try await store.item(item(.webhook, "crm", of: "webhooks").id))
     let lost = try #require(try await store.item(item(.passkey, "lost", of: "owner").id))
     var codes = try #require(try await store.item(item(.recoveryCodes, "", of: "owner").id))
     codes.payload = "one three"
     try await store.write(
       [
-        .removeItem(lost), .replaceItem(codes, expecting: codes.revision), .redeemOneTimeToken(code(.passwordReset).id),
+        .removeItem(webhook), .removeItem(lost), .replaceItem(codes, expecting: codes.revision),
+        .redeemOneTimeToken(code(.passwordReset).id),
       ],
       events: [])
   }
@@ -155,7 +171,17 @@ import Testing
     #expect(try await account("swap1").email?.typed == "swap2@example.org")
     #expect(try await account("swap2").email?.typed == "swap1@example.org")
     #expect(try await account("swap1").emailConfirmedAt == start)
-    for name in ["owner", "kept"] { #expect(try await account(name).passwordHash == Secret("hash"), "\(name)") }
+    for name in ["owner", "kept"] {
+      let record = try await account(name)
+      #expect(record.passwordHash == Secret("hash") && record.identity != nil, "\(name)")
+    }
+    #expect(try await account("taken").identity == nil)
+    #expect(try await store.session(session.id)?.end?.reason == .revoked)
+    #expect(try await store.item(StoredItemID(.logout, session.id.rawValue)) != nil, "the client is told")
+    let used = try #require(former)
+    #expect(try await store.item(used).map(FormerToken.isUsed) == true)
+    #expect(try await store.items(.webhook, subject: "webhooks").isEmpty)
+    #expect(try await store.items(.device, subject: "taken").isEmpty)
     func payloads(_ kind: StoredItem.Kind, _ name: String) async throws -> [String] {
       try await store.items(kind, subject: name).filter { $0.expiresAt > $0.createdAt }.map(\.payload)
     }
@@ -184,10 +210,13 @@ import Testing
       try place.restore()
       try await place.run { store, _ in
         try await expectTakenAway(store)
+        for (kind, subject) in [(StoredItem.Kind.machine, "machines"), (.nodeKeys, "nodes")] {
+          #expect(try await store.items(kind, subject: subject).isEmpty, "\(kind) of the moment of the backup")
+        }
         var expected = Reapplied()
         (expected.deletedAccounts, expected.disabledAccounts, expected.movedAddresses) = (1, 1, 4)
         (expected.credentials, expected.consents) = (3, 2)
-        expected.codes = 9
+        (expected.sessions, expected.webhooks, expected.codes) = (1, 1, 9)
         expected.lostPasswords = store.reapplied.lostPasswords
         #expect(store.reapplied == expected)
         #expect(store.reapplied.lostPasswords.map(\.account.rawValue) == ["unconfirmed", "changed"])

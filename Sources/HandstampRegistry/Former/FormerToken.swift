@@ -52,6 +52,9 @@ package struct FormerToken: Sendable, Hashable {
     (self.item, id, self.record) = (item, item.id, record)
   }
 
+  /// Whether the item is a token that begins no session any more.
+  package static func isUsed(_ item: StoredItem) -> Bool { FormerToken(item)?.record.session != nil }
+
   /// Whether an imported token is over.
   package func hasExpired(at now: UnixTime) -> Bool { item.map { $0.expiresAt <= now } ?? false }
 

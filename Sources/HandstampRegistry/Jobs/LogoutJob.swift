@@ -19,7 +19,7 @@ package struct LogoutJob: RetriedJob {
   package mutating func giveUp() { isGivenUp = true }
 
   /// The change that stores the job; none for a session that no OpenID Connect client has.
-  static func changes(for row: SessionRow, now: UnixTime) -> [RegistryChange] {
+  package static func changes(for row: SessionRow, now: UnixTime) -> [RegistryChange] {
     guard let client = row.client, client.scopes.contains("openid") else { return [] }
     let job = LogoutJob(client: client.id, account: row.account, session: row.id)
     // Put, not created: it must not be what an end of a session fails for.
