@@ -86,23 +86,24 @@ extension ServerFolder {
           ? RegistryOpenError.notABackup(path: backup, "it has no keys.json") : .keyFileMissing(path: keyFile.path)
       }
       guard keys.instance == instance else { throw RegistryOpenError.backupOfOtherServer(path: backup) }
+      if PrivateFile.exists(databasePath) { try requireUnused() }
       let counters = try consult(keys)
       let lacksEntries = try isNew ? false : completeLog(from: backup, instance)
+      // A draft, so that a crash leaves the former database or all of the restored one.
+      let draft = databasePath + ".restoring"
+      func removeDraft() { for end in ["", "-wal", "-shm"] { unlink(draft + end) } }
+      removeDraft()
+      defer { removeDraft() }
+      try PrivateFile.copy("\(backup)/\(ServerFolder.database)", to: draft)
+      // Takes away again what the log has, and reads the clock's file.
+      let store = try store(keys, creating: false, at: draft)
+      var reapplied = try store.voidingCodes()
+      reapplied.isIncomplete = lacksEntries
+      reapplied.unreadableLines = store.unreadableEnds
+      if let counters { try store.raise(counters) }
+      try store.close()
       let former = try setAside()
-      var reapplied: Reapplied
-      do {
-        try PrivateFile.copy("\(backup)/\(ServerFolder.database)", to: databasePath)
-        // Takes away again what the log has, and reads the clock's file.
-        let store = try store(keys, creating: false)
-        reapplied = try store.voidingCodes()
-        reapplied.isIncomplete = lacksEntries
-        reapplied.unreadableLines = store.unreadableEnds
-        if let counters { try store.raise(counters) }
-        try store.close()
-      } catch {
-        if let former { try putBack(former) }
-        throw error
-      }
+      try PrivateFile.move(draft, to: databasePath)
       return isNew ? .everything : .database(reapplied, former: former)
     } catch { throw RegistryOpenError(error) }
   }
@@ -137,26 +138,18 @@ extension ServerFolder {
     return !ends.isEmpty || !removals.isEmpty
   }
 
-  /// Moves the present database away, with its log. Returns where to; `nil` if the folder has no database.
+  /// Gives the present database a second name, and its log only that. Returns the name; `nil` if the folder has no database.
   private func setAside() throws -> String? {
-    let isThere = PrivateFile.exists(databasePath)
-    if isThere { try requireUnused() }
     var number = 1
     func former() -> String { "\(databasePath).former-\(number)" }
     while PrivateFile.exists(former()) || PrivateFile.exists(former() + "-wal") { number += 1 }
     // That of a damaged database, or of one that is gone: SQLite would write what it holds into the restored one.
     if PrivateFile.exists(databasePath + "-wal") { try PrivateFile.move(databasePath + "-wal", to: former() + "-wal") }
     try? FileManager.default.removeItem(atPath: databasePath + "-shm")
-    guard isThere else { return nil }
-    try PrivateFile.move(databasePath, to: former())
+    guard PrivateFile.exists(databasePath) else { return nil }
+    // Where a file system has one name for a file, a crash between the two moves leaves no database, and a server does not start.
+    if link(databasePath, former()) != 0 { try PrivateFile.move(databasePath, to: former()) }
     return former()
-  }
-
-  /// Undoes ``setAside()``.
-  private func putBack(_ former: String) throws {
-    for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: databasePath + end) }
-    if PrivateFile.exists(former + "-wal") { try PrivateFile.move(former + "-wal", to: databasePath + "-wal") }
-    try PrivateFile.move(former, to: databasePath)
   }
 
   /// Refuses a database that another process has open. One without another user can leave the write-ahead log, which empties it.

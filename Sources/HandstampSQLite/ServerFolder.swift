@@ -64,15 +64,17 @@ public struct ServerFolder: Sendable {
     return (store, contents.keys)
   }
 
+  /// - Parameter draft: a database that is to take the place of the folder's.
   func store(
-    _ keys: ServerKeys, creating: Bool, migrating: Bool = true
+    _ keys: ServerKeys, creating: Bool, migrating: Bool = true, at draft: String? = nil
   ) throws(RegistryOpenError) -> SQLiteRegistryStore {
-    try requireNotMoved()
-    for file in [databasePath, databasePath + "-wal", databasePath + "-shm", endLogPath, path + "/clock"] {
+    let database = draft ?? databasePath
+    if draft == nil { try requireNotMoved() }
+    for file in [database, database + "-wal", database + "-shm", endLogPath, path + "/clock"] {
       try PrivateFile.requireOwn(file)
     }
     return try SQLiteRegistryStore(
-      path: databasePath, keys: keys, creating: creating, migrating: migrating, clockFile: path + "/clock",
+      path: database, keys: keys, creating: creating, migrating: migrating, clockFile: path + "/clock",
       endLog: endLogPath, patience: patience)
   }
 

@@ -124,6 +124,23 @@ import Testing
 
   private var action: AuditedAction { AuditedAction(at: start, action: "a", actor: "b") }
 
+  @Test func `restored after a restore that was killed leaves nothing of that one, and repeats no number`() async throws
+  {
+    try await endAfterBackup()
+    let database = folder.server.databasePath
+    let present = try folder.server.open().store
+    let counters = try present.counters()
+    try present.close()
+    for end in ["", "-wal"] { try Data("junk".utf8).write(to: URL(fileURLWithPath: database + ".restoring" + end)) }
+    try FileManager.default.linkItem(atPath: database, toPath: database + ".former-1")
+    #expect(try folder.server.restore(from: target) == .database(ended(1), former: database + ".former-2"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains("restoring") } == [])
+    let restored = try folder.server.open().store
+    let after = try restored.counters()
+    #expect(after.audit >= counters.audit && after.event > counters.event)
+    #expect(try await restored.session(session(1).id)?.end == later)
+  }
+
   @Test func `restored beside a log alone keeps that log, which knows what was taken away`() async throws {
     try await endAfterBackup()
     let keys = try #require(try folder.server.keyFile.load())
