@@ -320,16 +320,20 @@ struct PostgresOpening {
   private func endAgain(_ ends: [LoggedEnd], writer: PostgresWriter) throws(RegistryOpenError) -> Int {
     var count = 0
     for batch in stride(from: 0, to: ends.count, by: 1000).map({ ends[$0..<min($0 + 1000, ends.count)] }) {
-      let found = try rows(
-        "SELECT \(SessionRow.columns) FROM handstamp.session WHERE id = ANY($1) AND ended_at IS NULL",
+      let living = try rows(
+        "SELECT id, account FROM handstamp.session WHERE id = ANY($1) AND ended_at IS NULL",
         [.list(batch.map(\.session.bytes))])
-      var living: [SessionID: SessionRow] = [:]
-      do { for row in try found.records(SessionRow.self) { living[row.id] = row } } catch {
-        throw .unavailable("\(error)")
+      var accounts: [[UInt8]: AccountID] = [:]
+      for index in 0..<living.count {
+        guard case .bytes(let id)? = living[index].value(at: 0), case .text(let account)? = living[index].value(at: 1)
+        else { continue }
+        accounts[id] = AccountID(account)
       }
       for logged in batch {
-        guard let row = living.removeValue(forKey: logged.session.id) else { continue }
-        let (changes, event) = logged.again(of: row)
+        guard let account = accounts.removeValue(forKey: logged.session.bytes) else { continue }
+        let found = try rows(
+          "SELECT \(SessionRow.columns) FROM handstamp.session WHERE id = $1", [.bytes(logged.session.bytes)])
+        let (changes, event) = logged.again(of: account, (try? found.records(SessionRow.self))?.first)
         let transaction = PostgresTransaction(
           lane: lane, writer: writer, deadline: .now + .seconds(30), patience: .seconds(10))
         do throws(RegistryStoreError) {

@@ -90,8 +90,8 @@ struct ChangeWriter {
   private func endAgain(_ ends: [LoggedEnd]) throws -> Int {
     var count = 0
     for logged in ends {
-      guard let row = try SessionRow.stored(logged.session, in: db), row.end == nil else { continue }
-      let (changes, event) = logged.again(of: row)
+      guard let account = try logged.livingAccount(in: db) else { continue }
+      let (changes, event) = logged.again(of: account, try? SessionRow.stored(logged.session, in: db))
       try write(changes, [event])
       count += 1
     }

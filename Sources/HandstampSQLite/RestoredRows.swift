@@ -11,6 +11,7 @@ struct RestoredRows: RestoredDatabase {
 
   func account(_ id: AccountID) throws -> AccountRecord? { try account("id", id.rawValue) }
   func account(email normalized: String) throws -> AccountRecord? { try account("email", normalized) }
+  func account(identity key: String) throws -> AccountRecord? { try account("identity", key) }
 
   private func account(_ column: String, _ value: String) throws -> AccountRecord? {
     try Row.fetchOne(

@@ -91,7 +91,7 @@ extension ServerFolder {
       let lacksEntries = try isNew ? false : completeLog(from: backup, instance)
       // A draft, so that a crash leaves the former database or all of the restored one.
       let draft = databasePath + ".restoring"
-      func removeDraft() { for end in ["", "-wal", "-shm"] { unlink(draft + end) } }
+      func removeDraft() { for end in ["", ".new", "-wal", "-shm", "-journal"] { unlink(draft + end) } }
       removeDraft()
       defer { removeDraft() }
       try PrivateFile.copy("\(backup)/\(ServerFolder.database)", to: draft)
@@ -103,7 +103,10 @@ extension ServerFolder {
       if let counters { try store.raise(counters) }
       try store.close()
       let former = try setAside()
-      try PrivateFile.move(draft, to: databasePath)
+      do { try PrivateFile.move(draft, to: databasePath) } catch {
+        if let former, !PrivateFile.exists(databasePath) { try? PrivateFile.move(former, to: databasePath) }
+        throw error
+      }
       return isNew ? .everything : .database(reapplied, former: former)
     } catch { throw RegistryOpenError(error) }
   }
@@ -138,17 +141,21 @@ extension ServerFolder {
     return !ends.isEmpty || !removals.isEmpty
   }
 
-  /// Gives the present database a second name, and its log only that. Returns the name; `nil` if the folder has no database.
+  /// Gives the present database a second name, and moves its log there. Returns the name; `nil` if the folder has no database.
   private func setAside() throws -> String? {
+    let isThere = PrivateFile.exists(databasePath)
+    if isThere { try requireUnused() }
     var number = 1
     func former() -> String { "\(databasePath).former-\(number)" }
-    while PrivateFile.exists(former()) || PrivateFile.exists(former() + "-wal") { number += 1 }
+    // A restore that was killed here has left the name.
+    func isItself() -> Bool { isThere && FileIdentity(path: former()) == FileIdentity(path: databasePath) }
+    while PrivateFile.exists(former()) && !isItself() || PrivateFile.exists(former() + "-wal") { number += 1 }
     // That of a damaged database, or of one that is gone: SQLite would write what it holds into the restored one.
     if PrivateFile.exists(databasePath + "-wal") { try PrivateFile.move(databasePath + "-wal", to: former() + "-wal") }
     try? FileManager.default.removeItem(atPath: databasePath + "-shm")
-    guard PrivateFile.exists(databasePath) else { return nil }
+    guard isThere else { return nil }
     // Where a file system has one name for a file, a crash between the two moves leaves no database, and a server does not start.
-    if link(databasePath, former()) != 0 { try PrivateFile.move(databasePath, to: former()) }
+    if !isItself(), link(databasePath, former()) != 0 { try PrivateFile.move(databasePath, to: former()) }
     return former()
   }
 

@@ -21,12 +21,14 @@ extension LoggedEnd {
   /// Whether an older copy of the database may have the session as live: it does not if the session had expired when it ended.
   package var isNeeded: Bool { expiry.map { $0 > end.at } ?? true }
 
-  /// What ends the session again in an older copy of the database. Its client is told, which it may have been already.
-  package func again(of row: SessionRow) -> (changes: [RegistryChange], event: RegistryEvent) {
-    (
-      [.endSession(row.id, end)] + LogoutJob.changes(for: row, now: end.at),
-      .revoked(row.ended(end.reason, at: end.at), at: end.at)
-    )
+  /// What ends the session of an account again in an older copy of the database. Its client is told, which it may have been already.
+  ///
+  /// - Parameter row: `nil` if it cannot be read; it ends nevertheless.
+  package func again(of account: AccountID, _ row: SessionRow?) -> (changes: [RegistryChange], event: RegistryEvent) {
+    let logout = row.map { LogoutJob.changes(for: $0, now: max(end.at, .systemTime)) } ?? []
+    let event = RegistryEvent(
+      kind: .sessionRevoked, account: account, session: session.id, reason: end.reason, at: end.at)
+    return ([.endSession(session.id, end)] + logout, event)
   }
 
   /// The entry as one line, including the newline.

@@ -75,6 +75,7 @@ public struct Reapplied: Sendable, Hashable {
 package protocol RestoredDatabase {
   func account(_ id: AccountID) throws -> AccountRecord?
   func account(email normalized: String) throws -> AccountRecord?
+  func account(identity key: String) throws -> AccountRecord?
   func item(_ id: StoredItemID) throws -> StoredItem?
   func items(_ kind: StoredItem.Kind, subject: String) throws -> [StoredItem]
   /// Makes changes in one transaction.
@@ -138,8 +139,8 @@ extension RestoredDatabase {
     return former
   }
 
-  /// Deletes the codes that were mailed or shown before the backup, and other items of its moment: whether they were used since is not
-  /// known. Returns how many codes.
+  /// Deletes the codes that were mailed or shown before the backup: whether they were used since is not known. Also deletes the notes of
+  /// servers that ran then. Returns how many codes.
   package func voidCodes() throws -> Int {
     _ = try delete([], StoredItem.Kind.allCases.filter { $0.afterRestore == .isVoid && $0 != .emailChange })
     return try delete(
@@ -202,8 +203,11 @@ extension RestoredDatabase {
         (changed.email, changed.emailConfirmedAt) = (own, nil)
       }
     }
-    // Which one it was is not noted: another one than that of the backup stays lost.
-    if !state.hasIdentity { changed.identity = nil }
+    if let own = record.identity, own.key != state.identity, state.identity != AccountState.someIdentity {
+      let later = try state.identity.flatMap { try account(identity: $0) == nil ? ExternalIdentity(key: $0) : nil }
+      // Without either, the account would be a guest's, and be deleted.
+      if later != nil || changed.email != nil { changed.identity = later }
+    }
     if let at = state.credentialsChangedAt, record.credentialsChangedAt.map({ $0 < at }) ?? true {
       changed.passwordHash = nil
       changed.credentialsChangedAt = at
@@ -224,8 +228,8 @@ extension Reapplied {
       switch item.kind {
       case .consent: consents += 1
       case .webhook: webhooks += 1
-      // That the account knew them spares it a notice, and nothing else.
-      case .device, .client: break
+      // Known devices and clients spare an account a notice; the others are no accounts'.
+      case .device, .client, .machine, .formerToken: break
       default: credentials += 1
       }
     }

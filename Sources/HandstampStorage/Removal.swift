@@ -65,7 +65,10 @@ package struct AccountState: Sendable, Hashable {
   package var hasPassword: Bool
   package var credentialsChangedAt: UnixTime?
   package var closedAt: UnixTime?
-  package var hasIdentity: Bool
+  /// The key of the user at another provider, see ``ExternalIdentity``; ``someIdentity`` in lines of earlier servers.
+  package var identity: String?
+
+  static let someIdentity = "1"
 
   package init(_ record: AccountRecord) {
     email = record.email
@@ -73,10 +76,10 @@ package struct AccountState: Sendable, Hashable {
     hasPassword = record.passwordHash != nil
     credentialsChangedAt = record.credentialsChangedAt
     closedAt = record.closedAt
-    hasIdentity = record.identity != nil
+    identity = record.identity?.key
   }
 
-  var isErased: Bool { closedAt != nil && email == nil && !hasIdentity }
+  var isErased: Bool { closedAt != nil && email == nil && identity == nil }
 }
 
 extension StoredItem.Kind {
@@ -97,11 +100,10 @@ extension StoredItem.Kind {
   /// Each kind says it, so that none can be forgotten.
   package var afterRestore: AfterRestore {
     switch self {
-    case .passkey, .totp, .identity, .consent, .device, .client, .webhook: .staysAway
+    case .passkey, .totp, .identity, .consent, .device, .client, .webhook, .machine: .staysAway
     case .recoveryCodes, .groups: .isAsLeft
     case .formerToken: .staysUsed
-    // A client gets another token for itself: whether the last ones were ended is not known.
-    case .emailChange, .machine, .nodeKeys: .isVoid
+    case .emailChange, .nodeKeys: .isVoid
     case .guesses, .logout, .mail, .probe, .masterKey, .tokenLife, .auditCopy, .deadLetter, .formerEnd, .removal,
       .upstreamSession, .upstreamEnd, .upstreamEvent:
       .isOfTheBackup
@@ -120,8 +122,8 @@ extension RegistryChange {
     case .createItem(let item), .replaceItem(let item, _), .putItem(let item):
       switch item.kind.afterRestore {
       case .isAsLeft: Removal(item, at: now, content: .rest(item.kind, item.payload))
-      // A withdrawn consent has expired.
-      case .staysAway where item.kind == .consent && item.expiresAt <= item.createdAt:
+      // A withdrawn consent has expired, and so has a device that was thrown out.
+      case .staysAway where item.expiresAt <= item.createdAt:
         Removal(item, at: now, content: .item(item.id))
       // An imported one; about any other one the former system decides.
       case .staysUsed where !item.subject.isEmpty && FormerToken.isUsed(item):
@@ -136,8 +138,8 @@ extension RegistryChange {
       }
     case .removeItems(let kind, let subject):
       switch kind.afterRestore {
-      case .isAsLeft, .staysAway: Removal(account: AccountID(subject), at: now, content: .items(kind))
-      case .staysUsed, .isOfTheBackup, .isVoid: nil
+      case .isAsLeft, .staysAway, .staysUsed: Removal(account: AccountID(subject), at: now, content: .items(kind))
+      case .isOfTheBackup, .isVoid: nil
       }
     case .createSession, .replaceSession, .endSession, .createAccount, .expectAccount, .expectSession,
       .createOneTimeToken, .redeemOneTimeToken, .voidOneTimeTokens, .eraseDevices, .audit, .noteClock, .moveTimes:
@@ -211,7 +213,7 @@ extension Removal: StoredPayload {
       fields["confirmed"] = state.emailConfirmedAt.map { String($0.milliseconds) }
       fields["password"] = state.hasPassword ? "1" : nil
       fields["changed"] = state.credentialsChangedAt.map { String($0.milliseconds) }
-      fields["identity"] = state.hasIdentity ? "1" : nil
+      fields["identity"] = state.identity
     case .item(let id): fields["fact"] = Base64URL.encode(id.bytes)
     case .payload(let id, let payload): (fields["fact"], fields["rest"]) = (Base64URL.encode(id.bytes), payload)
     case .items(let kind): fields["kind"] = kind.rawValue
@@ -247,6 +249,6 @@ extension AccountState {
     hasPassword = fields["password"] != nil
     credentialsChangedAt = fields.time("changed")
     closedAt = fields.time("closed")
-    hasIdentity = fields["identity"] != nil
+    identity = fields["identity"]
   }
 }

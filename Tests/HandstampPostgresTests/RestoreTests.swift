@@ -91,6 +91,7 @@ import Testing
     device: DeviceInfo(id: DeviceID("d"), name: "", platform: ""), kind: .keyed,
     client: SessionClient(id: "app", scope: "openid"), createdAt: UnixTime(seconds: 1_780_000_000))
   private let former = FormerToken.id(of: Secret("former"))
+  private let formerOfTaken = FormerToken.id(of: Secret("another"))
 
   /// Accounts with passwords, passkeys, recovery codes, consents and codes.
   private func fill(_ store: any ServerStore, _ registry: Registry) async throws {
@@ -108,13 +109,16 @@ import Testing
       + ["owner", "kept", "gone"].map { item(.recoveryCodes, "", of: $0, payload: "one two three") }
       + [item(.passkey, "thief", of: "taken"), item(.consent, "thief", of: "taken"), item(.passkey, "a", of: "gone")]
       + [item(.emailChange, "", of: "owner"), item(.device, "thief", of: "taken")]
-      + [item(.webhook, "crm", of: "webhooks"), item(.machine, "m", of: "machines"), item(.nodeKeys, "n", of: "nodes")]
+      + [item(.webhook, "crm", of: "webhooks"), item(.nodeKeys, "n", of: "nodes")]
     try await store.write(
       items.map { .createItem($0) }
         + OneTimeTokenRecord.Purpose.allCases.map { .createOneTimeToken(code($0)) } + [.createSession(session)],
       events: [])
     let entry = FormerEntry(id: try #require(former), account: id("kept"), authenticatedAt: nil, expiresAt: nil)
-    #expect(try await registry.importFormer([entry], now: UnixTime.systemTime) == [true])
+    let other = FormerEntry(
+      id: try #require(formerOfTaken), account: id("taken"), authenticatedAt: nil, expiresAt: nil)
+    #expect(try await registry.importFormer([entry, other], now: UnixTime.systemTime) == [true, true])
+    _ = try await registry.countToken(ofMachine: "nightly", now: UnixTime.systemTime)
   }
 
   /// Everything that an owner or an administrator may take away.
@@ -143,6 +147,11 @@ import Testing
     _ = try await registry.takeBack(try await record("taken"), now: later)
     _ = try await registry.withdrawConsent(of: id("owner"), to: "app", now: later)
     _ = try await registry.endAll(of: id("kept"), now: later)
+    #expect(try await registry.endTokens(ofMachine: "nightly", now: UnixTime.systemTime) != nil)
+    // The user at the provider is another one, as after the unlinking of the first.
+    var linked = try await record("enabled")
+    linked.identity = ExternalIdentity(issuer: "https://idp.example.org", subject: "other")
+    _ = try await registry.update(linked)
     let webhook = try #require(try await store.item(item(.webhook, "crm", of: "webhooks").id))
     let lost = try #require(try await store.item(item(.passkey, "lost", of: "owner").id))
     var codes = try #require(try await store.item(item(.recoveryCodes, "", of: "owner").id))
@@ -180,6 +189,8 @@ import Testing
     #expect(try await store.item(StoredItemID(.logout, session.id.rawValue)) != nil, "the client is told")
     let used = try #require(former)
     #expect(try await store.item(used).map(FormerToken.isUsed) == true)
+    #expect(try await store.item(try #require(formerOfTaken)) == nil)
+    #expect(try await account("enabled").identity?.subject == "other")
     #expect(try await store.items(.webhook, subject: "webhooks").isEmpty)
     #expect(try await store.items(.device, subject: "taken").isEmpty)
     func payloads(_ kind: StoredItem.Kind, _ name: String) async throws -> [String] {
@@ -210,9 +221,8 @@ import Testing
       try place.restore()
       try await place.run { store, _ in
         try await expectTakenAway(store)
-        for (kind, subject) in [(StoredItem.Kind.machine, "machines"), (.nodeKeys, "nodes")] {
-          #expect(try await store.items(kind, subject: subject).isEmpty, "\(kind) of the moment of the backup")
-        }
+        #expect(try await store.items(.nodeKeys, subject: "nodes").isEmpty)
+        #expect(try await store.items(.machine, subject: "machines").isEmpty)
         var expected = Reapplied()
         (expected.deletedAccounts, expected.disabledAccounts, expected.movedAddresses) = (1, 1, 4)
         (expected.credentials, expected.consents) = (3, 2)

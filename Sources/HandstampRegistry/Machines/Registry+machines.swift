@@ -72,8 +72,9 @@ extension Registry {
       next.session = SessionID(Base64URL.encode(randomBytes(16, from: &source)))
       let end = RegistryEvent(
         kind: .sessionRevoked, account: AccountID(client), session: former.session, reason: .revoked, at: now)
+      // Removed and created, because a restore must not bring back what is removed.
       let changes = [
-        .replaceItem(self.item(of: next, at: item.createdAt), expecting: item.revision),
+        .removeItem(item), .createItem(self.item(of: next, at: item.createdAt)),
         audited(.machineTokensEnded, session: former.session, details: details(client), at: now),
       ]
       if try await write(changes, [end]) { return former }

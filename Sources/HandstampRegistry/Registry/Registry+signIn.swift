@@ -231,7 +231,7 @@ extension Registry {
 }
 
 extension RegistryEvent {
-  package static func revoked(_ row: SessionRow, at now: UnixTime) -> RegistryEvent {
+  static func revoked(_ row: SessionRow, at now: UnixTime) -> RegistryEvent {
     RegistryEvent(kind: .sessionRevoked, account: row.account, session: row.id, reason: row.end?.reason, at: now)
   }
 }

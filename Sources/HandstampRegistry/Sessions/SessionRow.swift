@@ -195,7 +195,7 @@ extension SessionRow {
   }
 
   /// Returns the row as ended. An earlier end is kept.
-  package func ended(_ reason: EndReason, at now: UnixTime) -> SessionRow {
+  func ended(_ reason: EndReason, at now: UnixTime) -> SessionRow {
     var row = self
     row.end = row.end ?? SessionEnd(at: now, reason: reason)
     row.pushToken = nil
