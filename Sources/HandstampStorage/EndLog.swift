@@ -21,7 +21,7 @@ extension LoggedEnd {
   /// Whether an older copy of the database may have the session as live: it does not if the session had expired when it ended.
   package var isNeeded: Bool { expiry.map { $0 > end.at } ?? true }
 
-  /// What ends the session of an account again in an older copy of the database. Its client is told, which it may have been already.
+  /// The changes and the event that end the session again in an older copy of the database. Its client is told once more.
   ///
   /// - Parameter row: `nil` if it cannot be read; it ends nevertheless.
   package func again(of account: AccountID, _ row: SessionRow?) -> (changes: [RegistryChange], event: RegistryEvent) {

@@ -13,7 +13,7 @@ package struct Removal: Sendable, Hashable {
     case account(AccountState)
     /// One passkey, consent or webhook is gone.
     case item(StoredItemID)
-    /// What one item holds since: that a token of a former system has begun its session.
+    /// The later payload of one item: a token of a former system that has begun its session.
     case payload(StoredItemID, String)
     /// All of a kind are gone.
     case items(StoredItem.Kind)
@@ -83,7 +83,7 @@ package struct AccountState: Sendable, Hashable {
 }
 
 extension StoredItem.Kind {
-  /// What a restored database has of items that were changed or removed since the backup.
+  /// The state in which a restored database has items that were changed or removed since the backup.
   package enum AfterRestore: Sendable {
     /// None that was removed.
     case staysAway

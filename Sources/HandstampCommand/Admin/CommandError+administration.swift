@@ -39,7 +39,7 @@ extension CommandError {
     case .noAddress:
       self.init(
         .failure, "the account has no email address to sign in with",
-        hint: "give it its owner's, run: handstamp admin accounts take-back ACCOUNT --email OWNER", code: "no_address")
+        hint: "run: handstamp admin accounts take-back ACCOUNT --email OWNER", code: "no_address")
     case .webhookNotFound:
       self.init(
         .failure, "there is no such webhook", hint: "run: handstamp admin webhooks list", code: "webhook_not_found")
