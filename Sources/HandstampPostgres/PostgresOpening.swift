@@ -321,19 +321,18 @@ struct PostgresOpening {
     var count = 0
     for batch in stride(from: 0, to: ends.count, by: 1000).map({ ends[$0..<min($0 + 1000, ends.count)] }) {
       let living = try rows(
-        "SELECT id, account FROM handstamp.session WHERE id = ANY($1) AND ended_at IS NULL",
+        "SELECT \(SessionRow.columns) FROM handstamp.session WHERE id = ANY($1) AND ended_at IS NULL",
         [.list(batch.map(\.session.bytes))])
-      var accounts: [[UInt8]: AccountID] = [:]
+      var sessions: [[UInt8]: (account: AccountID, row: SessionRow?)] = [:]
       for index in 0..<living.count {
+        // The first two columns, also of a row that cannot be read as a whole.
         guard case .bytes(let id)? = living[index].value(at: 0), case .text(let account)? = living[index].value(at: 1)
         else { continue }
-        accounts[id] = AccountID(account)
+        sessions[id] = (AccountID(account), try? SessionRow(source: living[index]))
       }
       for logged in batch {
-        guard let account = accounts.removeValue(forKey: logged.session.bytes) else { continue }
-        let found = try rows(
-          "SELECT \(SessionRow.columns) FROM handstamp.session WHERE id = $1", [.bytes(logged.session.bytes)])
-        let (changes, event) = logged.again(of: account, (try? found.records(SessionRow.self))?.first)
+        guard let found = sessions.removeValue(forKey: logged.session.bytes) else { continue }
+        let (changes, event) = logged.again(of: found.account, found.row)
         let transaction = PostgresTransaction(
           lane: lane, writer: writer, deadline: .now + .seconds(30), patience: .seconds(10))
         do throws(RegistryStoreError) {

@@ -86,7 +86,7 @@ extension ServerFolder {
           ? RegistryOpenError.notABackup(path: backup, "it has no keys.json") : .keyFileMissing(path: keyFile.path)
       }
       guard keys.instance == instance else { throw RegistryOpenError.backupOfOtherServer(path: backup) }
-      if PrivateFile.exists(databasePath) { try requireUnused() }
+      try requireUnused()
       let counters = try consult(keys)
       let lacksEntries = try isNew ? false : completeLog(from: backup, instance)
       // A draft, so that a crash leaves the former database or all of the restored one.
@@ -143,8 +143,9 @@ extension ServerFolder {
 
   /// Gives the present database a second name, and moves its log there. Returns the name; `nil` if the folder has no database.
   private func setAside() throws -> String? {
+    // Again: a program may have opened it while the other one was prepared.
+    try requireUnused()
     let isThere = PrivateFile.exists(databasePath)
-    if isThere { try requireUnused() }
     var number = 1
     func former() -> String { "\(databasePath).former-\(number)" }
     // A restore that was killed here has left the name.
@@ -161,6 +162,7 @@ extension ServerFolder {
 
   /// Refuses a database that another process has open. One without another user can leave the write-ahead log, which empties it.
   func requireUnused() throws {
+    guard PrivateFile.exists(databasePath) else { return }
     var configuration = Configuration()
     configuration.busyMode = .immediateError
     do {
