@@ -39,7 +39,9 @@ extension SessionServer {
     addOAuthRoutes(to: oauth.group().add(middleware: errorResponses(as: .oauth)))
     UpstreamEndsController(ends: upstreamEnds, limits: limits, bodyLimit: configuration.bodyLimit)
       .addRoutes(to: mounted.group().add(middleware: errorResponses(as: .problem)))
-    addPages(to: mounted.group().add(middleware: errorResponses(as: .page)))
+    addPages(
+      to: mounted.group().add(middleware: errorResponses(as: .page))
+        .add(middleware: OpeningMiddleware(below: configuration.mountPath)))
   }
 
   /// All routes.
