@@ -5,9 +5,9 @@ import Handstamp
 import HandstampCore
 import HandstampSupport
 
-/// Handles the signals that ask the program to end, during a refresh at a server without rotation keys: the first one lets the
-/// refresh finish and its response be stored, for at most ``UnstoredRefreshes/limit``; a second one ends the program at once.
-/// Either way, the program ends by the first signal, as its parent expects.
+/// Handles the signals that ask the program to end, during a refresh at a server without rotation keys and during the request that
+/// begins a session: the first one lets the request finish and its response be stored, for at most ``UnstoredRefreshes/limit``; a second
+/// one ends the program at once. Either way, the program ends by the first signal, as its parent expects.
 enum Interruption {
   /// Ctrl-C; `kill`, `timeout` and service managers; a terminal or a connection that was closed.
   static let signals = [SIGINT, SIGTERM, SIGHUP]
@@ -47,7 +47,7 @@ enum Interruption {
     take(SIGQUIT)
   }
 
-  /// Installs the handlers. Call this before such a refresh can start. Signals that were ignored or blocked when the program
+  /// Installs the handlers. Call this before such a request can start. Signals that were ignored or blocked when the program
   /// started stay so.
   static func arrange() { _ = handlers }
 
@@ -103,7 +103,7 @@ enum Interruption {
         let isSaid = DispatchSemaphore(value: 0)
         DispatchQueue.global().async {
           Terminal.say(
-            "finishing a refresh so that the session is not lost, for at most \(limit.words); \(again) to quit now")
+            "finishing a request so that the session is not lost, for at most \(limit.words); \(again) to quit now")
           isSaid.signal()
         }
         _ = isSaid.wait(timeout: .now() + 1)

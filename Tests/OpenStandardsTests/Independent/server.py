@@ -32,6 +32,7 @@ options.add_argument("--rotate", action="store_true")
 options.add_argument("--replace", action="store_true", help="a refresh ends earlier access tokens")
 options.add_argument("--delay", type=float, default=0, help="between a refresh and its response")
 options.add_argument("--hold", action="store_true", help="the response of every refresh, until POST /release")
+options.add_argument("--hold-devices", action="store_true", help="the tokens of every device, until POST /release")
 options.add_argument("--broken", type=int, default=0, help="that many refreshes are carried out, but answered with 500")
 options.add_argument("--agree", action="store_true", help="devices are allowed at once")
 options.add_argument("--bare-401", action="store_true", help="answer every revocation with it, and ignore the request")
@@ -303,6 +304,8 @@ def token():
         if options.refuse_refresh and request.form["grant_type"] == "refresh_token":
             return jsonify(error=options.refuse_refresh), 400
         answer = server.create_token_response()
+        if options.hold_devices and "device_code" in request.form and answer.status_code == 200:
+            released.wait()
         if options.same_token and request.form["grant_type"] == "refresh_token":
             tokens[-1].access = tokens[-2].access
             return jsonify(dict(answer.json, access_token=tokens[-2].access))
