@@ -40,7 +40,7 @@ extension TransportResponse {
   /// page, a redirect, or a status that asks to come again.
   var isEndpointRefusal: Bool {
     status >= 400 && status != 407 && !RequestError.isPassing(status: status) && !isPage
-      && (object != nil || body.allSatisfy { [9, 10, 13, 32].contains($0) })
+      && (object != nil || isBlank)
   }
 }
 
