@@ -16,7 +16,6 @@ extension HTTPField.Name {
   static let rateLimitPolicy = Self("RateLimit-Policy")!
   static let referrerPolicy = Self("Referrer-Policy")!
   static let secFetchSite = Self("Sec-Fetch-Site")!
-  static let secPurpose = Self("Sec-Purpose")!
   static let traceparent = Self("traceparent")!
   static let xAccelBuffering = Self("X-Accel-Buffering")!
   static let xForwardedFor = Self("X-Forwarded-For")!
