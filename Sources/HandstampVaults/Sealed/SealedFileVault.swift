@@ -77,7 +77,7 @@ public struct SealedFileVault: Vault {
       guard let folder = try place.open() else { return .absent }
       guard let file = try load(in: folder) else { return .value(VaultEntry(revision: notedRevision(in: folder))) }
       try await key.find()
-      let entry = try open(file, key: try key.load(for: folder))
+      let entry = try open(file, key: try place.key(from: key, in: folder))
       // The reader of a pending key sends it next, so from now on it must not be lost.
       if entry.session?.pendingKey != nil || entry.session?.attempt != nil { try confirm(entry.revision, in: folder) }
       return .value(entry)

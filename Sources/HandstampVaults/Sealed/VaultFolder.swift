@@ -11,6 +11,8 @@ struct VaultFolder: Sendable {
   let path: String
   /// The folder in which data was found last.
   private let seen = Locked<FileIdentity?>(nil)
+  /// The key of the file beside the vaults, as it was used last.
+  private let known = Locked<SealingKey?>(nil)
   /// Tells later processes that there was data, for a folder in the platform's place: its disk may be mounted there.
   private let note: (folder: String, name: String)?
 
@@ -43,6 +45,21 @@ struct VaultFolder: Sendable {
       throw VaultFolder.vanished
     }
     return opened
+  }
+
+  /// Returns the key, also if another process has moved it to another place since this program used it, which may have tokens that
+  /// it alone can store.
+  func key(from source: VaultKey, in folder: PosixFile) throws(VaultError) -> SealingKey? {
+    let key = try source.load(for: folder)
+    switch source {
+    case .fileInVaultFolder:
+      return known.withLock { known in
+        known = key ?? known
+        return known
+      }
+    // Stores remember it, and can be made to forget it.
+    case .file, .passphrase, .managed, .raw: return key
+    }
   }
 
   /// Opens the folder, creating it if need be.
@@ -84,16 +101,27 @@ extension VaultFolder {
   /// - Parameter isFirst: Whether it may do so.
   static func lock(
     in folder: PosixFile, within patience: Duration, isFirst: Bool = false
-  ) async throws(VaultError) -> LockFile {
+  ) async throws(VaultError) -> VaultsLock {
     let deadline = ContinuousClock.now + patience
     let turn = try LockFile(VaultFiles.turnLock, in: folder)
     let lock = try LockFile(VaultFiles.storeLock, in: folder)
-    if isFirst, try await lock.take(until: .now, pauses: .asNext) { return lock }
+    if isFirst, try await lock.take(until: .now, pauses: .asNext) { return VaultsLock(folder: folder, file: lock) }
     guard try await turn.take(until: deadline, pauses: .inQueue), try await lock.take(until: deadline, pauses: .asNext)
     else { throw .unavailable("another process keeps the vault locked") }
     turn.unlock()
-    return lock
+    return VaultsLock(folder: folder, file: lock)
   }
+}
+
+/// The lock of a folder of vaults, held. All copies of the folder's key change under it, the sealed one included.
+///
+/// It is taken before a passphrase's lock, never after: waiting for it is asynchronous, and the body of a passphrase's lock
+/// is not, so the other order does not compile.
+struct VaultsLock: ~Copyable {
+  let folder: PosixFile
+  fileprivate let file: LockFile
+
+  func unlock() { file.unlock() }
 }
 
 extension Locked<Bool> {
