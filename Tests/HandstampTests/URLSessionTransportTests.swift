@@ -93,6 +93,39 @@ import Testing
     for _ in 0..<3 { #expect(try await transport.send(post).status == 200) }
   }
 
+  /// As RFC 6749 section 5.2 wants it of a token endpoint. The limit is that of a server that answered at once.
+  @Test(arguments: [
+    (401, ["Basic realm=\"tokens\""]), (401, ["Basic"]), (401, ["Digest realm=\"a\", nonce=\"b\", qop=\"auth\""]),
+    (401, ["NTLM"]), (401, ["Negotiate"]), (401, ["Bearer error=\"invalid_token\"", "Basic realm=\"a\""]),
+    (401, ["Basic realm=\"a\", Digest realm=\"a\", nonce=\"b\""]), (401, []), (407, []),
+    (407, ["Basic realm=\"a\""]),
+  ])
+  func `returns a challenge as the response that it is`(status: Int, challenges: [String]) async throws {
+    let body = #"{"error":"invalid_grant"}"#
+    let name = status == 407 ? "Proxy-Authenticate" : "WWW-Authenticate"
+    let requests = Locked(0)
+    let server = try LoopbackServer { connection in
+      requests.withLock { $0 += 1 }
+      _ = connection.body()
+      connection.answer(status, body, headers: challenges.map { "\(name): \($0)\r\n" }.joined())
+    }
+    let post = TransportRequest(
+      method: "POST", url: server.url, headers: [HeaderField("Authorization", "Basic YTpi")], body: Array("a=b".utf8))
+    for request in [post, TransportRequest(method: "GET", url: server.url)] {
+      let response = try await transport.send(request)
+      #expect(response.status == status)
+      #expect(String(decoding: response.body, as: UTF8.self) == body)
+      for challenge in challenges {
+        #expect(response.headers.contains { $0.name == name && $0.value.contains(challenge) })
+      }
+      let stream = try await transport.open(request)
+      var bytes: [UInt8] = []
+      for try await chunk in stream.body { bytes += chunk }
+      #expect(stream.status == status && bytes == Array(body.utf8))
+    }
+    #expect(requests.withLock { $0 } == 4)
+  }
+
   @Test func `returns a large response in one piece`() async throws {
     let server = try LoopbackServer { connection in
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")

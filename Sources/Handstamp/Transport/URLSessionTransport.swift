@@ -307,9 +307,24 @@ private final class Receiver: NSObject, URLSessionDataDelegate, Sendable {
     #endif
   }
 
+  #if canImport(FoundationNetworking)
+  /// A 401 with Basic or Digest is the response itself, as any other. Foundation on Linux asks here for a credential once the response
+  /// is complete, and without one neither ends the request nor repeats it.
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    complete(task, nil)
+    completionHandler(.rejectProtectionSpace, nil)
+  }
+  #endif
+
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    complete(task, error.map(TransportError.init(urlError:)))
+  }
+
+  private func complete(_ task: URLSessionTask, _ failure: TransportError?) {
     let number = task.taskIdentifier
-    let failure = error.map(TransportError.init(urlError:))
     guard let exchange = exchanges.withLock({ $0.removeValue(forKey: number) }) else { return }
     switch exchange.expected {
     case .whole(let answer, _, _):
