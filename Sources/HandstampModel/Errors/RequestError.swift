@@ -85,8 +85,8 @@ extension RequestError {
 
   package var exchange: Exchange {
     switch self {
-    case .network(.notConnected), .network(.invalidRequest), .preparation: .withoutEffect
-    case .network(.connectionLost), .unusableTokens, .clock: .over
+    case .network(.notConnected), .network(.invalidRequest), .clock, .preparation: .withoutEffect
+    case .network(.connectionLost), .unusableTokens: .over
     case .network: .open
     case .server(let response), .configuration(let response):
       response.isDecided && response.status < 500 ? .withoutEffect : .over

@@ -137,7 +137,7 @@ extension RequestError {
     if response.status >= 500 {
       self = .server(server)
     } else if refusal.error == "invalid_dpop_proof",
-      let served = response.header("Date").flatMap({ UnixTime(httpDate: $0) }), abs(now.since(served).inSeconds) > 30
+      let served = response.servedAt, abs(now.since(served).inSeconds) > 30
     {
       self = .clock(now.since(served))
     } else {
