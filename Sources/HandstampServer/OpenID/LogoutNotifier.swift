@@ -67,7 +67,7 @@ struct LogoutNotifier: NamedService {
     let id = Base64URL.encode(randomBytes(16))
     guard
       let token = try? server.idTokens.logout(
-        of: job.session, job.account, for: client, id: id, at: server.clock.read().issueTime)
+        of: job.session, job.account, for: client, id: id, at: server.clock.read())
     else { return Failure(words: "the logout token cannot be signed") }
     let request = TransportRequest(
       method: "POST", url: uri, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
