@@ -77,7 +77,7 @@ struct LogoutNotifier: NamedService {
       switch status {
       case 200..<300: return nil
       case 400..<500:
-        return Failure(words: "it answered \(status)", isRefusal: !RequestError.isPassing(status: status))
+        return Failure(words: "it answered \(status)", isRefusal: StatusMeaning(status) != .passing)
       default: return Failure(words: "it answered \(status)")
       }
     } catch { return Failure(words: "\(error)") }
