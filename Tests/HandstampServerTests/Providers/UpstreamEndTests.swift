@@ -37,6 +37,23 @@ import Testing
     }
   }
 
+  @Test func `finds no notes of an account that was deleted`() async throws {
+    try await ProviderPair.run { pair async throws in
+      _ = try await pair.person("ada@example.org")
+      let browser = pair.browser
+      _ = try await pair.signIn("ada@example.org", browser)
+      let account = try #require(try await pair.account(of: browser))
+      func notes() async throws -> [StoredItem] {
+        try await pair.test.store.items(.upstreamSession, after: nil, limit: 9)
+      }
+      #expect(try await !notes().isEmpty)
+      _ = try await Administration(pair.test.server.registry, by: .server()).delete(account)
+      #expect(try await notes().allSatisfy { $0.payload.isEmpty })
+      await Sweeper(server: pair.test.server).sweep()
+      #expect(try await notes().isEmpty)
+    }
+  }
+
   /// The browser is on its way back when the user is disabled at the provider.
   @Test func `stops a sign-in in a browser that is under way`() async throws {
     try await ProviderPair.run { pair async throws in
