@@ -360,42 +360,30 @@ import Testing
     private struct State {
       var left: [String: String] = [:]
       var requests: [TransportRequest] = []
-      var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let base: ScriptedTransport
-    private let state = Locked(State())
+    private let state = Watched(State())
 
     init(_ base: ScriptedTransport) { self.base = base }
 
-    func put(_ tokens: [String: String]) { state.withLock { $0.left = tokens } }
+    func put(_ tokens: [String: String]) { state.change { $0.left = tokens } }
 
     func requests(_ count: Int) async -> [TransportRequest] {
-      await withCheckedContinuation { continuation in
-        let isThere = state.withLock { state in
-          if state.requests.count < count { state.waiters.append((count, continuation)) }
-          return state.requests.count >= count
-        }
-        if isThere { continuation.resume() }
-      }
-      return state.withLock { $0.requests }
+      await state.wait { $0.requests.count >= count }.requests
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
       guard request.url.hasSuffix("/poll") else { return try await base.send(request) }
       let json = JSONValue(request.body)
-      let (body, ready) = state.withLock { state in
+      let body = state.change { state in
         state.requests.append(request)
         for id in json?["ack"]?.array?.compactMap(\.string) ?? [] { state.left[id] = nil }
         if case .object(let errors)? = json?["setErrs"] { for id in errors.keys { state.left[id] = nil } }
-        let count = state.requests.count
-        let ready = state.waiters.filter { $0.count <= count }
-        state.waiters.removeAll { $0.count <= count }
-        return (JSONValue.object(["sets": .object(state.left.mapValues { JSONValue.string($0) })]), ready)
+        return JSONValue.object(["sets": .object(state.left.mapValues { JSONValue.string($0) })])
       }
       var bytes: [UInt8] = []
       body.append(to: &bytes)
-      for waiter in ready { waiter.continuation.resume() }
       return TransportResponse(status: 200, headers: [], body: bytes)
     }
 
