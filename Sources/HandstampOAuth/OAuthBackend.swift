@@ -48,6 +48,19 @@ public struct OAuthBackend: Backend {
   /// The issuer that the server named in place of the client's, after ``metadata()`` has failed.
   package var otherIssuer: String? { source.otherIssuer }
 
+  /// Returns the metadata of a server at which a session exists. The server had metadata when that began, so a response without any
+  /// decides nothing.
+  private func sessionMetadata() async throws(SessionError) -> ServerMetadata {
+    do throws(SessionError) { return try await metadata() } catch {
+      switch error {
+      case .unsupported(let text) where source.lastStatus != nil,
+        .invalidResponse(let text) where source.lastStatus != nil && otherIssuer == nil:
+        throw .requestFailed(.server(.init(status: source.lastStatus ?? 0, detail: text)))
+      default: throw error
+      }
+    }
+  }
+
   // MARK: Backend
 
   public var abilities: BackendAbilities {
@@ -65,7 +78,7 @@ public struct OAuthBackend: Backend {
     let metadata: ServerMetadata
     let exchange: [(String, Secret)]?
     do throws(RequestError) {
-      metadata = try await prepared { () async throws(SessionError) in try await self.metadata() }
+      metadata = try await prepared { () async throws(SessionError) in try await sessionMetadata() }
       exchange = OAuthBackend.exchange(for: request, at: metadata)
       if let exchange { fields = exchange }
       fields += OAuthBackend.fields(of: request.target)
@@ -123,7 +136,8 @@ public struct OAuthBackend: Backend {
     do throws(RequestError) {
       // A server without such an endpoint now had one when the handle was stored.
       guard
-        let endpoint = try await prepared({ () async throws(SessionError) in try await metadata() }).revocationEndpoint
+        let endpoint = try await prepared({ () async throws(SessionError) in try await sessionMetadata() })
+          .revocationEndpoint
       else { throw .preparation(.unsupported("revocation")) }
       response = try await send([("token", handle.secret)], to: endpoint, timeout: .seconds(20))
     } catch {

@@ -252,6 +252,14 @@ public final class SQLiteRegistryStore: ServerStore {
       [kind.rawValue, now.milliseconds, max(limit, 0)])
   }
 
+  @concurrent public func items(
+    _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem] {
+    try await records(
+      StoredItem.self, "fact", "WHERE kind = ? AND id > ? ORDER BY id LIMIT ?",
+      [kind.rawValue, Data(id?.bytes ?? []), max(limit, 0)])
+  }
+
   @concurrent public func accounts(
     after id: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [AccountRecord] {

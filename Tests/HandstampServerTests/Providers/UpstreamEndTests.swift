@@ -37,6 +37,23 @@ import Testing
     }
   }
 
+  @Test func `finds no notes of an account that was deleted`() async throws {
+    try await ProviderPair.run { pair async throws in
+      _ = try await pair.person("ada@example.org")
+      let browser = pair.browser
+      _ = try await pair.signIn("ada@example.org", browser)
+      let account = try #require(try await pair.account(of: browser))
+      func notes() async throws -> [StoredItem] {
+        try await pair.test.store.items(.upstreamSession, after: nil, limit: 9)
+      }
+      #expect(try await !notes().isEmpty)
+      _ = try await Administration(pair.test.server.registry, by: .server()).delete(account)
+      #expect(try await notes().allSatisfy { $0.payload.isEmpty })
+      await Sweeper(server: pair.test.server).sweep()
+      #expect(try await notes().isEmpty)
+    }
+  }
+
   /// The browser is on its way back when the user is disabled at the provider.
   @Test func `stops a sign-in in a browser that is under way`() async throws {
     try await ProviderPair.run { pair async throws in
@@ -366,42 +383,30 @@ import Testing
     private struct State {
       var left: [String: String] = [:]
       var requests: [TransportRequest] = []
-      var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let base: ScriptedTransport
-    private let state = Locked(State())
+    private let state = Watched(State())
 
     init(_ base: ScriptedTransport) { self.base = base }
 
-    func put(_ tokens: [String: String]) { state.withLock { $0.left = tokens } }
+    func put(_ tokens: [String: String]) { state.change { $0.left = tokens } }
 
     func requests(_ count: Int) async -> [TransportRequest] {
-      await withCheckedContinuation { continuation in
-        let isThere = state.withLock { state in
-          if state.requests.count < count { state.waiters.append((count, continuation)) }
-          return state.requests.count >= count
-        }
-        if isThere { continuation.resume() }
-      }
-      return state.withLock { $0.requests }
+      await state.wait { $0.requests.count >= count }.requests
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
       guard request.url.hasSuffix("/poll") else { return try await base.send(request) }
       let json = JSONValue(request.body)
-      let (body, ready) = state.withLock { state in
+      let body = state.change { state in
         state.requests.append(request)
         for id in json?["ack"]?.array?.compactMap(\.string) ?? [] { state.left[id] = nil }
         if case .object(let errors)? = json?["setErrs"] { for id in errors.keys { state.left[id] = nil } }
-        let count = state.requests.count
-        let ready = state.waiters.filter { $0.count <= count }
-        state.waiters.removeAll { $0.count <= count }
-        return (JSONValue.object(["sets": .object(state.left.mapValues { JSONValue.string($0) })]), ready)
+        return JSONValue.object(["sets": .object(state.left.mapValues { JSONValue.string($0) })])
       }
       var bytes: [UInt8] = []
       body.append(to: &bytes)
-      for waiter in ready { waiter.continuation.resume() }
       return TransportResponse(status: 200, headers: [], body: bytes)
     }
 

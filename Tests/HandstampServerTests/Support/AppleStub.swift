@@ -4,6 +4,7 @@ import CryptoExtras
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -63,7 +64,7 @@ final class AppleStub: Sendable {
   }
 
   private func answer() async -> Response {
-    await gate?.pass()
+    await gate?.wait()
     let state = state.withLock { state in
       state.fetches += 1
       return state
