@@ -14,6 +14,7 @@ extension SessionController {
     case .timer(.limit, _): reportActivity()
     case .locked(let operation, _, _): locks[operation] = lock
     case .refreshCompleted(let operation, _, _): asking[operation] = nil
+    case .edited(_, .failed(let trouble), _) where delaysExit: UnstoredRefreshes.failed(trouble)
     case .revoked(let session, let result, _):
       if let code = result.refusalCode { refusedRevocations[session] = code }
     default: break

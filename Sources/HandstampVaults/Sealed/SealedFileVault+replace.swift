@@ -45,7 +45,7 @@ extension SealedFileVault {
   /// Looks at the header alone, which was authenticated when its entry was loaded, unless a broken file may be replaced.
   private func find(for write: VaultWrite, in folder: PosixFile) throws(VaultError) -> Found {
     guard let file = try load(in: folder) else { return Found(revision: notedRevision(in: folder)) }
-    let key = try key.load(for: folder)
+    let key = try sealingKey(in: folder)
     do throws(VaultError) {
       if write.replacesCorruptContent { _ = try open(file, key: key) }
       let header = try SealedFormat.Header(file)

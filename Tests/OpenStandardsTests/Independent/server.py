@@ -55,7 +55,7 @@ options.rotate = options.rotate or options.overlap > 0
 lock = threading.RLock()
 released = threading.Event()
 asked = {}
-tokens, codes, devices, nonces, presented, paths, authentication = [], {}, {}, set(), [], [], []
+tokens, codes, devices, nonces, presented, paths, authentication, astray = [], {}, {}, set(), [], [], [], []
 METHODS = ["none", "client_secret_post" if options.post else "client_secret_basic"]
 counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0, "mostInTheAir": 0}
 SIGNING = base64.urlsafe_b64encode(os.urandom(32)).decode()
@@ -304,6 +304,8 @@ def token():
     try:
         if options.refuse_refresh and request.form["grant_type"] == "refresh_token":
             return jsonify(error=options.refuse_refresh), 400
+        if astray and request.form["grant_type"] == "refresh_token":
+            return "", astray.pop()
         answer = server.create_token_response()
         if options.same_token and request.form["grant_type"] == "refresh_token":
             tokens[-1].access = tokens[-2].access
@@ -372,6 +374,13 @@ def introspect(): return server.create_endpoint_response("introspection")
 @app.route("/release", methods=["POST"])
 def release():
     released.set()
+    return "", 204
+
+
+@app.route("/astray/<int:status>/<int:count>")
+def lead_astray(status, count):
+    """The next refreshes do not come to the endpoint, but to another place, which answers with a status and nothing else."""
+    astray[:] = [status] * count
     return "", 204
 
 
