@@ -26,10 +26,18 @@ final class AttemptFile: VaultLock {
     self.name = name
   }
 
-  /// Takes the lock. Returns `nil` where it would prove nothing: the file system is not known to be a local one, or grants a
-  /// lock twice.
-  static func take(_ name: String, in folder: PosixFile, at path: String) throws(VaultError) -> AttemptFile? {
-    guard let fileSystem = folder.fileSystem, AttemptFile.local.contains(fileSystem) else { return nil }
+  /// Takes the lock, in the folder at `path`. Returns `nil` where it could not be had or would prove nothing: the file system is
+  /// not known to be a local one, or grants a lock twice.
+  static func lock(_ name: String, at path: String) -> (lock: any VaultLock, identity: FileIdentity)? {
+    guard let lock = try? take(name, at: path) else { return nil }
+    return (lock, lock.identity)
+  }
+
+  private static func take(_ name: String, at path: String) throws(VaultError) -> AttemptFile? {
+    // Not the vault's own, whose spare descriptors are for saves.
+    guard let folder = try PosixFile.folder(path), let fileSystem = folder.fileSystem, local.contains(fileSystem) else {
+      return nil
+    }
     for _ in 0..<3 {
       let file = try folder.openOrCreate(name)
       if try file.tryLock() {
@@ -46,9 +54,10 @@ final class AttemptFile: VaultLock {
     return nil
   }
 
-  /// Whether the lock of that identity is free.
-  static func isFree(_ identity: FileIdentity, _ name: String, in folder: PosixFile) throws(VaultError) -> Bool {
-    guard let file = try folder.open(name, flags: O_RDONLY), try file.status().place == identity, try file.tryLock()
+  /// Whether the lock of that identity is free. `false` if that cannot be seen.
+  static func isFree(_ identity: FileIdentity, _ name: String, at path: String) -> Bool {
+    guard let file = try? PosixFile.folder(path)?.open(name, flags: O_RDONLY), (try? file.status().place) == identity,
+      (try? file.tryLock()) == true
     else { return false }
     file.unlock()
     return true
@@ -103,28 +112,16 @@ extension PosixFile {
 
 extension SealedFileVault: AttemptLocks {
   package func lockAttempt() -> (lock: any VaultLock, identity: FileIdentity)? {
-    guard let opened = try? place.open(), let lock = try? AttemptFile.take(files.attempt, in: opened, at: folder) else {
-      return nil
-    }
-    return (lock, lock.identity)
+    AttemptFile.lock(files.attempt, at: folder)
   }
 
-  package func isFree(_ lock: FileIdentity) -> Bool {
-    guard let folder = try? place.open() else { return false }
-    return (try? AttemptFile.isFree(lock, files.attempt, in: folder)) ?? false
-  }
+  package func isFree(_ lock: FileIdentity) -> Bool { AttemptFile.isFree(lock, files.attempt, at: folder) }
 }
 
 extension KeychainVault: AttemptLocks {
   package func lockAttempt() -> (lock: any VaultLock, identity: FileIdentity)? {
-    guard let opened = try? openFolder(), let lock = try? AttemptFile.take(files.attempt, in: opened, at: folder) else {
-      return nil
-    }
-    return (lock, lock.identity)
+    AttemptFile.lock(files.attempt, at: folder)
   }
 
-  package func isFree(_ lock: FileIdentity) -> Bool {
-    guard let folder = try? openFolder() else { return false }
-    return (try? AttemptFile.isFree(lock, files.attempt, in: folder)) ?? false
-  }
+  package func isFree(_ lock: FileIdentity) -> Bool { AttemptFile.isFree(lock, files.attempt, at: folder) }
 }
