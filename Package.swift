@@ -467,7 +467,8 @@ let package = Package(
     .testTarget(
       name: "HandstampVerifierTests",
       dependencies: [
-        "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", crypto,
+        "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", "HandstampTesting",
+        crypto,
       ],
       swiftSettings: strict),
     .testTarget(
