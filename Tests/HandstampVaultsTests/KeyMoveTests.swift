@@ -99,7 +99,7 @@ struct KeyProgram: Sendable {
   func `leaves the vaults open to every process, at every step`(from: KeyPlace, to: KeyPlace) async throws {
     let installation = try await KeyInstallation(at: from)
     let writer = try KeyProgram(installation).vault()
-    #expect(await writer.read() != .absent)
+    let flight = try await writer.lock(.refresh, within: .seconds(60))
     var mover = KeyProgram(installation)
     let steps = Locked<[VaultKeyPlace.Step]>([])
     mover.place.reached = { [session] step throws(VaultError) in
@@ -120,6 +120,7 @@ struct KeyProgram: Sendable {
     #expect(try await KeyProgram(installation).session() == .success(session))
     // One that waits for the answer to a refresh can store it.
     guard case .done = await writer.edit(touch) else { throw Unexpected() }
+    flight.unlock()
     // No second key is made by one that comes late.
     let late = try KeyProgram(installation).vault("bob", keyAt: from.rawValue)
     guard case .failed(.wrongKey) = await late.edit(.begin(VaultSamples.session("s2"))) else { throw Unexpected() }

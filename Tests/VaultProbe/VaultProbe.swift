@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampKeys
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 
@@ -21,6 +22,8 @@ import Musl
 /// - `lines`: runs the commands that it reads from its input, one per line
 /// - `touch <session> <count>`: that many edits in a row; prints only the last result
 /// - `hold`: acquires the refresh lock, prints `held`, and holds it until its input ends
+/// - `lock [child]`: locks an attempt, prints `locked <device> <number>`, and holds that until its input ends; with `child`, it
+///   has started a program by then, which ends with the same input
 /// - `audit <count> <outcome>`: writes that many entries to the audit log, limited to 32 KiB; prints the log's last number
 /// - `set <passphrase>` · `change <passphrase> <passphrase>`: seals the vaults' key
 /// - `open <passphrase>`: unlocks and reads a vault sealed that way
@@ -87,6 +90,19 @@ import Musl
     case "hold":
       guard let lock = try? await vault.lock(.refresh, within: .seconds(600)) else { return false }
       say("held")
+      while readLine() != nil {}
+      lock.unlock()
+      say("let go")
+    case "lock":
+      guard let (lock, file) = vault.lockAttempt() else {
+        say("no lock")
+        return true
+      }
+      let child = Process()
+      child.executableURL = URL(fileURLWithPath: "/bin/cat")
+      child.standardOutput = FileHandle.nullDevice
+      if !arguments.isEmpty { try? child.run() }
+      say("locked \(file.device) \(file.number)")
       while readLine() != nil {}
       lock.unlock()
       say("let go")

@@ -188,7 +188,7 @@ public final class FileAuditLog: AuditLog {
 
   /// Returns the key, creating it if the log is older than the first vault.
   private func key(in folder: PosixFile) async throws(VaultError) -> SealingKey {
-    if let key = try home.place.key(from: home.key, in: folder) { return key }
+    if let key = try home.key.load(for: folder) { return key }
     let lock = try await VaultFolder.lock(in: folder, within: home.patience)
     defer { lock.unlock() }
     let names = try folder.names()

@@ -11,8 +11,8 @@ struct VaultFolder: Sendable {
   let path: String
   /// The folder in which data was found last.
   private let seen = Locked<FileIdentity?>(nil)
-  /// The key of the file beside the vaults, as it was used last.
-  private let known = Locked<SealingKey?>(nil)
+  /// What the response to a request in flight needs to be stored.
+  private let kept = Locked<Kept?>(nil)
   /// Tells later processes that there was data, for a folder in the platform's place: its disk may be mounted there.
   private let note: (folder: String, name: String)?
 
@@ -25,6 +25,8 @@ struct VaultFolder: Sendable {
 
   /// Opens the folder. Returns `nil` if it is missing, no data was ever seen in it, and it is not to be created.
   func open(making: Bool = false) throws(VaultError) -> PosixFile? {
+    // One that was removed is empty, and that must not count as the absence of data.
+    if let kept = kept.withLock({ $0 }), kept.folder.contains(kept.lock) { return kept.folder }
     guard path.hasPrefix("/") else { throw .unavailable("the path of the vault folder must be absolute") }
     let known = seen.withLock { $0 }
     let opened = making && known == nil ? try PosixFile.makeFolder(path) : try PosixFile.folder(path)
@@ -45,21 +47,6 @@ struct VaultFolder: Sendable {
       throw VaultFolder.vanished
     }
     return opened
-  }
-
-  /// Returns the key, also if another process has moved it to another place since this program used it, which may have tokens that
-  /// it alone can store.
-  func key(from source: VaultKey, in folder: PosixFile) throws(VaultError) -> SealingKey? {
-    let key = try source.load(for: folder)
-    switch source {
-    case .fileInVaultFolder:
-      return known.withLock { known in
-        known = key ?? known
-        return known
-      }
-    // Stores remember it, and can be made to forget it.
-    case .file, .passphrase, .managed, .raw: return key
-    }
   }
 
   /// Opens the folder, creating it if need be.
@@ -91,6 +78,66 @@ struct VaultFolder: Sendable {
   private var isNoted: Bool {
     guard let note else { return false }
     return (try? PosixFile.folder(note.folder)?.open(note.name, flags: O_RDONLY)) ?? nil != nil
+  }
+}
+
+/// Requests in flight whose response has to be stored here.
+///
+/// While there is one, the folder stays open, with descriptors for the files of a save, and so does the key: the response is stored
+/// where the request was recorded, also if the folder has been renamed meanwhile, the key has been moved to another place, or the
+/// process may open no more files.
+extension VaultFolder {
+  private struct Kept: Sendable {
+    var folder: PosixFile
+    /// The name of a lock, which is in the folder as long as that is there.
+    var lock: String
+    var key: SealingKey?
+    var flights = 1
+  }
+
+  /// The key that the folder's vaults had when the request was about to be sent; `nil` without one in flight.
+  var keptKey: SealingKey? { kept.withLock { $0?.key } }
+
+  /// Takes the lock `name`, which is held while a request is in flight. Throws if its response could not be stored.
+  func flight(
+    _ name: String, within limit: Duration, key: VaultKey? = nil
+  ) async throws(VaultError) -> any VaultLock {
+    let folder = try openOrMake()
+    let lock = try await LockFile.flight(name, in: folder, at: path, within: limit)
+    // What keeps a key from being read now is reported by the write that precedes the request.
+    try? await key?.find()
+    let found = (try? key?.load(for: folder)) ?? nil
+    let new = Kept(folder: try folder.withSpares(), lock: name, key: found)
+    kept.withLock { kept in
+      if kept == nil { kept = new } else { kept?.flights += 1 }
+    }
+    return Flight(lock, in: self)
+  }
+
+  fileprivate func letGo() {
+    kept.withLock { kept in
+      kept?.flights -= 1
+      if kept?.flights == 0 { kept = nil }
+    }
+  }
+
+  private final class Flight: VaultLock {
+    private let lock: Locked<LockFile?>
+    private let place: VaultFolder
+
+    init(_ lock: LockFile, in place: VaultFolder) { (self.lock, self.place) = (Locked(lock), place) }
+
+    deinit { unlock() }
+
+    func unlock() {
+      let held = lock.withLock { lock in
+        defer { lock = nil }
+        return lock
+      }
+      guard let held else { return }
+      held.unlock()
+      place.letGo()
+    }
   }
 }
 
