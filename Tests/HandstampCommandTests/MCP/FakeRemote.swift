@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 
 @testable import HandstampCommand
 
@@ -130,33 +131,23 @@ private final class FakeClient: BridgeEnds {
     var rest: [String]
     var awaited = 0
     var lines: [String] = []
-    var waiting: CheckedContinuation<Void, Never>?
   }
-  private let content: Locked<Content>
+  private let content: Watched<Content>
   private let isPatient: Bool
   private let pause: @Sendable () async -> Void
 
   init(_ messages: [String], oneByOne: Bool, pause: @escaping @Sendable () async -> Void = {}) {
-    content = Locked(Content(rest: messages))
+    content = Watched(Content(rest: messages))
     isPatient = oneByOne
     self.pause = pause
   }
 
-  var lines: [String] { content.withLock { $0.lines } }
+  var lines: [String] { content.value.lines }
 
   func read() async -> [UInt8]? {
-    if isPatient {
-      await withCheckedContinuation { continuation in
-        let isReady = content.withLock { content in
-          let isReady = content.lines.count >= content.awaited
-          if !isReady { content.waiting = continuation }
-          return isReady
-        }
-        if isReady { continuation.resume() }
-      }
-    }
-    if content.withLock({ $0.awaited > 0 && !$0.rest.isEmpty }) { await pause() }
-    return content.withLock { content in
+    if isPatient { await content.wait { $0.lines.count >= $0.awaited } }
+    if content.value.awaited > 0, !content.value.rest.isEmpty { await pause() }
+    return content.change { content in
       guard !content.rest.isEmpty else { return nil }
       let text = content.rest.removeFirst()
       if text.contains("\"id\"") { content.awaited += 1 }
@@ -165,13 +156,7 @@ private final class FakeClient: BridgeEnds {
   }
 
   func write(_ message: [UInt8]) async -> Bool {
-    let waiting = content.withLock { content in
-      content.lines.append(String(decoding: message, as: UTF8.self))
-      guard content.lines.count >= content.awaited else { return CheckedContinuation<Void, Never>?.none }
-      defer { content.waiting = nil }
-      return content.waiting
-    }
-    waiting?.resume()
+    content.change { $0.lines.append(String(decoding: message, as: UTF8.self)) }
     return true
   }
 }

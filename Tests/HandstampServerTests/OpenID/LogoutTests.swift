@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import HTTPTypes
 import Testing
 
@@ -290,7 +291,7 @@ import Testing
           }
           #expect(await quick.tokens(1).count == 1)
           #expect(slow.tokens.count <= 16)
-          await gate.open()
+          gate.open()
         }
       }
     }
