@@ -12,7 +12,8 @@ extension RevocationResult {
   package init(_ response: TransportResponse, error: String?) {
     switch (response.status, error) {
     // A web framework's type of an empty body says nothing.
-    case (200..<300, nil) where response.isBlank || !response.isPage: self = .ended
+    case (200..<300, nil) where !response.isPage || response.body.allSatisfy { [9, 10, 13, 32].contains($0) }:
+      self = .ended
     case (200..<300, "invalid_token"?), (400, "invalid_token"?), (401, "invalid_token"?): self = .ended
     case (200..<300, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
