@@ -92,8 +92,8 @@ struct NetworkProgram: Sendable {
     }
   }
 
-  /// Makes two authorities, `ca` and `other`; the certificates `server`, `client`, `elsewhere` and the expired `old` of the first, `fake` of the second;
-  /// and `locked.key`, the client's key under the passphrase `word`.
+  /// Makes two authorities, `ca` and `other`; the certificates `server`, `client`, `elsewhere` and the expired `old` of the first, `fake` of the
+  /// second; and `locked.key`, the client's key under the passphrase `word`.
   static func makeCertificates(in folder: String) async throws {
     try await shell(
       """
