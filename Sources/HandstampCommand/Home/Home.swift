@@ -77,10 +77,14 @@ struct Home: Sendable, Hashable {
     SealedFileVault(folder: vaultFolder, account: account, key: key)
   }
 
+  var keyPlace: VaultKeyPlace {
+    VaultKeyPlace(folder: vaultFolder) { KeyStore(note: $0, folder: vaultFolder).keeper }
+  }
+
   /// Returns where the vault key is kept.
   func keyStore() throws(CommandError) -> KeyStore {
     do throws(VaultError) {
-      return KeyStore(note: try VaultKeyPlace(folder: vaultFolder).note(), folder: vaultFolder)
+      return KeyStore(note: try keyPlace.note().place, folder: vaultFolder)
     } catch {
       throw CommandError(error)
     }

@@ -56,10 +56,12 @@ extension PosixFile {
   }
 
   /// Whether there is something under this name in the folder that is not a regular file, such as a symbolic link or a socket.
-  func isOtherThanFile(_ name: String) -> Bool {
+  func isOtherThanFile(_ name: String) -> Bool { status(of: name)?.isRegular == false }
+
+  /// Returns the metadata of what is under this name, or `nil` if that is nothing.
+  func status(of name: String) -> FileStatus? {
     var status = stat()
-    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
-    return status.st_mode & S_IFMT != S_IFREG
+    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileStatus(status) : nil
   }
 
   /// Opens a file to read and write it, and makes it when it is not there.
@@ -112,6 +114,18 @@ extension PosixFile {
       try? remove(partial)
       throw error
     }
+  }
+
+  /// Creates `name` with `bytes`, completely or not at all. Returns `false` and leaves the file as it is if there is one. The name is
+  /// durable once the folder is synced, too.
+  ///
+  /// - Parameters: those of ``replace(_:with:partial:content:beforeReplacing:)``.
+  func add(_ name: String, with bytes: [UInt8], partial: String, content: String) throws(VaultError) -> Bool {
+    defer { try? remove(partial) }
+    let file = try create(partial)
+    try file.write(bytes, attempt: "writing \(content)")
+    try file.sync(attempt: "syncing \(content)")
+    return try link(partial, as: name)
   }
 
   /// Gives `name` a second name. Returns `false` without doing anything if that name is taken.

@@ -53,6 +53,12 @@ final class PosixFile: Sendable {
     }
   }
 
+  /// Returns the text of the system's file at `path`, which does not report its size; `nil` if there is none.
+  static func text(_ path: String) -> String? {
+    guard let bytes = try? open(path, flags: O_RDONLY)?.readStream(limit: 1 << 20) else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
   func truncate(to count: Int, attempt: String = "cutting a file") throws(VaultError) {
     try checked(attempt) { ftruncate(descriptor, off_t(count)) }
   }

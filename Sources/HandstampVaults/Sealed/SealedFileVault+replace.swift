@@ -65,6 +65,8 @@ extension SealedFileVault {
     let names = try folder.names()
     // Such files are created only under the lock held here, so these were left behind by processes that died.
     for name in names where name.hasSuffix(VaultFiles.partialEnding) { try folder.remove(name) }
+    // A sender that died has left it.
+    if new.session == nil { try? folder.remove(files.attempt) }
     if new.isEmpty { return try removeVault(noting: new.revision, in: folder) }
     place.excludeFromBackups(folder, names: names)
     let key =

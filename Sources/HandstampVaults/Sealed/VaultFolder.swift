@@ -148,16 +148,27 @@ extension VaultFolder {
   /// - Parameter isFirst: Whether it may do so.
   static func lock(
     in folder: PosixFile, within patience: Duration, isFirst: Bool = false
-  ) async throws(VaultError) -> LockFile {
+  ) async throws(VaultError) -> VaultsLock {
     let deadline = ContinuousClock.now + patience
     let turn = try LockFile(VaultFiles.turnLock, in: folder)
     let lock = try LockFile(VaultFiles.storeLock, in: folder)
-    if isFirst, try await lock.take(until: .now, pauses: .asNext) { return lock }
+    if isFirst, try await lock.take(until: .now, pauses: .asNext) { return VaultsLock(folder: folder, file: lock) }
     guard try await turn.take(until: deadline, pauses: .inQueue), try await lock.take(until: deadline, pauses: .asNext)
     else { throw .unavailable("another process keeps the vault locked") }
     turn.unlock()
-    return lock
+    return VaultsLock(folder: folder, file: lock)
   }
+}
+
+/// The lock of a folder of vaults, held. All copies of the folder's key change under it, the sealed one included.
+///
+/// It is taken before a passphrase's lock, never after: waiting for it is asynchronous, and the body of a passphrase's lock
+/// is not, so the other order does not compile.
+struct VaultsLock: ~Copyable {
+  let folder: PosixFile
+  fileprivate let file: LockFile
+
+  func unlock() { file.unlock() }
 }
 
 extension Locked<Bool> {

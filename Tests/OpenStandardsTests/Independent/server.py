@@ -29,6 +29,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 options = argparse.ArgumentParser()
 options.add_argument("--rotate", action="store_true")
+options.add_argument("--overlap", type=float, default=0, help="seconds in which a token that was replaced is accepted")
 options.add_argument("--replace", action="store_true", help="a refresh ends earlier access tokens")
 options.add_argument("--delay", type=float, default=0, help="between a refresh and its response")
 options.add_argument("--hold", action="store_true", help="the response of every refresh, until POST /release")
@@ -49,6 +50,7 @@ options.add_argument("--refuse-refresh", help="the error of every refresh")
 options.add_argument("--refuse-code", help="the error of every authorization, sent to the redirect URI")
 options.add_argument("--post", action="store_true", help="secrets are accepted only in the form")
 options = options.parse_args()
+options.rotate = options.rotate or options.overlap > 0
 
 lock = threading.RLock()
 released = threading.Event()
@@ -155,11 +157,11 @@ class RefreshGrant(grants.RefreshTokenGrant):
         with lock:
             presented.append({"token": refresh, "at": time.monotonic()})
             found = next((t for t in tokens if t.refresh == refresh and not t.revoked), None)
-            if found is None or found.used:
+            if found is None or found.used and time.monotonic() - found.used >= options.overlap:
                 counts["refused"] += 1
                 return None
             if options.rotate:
-                found.used = True
+                found.used = found.used or time.monotonic()
             counts["refresh"] += 1
             return found
 
