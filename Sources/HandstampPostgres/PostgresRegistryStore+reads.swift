@@ -188,7 +188,7 @@ extension PostgresRegistryStore {
     let note: ClockNote? = try await records(ClockNote.self, "clock", "", []).first
     guard (note?.revision ?? -1) < least else {
       if let note { contents.saw(note) }
-      return note
+      return note?.marked(by: keptNote)
     }
     contents.recover()
     throw .unavailable(PostgresContents.replaced)

@@ -93,9 +93,12 @@ public struct ServerConfiguration: Sendable {
   public var now: @Sendable () -> UnixTime = { .current } {
     didSet { uptime = { [now] in .milliseconds(now().milliseconds) } }
   }
-  /// A monotonic clock with an arbitrary start, to compare the wall clock with. When the wall clock jumps by more than 10 s,
-  /// the previous time is continued by this clock, until both have agreed for 10 min.
-  public var uptime: @Sendable () -> Duration = { Uptime.current }
+  /// A monotonic clock, to compare the wall clock with; by default the time since the machine started, with the time that it
+  /// slept. When the wall clock jumps by more than 10 s, the previous time is continued by this clock, until both have agreed
+  /// for 10 min.
+  public var uptime: @Sendable () -> Duration = { BootClock.uptime }
+  /// The boot in which ``uptime`` counts, so that the next start can measure how long no server ran; zero if that is not known.
+  package var boot = BootClock.id
 
   /// Makes a configuration with the defaults, and passes it to `configure`.
   public init(issuer: String = "http://localhost", _ configure: (inout ServerConfiguration) -> Void = { _ in }) {

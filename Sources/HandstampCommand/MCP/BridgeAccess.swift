@@ -102,6 +102,7 @@ actor BridgeAccess {
 
   /// Opens the session of the server's account. Programs that sign out or in meanwhile are noticed.
   private func opened() async throws(CommandError) -> Open? {
+    try home.check()
     if let open, try isCurrent(open) { return open }
     open = nil
     guard let connection = home.connection(to: server, as: signIn.account) else { return nil }

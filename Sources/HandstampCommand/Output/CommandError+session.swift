@@ -1,6 +1,7 @@
 #if Command
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTransports
 
 extension CommandError {
@@ -117,12 +118,27 @@ extension CommandError {
     case .otherServer(let server):
       self = unusable("the vault holds a session of another server, \(plain(server)); nothing was erased or sent")
     case .unavailable(let text):
-      self = unusable("the vault is unavailable, but nothing was erased: \(plain(text))")
+      let isAtLimit = text.contains(SystemError.tooMany)
+      self = unusable(
+        "the vault is unavailable, but nothing was erased: \(plain(text))",
+        hint: isAtLimit
+          ? "raise the limit of open files (ulimit -n), then run the command again" : "run: handstamp doctor")
     case .corrupt:
       self.init(
         .vault, "the vault is damaged; nothing was erased, and signing in sets it aside", hint: "run: handstamp login",
         code: error.code)
     }
+  }
+
+  /// The program ends, and the response to a refresh is not stored.
+  ///
+  /// - Parameter trouble: why it could not be; `nil` if there was none yet.
+  init(unstored trouble: VaultError?) {
+    let cause = trouble.map { CommandError($0) }
+    self.init(
+      .vault, cause.map { "the new tokens are not stored: \($0.message)" } ?? "a refresh has not got its response",
+      hint: (cause?.hint ?? "run the command again") + "; if the server has ended the session by then, "
+        + "run: handstamp login --force", code: trouble?.code)
   }
 
   init(_ error: APIError, server: ServerAddress) {

@@ -16,7 +16,7 @@ extension RevocationResult {
     case (200..<300, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (401, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
-    default: self = .noDecision(RequestError(.init(status: response.status, error: error)))
+    default: self = .noDecision(RequestError(.init(response, error: error, detail: nil)))
     }
   }
 
@@ -43,7 +43,7 @@ extension RequestError {
     switch self {
     case .server(let response), .configuration(let response):
       response.status >= 400 && ![403, 407].contains(response.status)
-        && !RequestError.isPassing(status: response.status)
+        && StatusMeaning(response.status) != .passing
     case .network, .unusableTokens, .clock, .preparation: false
     }
   }

@@ -56,13 +56,15 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - code: its first one-time password, which counts as used.
+  ///   - wall: another time that it may be, while the clock is doubted.
   ///   - session: the session that the owner asked in.
   /// - Returns: `false` if the code is wrong, or the account has an app.
   /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
   public func addTOTP(
-    _ setup: TOTPSetup, code: String, to account: AccountRecord, in session: SessionID, now: UnixTime
+    _ setup: TOTPSetup, code: String, to account: AccountRecord, in session: SessionID, now: UnixTime,
+    or wall: UnixTime? = nil
   ) async throws(RegistryError) -> Bool {
-    guard let step = setup.secret.step(of: code, at: now) else { return false }
+    guard let step = setup.secret.step(of: code, at: now, or: wall) else { return false }
     let record = TOTPRecord(
       account: account.id, createdAt: now, step: step,
       sealed: try mint.seal(setup.secret.secret, for: .totp, boundTo: Registry.totpContext(account.id)))
@@ -92,13 +94,14 @@ extension Registry {
 
   /// Checks a one-time password of an account whose password was checked against exactly this record.
   ///
+  /// - Parameter wall: another time that it may be, while the clock is doubted: the app has a clock of its own.
   /// - Throws: ``RegistryError/unknownKey(_:)`` if the secret is sealed with a key that this server does not have.
   public func check(
-    totp code: String, of account: AccountRecord, _ record: TOTPRecord, now: UnixTime
+    totp code: String, of account: AccountRecord, _ record: TOTPRecord, now: UnixTime, or wall: UnixTime? = nil
   ) async throws(RegistryError) -> TOTPCheck {
     let context = Registry.totpContext(account.id)
     guard account.id == record.account, let secret = try mint.secret(record.sealed, for: .totp, boundTo: context),
-      let step = secret.withExposedBytes({ TOTPSecret(bytes: $0) }).step(of: code, at: now)
+      let step = secret.withExposedBytes({ TOTPSecret(bytes: $0) }).step(of: code, at: now, or: wall)
     else { return .wrong }
     guard step > record.step else { return .used }
     var used = record

@@ -28,13 +28,13 @@ struct TokenController: Sendable {
 
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, client) = try await authentication.call(request, context)
-    let time = clock.read()
-    let proof = try proofs.check(request, token: nil, at: time)
+    let now = clock.now
+    let proof = try proofs.check(request, token: nil, at: now)
     let address = limits.client(of: request, context)
     let registry = registry.acting(as: .server(from: address.text))
     switch form["grant_type"] {
     case "refresh_token":
-      return try await refresh(form, client, proof: proof, registry, at: time.now, context.logger)
+      return try await refresh(form, client, proof: proof, registry, at: now, context.logger)
     case "authorization_code": return try await redeemCode(form, client, proof: proof, registry, context.logger)
     case "urn:ietf:params:oauth:grant-type:device_code":
       return try await redeemDevice(form, client, proof: proof, registry, context.logger)

@@ -63,7 +63,7 @@ struct LogoutNotifier: NamedService {
     let id = Base64URL.encode(randomBytes(16))
     guard
       let token = try? server.idTokens.logout(
-        of: job.session, job.account, for: client, id: id, at: server.clock.read().issueTime)
+        of: job.session, job.account, for: client, id: id, at: server.clock.read())
     else { return Failure(words: "the logout token cannot be signed") }
     let request = TransportRequest(
       method: "POST", url: uri, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
@@ -73,7 +73,7 @@ struct LogoutNotifier: NamedService {
       switch status {
       case 200..<300: return nil
       case 400..<500:
-        return Failure(words: "it answered \(status)", isRefusal: !RequestError.isPassing(status: status))
+        return Failure(words: "it answered \(status)", isRefusal: StatusMeaning(status) != .passing)
       default: return Failure(words: "it answered \(status)")
       }
     } catch { return Failure(words: "\(error)") }

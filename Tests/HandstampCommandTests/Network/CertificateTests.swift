@@ -20,8 +20,10 @@ import Testing
       })
   }
 
-  private func send(_ url: String, _ settings: NetworkSettings) async throws(TransportError) -> TransportResponse {
-    try await AsyncHTTPTransport(network: settings).send(TransportRequest(method: "GET", url: url))
+  private func send(
+    _ url: String, _ settings: NetworkSettings, over kind: NetworkTransport
+  ) async throws(TransportError) -> TransportResponse {
+    try await kind.make(settings).send(TransportRequest(method: "GET", url: url))
   }
 
   @Test func `accepts the client's certificate, with a key under a passphrase too`() async throws {
@@ -30,22 +32,25 @@ import Testing
       let server = try await NetworkProgram.nginx(in: folder)
       defer { server.end() }
       let url = "https://127.0.0.1:\(server.port)/"
-      for settings in [
-        settings(folder, certificate: "client.pem"),
-        settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "word"),
-      ] {
-        let answer = try await send(url, settings)
-        #expect(String(decoding: answer.body, as: UTF8.self) == "CN=client")
-      }
-      let without = try await send(url, settings(folder))
-      #expect(without.status == 400, "nginx says that no certificate was sent")
+      for kind in NetworkTransport.allCases {
+        for settings in [
+          settings(folder, certificate: "client.pem"),
+          settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "word"),
+        ] {
+          let answer = try await send(url, settings, over: kind)
+          #expect(String(decoding: answer.body, as: UTF8.self) == "CN=client")
+        }
+        let without = try await send(url, settings(folder), over: kind)
+        #expect(without.status == 400, "nginx says that no certificate was sent")
 
-      for broken in [
-        settings(folder, certificate: "none.pem"),
-        settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "wrong"),
-        settings(folder, certificate: "client.pem", key: "locked.key"),
-      ] {
-        await #expect(throws: NetworkFailure.certificateUnreadable.error()) { try await send(url, broken) }
+        for broken in [
+          settings(folder, certificate: "none.pem"),
+          settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "wrong"),
+          settings(folder, certificate: "client.pem", key: "locked.key"),
+        ] {
+          let failure = NetworkFailure.certificateUnreadable.error()
+          await #expect(throws: failure, "\(kind)") { try await send(url, broken, over: kind) }
+        }
       }
     }
   }
@@ -61,8 +66,43 @@ import Testing
         ]
       }
       defer { server.end() }
-      await #expect(throws: NetworkFailure.wantsCertificate.error()) {
-        try await send("https://127.0.0.1:\(server.port)/", settings(folder))
+      for kind in NetworkTransport.allCases {
+        await #expect(throws: NetworkFailure.wantsCertificate.error(), "\(kind)") {
+          try await send("https://127.0.0.1:\(server.port)/", settings(folder), over: kind)
+        }
+      }
+    }
+  }
+
+  @Test func `is refused by the name of what is wrong with its certificate`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      try await NetworkProgram.makeCertificates(in: folder)
+      func server(_ name: String) async throws -> NetworkProgram {
+        try await NetworkProgram.start("openssl", in: folder) {
+          ["s_server", "-accept", "\($0)", "-cert", "\(folder)/\(name).pem", "-key", "\(folder)/\(name).key", "-www"]
+        }
+      }
+      let (good, old) = (try await server("server"), try await server("old"))
+      defer { for server in [good, old] { server.end() } }
+      for kind in NetworkTransport.allCases {
+        func failure(_ url: String, _ settings: NetworkSettings) async -> NetworkFailure? {
+          do throws(TransportError) {
+            _ = try await send(url, settings, over: kind)
+            return nil
+          } catch { return NetworkFailure(error) }
+        }
+        // AsyncHTTPClient does not say which of the two it is.
+        let (untrusted, expired): (NetworkFailure, NetworkFailure) =
+          kind == .asyncHTTPClient
+          ? (.certificateUnverified, .certificateUnverified) : (.certificateUntrusted, .certificateExpired)
+        let url = "https://127.0.0.1:\(good.port)/"
+        #expect(await failure(url, settings(folder)) == nil, "\(kind)")
+        #expect(await failure(url, settings(folder, authority: "other")) == untrusted, "\(kind)")
+        #expect(await failure(url, NetworkSettings()) == untrusted, "\(kind), by the system's authorities")
+        #expect(await failure(url, settings(folder, authority: "none")) == .authoritiesUnreadable, "\(kind)")
+        #expect(
+          await failure("https://localhost:\(good.port)/", settings(folder)) == .certificateOfAnotherHost, "\(kind)")
+        #expect(await failure("https://127.0.0.1:\(old.port)/", settings(folder)) == expired, "\(kind)")
       }
     }
   }
@@ -84,9 +124,11 @@ import Testing
       let settings = NetworkSettings(proxies: proxies, certificateAuthorities: folder + "/ca.pem")
       let trusting = NetworkSettings(proxies: proxies, certificateAuthorities: folder + "/other.pem")
       let failure = NetworkFailure.intercepted.error()
-      await #expect(throws: failure) { try await send(url, settings) }
-      let answer = try await send(url, trusting)
-      #expect(answer.status == 200, "with the authority of the proxy")
+      for kind in NetworkTransport.allCases {
+        await #expect(throws: failure, "\(kind)") { try await send(url, settings, over: kind) }
+        let answer = try await send(url, trusting, over: kind)
+        #expect(answer.status == 200, "with the authority of the proxy")
+      }
     }
   }
 }

@@ -287,6 +287,29 @@ import Testing
     }
   }
 
+  /// The provider's clock agrees with one of them.
+  @Test(arguments: [480, -480, 8 * 3600, -8 * 3600]) func `is applied while this server's clock is doubted`(
+    ahead: Int64
+  ) async throws {
+    try await Announcer.run { test, up async throws in
+      let (one, two) = (try await test.begin(), try await test.begin("laptop", sid: "s2"))
+      test.clock.jump(by: .seconds(ahead))
+      for time in [test.clock.now, test.server.now()] {
+        #expect(try await test.logout(up.logout(at: time).text()).status == 200)
+        let event = up.event(Announcer.event(.sessionRevoked), at: time)
+        #expect(try await test.push(event.text()).status == 202)
+      }
+      #expect(try await test.end(of: one.access) == "ended_at_provider")
+      #expect(try await test.end(of: two.access) == "ended_at_provider")
+      for time in [
+        max(test.clock.now, test.server.now()).advanced(by: .seconds(120)),
+        min(test.clock.now, test.server.now()).advanced(by: .seconds(-7200)),
+      ] {
+        #expect(try await test.logout(up.logout(at: time).text()).status == 400)
+      }
+    }
+  }
+
   @Test func `of another kind, size or address of the server is refused`() async throws {
     try await Announcer.run { test, up async throws in
       let good = up.event(Announcer.event(.sessionRevoked), at: test.clock.now).text()
