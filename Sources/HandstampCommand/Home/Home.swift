@@ -35,7 +35,8 @@ struct Home: Sendable, Hashable {
   /// Refuses if the folder is not the one that this process found first. Whatever is missing then is elsewhere: it must not be taken
   /// for absent, and not be begun anew.
   func check() throws(CommandError) {
-    let found = FileIdentity(path: path)
+    // Of a folder only: anything else in its place is set aside by a repair.
+    let found = FileIdentity(path: path + "/.")
     let first = Home.seen.withLock { seen in
       seen[path] = seen[path] ?? found
       return seen[path]

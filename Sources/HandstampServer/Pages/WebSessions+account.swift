@@ -21,11 +21,8 @@ extension WebSessions {
   func withSignedInUser<Context: SessionRequestContext>(
     _ request: Request, _ context: Context, _ body: @concurrent (AccountRequest) async throws -> Response
   ) async throws -> Response {
-    let visit = try await browserRequest(request, context)
-    guard let user = visit.web else {
-      let next = visit.place.here.hasSuffix("?") ? String(visit.place.here.dropLast()) : visit.place.here
-      return .seeOther(issuer + "/sign-in?next=" + PercentEncoding.encode(next))
-    }
+    let visit = try await browserRequest(request, context) { $0.web == nil ? signInAddress(for: $0) : nil }
+    guard let user = visit.web else { return .seeOther(signInAddress(for: visit)) }
     // The page that asks for a proof was shown at this address.
     if visit.signsIn {
       return try await signIn(by: visit, try await confirmation(by: user)) { _ in
