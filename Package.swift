@@ -156,7 +156,11 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "Handstamp",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults", crypto, logging],
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport", "HandstampVaults",
+        // libcurl's requests; without traits, nothing of NIO.
+        .target(name: "HandstampTransports", condition: .when(platforms: [.linux])), crypto, logging,
+      ],
       exclude: withoutManifest, resources: privacyManifest, swiftSettings: strict),
     .target(
       name: "HandstampCookies", dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"],
@@ -173,7 +177,10 @@ let package = Package(
       swiftSettings: strict),
     .target(
       name: "HandstampTransports",
-      dependencies: ["HandstampCore", "HandstampModel", "HandstampSupport"]
+      dependencies: [
+        "HandstampCore", "HandstampModel", "HandstampSupport",
+        .target(name: "CHandstampLibraries", condition: .when(platforms: [.linux])),
+      ]
         + products("AsyncHTTPClient", of: "async-http-client", with: "AsyncHTTPClient")
         + nio("NIOCore", "NIOHTTP1", "NIOPosix", with: "AsyncHTTPClient", "LoopbackRedirect", "WebSocket")
         + nio("NIOWebSocket", with: "WebSocket")
@@ -460,7 +467,8 @@ let package = Package(
     .testTarget(
       name: "HandstampVerifierTests",
       dependencies: [
-        "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", crypto,
+        "HandstampVerifier", "HandstampCore", "HandstampJOSE", "HandstampModel", "HandstampSupport", "HandstampTesting",
+        crypto,
       ],
       swiftSettings: strict),
     .testTarget(

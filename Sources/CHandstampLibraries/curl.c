@@ -1,15 +1,29 @@
 #include "CHandstampCurl.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 // The names and numbers are those of libcurl's stable interface (curl/curl.h).
 typedef void CURL;
+typedef void CURLM;
 struct curl_slist;
+struct curl_sockaddr {
+  int family, type, protocol;
+};
+struct CURLMsg {
+  int message;
+  CURL *handle;
+  union {
+    void *any;
+    int code;
+  } data;
+};
 
 enum {
   CURLOPT_USE_SSL = 119, CURLOPT_UPLOAD = 46, CURLOPT_NOSIGNAL = 99, CURLOPT_NOPROGRESS = 43, CURLOPT_SSLVERSION = 32,
@@ -18,6 +32,9 @@ enum {
   CURLOPT_XFERINFODATA = 10057, CURLOPT_CAINFO = 10065, CURLOPT_USERNAME = 10173, CURLOPT_PASSWORD = 10174, CURLOPT_MAIL_FROM = 10186,
   CURLOPT_MAIL_RCPT = 10187,
   CURLOPT_READFUNCTION = 20012, CURLOPT_HEADERFUNCTION = 20079, CURLOPT_XFERINFOFUNCTION = 20219,
+  CURLOPT_WRITEDATA = 10001, CURLOPT_PREREQDATA = 10313,
+  CURLOPT_WRITEFUNCTION = 20011, CURLOPT_OPENSOCKETFUNCTION = 20163, CURLOPT_PREREQFUNCTION = 20312,
+  CURLMSG_DONE = 1, CURLPAUSE_CONT = 0,
   CURLUSESSL_NONE = 0, CURLUSESSL_ALL = 3, CURL_SSLVERSION_TLSv1_2 = 6, CURL_GLOBAL_DEFAULT = 3,
   CURLE_OK = 0, CURLE_OPERATION_TIMEDOUT = 28,
 };
@@ -31,8 +48,18 @@ static struct {
   const char *(*strerror)(int);
   struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
   void (*slist_free_all)(struct curl_slist *);
+  // Those of requests.
+  int (*getinfo)(CURL *, int info, ...);
+  int (*pause)(CURL *, int actions);
+  CURLM *(*multi_init)(void);
+  int (*multi_add_handle)(CURLM *, CURL *);
+  int (*multi_remove_handle)(CURLM *, CURL *);
+  int (*multi_perform)(CURLM *, int *running);
+  int (*multi_poll)(CURLM *, void *more, unsigned count, int milliseconds, int *ready);
+  int (*multi_wakeup)(CURLM *);
+  struct CURLMsg *(*multi_info_read)(CURLM *, int *left);
 } curl;
-static int is_loaded;
+static int is_loaded, has_multi;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void) {
@@ -52,8 +79,18 @@ static void load(void) {
   FIND(strerror, curl_easy_strerror);
   FIND(slist_append, curl_slist_append);
   FIND(slist_free_all, curl_slist_free_all);
-#undef FIND
   is_loaded = curl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  FIND(getinfo, curl_easy_getinfo);
+  FIND(pause, curl_easy_pause);
+  FIND(multi_init, curl_multi_init);
+  FIND(multi_add_handle, curl_multi_add_handle);
+  FIND(multi_remove_handle, curl_multi_remove_handle);
+  FIND(multi_perform, curl_multi_perform);
+  FIND(multi_poll, curl_multi_poll);
+  FIND(multi_wakeup, curl_multi_wakeup);
+  FIND(multi_info_read, curl_multi_info_read);
+#undef FIND
+  has_multi = is_loaded;
 }
 
 // What is known of a conversation from the server's replies.
@@ -164,3 +201,86 @@ void handstamp_curl_send(const HSMail *mail, HSMailOutcome *outcome) {
   if (recipients) curl.slist_free_all(recipients);
   if (handle) curl.cleanup(handle);
 }
+
+void *handstamp_curl_multi(void) {
+  pthread_once(&once, load);
+  return has_multi ? curl.multi_init() : NULL;
+}
+
+void handstamp_curl_wait(void *multi, int milliseconds) {
+  int count = 0;
+  curl.multi_poll(multi, NULL, 0, milliseconds, &count);
+  curl.multi_perform(multi, &count);
+}
+
+void handstamp_curl_wake(void *multi) { curl.multi_wakeup(multi); }
+
+void *handstamp_curl_ended(void *multi, int *code) {
+  int left = 0;
+  for (struct CURLMsg *message; (message = curl.multi_info_read(multi, &left));) {
+    if (message->message != CURLMSG_DONE) continue;
+    *code = message->data.code;
+    return message->handle;
+  }
+  return NULL;
+}
+
+int handstamp_curl_add(void *multi, void *easy) { return curl.multi_add_handle(multi, easy); }
+
+void handstamp_curl_remove(void *multi, void *easy) {
+  curl.multi_remove_handle(multi, easy);
+  curl.cleanup(easy);
+}
+
+static int open_socket(void *context, int purpose, struct curl_sockaddr *address) {
+#ifdef SOCK_CLOEXEC
+  return socket(address->family, address->type | SOCK_CLOEXEC, address->protocol);
+#else
+  int result = socket(address->family, address->type, address->protocol);
+  if (result >= 0) fcntl(result, F_SETFD, FD_CLOEXEC);
+  return result;
+#endif
+}
+
+void *handstamp_curl_easy(
+    void *context, HSCurlCallback on_header, HSCurlCallback on_body, HSCurlCallback on_read, HSCurlReady on_ready, int *tells_ready) {
+  CURL *easy = curl.init();
+  if (!easy) return NULL;
+  int code = curl.setopt(easy, CURLOPT_HEADERDATA, context);
+  if (!code) code = curl.setopt(easy, CURLOPT_WRITEDATA, context);
+  if (!code) code = curl.setopt(easy, CURLOPT_READDATA, context);
+  if (!code) code = curl.setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+  if (!code) code = curl.setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+  if (!code) code = curl.setopt(easy, CURLOPT_READFUNCTION, on_read);
+  if (!code) code = curl.setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  if (code) {
+    curl.cleanup(easy);
+    return NULL;
+  }
+  *tells_ready = !curl.setopt(easy, CURLOPT_PREREQDATA, context) && !curl.setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+  return easy;
+}
+
+int handstamp_curl_number(void *easy, HSCurlOption option, long long value) {
+  return option < 30000 ? curl.setopt(easy, option, (long)value) : curl.setopt(easy, option, value);
+}
+
+int handstamp_curl_text(void *easy, HSCurlOption option, const char *text) { return curl.setopt(easy, option, text); }
+
+int handstamp_curl_pointer(void *easy, HSCurlOption option, void *pointer) { return curl.setopt(easy, option, pointer); }
+
+long handstamp_curl_info(void *easy, HSCurlInfo info) {
+  long value = 0;
+  return curl.getinfo(easy, info, &value) ? 0 : value;
+}
+
+void handstamp_curl_resume(void *easy) { curl.pause(easy, CURLPAUSE_CONT); }
+
+const char *handstamp_curl_words(int code) { return curl.strerror(code); }
+
+void *handstamp_curl_list(void *list, const char *line) {
+  struct curl_slist *result = curl.slist_append(list, line);
+  return result ? result : list;
+}
+
+void handstamp_curl_free_list(void *list) { curl.slist_free_all(list); }

@@ -75,12 +75,7 @@ struct HandstampTool: AsyncParsableCommand {
         hint: (lacksDashes ? "put -- before the program; " : "") + "see: \(NamedCommand(in: arguments).help)")
     }
     if let home = try? Home.current().withNotedKey { refusal = await refusal.explained(in: home) }
-    if CommandLine.arguments.contains("--json") {
-      Terminal.say(refusal.line)
-    } else {
-      Terminal.say("handstamp: \(refusal.message)")
-      Terminal.say("hint: \(refusal.hint)")
-    }
+    Terminal.say(refusal)
     Interruption.conclude()
     exit(withError: ExitCode(refusal.exit.rawValue))
   }

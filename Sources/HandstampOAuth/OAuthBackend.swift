@@ -48,6 +48,19 @@ public struct OAuthBackend: Backend {
   /// The issuer that the server named in place of the client's, after ``metadata()`` has failed.
   package var otherIssuer: String? { source.otherIssuer }
 
+  /// Returns the metadata of a server at which a session exists. The server had metadata when that began, so a response without any
+  /// decides nothing.
+  private func sessionMetadata() async throws(SessionError) -> ServerMetadata {
+    do throws(SessionError) { return try await metadata() } catch {
+      switch error {
+      case .unsupported(let text) where source.lastStatus != nil,
+        .invalidResponse(let text) where source.lastStatus != nil && otherIssuer == nil:
+        throw .requestFailed(.server(.init(status: source.lastStatus ?? 0, detail: text)))
+      default: throw error
+      }
+    }
+  }
+
   // MARK: Backend
 
   public var abilities: BackendAbilities {
@@ -65,7 +78,7 @@ public struct OAuthBackend: Backend {
     let metadata: ServerMetadata
     let exchange: [(String, Secret)]?
     do throws(RequestError) {
-      metadata = try await prepared { () async throws(SessionError) in try await self.metadata() }
+      metadata = try await prepared { () async throws(SessionError) in try await sessionMetadata() }
       exchange = OAuthBackend.exchange(for: request, at: metadata)
       if let exchange { fields = exchange }
       fields += OAuthBackend.fields(of: request.target)
@@ -123,7 +136,8 @@ public struct OAuthBackend: Backend {
     do throws(RequestError) {
       // A server without such an endpoint now had one when the handle was stored.
       guard
-        let endpoint = try await prepared({ () async throws(SessionError) in try await metadata() }).revocationEndpoint
+        let endpoint = try await prepared({ () async throws(SessionError) in try await sessionMetadata() })
+          .revocationEndpoint
       else { throw .preparation(.unsupported("revocation")) }
       response = try await send([("token", handle.secret)], to: endpoint, timeout: .seconds(20))
     } catch {
@@ -285,7 +299,7 @@ public struct OAuthBackend: Backend {
     return response
   }
 
-  /// Sends a form as this client; with a proof if tokens are bound, and again if the server requires its nonce in it.
+  /// Sends a form as this client; with a proof if tokens are bound, and again if that needs the server's nonce or its time.
   func post(_ fields: [(String, Secret)], to endpoint: String) async throws(SessionError) -> TransportResponse {
     do throws(RequestError) { return try await send(fields, to: endpoint, timeout: .seconds(20)) } catch {
       throw SessionError(error)
@@ -310,21 +324,23 @@ public struct OAuthBackend: Backend {
     ]
     var fields = fields.map { (name: $0.0, value: $0.1) }
     let takesBasic = try await prepared { () async throws(SessionError) in
-      client.secret == nil ? false : try await metadata().takesBasicAuthentication(at: endpoint)
+      client.secret == nil || client.key != nil ? false : try await metadata().takesBasicAuthentication(at: endpoint)
     }
-    if let key = client.key {
-      fields += try await prepared { () async throws(SessionError) in
-        try key.fields(of: client.id, at: try await metadata(), now: time.now())
-      }
-    } else if let secret = client.secret, takesBasic {
+    if let secret = client.secret, takesBasic {
       headers.append(.basic(client.id, secret))
-    } else {
+    } else if client.key == nil {
       fields.append(("client_id", Secret(client.id)))
       if let secret = client.secret { fields.append(("client_secret", secret)) }
     }
-    let body = [UInt8](form: fields)
-    for isLast in [false, true] {
-      var headers = headers
+    var learned: Set<DPoPProver.Lesson> = []
+    while true {
+      var (headers, fields) = (headers, fields)
+      // An assertion counts once.
+      if let key = client.key {
+        fields += try await prepared { () async throws(SessionError) in
+          try key.fields(of: client.id, at: try await metadata(), now: time.now())
+        }
+      }
       if let prover {
         headers.append(
           HeaderField(
@@ -332,7 +348,7 @@ public struct OAuthBackend: Backend {
             try await prepared { () async throws(SessionError) in try prover.proof(method: "POST", url: endpoint) }))
       }
       let request = TransportRequest(
-        method: "POST", url: endpoint, headers: headers, body: body, timeout: timeout,
+        method: "POST", url: endpoint, headers: headers, body: [UInt8](form: fields), timeout: timeout,
         // Tokens that were sent and not read are lost, so the limit is beyond any honest response.
         maximumResponseSize: 32 << 20,
         mayReuseConnection: false)
@@ -343,11 +359,10 @@ public struct OAuthBackend: Backend {
       do throws(TransportError) { response = try await transport.send(request) } catch {
         throw .network(error)
       }
-      prover?.learn(from: response.headers, of: endpoint)
-      if !isLast, prover != nil, DPoPProver.wantsNonce(response) { continue }
-      return response
+      guard let lesson = prover?.lesson(of: response, from: endpoint), learned.insert(lesson).inserted else {
+        return response
+      }
     }
-    throw .network(.timedOut)
   }
 }
 

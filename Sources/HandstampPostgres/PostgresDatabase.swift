@@ -117,14 +117,15 @@ public struct PostgresDatabase: Sendable {
     try ends.append(
       try Set(opening.recentEnds()).subtracting(logged.ends).sorted { $0.end.at < $1.end.at },
       try Array(Set(opening.recentRemovals()).subtracting(logged.removals)).latest)
-    if let kept = try clock.read() { try opening.catchUp(with: kept) }
+    let kept = try clock.read()
+    if let kept { try opening.catchUp(with: kept) }
     let contents = PostgresContents(address, keys: keys, ends: ends, clock: clock, reapplied: reapplied)
     _ = contents.saw(identity)
     let pool = PostgresPool(
       address, connections: connections, limit: limit,
       check: { connection throws(PostgresError) in try contents.check(connection) })
     return PostgresRegistryStore(
-      pool: pool, contents: contents, ends: ends, clock: clock, isPooled: isPooled,
+      pool: pool, contents: contents, ends: ends, clock: clock, keptNote: kept, isPooled: isPooled,
       unreadableEnds: logged.unreadable.count)
   }
 

@@ -94,6 +94,14 @@ extension PostgresRegistryStore {
       [.text(kind.rawValue), .integer(now.milliseconds), .integer(Int64(max(limit, 0)))])
   }
 
+  @concurrent public func items(
+    _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem] {
+    try await records(
+      StoredItem.self, "fact", "WHERE kind = $1 AND id > $2 ORDER BY id LIMIT $3",
+      [.text(kind.rawValue), .bytes(id?.bytes ?? []), .integer(Int64(max(limit, 0)))])
+  }
+
   @concurrent public func accounts(
     after id: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [AccountRecord] {
@@ -180,7 +188,7 @@ extension PostgresRegistryStore {
     let note: ClockNote? = try await records(ClockNote.self, "clock", "", []).first
     guard (note?.revision ?? -1) < least else {
       if let note { contents.saw(note) }
-      return note
+      return note?.marked(by: keptNote)
     }
     contents.recover()
     throw .unavailable(PostgresContents.replaced)

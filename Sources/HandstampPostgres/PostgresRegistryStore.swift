@@ -17,6 +17,8 @@ public final class PostgresRegistryStore: ServerStore {
   let contents: PostgresContents
   private let ends: EndLog
   private let clock: ClockFile
+  /// The clock note in the file when this store was opened.
+  let keptNote: ClockNote?
   private let writers = Locked<[ObjectIdentifier: PostgresWriter]>([:])
 
   public var reapplied: Reapplied { contents.reapplied }
@@ -27,13 +29,16 @@ public final class PostgresRegistryStore: ServerStore {
   public let isPooled: Bool
 
   init(
-    pool: PostgresPool, contents: PostgresContents, ends: EndLog, clock: ClockFile, isPooled: Bool, unreadableEnds: Int
+    pool: PostgresPool, contents: PostgresContents, ends: EndLog, clock: ClockFile, keptNote: ClockNote?,
+    isPooled: Bool,
+    unreadableEnds: Int
   ) {
     self.pool = pool
     address = pool.address
     self.contents = contents
     self.ends = ends
     self.clock = clock
+    self.keptNote = keptNote
     self.isPooled = isPooled
     self.unreadableEnds = unreadableEnds
   }

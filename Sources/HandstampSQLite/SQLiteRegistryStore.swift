@@ -19,6 +19,8 @@ public final class SQLiteRegistryStore: ServerStore {
   private let place: DatabasePlace
   /// The highest revision of the clock note seen by this store.
   private let newestNote = Locked<Int64>(-1)
+  /// The clock note in the file when this store was opened.
+  private let keptNote: ClockNote?
 
   public let reapplied: Reapplied
   /// How many lines of the log could not be read.
@@ -81,7 +83,8 @@ public final class SQLiteRegistryStore: ServerStore {
       reapplied =
         living.isEmpty && missing.isEmpty
         ? Reapplied() : try pool.write { db in try ChangeWriter(db: db).reapply(living, missing) }
-      if let kept = try clock?.read() {
+      keptNote = try clock?.read()
+      if let kept = keptNote {
         try pool.write { db in try ChangeWriter(db: db).catchUp(with: kept) }
       }
     } catch let error as RegistryOpenError {
@@ -249,6 +252,14 @@ public final class SQLiteRegistryStore: ServerStore {
       [kind.rawValue, now.milliseconds, max(limit, 0)])
   }
 
+  @concurrent public func items(
+    _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem] {
+    try await records(
+      StoredItem.self, "fact", "WHERE kind = ? AND id > ? ORDER BY id LIMIT ?",
+      [kind.rawValue, Data(id?.bytes ?? []), max(limit, 0)])
+  }
+
   @concurrent public func accounts(
     after id: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [AccountRecord] {
@@ -315,7 +326,7 @@ public final class SQLiteRegistryStore: ServerStore {
     let note = try await records(ClockNote.self, "clock").first
     let found = note?.revision ?? -1
     newestNote.withLock { $0 = max($0, found) }
-    guard found < least else { return note }
+    guard found < least else { return note?.marked(by: keptNote) }
     place.giveUp()
     throw .unavailable("the contents of the database were replaced: restart the server")
   }

@@ -28,9 +28,12 @@ extension ServerFolder {
   public func rotateKey(besides used: [KeyID]) throws(RegistryOpenError) -> KeyID {
     try changeKeys { master in
       let known = used + master.keys.keys + master.retired
-      let last = known.compactMap { $0.rawValue.hasPrefix("k") ? Int($0.rawValue.dropFirst()) : nil }.max() ?? 0
-      let id = KeyID("k\(last + 1)")
+      let last = known.compactMap { id in
+        id.rawValue.hasPrefix("k") ? Int(id.rawValue.dropFirst().prefix { $0 != "-" }) : nil
+      }
       var random = SystemRandomNumberGenerator()
+      // After an older copy of database and key file was restored, no one knows the IDs that were given since.
+      let id = KeyID("k\((last.max() ?? 0) + 1)-\(String(UInt32.random(in: 0...0xFFFFF, using: &random), radix: 36))")
       let new = try MasterKeys(drawing: id, from: &random)
       return try MasterKeys(
         current: id, keys: master.keys.merging(new.keys) { old, _ in old }, retired: master.retired)

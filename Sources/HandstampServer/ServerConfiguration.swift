@@ -53,6 +53,9 @@ public struct ServerConfiguration: Sendable {
   /// How strong sign-ins have to be, by groups of accounts. Apps get 403 `second_factor_missing` for a weaker one; on the pages people
   /// are led to set up a second factor before they get to a client. Sessions go on. Default: any.
   public var requiredAssurance = AssuranceRequirement()
+  /// Whether an authorization code that comes a second time always ends the session that it began. Default `false`: not if it comes
+  /// again from its own client with its verifier, as after a reload, while the session's refresh token was not used.
+  public var endsRepeatedCodes = false
   /// How often clients may sign in, sign up, cause mails and so on. Default ``ServerLimits/standard``.
   public var limits = ServerLimits.standard
   /// Maximum size of a request body, in bytes.
@@ -93,9 +96,12 @@ public struct ServerConfiguration: Sendable {
   public var now: @Sendable () -> UnixTime = { .current } {
     didSet { uptime = { [now] in .milliseconds(now().milliseconds) } }
   }
-  /// A monotonic clock with an arbitrary start, to compare the wall clock with. When the wall clock jumps by more than 10 s,
-  /// the previous time is continued by this clock, until both have agreed for 10 min.
-  public var uptime: @Sendable () -> Duration = { Uptime.current }
+  /// A monotonic clock, to compare the wall clock with; by default the time since the machine started, with the time that it
+  /// slept. When the wall clock jumps by more than 10 s, the previous time is continued by this clock, until both have agreed
+  /// for 10 min.
+  public var uptime: @Sendable () -> Duration = { BootClock.uptime }
+  /// The boot in which ``uptime`` counts, so that the next start can measure how long no server ran; zero if that is not known.
+  package var boot = BootClock.id
 
   /// Makes a configuration with the defaults, and passes it to `configure`.
   public init(issuer: String = "http://localhost", _ configure: (inout ServerConfiguration) -> Void = { _ in }) {

@@ -10,6 +10,10 @@ public enum ServerConfigurationError: Error, Sendable, Hashable {
   /// A domain of passkeys that browsers do not accept on the issuer's pages: it is not the issuer's host, nor above it, or the issuer
   /// is neither an `https` URL nor on this machine.
   case passkeyDomain(String, issuer: String)
+  /// People are required to have a second factor, and a server without passkeys offers none.
+  case assuranceWithoutPasskeys(issuer: String)
+  /// The folder for breached passwords has no range files: no password could be set.
+  case breachedPasswords(String)
   /// The association file with the apps on Apple's systems would be longer than Apple's servers accept.
   case appleApps
   /// The color is not written as `#rrggbb`.
@@ -63,6 +67,9 @@ extension ServerConfigurationError: CustomStringConvertible {
     case .appConfig: "the app configuration is not a JSON object"
     case .webOrigin(let text): "\(text) is not the https origin of a web application"
     case .passkeyDomain(let domain, let issuer): "pages of \(issuer) cannot have passkeys of \(domain)"
+    case .assuranceWithoutPasskeys(let issuer):
+      "no one can have the second factor that is required: \(issuer) has no passkeys, which authenticator apps need as well"
+    case .breachedPasswords(let folder): "no range files of Pwned Passwords in \(folder)"
     case .appleApps: "the association file of the apps would be longer than 128 KiB"
     case .accent(let text): "the accent \(text) is not a color such as #3355aa"
     case .pages(let words): "the pages cannot be used: \(words)"

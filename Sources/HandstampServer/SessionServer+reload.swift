@@ -31,6 +31,7 @@ extension SessionServer {
     configuration.logger = running.logger
     configuration.now = running.now
     configuration.uptime = running.uptime
+    configuration.boot = running.boot
     let server = try await SessionServer(
       configuration: configuration, registry: registry, keys: keys, mailer: mailer, apple: apple, transport: transport,
       accounts: directory, middlewares: middlewares, continuing: current)

@@ -168,6 +168,17 @@ public struct SessionServer: Sendable {
       of: configuration.issuer, and: webOrigins.allowed, apps: configuration.androidApps, name: pages.siteName)
     let ownParty = accounts == nil ? party : nil
     passkeys = ownParty.map { PasskeyService(party: $0, registry: registry, clock: clock) }
+    if ownParty == nil {
+      guard configuration.requiredAssurance.groups.isEmpty else {
+        throw ServerConfigurationError.assuranceWithoutPasskeys(issuer: configuration.issuer)
+      }
+      if let client = configuration.clients.first(where: { $0.requiredContext != nil }) {
+        throw ServerConfigurationError.client(.noPasskeys(client.id))
+      }
+    }
+    guard configuration.passwords.policy.hasRanges else {
+      throw ServerConfigurationError.breachedPasswords(configuration.passwords.policy.breachedPasswords ?? "")
+    }
     appConfig = try FixedDocument(appConfig: configuration.appConfig)
     // Before the first token of that life.
     try await noteTokenLife()

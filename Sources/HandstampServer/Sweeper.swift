@@ -1,6 +1,7 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
 import Logging
 import ServiceLifecycle
 
@@ -10,6 +11,8 @@ struct Sweeper: NamedService {
   private let started: SessionServer
   private var server: SessionServer { started.current }
   private static let batch = 500
+  /// The missing keys that were looked into.
+  private let missing = Locked<Set<KeyID>>([])
   /// How often expired sessions are looked for.
   static let interval = Duration.seconds(60)
 
@@ -37,28 +40,51 @@ struct Sweeper: NamedService {
     return true
   }
 
+  /// Each part by itself: whatever one of them meets must not keep the others from being done.
   func sweep() async {
-    do throws(RegistryError) {
-      // Other servers on the store learn of it within a second; do not end any session before then.
-      if try await server.checkClock() { return }
-      try await server.registry.noteKeyUse(now: server.now())
-      try await server.noteTokenLife()
-      while try await server.registry.resealTOTP(now: server.now(), limit: Sweeper.batch) == Sweeper.batch {}
-      while true {
-        let ended = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
-        server.recorder.recordExpiry(ended)
-        if ended.count < Sweeper.batch { break }
-      }
-      while case let count = try await server.registry.prune(now: server.now(), limit: Sweeper.batch),
-        count > 0
-      {
-        server.metrics.update { $0.pruned += count }
-        guard !Task.isCancelled else { return }
-      }
-    } catch {
-      // The server stops, or has not started: its listener's error is the one to read.
+    // Other servers on the store learn of a settled doubt within a second; do not end any session before then.
+    guard await server.attempt("clock", { try await server.checkClock() }) == false else { return }
+    await server.attempt("key_use") { try await server.registry.noteKeyUse(now: server.now()) }
+    await server.attempt("token_life") { try await server.noteTokenLife() }
+    await server.attempt("seals") { try await reseal() }
+    await server.attempt("missing_keys") { try await lookForMissingKeys() }
+    await server.attempt("expiry") { try await expire() }
+    await server.attempt("retention") { try await prune() }
+  }
+
+  private func reseal() async throws {
+    while true {
+      let (count, failures) = try await server.registry.resealDue(now: server.now(), limit: Sweeper.batch)
+      if let failure = failures.first { server.report(failure, of: "seals", count: failures.count) }
+      guard count == Sweeper.batch, failures.isEmpty else { return }
+    }
+  }
+
+  /// Looks once for what depends on keys that this server does not have: that reads much.
+  private func lookForMissingKeys() async throws {
+    let found = try await server.registry.missingKeys()
+    guard found != missing.withLock({ $0 }) else { return }
+    let lost = found.isEmpty ? [:] : try await server.registry.lostKeys(now: server.now())
+    missing.withLock { $0 = found }
+    server.metrics.update { $0.missingKeys = lost.count }
+    for (id, dependents) in lost {
+      server.configuration.logger.error(
+        "Master key missing", metadata: ["handstamp.kid": "\(id)", "handstamp.cause": "\(dependents.words)"])
+    }
+  }
+
+  private func expire() async throws {
+    while true {
+      let ended = try await server.registry.expire(now: server.now(), limit: Sweeper.batch)
+      server.recorder.recordExpiry(ended)
+      if ended.count < Sweeper.batch { return }
+    }
+  }
+
+  private func prune() async throws {
+    while case let count = try await server.registry.prune(now: server.now(), limit: Sweeper.batch), count > 0 {
+      server.metrics.update { $0.pruned += count }
       guard !Task.isCancelled else { return }
-      server.configuration.logger.error("Sweeping sessions failed", metadata: ["handstamp.cause": "\(error)"])
     }
   }
 }

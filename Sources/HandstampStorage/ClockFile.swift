@@ -1,5 +1,6 @@
 import Foundation
 import HandstampCore
+import HandstampSupport
 package import HandstampRegistry
 
 extension RegistryChange {
@@ -7,7 +8,8 @@ extension RegistryChange {
   package var clockNote: ClockNote? { if case .noteClock(let note) = self { note } else { nil } }
 }
 
-/// The last clock note, in a file outside the database, so that restoring an older copy of the database does not affect it.
+/// The last clock note, in a file outside the database, so that restoring an older copy of the database does not affect it;
+/// with the boot clock of this machine in a second line.
 package struct ClockFile {
   package let path: String
   package let instance: InstanceID
@@ -20,18 +22,25 @@ package struct ClockFile {
   /// Returns `nil` if there is no file, or it is invalid or another server's. Then the database's note is used.
   package func read() throws(RegistryOpenError) -> ClockNote? {
     guard let (data, _) = try PrivateFile.read(path, limit: 1 << 12) else { return nil }
-    let words = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+    let lines = String(decoding: data, as: UTF8.self).split(separator: "\n")
+    let words = lines.first?.split(separator: " ") ?? []
     let fields = words.dropFirst().compactMap { Int64($0) }
     guard words.first.map({ $0 == instance.rawValue }) == true, fields.count == words.count - 1,
       (2...3).contains(fields.count)
     else { return nil }
-    return ClockNote(
+    var note = ClockNote(
       at: UnixTime(milliseconds: fields[1]),
       doubtedSince: fields.count == 3 ? UnixTime(milliseconds: fields[2]) : nil, revision: fields[0])
+    let mark = lines.dropFirst().first?.split(separator: " ") ?? []
+    if mark.count == 3, mark[0] == "boot", let id = UInt64(mark[1]), let uptime = Int64(mark[2]) {
+      note.boot = BootMark(id: id, uptime: .milliseconds(uptime))
+    }
+    return note
   }
 
   package func write(_ note: ClockNote) throws(RegistryOpenError) {
     let since = note.doubtedSince.map { " \($0.milliseconds)" } ?? ""
-    try PrivateFile.replace(path, Data("\(instance) \(note.revision) \(note.at.milliseconds)\(since)\n".utf8))
+    let mark = note.boot.map { "boot \($0.id) \($0.uptime.wholeMilliseconds)\n" } ?? ""
+    try PrivateFile.replace(path, Data("\(instance) \(note.revision) \(note.at.milliseconds)\(since)\n\(mark)".utf8))
   }
 }

@@ -1,4 +1,3 @@
-public import HandstampCore
 public import HandstampRegistry
 
 /// A registry store together with what its operator needs to know of it.
@@ -13,10 +12,6 @@ public protocol ServerStore: RegistryStore {
 
   /// Returns the IDs of all keys that the database was ever used with. An ID is never given to another key.
   @concurrent func keysEverUsed() async throws(RegistryStoreError) -> [KeyID]
-
-  /// Counts the live sessions that were last refreshed at that time or before, and those that began then or before; with `nil`,
-  /// all of them.
-  @concurrent func liveSessions(upTo time: UnixTime?) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int)
 
   /// Finishes accepted writes and closes the database. After that, further calls throw `unavailable`.
   func close() throws(RegistryStoreError)

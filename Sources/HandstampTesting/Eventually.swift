@@ -1,3 +1,5 @@
+import Observation
+
 /// Returns whether `condition` holds, at the latest after four minutes. For a condition that another process or a thread brings about:
 /// a loop without a pause would take the processor from it. On a manual clock, wait by ``othersFirst()``.
 package func eventually(_ condition: () async throws -> Bool) async rethrows -> Bool {
@@ -12,4 +14,19 @@ package func eventually<Value>(_ find: () async throws -> Value?) async rethrows
     try? await Task.sleep(for: .milliseconds(2))
   }
   return try await find()
+}
+
+/// Returns once `isWanted` holds, or the task is cancelled. It is asked again after each change of the observable values that
+/// it reads.
+@MainActor package func observed(until isWanted: @escaping @MainActor () -> Bool) async {
+  while !isWanted(), !Task.isCancelled {
+    let (changes, change) = AsyncStream.makeStream(of: Void.self)
+    withObservationTracking {
+      _ = isWanted()
+    } onChange: {
+      change.yield()
+    }
+    for await _ in changes { break }
+    await othersFirst()
+  }
 }

@@ -14,34 +14,28 @@ public final class ManualClock: SessionClock {
     var lastID: UInt64 = 0
     var cancelled: Set<UInt64> = []
     var sleepers: [Sleeper] = []
-    var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
   }
-  private let content: Locked<Content>
+  private let content: Watched<Content>
 
   public init(_ now: Moment = Moment(boot: 1, uptime: .seconds(1000), wall: UnixTime(seconds: 1_800_000_000))) {
-    content = Locked(Content(now: now))
+    content = Watched(Content(now: now))
   }
 
-  public func now() -> Moment { content.withLock { $0.now } }
-  public func uptime() -> Duration { content.withLock { $0.now.uptime } }
+  public func now() -> Moment { content.value.now }
+  public func uptime() -> Duration { content.value.now.uptime }
 
   /// The number of tasks sleeping on this clock.
-  public var sleeperCount: Int { content.withLock { $0.sleepers.count } }
+  public var sleeperCount: Int { content.value.sleepers.count }
 
   /// The time until the next task wakes; `nil` if none sleeps.
   package var untilNextWake: Duration? {
-    content.withLock { content in content.sleepers.map(\.wakes).min().map { $0 - content.now.uptime } }
+    let content = content.value
+    return content.sleepers.map(\.wakes).min().map { $0 - content.now.uptime }
   }
 
   /// Waits until at least `count` tasks sleep on this clock, so that moving it wakes them.
   public func sleepers(_ count: Int) async {
-    await withCheckedContinuation { continuation in
-      let isThere = content.withLock { content in
-        if content.sleepers.count < count { content.watchers.append((count, continuation)) }
-        return content.sleepers.count >= count
-      }
-      if isThere { continuation.resume() }
-    }
+    await content.wait { $0.sleepers.count >= count }
   }
 
   /// Moves both clocks forward, and wakes the tasks whose deadlines have passed.
@@ -60,7 +54,7 @@ public final class ManualClock: SessionClock {
   }
 
   private func move(_ change: @Sendable (Moment) -> Moment) {
-    let awake = content.withLock { content in
+    let awake = content.change { content in
       content.now = change(content.now)
       let uptime = content.now.uptime
       let awake = content.sleepers.filter { $0.wakes <= uptime }.sorted { ($0.wakes, $0.id) < ($1.wakes, $1.id) }
@@ -71,22 +65,18 @@ public final class ManualClock: SessionClock {
   }
 
   @concurrent public func sleep(for duration: Duration) async throws {
-    let id = content.withLock { content in
+    let id = content.change { content in
       content.lastID += 1
       return content.lastID
     }
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-        let (isOver, watchers) = content.withLock { content -> (Bool?, [CheckedContinuation<Void, Never>]) in
-          if content.cancelled.remove(id) != nil { return (nil, []) }
-          if duration <= .zero { return (true, []) }
+        let isOver = content.change { content -> Bool? in
+          if content.cancelled.remove(id) != nil { return nil }
+          if duration <= .zero { return true }
           content.sleepers.append(Sleeper(id: id, wakes: content.now.uptime + duration, continuation: continuation))
-          let count = content.sleepers.count
-          let watchers = content.watchers.filter { $0.count <= count }.map(\.continuation)
-          content.watchers.removeAll { $0.count <= count }
-          return (false, watchers)
+          return false
         }
-        for watcher in watchers { watcher.resume() }
         switch isOver {
         case nil: continuation.resume(throwing: CancellationError())
         case true?: continuation.resume()
@@ -94,7 +84,7 @@ public final class ManualClock: SessionClock {
         }
       }
     } onCancel: {
-      let sleeper = content.withLock { content -> Sleeper? in
+      let sleeper = content.change { content -> Sleeper? in
         guard let index = content.sleepers.firstIndex(where: { $0.id == id }) else {
           content.cancelled.insert(id)
           return nil
@@ -103,6 +93,6 @@ public final class ManualClock: SessionClock {
       }
       sleeper?.continuation.resume(throwing: CancellationError())
     }
-    _ = content.withLock { $0.cancelled.remove(id) }
+    _ = content.change { $0.cancelled.remove(id) }
   }
 }

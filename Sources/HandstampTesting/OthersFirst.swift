@@ -6,3 +6,8 @@ package func othersFirst() async {
     Task.detached(priority: .background) { continuation.resume() }
   }
 }
+
+/// Polls in that way until `isOver` is `true`, or the task is cancelled, which a test's time limit does.
+package func othersFirst(until isOver: () async throws -> Bool) async rethrows {
+  while try await !isOver(), !Task.isCancelled { await othersFirst() }
+}

@@ -2,7 +2,6 @@
 import Testing
 import HandstampCore
 import Foundation
-import Handstamp
 import HandstampRegistry
 import HandstampServer
 import HandstampTesting
@@ -12,12 +11,19 @@ import Hummingbird
 import Logging
 import NIOCore
 
+@testable import Handstamp
+
 /// The transports that ship with Handstamp; every promise of `Transport` is tested on each.
 enum Kind: String, CaseIterable, Sendable {
   case urlSession, asyncHTTPClient
+  /// `URLSessionTransport` on Apple platforms, and where libcurl is missing.
+  case foundation
+
+  static let allCases = [urlSession, asyncHTTPClient]
 
   func make() -> any Transport {
     switch self {
+    case .foundation: FoundationTransport()
     case .urlSession: URLSessionTransport()
     case .asyncHTTPClient: AsyncHTTPTransport(connectTimeout: .seconds(240))
     }

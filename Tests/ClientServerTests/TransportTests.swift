@@ -11,7 +11,7 @@ import NIOPosix
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `A transport` {
-  @Test(arguments: Kind.allCases)
+  @Test(arguments: Kind.allCases + [.foundation])
   func `sends method, headers and body, and returns status, headers and body`(_ kind: Kind) async throws {
     try await OddServer.run { router in
       router.post("echo") { request, _ -> Response in
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  @Test(arguments: Kind.allCases, [0, 1, 3_000_000])
+  @Test(arguments: Kind.allCases + [.foundation], [0, 1, 3_000_000])
   func `sends a file, and receives one`(_ kind: Kind, size: Int) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("transport-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  @Test(arguments: Kind.allCases)
+  @Test(arguments: Kind.allCases + [.foundation])
   func `follows no redirect, so that no token is sent to its target`(_ kind: Kind) async throws {
     let reached = Counter()
     try await OddServer.run { router in
@@ -89,7 +89,7 @@ import Testing
     #expect(reached.count == 0)
   }
 
-  @Test(arguments: Kind.allCases)
+  @Test(arguments: Kind.allCases + [.foundation])
   func `keeps no cookie`(_ kind: Kind) async throws {
     let seen = Counter()
     try await OddServer.run { router in
@@ -104,7 +104,7 @@ import Testing
     #expect(seen.count == 0)
   }
 
-  @Test(arguments: Kind.allCases)
+  @Test(arguments: Kind.allCases + [.foundation])
   func `distinguishes unreachable, too slow, too large, an invalid URL and an invalid header`(_ kind: Kind) async throws
   {
     let transport = kind.make()
@@ -148,7 +148,7 @@ import Testing
   }
 
   /// On Linux, cancelling a URLSession task in this race hangs or crashes the process.
-  @Test(arguments: Kind.allCases)
+  @Test(arguments: Kind.allCases + [.foundation])
   func `survives cancellations that race the response`(_ kind: Kind) async throws {
     try await OddServer.run { router in
       router.get("quick") { _, _ in "quick" }
@@ -177,7 +177,7 @@ import Testing
     }
   }
 
-  @Test(arguments: Kind.allCases)
+  @Test(arguments: Kind.allCases + [.foundation])
   func `delivers a stream as it arrives, and ends it when it has no reader`(_ kind: Kind) async throws {
     let gate = Gate()
     let ended = Gate()

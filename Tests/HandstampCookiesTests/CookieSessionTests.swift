@@ -17,7 +17,7 @@ final class SmallForum: Transport {
     var requests: [TransportRequest] = []
     var sessions: Set<String> = []
     var last = 0
-    var next: [TransportResponse] = []
+    var next: [(TransportResponse, Gate?)] = []
     var isDown = false
   }
   private let content = Locked(Content())
@@ -29,20 +29,25 @@ final class SmallForum: Transport {
   func forgetEverybody() { content.withLock { $0.sessions = [] } }
   func goDown(_ isDown: Bool) { content.withLock { $0.isDown = isDown } }
   /// Sets the response to the next request.
-  func answer(_ response: TransportResponse) { content.withLock { $0.next.append(response) } }
+  func answer(_ response: TransportResponse, behind gate: Gate? = nil) {
+    content.withLock { $0.next.append((response, gate)) }
+  }
+  /// Replaces all sessions.
+  func replace(by session: String) { content.withLock { $0.sessions = [session] } }
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     throw .connectionLost("no streams")
   }
 
   @concurrent func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
-    let response = content.withLock { content -> TransportResponse? in
+    let next = content.withLock { content -> (TransportResponse, Gate?)? in
       content.requests.append(request)
       if content.isDown { return nil }
       if !content.next.isEmpty { return content.next.removeFirst() }
-      return SmallForum.page(request, &content)
+      return (SmallForum.page(request, &content), nil)
     }
-    guard let response else { throw .connectionLost("down") }
+    guard let (response, gate) = next else { throw .connectionLost("down") }
+    await gate?.wait()
     return response
   }
 
@@ -185,6 +190,81 @@ extension CookieSite {
     #expect(controller.state == .signedOut(.rejected))
     guard case .value(let entry) = await vault.read() else { throw TestFailure("no tombstone") }
     #expect(entry.session == nil && entry.tombstones.last?.reason == .rejected)
+  }
+
+  private static let deletion = ("Set-Cookie", "bbuserid=deleted; Max-Age=0; path=/")
+
+  @Test(arguments: [429, 500, 502, 503, 504]) func `survives a server in trouble that deletes the cookie`(
+    status: Int
+  ) async throws {
+    let (controller, client) = try await signedIn()
+    forum.answer(.page("sorry", status: status, [Self.deletion]))
+    #expect(try await client.response(to: get()).status == status)
+    #expect(try await client.response(to: get()).text == "hello u1")
+    #expect(controller.state.isSignedIn)
+    // Nor does it count as the delivery of a sign-out.
+    let handle = RevocationHandle(try await controller.credential().secret)
+    forum.answer(.page("sorry", status: status, [Self.deletion]))
+    guard case .noDecision = await backend.revoke(handle) else { throw TestFailure("the sign-out is lost") }
+  }
+
+  @Test func `survives a redirect that deletes the cookie once, and ends by the second that says so`() async throws {
+    let (controller, client) = try await signedIn()
+    let toSignIn = TransportResponse.page("", status: 302, [("Location", "/account.php"), Self.deletion])
+    forum.answer(toSignIn)
+    #expect(try await client.response(to: get()).text == "hello u1")
+    #expect(controller.state.isSignedIn)
+    // The repetition is not proof if it meets a server in trouble, and is a page if the request must not be repeated.
+    forum.answer(toSignIn)
+    forum.answer(.page("sorry", status: 503, [Self.deletion]))
+    #expect(try await client.response(to: get()).status == 503)
+    let count = forum.requests.count
+    forum.answer(toSignIn)
+    let posted = try await client.response(to: TransportRequest(method: "POST", url: SmallForum.base + "newreply.php"))
+    #expect(posted.status == 302)
+    #expect(forum.requests.dropFirst(count).map(\.method) == ["POST", "GET"])
+    #expect(controller.state.isSignedIn)
+    forum.answer(toSignIn)
+    forum.answer(toSignIn)
+    await #expect(throws: APIError.session(.sessionEnded(.rejected))) { try await client.response(to: get()) }
+    #expect(controller.state == .signedOut(.rejected))
+  }
+
+  @Test(arguments: [true, false]) func `survives a slow response to a cookie that has been replaced since`(
+    isReplacedElsewhere: Bool
+  ) async throws {
+    let vault = MemoryVault()
+    let (controller, client) = try await signedIn(vault)
+    let other = isReplacedElsewhere ? try self.client(self.controller(vault)) : client
+    if isReplacedElsewhere { _ = try await other.response(to: get()) }
+    let gate = Gate()
+    forum.answer(.page("guest", [Self.deletion]), behind: gate)
+    let slow = Task { try await client.response(to: get()) }
+    await gate.arrivals(1)
+    forum.replace(by: "u1b")
+    forum.answer(.page("hello", [("Set-Cookie", "bbuserid=u1b; Max-Age=31536000; path=/; HttpOnly")]))
+    _ = try await other.response(to: get())
+    gate.open()
+    #expect(try await slow.value.text == "hello u1b")
+    #expect(controller.state.isSignedIn)
+    #expect(try await client.response(to: get()).text == "hello u1b")
+  }
+
+  @Test func `does not get a replaced cookie back from a slow response`() async throws {
+    let (controller, client) = try await signedIn()
+    let gate = Gate()
+    let headers = [("Set-Cookie", "bbuserid=u1; Max-Age=31536000; path=/"), ("Set-Cookie", "seen=1; path=/")]
+    forum.answer(.page("hello", headers), behind: gate)
+    let slow = Task { try await client.response(to: get()) }
+    await gate.arrivals(1)
+    forum.replace(by: "u1b")
+    forum.answer(.page("hello", [("Set-Cookie", "bbuserid=u1b; Max-Age=31536000; path=/; HttpOnly")]))
+    _ = try await client.response(to: get())
+    gate.open()
+    _ = try await slow.value
+    #expect(try await client.response(to: get()).text == "hello u1b")
+    let sent = try #require(forum.requests.last?.headers.first(named: "Cookie"))
+    #expect(sent.contains("seen=1") && controller.state.isSignedIn)
   }
 
   @Test func `survives every response that deletes no cookie`() async throws {

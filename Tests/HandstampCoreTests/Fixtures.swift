@@ -95,8 +95,8 @@ struct MachineFixture {
         keys += 1
         guard let key = RotationKey.sample(keys) else { continue }
         handle(.locked(operation, key, failing: lockIsFree ? nil : .unavailable("the refresh lock is held elsewhere")))
-      case .checkSender(let operation, let sender):
-        handle(.senderChecked(operation, hasEnded: ended.contains(sender)))
+      case .checkSender(let operation, let attempt):
+        handle(.senderChecked(operation, hasEnded: ended.contains(attempt.sender)))
       case .publish, .audit, .refreshed, .adopted, .startTimer, .resume, .finish, .cancelRequests, .unlock, .abandon,
         .ignored,
         .askRefresh,

@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import Testing
 
@@ -139,6 +140,53 @@ import Testing
       other.demand()
       #expect((other.asked.count == 1) == isSent, "\(own)")
     }
+  }
+
+  @Test func `follows a sender in another namespace that has ended, by its lock of the same boot`() {
+    let sender = ProcessIdentity(id: 8, startedAt: 5, namespace: 1)
+    for (lock, boot, ended, isSent) in [
+      (FileIdentity(device: 1, number: 2), noon.boot, true, true), (FileIdentity(device: 1, number: 2), 0, true, false),
+      (FileIdentity(device: 1, number: 2), noon.boot, false, false), (nil, noon.boot, true, false),
+    ] as [(FileIdentity?, UInt64, Bool, Bool)] {
+      var (fixture, _) = asking(sender: sender)
+      fixture.vault?.session?.attempt?.lock = lock
+      fixture.vault?.session?.attempt?.since.boot = boot
+      var other = MachineFixture(
+        vault: fixture.vault, supportsRotationKeys: false, sender: ProcessIdentity(id: 9, startedAt: 6, namespace: 2))
+      other.now = fixture.now.advanced(by: .seconds(1))
+      other.now.boot = boot
+      if ended { other.ended = [sender] }
+      other.run(.start)
+      other.demand()
+      #expect((other.asked.count == 1) == isSent, "\(String(describing: lock)) \(boot) \(ended)")
+    }
+  }
+
+  @Test func `is locked until its response is stored, no response can arrive, or its limit has passed`() {
+    var (fixture, _) = asking()
+    #expect(fixture.machine.holdsAttempt(at: fixture.now))
+    // A response may still arrive: others must wait, and the refresh lock is theirs.
+    fixture.answer(.noDecision(.network(.timedOut)))
+    #expect(fixture.machine.holdsAttempt(at: fixture.now))
+    #expect(!fixture.machine.holdsAttempt(at: fixture.now.advanced(by: .seconds(60))))
+    fixture.fire(.retry)
+    #expect(fixture.asked.count == 1 && fixture.machine.holdsAttempt(at: fixture.now))
+    fixture.answer(Self.reset)
+    #expect(!fixture.machine.holdsAttempt(at: fixture.now))
+    fixture.demand()
+    fixture.fire(.retry)
+    fixture.answer(.granted(.sample(1)))
+    #expect(!fixture.machine.holdsAttempt(at: fixture.now))
+  }
+
+  @Test func `is locked while its response cannot be stored`() {
+    var (fixture, _) = asking()
+    fixture.vaultTrouble = .unavailable("out of order")
+    fixture.answer(.granted(.sample(1)))
+    #expect(fixture.machine.holdsAttempt(at: fixture.now.advanced(by: .seconds(600))))
+    fixture.vaultTrouble = nil
+    fixture.fire(.save)
+    #expect(!fixture.machine.holdsAttempt(at: fixture.now))
   }
 
   @Test func `of an earlier version's request carries no key`() {

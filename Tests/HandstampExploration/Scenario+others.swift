@@ -3,7 +3,7 @@ import HandstampCore
 
 /// Scenarios for servers without rotation keys. Letters and numbers refer to docs/refresh.md.
 extension Scenario {
-  package static let others = kept + signIns + harmless + lost + othersFaults
+  package static let others = kept + signIns + harmless + containers + containersFaults + lost + othersFaults
 
   /// Troubles that must never cost a session.
   static let harmlessKinds: Set<World.Trouble> = [.suspended, .refused, .leaves, .cancelled]
@@ -115,6 +115,69 @@ extension Scenario {
         },
       ]
     }
+
+  /// Containers that share a home: a process sees another one end by the lock of its attempt alone.
+  private static let containers: [Scenario] =
+    [KeylessServer.Kind.graceSameSuccessor, .graceNewSuccessor].map { kind in
+      apart(kind, "a broken connection or a killed sender, with a short overlap", .nobodyOut) { limits in
+        limits.overlap = .seconds(5)
+        limits.kinds = [.lost, .killed]
+        limits.passes = 2
+      }
+    } + [
+      apart(.graceSameSuccessor, "a killed sender whose child has the lock", .nobodyOut) { limits in
+        limits.kinds = [.killed]
+        limits.passes = 2
+        limits.childrenLive = true
+      },
+      apart(.strict, "a sender that is stopped, or waits without the refresh lock", .nobodyOut) { limits in
+        limits.kinds = [.suspended, .leftOpen, .refused]
+        limits.suspensionGivesUpLock = true
+        limits.passes = 2
+        limits.troubles = 2
+      },
+      apart(.strict, "locks that exclude nobody", .nobodyOut) { limits in
+        limits.kinds = [.suspended, .leftOpen]
+        limits.suspensionGivesUpLock = true
+        limits.passes = 1
+        limits.locksExcludeNobody = true
+      },
+    ]
+
+  private static let containersFaults: [Scenario] =
+    [
+      apart(.graceSameSuccessor, "no locks of attempts", .findsOut) { limits in
+        limits.overlap = .seconds(5)
+        limits.kinds = [.killed]
+        limits.passes = 2
+        limits.faults = [.attemptsAreNotLocked]
+      }
+    ]
+    + ([
+      (.refreshLockProvesTheEnd, "the refresh lock taken for that of the attempt"),
+      (.attemptIsUnlockedWithTheRefreshLock, "an attempt unlocked while it is open"),
+      (.anyLockIsBelieved, "locks that exclude nobody, believed in"),
+    ] as [(World.Fault, String)]).map { fault, name in
+      apart(.strict, name, .findsBroken) { limits in
+        limits.kinds = [.suspended, .leftOpen]
+        limits.suspensionGivesUpLock = true
+        limits.passes = 1
+        limits.locksExcludeNobody = fault == .anyLockIsBelieved
+        limits.faults = [fault]
+      }
+    }
+
+  private static func apart(
+    _ kind: KeylessServer.Kind, _ name: String, _ expectation: Expectation, _ change: (inout World.Limits) -> Void
+  ) -> Scenario {
+    at(kind, "in containers: " + name, expectation) { limits in
+      limits.hasNamespaces = true
+      limits.isPrompt = true
+      limits.troubles = 1
+      limits.checksLiveness = false
+      change(&limits)
+    }
+  }
 
   /// Each of the faults that no client can make good, alone, at a strict server.
   private static let lost: [Scenario] = [

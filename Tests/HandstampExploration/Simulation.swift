@@ -134,6 +134,8 @@ extension World.Limits {
     life.serverLimit = nil
     kinds = [.suspended, .refused, .leaves, .cancelled]
     suspensionGivesUpLock = random.next() % 4 == 0
+    hasNamespaces = random.next() % 2 == 0
+    childrenLive = random.next() % 4 == 0
     if random.next() % 2 == 0 {
       kinds = Set(World.Trouble.allCases)
       goesBack = Int(random.next() % 2)
@@ -167,7 +169,7 @@ extension World.Move {
     case .setClock, .forge, .nonsense: 1
     case .resume, .readSocket: 20
     case .refuse, .callerLeaves, .leave: 4
-    case .suspend, .freezeOut, .goBack, .limitPasses, .portal, .endUnsaved: 3
+    case .suspend, .leaveOpen, .freezeOut, .goBack, .limitPasses, .portal, .endUnsaved: 3
     }
   }
 }

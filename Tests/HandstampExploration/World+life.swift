@@ -89,7 +89,7 @@ extension World {
       .loseCommit,
       .nodeReads, .nodeCommits, .failOver,
       .steal, .thiefRefresh, .notice, .signIn, .signOut, .revoke, .vaultFails, .vaultRecovers, .refuse, .suspend,
-      .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack, .portal, .endUnsaved:
+      .leaveOpen, .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack, .portal, .endUnsaved:
       break
     }
   }
@@ -101,6 +101,7 @@ extension World {
     clock = Moment(boot: clock.boot + 1, uptime: .seconds(1), wall: clock.wall.advanced(by: .seconds(30)))
     serverTime = serverTime.advanced(by: .seconds(30))
     holder = nil
+    attempts.holders = [:]
     for token in presented.keys { presented[token]?.since = clock.uptime }
     for index in processes.indices {
       crash(index)

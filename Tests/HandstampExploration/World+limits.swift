@@ -46,6 +46,12 @@ extension World {
     package var passes = 0
     /// Whether a suspended program releases its refresh lock, as on iOS.
     package var suspensionGivesUpLock = false
+    /// Whether each process is in a namespace of its own, like a container, where it sees only locks.
+    package var hasNamespaces = false
+    /// Whether a process that is killed leaves a child that was forked with its descriptors.
+    package var childrenLive = false
+    /// Whether the file system grants a lock that is held, which a sender notices.
+    package var locksExcludeNobody = false
     /// Whether the second process has a copy of the vault.
     package var copiesVault = false
     /// Whether the world starts without a session.
@@ -99,6 +105,8 @@ extension World {
     // Troubles that must never cost a session:
     /// A process is suspended and resumed.
     case suspended
+    /// A request is lost, and its sender gives it up without knowing that no response can arrive.
+    case leftOpen
     /// The server responds with a protocol error, or nothing could be sent.
     case refused
     /// A program ends, or releases the session.
@@ -206,6 +214,14 @@ extension World {
     case deadlineRunsWhileSuspended
     /// A token is sent again regardless of an unanswered attempt.
     case repeatsAtOnce
+    /// Senders hold no lock of their attempt.
+    case attemptsAreNotLocked
+    /// A sender that does not hold the refresh lock counts as dead.
+    case refreshLockProvesTheEnd
+    /// A sender that waits without the refresh lock has released that of its attempt as well.
+    case attemptIsUnlockedWithTheRefreshLock
+    /// A lock is believed in that another process could have, too.
+    case anyLockIsBelieved
     /// A client waits as long after a broken connection as after silence.
     case waitsAfterTheEnd
     /// A running program takes a missing folder for an empty one.

@@ -35,6 +35,8 @@ extension World {
     /// The server refuses, or nothing was sent: the token remains valid.
     case refuse(Int)
     case suspend(Int)
+    /// The request is lost, and the sender does not know whether a response may arrive.
+    case leaveOpen(Int)
     case resume(Int)
     /// A resumed process reads a response that has arrived in the meantime.
     case readSocket(Int)
@@ -189,8 +191,8 @@ extension World {
     case .signInAnswered, .call, .activity, .clean, .crashAfterWrite, .pass, .setClock, .reboot, .revokeElsewhere,
       .hearOfEnd, .answerGarbage, .forge, .nonsense:
       live(move)
-    case .refuse, .suspend, .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack, .portal,
-      .endUnsaved:
+    case .refuse, .suspend, .leaveOpen, .resume, .readSocket, .freezeOut, .leave, .callerLeaves, .limitPasses, .goBack,
+      .portal, .endUnsaved:
       makeOthers(move)
     }
     if verdict == nil { judge() }

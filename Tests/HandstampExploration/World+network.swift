@@ -77,6 +77,7 @@ extension World {
     for operation in processes[index].asking { abandon(operation, of: index) }
     if exchanging == index { exchanging = nil }
     if holder?.process == index { holder = nil }
+    attempts.die(index, leaving: limits.childrenLive ? limits.processes : nil)
     if limits.faults.contains(.keyIsNotDurable) { vault = durable }
     // The user saw the program die, and does not rely on an unanswered sign-in.
     if let session = processes[index].signingInTo { endedRightly.insert(session) }

@@ -23,6 +23,9 @@ extension World {
         for session in process.revoking.keys.sorted() { moves.append(.portal(index, session)) }
       }
     }
+    if has(.leftOpen) {
+      for index in network.indices where network[index].operation != nil { moves.append(.leaveOpen(index)) }
+    }
     if has(.refused) {
       for index in network.indices where network[index].operation != nil { moves.append(.refuse(index)) }
     }
@@ -52,6 +55,16 @@ extension World {
       guard let operation = message.operation else { return }
       let answer = RefreshResult.noDecision(.network(.notConnected("refused")))
       presented[message.token] = nil
+      guard processes[message.process].suspendedAt == nil else {
+        processes[message.process].socket.append(Answer(operation: operation, answer: answer))
+        return
+      }
+      answered(operation, of: message.process, by: answer)
+    case .leaveOpen(let index):
+      troublesLeft -= 1
+      let message = network.remove(at: index)
+      guard let operation = message.operation else { return }
+      let answer = RefreshResult.noDecision(.network(.timedOut))
       guard processes[message.process].suspendedAt == nil else {
         processes[message.process].socket.append(Answer(operation: operation, answer: answer))
         return

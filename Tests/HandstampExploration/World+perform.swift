@@ -23,6 +23,7 @@ extension World {
       processes[index].signingInTo = nil
     }
     if life != nil { judgeProcess(index) }
+    releaseAttempt(of: index)
     #if Exploration
     if life == nil { canonicalize(index) }
     #endif
@@ -58,7 +59,9 @@ extension World {
       processes[index].waits = false
       if case .success(let access) = result, life == nil, limits.server != nil { judgeServing(access, by: index) }
       if case .success = result { processes[index].answer = true } else { processes[index].answer = false }
-    case .unlock(let operation): if holder == Holder(process: index, operation: operation) { holder = nil }
+    case .unlock(let operation):
+      if holder == Holder(process: index, operation: operation) { holder = nil }
+      if limits.faults.contains(.attemptIsUnlockedWithTheRefreshLock) { attempts.unlock(by: index) }
     case .read(let operation): processes[index].queue.append(.read(operation))
     case .edit(let operation, let edit):
       processes[index].queue.append(.edit(operation, edit))
@@ -71,7 +74,7 @@ extension World {
       requestsLeft -= 1
       processes[index].asking.append(operation)
       send(request.token, request.key, for: operation, by: index)
-    case .checkSender(let operation, let sender): processes[index].queue.append(.check(operation, sender))
+    case .checkSender(let operation, let attempt): processes[index].queue.append(.check(operation, attempt))
     case .clean(let ended, let step):
       guard life != nil else { return }
       if limits.faults.contains(.cleanupIsNotedFirst) {
@@ -100,7 +103,7 @@ extension World {
       switch job {
       case .read(let operation): .read(new(operation))
       case .edit(let operation, let edit): .edit(new(operation), edit)
-      case .check(let operation, let sender): .check(new(operation), sender)
+      case .check(let operation, let attempt): .check(new(operation), attempt)
       }
     }
     for position in network.indices where network[position].process == index {

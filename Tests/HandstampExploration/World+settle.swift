@@ -126,7 +126,7 @@ extension World.Move {
       .thiefRefresh, .signIn, .signOut,
       .revoke, .vaultFails, .vaultRecovers, .signInAnswered, .call, .activity, .clean, .crashAfterWrite, .pass,
       .setClock, .reboot, .revokeElsewhere, .hearOfEnd, .answerGarbage, .forge, .nonsense, .refuse, .suspend,
-      .freezeOut,
+      .leaveOpen, .freezeOut,
       .leave, .callerLeaves, .limitPasses, .goBack, .portal, .endUnsaved:
       false
     }

@@ -29,7 +29,7 @@ extension World {
     case .lock(let operation, _): "wants the lock \(operation)"
     case .askRefresh(let operation, let request):
       "asks \(operation) \(short(request.token)) with key \(short(request.key))"
-    case .checkSender(let operation, let sender): "checks \(operation) whether p\(sender.id) has ended"
+    case .checkSender(let operation, let attempt): "checks \(operation) whether p\(attempt.sender.id) has ended"
     case .clean(let ended, let step): "cleans \(step) after \(short(ended.id))"
     case .revoke(let session, _): "revokes \(short(session)) at the server"
     }

@@ -20,9 +20,8 @@ extension World {
         holder = nil
       }
       perform(.edited(operation, outcome, asOf: now), by: index)
-    case .check(let operation, let sender):
-      let starts = processes.indices.contains(Int(sender.id)) ? processes[Int(sender.id)].starts : 0
-      perform(.senderChecked(operation, hasEnded: sender.startedAt != UInt64(starts)), by: index)
+    case .check(let operation, let attempt):
+      perform(.senderChecked(operation, hasEnded: hasEnded(attempt, seenBy: index)), by: index)
     }
   }
 
@@ -69,7 +68,8 @@ extension World {
   }
 
   /// Applies an edit like a vault.
-  mutating func write(_ asked: VaultEdit, by index: Int) -> VaultOutcome {
+  mutating func write(_ unlocked: VaultEdit, by index: Int) -> VaultOutcome {
+    let asked = locking(unlocked, by: index)
     switch vaultState {
     case .works, .unconfirmed: break
     case .unavailable, .vanished: return .failed(.unavailable("out of order"))

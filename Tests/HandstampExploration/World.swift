@@ -47,8 +47,8 @@ package struct World: Sendable, Hashable {
   package enum Job: Sendable, Hashable {
     case read(SessionMachine.Operation)
     case edit(SessionMachine.Operation, VaultEdit)
-    /// Finds out whether a process has ended.
-    case check(SessionMachine.Operation, ProcessIdentity)
+    /// Finds out whether the sender of an attempt has ended.
+    case check(SessionMachine.Operation, RefreshAttempt)
   }
 
   /// A token that was sent to a third-party server, and may not be sent again yet.
@@ -114,6 +114,7 @@ package struct World: Sendable, Hashable {
   /// The vault's entry after a power cut.
   package var durable: VaultEntry
   package var holder: Holder?
+  package var attempts = AttemptFiles()
   /// The server's sessions, in order of sign-in.
   package var sessions: [ModelServer]
   /// The sessions that were ended legitimately, and those among them whose tombstone was written.
@@ -248,9 +249,14 @@ package struct World: Sendable, Hashable {
       machine: SessionMachine(
         policy: policy, supportsRotationKeys: limits.server == nil && limits.oauth == nil,
         cleanups: life?.cleanups ?? [],
-        sender: ProcessIdentity(
-          id: Int32(index), startedAt: UInt64(starts), namespace: limits.copiesVault ? UInt64(index) : 0)),
+        sender: identity(of: index, starts: starts)),
       starts: starts)
+  }
+
+  func identity(of index: Int, starts: Int? = nil) -> ProcessIdentity {
+    let isApart = limits.copiesVault || limits.hasNamespaces
+    return ProcessIdentity(
+      id: Int32(index), startedAt: UInt64(starts ?? processes[index].starts), namespace: isApart ? UInt64(index) : 0)
   }
 
   /// Records the first violation.

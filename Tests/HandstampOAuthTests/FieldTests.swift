@@ -47,8 +47,9 @@ import Testing
 
   @Test(arguments: [
     (200, #"{"error":"bad_refresh_token","error_description":"The token is wrong"}"#),
-    (400, #"{"error":"bad_refresh_token"}"#), (400, ""), (400, "{}"), (404, #"{"message":"Not Found"}"#),
-    (400, #"{"error":{"message":"expired","code":190}}"#), (401, #"{"errors":[]}"#),
+    (400, #"{"error":"bad_refresh_token"}"#), (400, ""), (400, "{}"), (422, #"{"message":"no"}"#),
+    (404, #"{"error":"invalid_client"}"#), (400, #"{"error":{"message":"expired","code":190}}"#),
+    (401, #"{"errors":[]}"#),
     (400, #"{"error":"unauthorized_client"}"#), (400, #"{"error":"invalid_request","error_code":1}"#),
   ])
   func `of the endpoint itself settles an attempt, and ends nothing`(status: Int, body: String) async throws {
@@ -80,6 +81,74 @@ import Testing
   ) async throws {
     guard case .noDecision(let failure, _) = try await refresh(status, body) else { throw Unexpected() }
     #expect(!failure.isEndpointRefusal && failure.recovery == .retry(after: nil), "\(failure)")
+  }
+
+  private static let astray = [
+    (404, ""), (404, "404 page not found"), (404, #"{"message":"no Route matched"}"#), (404, #"{"error":"Not Found"}"#),
+    (404, #"{"error":"not_found"}"#), (405, ""), (405, #"{"error":"Method Not Allowed"}"#), (410, "{}"), (421, ""),
+    (426, "{}"),
+    (307, ""), (409, "{}"), (451, ""),
+  ]
+
+  /// The refresh runs until its requests are counted, and its first pause is over.
+  private func refreshing(
+    _ answers: [(Int, String)], requests: Int
+  ) async throws -> (Result<AccessToken, any Error>, StubServer) {
+    let (server, clock) = (StubServer(), ManualClock())
+    server.on("/token", json: #"{"access_token":"a1","token_type":"Bearer","expires_in":60,"refresh_token":"r1"}"#)
+    for (status, body) in answers { server.on("/token", status: status, json: body) }
+    let backend = OAuthBackend(OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server)
+    let session = SessionController(
+      backend: backend, vault: MemoryVault(),
+      policy: SessionPolicy(refresh: RefreshPolicy(usesTimer: false), retry: RetryPolicy(attempts: 4)), clock: clock)
+    try await session.signIn { () async throws(SessionError) in
+      try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
+    }
+    clock.advance(by: .seconds(61))
+    async let token = session.token()
+    #expect(
+      try await eventually {
+        server.forms(to: "/token").count == 2 && (clock.untilNextWake ?? .seconds(60)) <= RepeatRule.pause * 2
+      })
+    clock.advance(by: RepeatRule.pause * 2)
+    let result: Result<AccessToken, any Error>
+    do { result = .success(try await token) } catch { result = .failure(error) }
+    #expect(server.forms(to: "/token").count == requests)
+    guard case .signedIn = session.state else { throw Unexpected() }
+    return (result, server)
+  }
+
+  @Test(arguments: astray)
+  func `from another place than the endpoint is followed by one more request, and decides nothing`(
+    status: Int, body: String
+  ) async throws {
+    let (result, _) = try await refreshing([(status, body)], requests: 3)
+    guard case .failure(let error as SessionError) = result, case .requestFailed(.server(let response), _) = error
+    else {
+      throw Unexpected()
+    }
+    #expect(response.status == status)
+    if case .retry? = error.recovery {} else { Issue.record("\(String(describing: error.recovery))") }
+    let (next, _) = try await refreshing(
+      [(status, body), (200, #"{"access_token":"a2","token_type":"Bearer","refresh_token":"r2"}"#)], requests: 3)
+    #expect(try next.get() == AccessToken("a2"))
+  }
+
+  @Test func `in place of the metadata of a server that had some decides nothing`() async throws {
+    for (status, body) in Self.astray + [(200, "<html>"), (403, "<html>")] {
+      let server = StubServer()
+      for place in ["oauth-authorization-server", "openid-configuration"] {
+        server.on("/.well-known/" + place, status: status, json: body)
+      }
+      _ = try await backend(server).metadata()
+      let other = backend(server)
+      let request = RefreshRequest(token: RefreshToken("r0"), key: try #require(Self.key))
+      guard case .noDecision(let failure, _) = await other.refresh(request) else { throw Unexpected() }
+      #expect(failure.exchange == .withoutEffect && failure.recovery == .retry(after: nil), "\(status) \(failure)")
+      guard case .noDecision(let failure) = await other.revoke(RevocationHandle("h")) else { throw Unexpected() }
+      #expect(failure.recovery == .retry(after: nil), "\(status) \(failure)")
+      await #expect(throws: SessionError.self) { try await other.metadata() }
+    }
   }
 
   @Test(arguments: [200, 201, 202, 203])

@@ -42,17 +42,85 @@ import Testing
     #expect(second["jti"] as? String != first["jti"] as? String)
   }
 
-  @Test func `uses the server's clock and its last nonce, each per origin`() throws {
+  @Test func `uses the device's clock, and the last nonce of the origin`() throws {
     let prover = DPoPProver(DPoPKey(key), now: { UnixTime(seconds: 0) })
     prover.learn(
       from: [HeaderField("date", "Fri, 15 Jan 2027 08:00:00 GMT"), HeaderField("dpop-nonce", "n1")],
       of: "https://api.example.org/other")
     let there = try claims(try prover.proof(method: "GET", url: "https://API.example.org:443/me"))
-    #expect(there["iat"] as? Int == 1_800_000_000)
+    // It has refused nothing.
+    #expect(there["iat"] as? Int == 0)
     #expect(there["nonce"] as? String == "n1")
     let elsewhere = try claims(try prover.proof(method: "GET", url: "https://api.example.org:444/me"))
-    #expect(elsewhere["iat"] as? Int == 0)
     #expect(elsewhere["nonce"] == nil)
+  }
+
+  /// The second from which a request's proof is, by a server that is an hour behind the device.
+  private func time(of request: TransportRequest) -> Int? {
+    request.headers.first(named: "DPoP").flatMap { try? claims($0)["iat"] as? Int }
+  }
+
+  private let date = HeaderField("Date", "Fri, 15 Jan 2027 08:00:00 GMT")
+
+  private func prover() -> DPoPProver { DPoPProver(DPoPKey(key), now: { UnixTime(seconds: 1_800_003_600) }) }
+
+  @Test func `is sent again, once, with the server's time if the server has refused the device's`() async throws {
+    let server = StubServer()
+    let refused = [HeaderField("WWW-Authenticate", "DPoP error=\"invalid_dpop_proof\""), date]
+    @Sendable func answer(_ request: TransportRequest) -> TransportResponse {
+      let isRight = time(of: request) == 1_800_000_000 && request.url.hasSuffix("/me")
+      return isRight ? TransportResponse(status: 200) : TransportResponse(status: 401, headers: refused)
+    }
+    server.on("/me") { request, _ in answer(request) }
+    server.on("/never") { request, _ in answer(request) }
+    let transport = DPoPTransport(server, prover())
+    func status(_ url: String) async throws -> Int {
+      try await transport.send(
+        TransportRequest(method: "GET", url: url, headers: [HeaderField("Authorization", "Bearer t1")])
+      ).status
+    }
+    #expect(try await status("https://api.example.org/me") == 200)
+    #expect(server.requests(to: "/me").compactMap(time) == [1_800_003_600, 1_800_000_000])
+    // From now on at once, at this origin.
+    #expect(try await status("https://api.example.org/me") == 200)
+    #expect(server.requests(to: "/me").count == 3)
+    #expect(try await status("https://other.example.org/me") == 200)
+    #expect(server.requests(to: "/me").count == 5)
+    // Refused for another reason, and not asked for ever.
+    #expect(try await status("https://api.example.org/never") == 401)
+    #expect(server.requests(to: "/never").count == 1)
+    // A date that anyone on the way, or a cache, may have written.
+    #expect(try await status("http://api.example.org/me") == 401)
+    #expect(try await status("http://127.0.0.1:8080/me") == 200)
+    server.on("/old") { _, _ in TransportResponse(status: 401, headers: refused + [HeaderField("Age", "0")]) }
+    #expect(try await status("https://third.example.org/old") == 401)
+    #expect(server.requests(to: "/old").count == 1)
+  }
+
+  /// A nonce first; the date only of a server that refuses the time as well. An assertion counts once.
+  @Test func `of a wrong clock signs in and refreshes, or the error names the clock`() async throws {
+    let server = StubServer()
+    server.on(
+      "/token", status: 400, headers: [HeaderField("DPoP-Nonce", "n3"), date], json: #"{"error":"use_dpop_nonce"}"#)
+    server.on("/token", status: 400, headers: [date], json: #"{"error":"invalid_dpop_proof"}"#)
+    server.on("/token", json: #"{"access_token":"a","token_type":"DPoP","refresh_token":"r"}"#)
+    var client = OAuthClient(issuer: StubServer.issuer, id: "app")
+    client.key = ClientKey(P256.Signing.PrivateKey())
+    let prover = prover()
+    let backend = OAuthBackend(client, transport: server, proving: prover)
+    _ = try await backend.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
+    let sent = server.requests(to: "/token")
+    #expect(sent.compactMap(time) == [1_800_003_600, 1_800_003_600, 1_800_000_000])
+    #expect(Set(server.forms(to: "/token").compactMap { $0["client_assertion"] }).count == 3)
+    server.on("/token", status: 400, headers: [date], json: #"{"error":"invalid_dpop_proof"}"#)
+    let time = OAuthTime(now: { UnixTime(seconds: 1_800_003_600) }, sleep: { _ in })
+    let other = OAuthBackend(
+      OAuthClient(issuer: StubServer.issuer, id: "app"), transport: server, proving: prover, time: time)
+    let error = await failure { () throws(SessionError) in
+      try await other.signIn(through: Person.agreeing(), redirectURI: "org.example.app:/back")
+    }
+    #expect(error == .requestFailed(.clock(.seconds(3600)), retryAfter: nil))
+    #expect("\(RequestError.clock(.seconds(3600)))" == "the clock of this device is 3600 s ahead of the server's")
   }
 
   @Test func `is sent again, once, with the server's nonce`() async throws {

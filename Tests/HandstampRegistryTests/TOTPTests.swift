@@ -199,18 +199,30 @@ import Testing
     #expect(try await answer(retired, now: later) == .wrong)
     await #expect(throws: RegistryError.unknownKey(KeyID("k1"))) { try await answer(fresh, now: later) }
     let registry = Registry(store: world.store, mint: TokenMint(both))
-    #expect(try await registry.resealTOTP(now: after(.seconds(7 * 86_400 - 1)), limit: 9) == 0)
+    #expect(try await registry.resealDue(now: after(.seconds(7 * 86_400 - 1)), limit: 9).count == 0)
     let week = after(.seconds(7 * 86_400))
-    #expect(try await registry.resealTOTP(now: week, limit: 9) == 1)
-    #expect(try await registry.resealTOTP(now: week, limit: 9) == 0)
+    #expect(try await registry.resealDue(now: week, limit: 9).count == 1)
+    #expect(try await registry.resealDue(now: week, limit: 9).count == 0)
     #expect(try await answer(retired, now: week) != .wrong)
     // A server without the key leaves it as it is.
-    let back = Registry(store: world.store, mint: TokenMint(old))
-    #expect(try await back.resealTOTP(all: true, now: week, limit: 9) == 0, "sealed at this time")
-    await #expect(throws: RegistryError.unknownKey(KeyID("k2"))) {
-      try await back.resealTOTP(all: true, now: week.advanced(by: .seconds(1)), limit: 9)
-    }
+    try await Registry(store: world.store, mint: TokenMint(old)).resealAll(now: week)
     #expect(try await answer(retired, now: week.advanced(by: .seconds(30))) != .wrong)
+  }
+
+  @Test func `goes with the first proof of the address that is mailed, and with no later one`() async throws {
+    for extent in [TakeBack.pending, .oneFactor, .waysIn] {
+      let world = try await World()
+      var now = start
+      for isFirst in [true, false] {
+        now = now.advanced(by: .seconds(3600))
+        let account = try #require(try await world.registry.account(world.ada.id))
+        _ = try await add(world, try await world.signIn("\(now)", account, now: now), now: now)
+        let code = try await world.registry.mailedToken(.reset(try #require(account.email)), now: now)
+        _ = try await world.registry.resetPassword(
+          with: try #require(code), hash: Secret("$new"), takingBack: extent, now: now)
+        #expect((try await world.registry.totp(of: world.ada.id) == nil) == isFirst, "\(extent)")
+      }
+    }
   }
 
   @Test

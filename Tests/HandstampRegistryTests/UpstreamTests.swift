@@ -329,4 +329,29 @@ extension World {
     }
     #expect(left == 1)
   }
+
+  @Test func `leaves no notes of an account that is deleted, and those of another`() async throws {
+    let world = try await World(limits: RegistryLimits(retention: .seconds(60)))
+    let first = try await world.signInThere("phone", sid: "s1")
+    _ = try await world.signInThere("laptop", sid: "s2")
+    let eve = try await world.registry.openAccount(email: nil, username: "Eve", passwordHash: nil, now: start)
+    var use = CredentialUse(account: eve, way: .provider, methods: [.federated], changes: [])
+    use.upstream = UpstreamSession(identity: adaThere, sid: "s3", authenticatedAt: start)
+    let device = DeviceInfo(id: DeviceID("tv"), name: "tv", platform: "linux")
+    _ = try await world.registry.createSession(by: use, SessionStart(device: device), now: start)
+    _ = try await world.registry.end(first.row.id, of: world.ada.id, now: start)
+    let ada = try #require(try await world.registry.account(world.ada.id))
+    _ = try await world.registry.deleteAccount(ada, now: start)
+    func notes() async throws -> [StoredItem] {
+      var found: [StoredItem] = []
+      let sessions = ["s1", "s2", "s3"].map { UpstreamKey(session: $0, at: issuer) }
+      for key in [UpstreamKey(user: adaThere)] + sessions {
+        found += try await world.store.items(.upstreamSession, subject: key.text)
+      }
+      return found
+    }
+    #expect(try await notes().count { !$0.payload.isEmpty } == 2, "nothing tells of a session of hers")
+    while try await world.registry.prune(now: start) > 0 {}
+    #expect(try await notes().count == 2)
+  }
 }

@@ -33,6 +33,24 @@ import Testing
     #expect(try await folder.server.open().store.session(session(3).id) != nil)
   }
 
+  @Test func `has the boot clock of its last note in the machine's own file`() async throws {
+    let folder = try Folder()
+    var note = ClockNote(at: start)
+    note.boot = BootMark(id: .max, uptime: .milliseconds(-7))
+    let store = try folder.server.open().store
+    try await store.write([.noteClock(note)], events: [])
+    try store.close()
+    let again = try folder.server.open().store
+    #expect(try await again.clockNote() == note)
+    // Another machine's, for whose boot the clock says nothing.
+    let path = folder.server.path + "/clock"
+    let kept = try #require(FileManager.default.contents(atPath: path))
+    try await again.write([.noteClock(ClockNote(at: start, revision: 1))], events: [])
+    try again.close()
+    try kept.write(to: URL(fileURLWithPath: path))
+    #expect(try await folder.server.open().store.clockNote()?.boot == nil)
+  }
+
   @Test func `fails all calls once an older copy is written into it`() async throws {
     let folder = try Folder()
     let store = try folder.server.open().store

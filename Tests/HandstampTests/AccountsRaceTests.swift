@@ -41,11 +41,11 @@ import Testing
     #expect(accounts.accounts.isEmpty)
     #expect(accounts.session(of: ada) == nil)
     backend.answerRevocations(with: .ended)
-    while backend.revoked.isEmpty {
+    while backend.revoked.isEmpty, !Task.isCancelled {
       clock.advance(by: .seconds(1))
       await othersFirst()
     }
-    while await leaving() != [] { await othersFirst() }
+    await othersFirst { await leaving() == [] }
   }
 
   @Test func `revoke their sessions at the next launch, though no list names them`() async throws {
@@ -58,7 +58,7 @@ import Testing
     #expect(await leaving() == [AccountID("ada")])
     backend.answerRevocations(with: .ended)
     let relaunched = accounts()
-    while await leaving() != [] { await othersFirst() }
+    await othersFirst { await leaving() == [] }
     // Perhaps twice: the released controller may have been sending it, and repeating is harmless.
     #expect(Set(backend.revoked) == [RevocationHandle("handle-s1")])
     #expect(relaunched.accounts.isEmpty)
@@ -78,7 +78,7 @@ import Testing
       ) { _ in "content" }
     }
     let failing = Task { _ = await #expect(throws: SessionError.self) { try await other.add { self.grant("s2") } } }
-    while other.accounts.isEmpty { await othersFirst() }
+    await othersFirst { !other.accounts.isEmpty }
     let ada = try await one.add { self.grant("s1") }
     gate.open()
     await failing.value
@@ -99,7 +99,7 @@ import Testing
     #expect(one.accounts.map(\.tag) == ["home"])
     #expect(one.activeID == ada)
     // The vault reports other processes' writes a little later.
-    while one.session(of: ada)?.isAuthenticated != true { await othersFirst() }
+    await othersFirst { one.session(of: ada)?.isAuthenticated == true }
     #expect(try await one.session(of: ada)?.controller.token() == AccessToken("access-s2-0"))
   }
 

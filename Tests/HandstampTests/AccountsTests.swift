@@ -129,7 +129,7 @@ import Testing
     await other.load()
     #expect(other.activeID == ada)
     try await one.activate(bob)
-    while other.activeID != bob { await othersFirst() }
+    await othersFirst { other.activeID == bob }
   }
 
   @Test func `leave no trace of a failed sign-in`() async throws {

@@ -254,9 +254,9 @@ import Testing
   @Test func `refreshes ahead of expiry by itself`() async throws {
     let backend = ScriptedBackend.rotating()
     let controller = try await signedIn(backend, policy: SessionPolicy())
-    while clock.sleeperCount == 0 { await othersFirst() }
+    await othersFirst { clock.sleeperCount > 0 }
     clock.advance(by: .seconds(480))
-    while controller.authorizationHeader != "Bearer access-s1-1" { await othersFirst() }
+    await othersFirst { controller.authorizationHeader == "Bearer access-s1-1" }
     #expect(backend.calls.count == 1)
   }
 

@@ -10,7 +10,7 @@ import Testing
         backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet, clock: ManualClock())
       try await session.signIn { .sample(0) }
       async let report = session.signOut()
-      while session.authorizationHeader != nil { await othersFirst() }
+      await othersFirst { session.authorizationHeader == nil }
       await #expect(throws: SessionError.signedOut(.signedOut)) { try await session.token() }
       _ = await report
     }

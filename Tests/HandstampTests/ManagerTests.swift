@@ -19,20 +19,6 @@ import Testing
       policy: quiet, clock: clock, load: load)
   }
 
-  /// Waits until the value that `read` observes satisfies `isWanted`.
-  private func wait(until isWanted: @escaping @MainActor () -> Bool) async {
-    while !isWanted() {
-      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-        withObservationTracking {
-          _ = isWanted()
-        } onChange: {
-          continuation.resume()
-        }
-      }
-      await othersFirst()
-    }
-  }
-
   @Test func `shows the new session as soon as the sign-in returns`() async throws {
     for round in 0..<50 {
       let session = manager()
@@ -47,11 +33,11 @@ import Testing
 
   @Test func `changes session and content in one step`() async throws {
     let session = manager()
-    await wait { session.snapshot.session == .success(nil) }
+    await observed { session.snapshot.session == .success(nil) }
     let changes = Changes()
     changes.observe(session)
     try await session.signIn { .sample(0) }
-    await wait { session.snapshot.content == .success("content") }
+    await observed { session.snapshot.content == .success("content") }
     await session.signOut()
     #expect(changes.contentWithoutSession == 0)
     #expect(changes.sessionWithoutContent == 0)
@@ -64,7 +50,7 @@ import Testing
       throw APIError.network(.timedOut)
     }
     #expect(relaunched.snapshot.session == .notInitiated || relaunched.snapshot.session == .loading)
-    await wait { relaunched.snapshot.content == .failure(.requestFailed(.network(.timedOut))) }
+    await observed { relaunched.snapshot.content == .failure(.requestFailed(.network(.timedOut))) }
     #expect(relaunched.currentUser?.id == AccountID("ada"))
   }
 
@@ -76,11 +62,11 @@ import Testing
       backend: ScriptedBackend.rotating(), vault: faulty, baseURL: base,
       transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock
     ) { _ in "content" }
-    await wait { relaunched.snapshot.session == .failure(.storage(.locked)) }
+    await observed { relaunched.snapshot.session == .failure(.storage(.locked)) }
     #expect(!relaunched.isAuthenticated)
     await faulty.set { $0.reading = nil }
     await relaunched.controller.retryPendingWork()
-    await wait { relaunched.isAuthenticated }
+    await observed { relaunched.isAuthenticated }
   }
 
   @Test func `never stays in progress`() async throws {
@@ -101,7 +87,7 @@ import Testing
     for (thrown, shown) in failures {
       let session = manager(load: { _ in throw thrown })
       try await session.signIn { .sample(0) }
-      await wait { if case .failure = session.snapshot.content { true } else { false } }
+      await observed { if case .failure = session.snapshot.content { true } else { false } }
       #expect(session.snapshot.content == .failure(shown))
       await session.signOut()
     }
@@ -119,7 +105,7 @@ import Testing
     #expect(session.snapshot.content == .notInitiated)
     gate.open()
     try await session.signIn { .sample(0, session: "s2") }
-    await wait { session.snapshot.content == .success("late") }
+    await observed { session.snapshot.content == .success("late") }
   }
 }
 

@@ -210,7 +210,7 @@ extension `The place of a session` {
 
   /// Waits for what a task of the program does.
   private func until(_ isTrue: () async throws -> Bool) async throws {
-    while try await !isTrue() { await othersFirst() }
+    try await othersFirst { try await isTrue() }
   }
 
   @MainActor @Test func `of one session becomes an account, and the other way round`() async throws {

@@ -17,7 +17,7 @@ import Testing
     let server = ScriptedTransport(["GET /v1/me": #"{"name":"Ada"}"#])
     let session = await test.manager(transport: server) { api in try await api.get("/v1/me", as: Me.self).name }
     #expect(session.isAuthenticated)
-    while session.snapshot.content.value == nil { await Task.yield() }
+    await othersFirst { session.snapshot.content.value != nil }
     #expect(session.snapshot.content.value == "Ada")
     #expect(server.requests.map(\.method) == ["GET"])
     #expect(server.requests.first?.headers.contains { $0.name == "Authorization" } == true)

@@ -50,7 +50,7 @@ import FoundationNetworking
     #expect(session.state == .unavailable(.storage(.locked)))
     await faulty.set { $0 = .init() }
     _ = try await session.token()
-    while !session.isAuthenticated { await Task.yield() }
+    await othersFirst { session.isAuthenticated }
     guard case .success(let facts?) = session.snapshot.session else {
       Issue.record("the vault holds a session")
       return

@@ -60,7 +60,7 @@ private struct TracedAudit: AuditLog {
     while let state = await states.next(), !state.isSignedIn {}
     trace.note("answered")
     // The audit log has its own writer, which gets the entries in order.
-    while trace.lines.count < (isRemembered ? 3 : 2) { await othersFirst() }
+    await othersFirst { trace.lines.count >= (isRemembered ? 3 : 2) }
     let stored = isRemembered ? ["stored, not signed in"] : []
     #expect(trace.lines.filter { !$0.hasPrefix("answered") } == stored + ["audited, signed in"])
     #expect(trace.lines.contains("answered, signed in"))

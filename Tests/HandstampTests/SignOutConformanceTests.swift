@@ -106,7 +106,7 @@ private struct Device: Sendable {
         backend: ScriptedBackend.rotating(), vault: copy.vault(), policy: quiet, clock: ManualClock(),
         cleanups: copy.steps())
       await #expect(throws: SessionError.signedOut(.signedOut)) { try await relaunched.token() }
-      while await relaunched.hasChores { await othersFirst() }
+      await othersFirst { await !relaunched.hasChores }
       let leaks = try await copy.leaks()
       #expect(leaks == [], "died at \(step)")
     }

@@ -31,7 +31,7 @@ import Testing
     let model = AuthGuardModel(session)
     #expect(model.state.name == "restoring")
     gate.open()
-    await wait { model.state.name == "signedOut" }
+    await observed { model.state.name == "signedOut" }
   }
 
   @Test func `shows the app once a user is signed in, and its loading state before`() async throws {
@@ -44,7 +44,7 @@ import Testing
     try await session.signIn { grant() }
     #expect(model.state.name == "loading")
     gate.open()
-    await wait { model.state.name == "signedIn content" }
+    await observed { model.state.name == "signedIn content" }
     await session.signOut()
     #expect(model.state.name == "signedOut")
   }
@@ -76,12 +76,12 @@ import Testing
     await faulty.set { $0.reading = .trouble(trouble) }
     let session = session(faulty)
     let model = AuthGuardModel(session)
-    await wait { model.state.name == "locked" }
+    await observed { model.state.name == "locked" }
     guard case .locked(let wording, let way) = model.state else { throw Unexpected() }
     #expect(wording.word == word && way == recovery)
     await faulty.set { $0.reading = nil }
     await model.retry()
-    await wait { model.state.name == "signedIn content" }
+    await observed { model.state.name == "signedIn content" }
   }
 
   @Test func `has a way out of a session that is damaged, and of one of another server`() async throws {
@@ -90,10 +90,10 @@ import Testing
     await faulty.tear()
     let damaged = session(faulty)
     let model = AuthGuardModel(damaged)
-    await wait { model.state.name == "locked" }
+    await observed { model.state.name == "locked" }
     #expect(model.state.recovery == .signIn)
     try await damaged.signIn { grant("bob", session: "s2") }
-    await wait { model.state.name == "signedIn content" }
+    await observed { model.state.name == "signedIn content" }
 
     let clock = ManualClock()
     let (first, second) = try (
@@ -105,12 +105,12 @@ import Testing
       .signIn { try await first.signIn("ada") }
     let moved = Session(backend: second, vault: place, baseURL: base, clock: clock) { _ in "content" }
     let other = AuthGuardModel(moved)
-    await wait { other.state.name == "locked" }
+    await observed { other.state.name == "locked" }
     #expect(other.state.recovery == .fixConfiguration)
     await other.signOut()
-    await wait { other.state.name == "signedOut" }
+    await observed { other.state.name == "signedOut" }
     try await moved.signIn { try await second.signIn("ada") }
-    await wait { other.state.name == "signedIn content" }
+    await observed { other.state.name == "signedIn content" }
   }
 
   @Test func `shows that loading failed, and loads again on retry`() async throws {
@@ -121,16 +121,16 @@ import Testing
     }
     let model = AuthGuardModel(session)
     try await session.signIn { grant() }
-    await wait { model.state.name == "failed" }
+    await observed { model.state.name == "failed" }
     guard case .failed(let facts, let wording, let recovery) = model.state else { throw Unexpected() }
     #expect(facts.profile?.name == "ada" && wording.word == .errorUnreachable && recovery == .retry(after: nil))
     isDown.withLock { $0 = false }
     await model.retry()
-    await wait { model.state.name == "signedIn content" }
+    await observed { model.state.name == "signedIn content" }
     // Content on display stays visible when the device goes offline.
     isDown.withLock { $0 = true }
     await model.retry()
-    await wait { model.state.notice?.word == .offline }
+    await observed { model.state.notice?.word == .offline }
     #expect(model.state.notice?.remedy == .tryAgain)
     #expect(model.state.name == "signedIn content")
   }
@@ -143,24 +143,24 @@ import Testing
     }
     let model = AuthGuardModel(session)
     try await session.signIn { grant() }
-    await wait { model.state.name == "failed" }
+    await observed { model.state.name == "failed" }
     guard case .failed(_, _, .retry(after: nil)?) = model.state else { throw Unexpected() }
     error.withLock { $0 = SessionError.noRefreshToken }
     await model.retry()
-    await wait { model.state.failure?.recovery == .signIn }
+    await observed { model.state.failure?.recovery == .signIn }
     #expect(model.state.failure?.remedy == .signIn)
     // Content on display stays, and the notice has the same step.
     error.withLock { $0 = Loaded(content: "content") }
     await model.retry()
-    await wait { model.state.name == "signedIn content" }
+    await observed { model.state.name == "signedIn content" }
     let refused = RequestError.server(.init(status: 401, error: "token_refused"))
     error.withLock { $0 = SessionError.requestFailed(refused) }
     await model.retry()
-    await wait { model.state.notice?.remedy == .signIn }
+    await observed { model.state.notice?.remedy == .signIn }
     #expect(model.state.name == "signedIn content")
     error.withLock { $0 = Loaded(content: "content") }
     try await session.signIn { grant(session: "s2") }
-    await wait { model.state.notice == nil }
+    await observed { model.state.notice == nil }
     #expect(model.state.name == "signedIn content")
   }
 
@@ -172,17 +172,17 @@ import Testing
     }
     let model = AuthGuardModel(session)
     try await session.signIn { grant() }
-    await wait { model.state.name == "signedIn content" }
+    await observed { model.state.name == "signedIn content" }
     error.withLock { $0 = .presence(.declined) }
     await model.retry()
-    await wait { model.state.name == "failed" }
+    await observed { model.state.name == "failed" }
     guard case .failed(_, let wording, let recovery) = model.state else { throw Unexpected() }
     #expect(wording.word == .errorPresence && recovery == .confirmPresence)
     error.withLock { $0 = .invalidResponse("x") }
     await model.retry()
-    await wait { model.state.notice?.word == .errorServer }
+    await observed { model.state.notice?.word == .errorServer }
     try await session.signIn { grant("bob", session: "s2") }
-    await wait { model.state.name == "failed" }
+    await observed { model.state.name == "failed" }
     await model.signOut()
     #expect(model.state.name == "signedOut")
   }

@@ -18,7 +18,7 @@ import Testing
     #expect(model.state == .asking)
     let running = Task { await model.run() }
     asked.open()
-    await wait { model.state == .showing(prompt) }
+    await observed { model.state == .showing(prompt) }
     typed.open()
     await running.value
     #expect(model.state == .done)

@@ -24,10 +24,10 @@ import Testing
   @Test func `follows changes made elsewhere`() async throws {
     let model = DevicesModel(service)
     let following = Task { await model.follow() }
-    await wait { model.isLoaded }
+    await observed { model.isLoaded }
     service.content.withLock { _ = $0.list.removeFirst() }
     service.change.yield()
-    await wait { model.devices.count == 2 }
+    await observed { model.devices.count == 2 }
     service.change.finish()
     await following.value
     #expect(model.devices.map(\.name) == ["mac", "tv"] && model.failure == nil)
@@ -40,7 +40,7 @@ import Testing
     service.content.withLock { $0.gate = gate }
     let phone = try #require(model.others.first)
     let ending = Task { await model.end(phone) }
-    await wait { model.ending == [phone.id] }
+    await observed { model.ending == [phone.id] }
     #expect(!model.canEnd(phone))
     gate.open()
     await ending.value
@@ -59,7 +59,7 @@ import Testing
     let gate = Gate()
     service.content.withLock { $0.gate = gate }
     let ending = Task { await model.endOthers() }
-    await wait { model.isEndingOthers }
+    await observed { model.isEndingOthers }
     #expect(!model.canEndOthers)
     gate.open()
     await ending.value
@@ -160,7 +160,7 @@ import Testing
     let gate = Gate()
     service.gate = gate
     let switching = Task { await model.activate(bob) }
-    await wait { model.busy == ["bob"] }
+    await observed { model.busy == ["bob"] }
     await model.remove(bob)
     #expect(service.accounts.count == 2)
     gate.open()
@@ -186,7 +186,7 @@ import Testing
       SessionManager(backend: NoAccounts(), vault: MemoryVault(), baseURL: base) { _ in 0 }
     }
     let model = AccountSwitcherModel(accounts)
-    await wait { model.state == .empty }
+    await observed { model.state == .empty }
     let id = try await accounts.add { try await NoAccounts().signIn(email: "", password: Secret("")) }
     #expect(model.accounts.map(\.id) == [id])
     let account = try #require(model.accounts.first)

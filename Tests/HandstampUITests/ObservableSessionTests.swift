@@ -92,7 +92,7 @@ import OpenCombine
     }
     try await session.signIn { grant() }
     // A change that is about to be published may hold it for a moment.
-    while object != nil { await othersFirst() }
+    await othersFirst { object == nil }
   }
 }
 
@@ -119,7 +119,7 @@ import OpenCombine
   }
 
   func wait(until isWanted: () -> Bool) async {
-    while !isWanted() { await othersFirst() }
+    await othersFirst(until: isWanted)
   }
 }
 

@@ -1,5 +1,6 @@
 import Handstamp
 import HandstampCore
+import HandstampTesting
 import HandstampUI
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
     let session = Session.preview(signedInAs: "ada", content: "content")
     await session.restoreSession()
     #expect(session.currentUser?.id == "ada" && session.currentUser?.name == "Ada")
-    await wait { session.snapshot.content.value != nil }
+    await observed { session.snapshot.content.value != nil }
     #expect(session.snapshot.content.value == "content")
     #expect(try await session.controller.token() == AccessToken("preview-access"))
     await #expect(throws: APIError.network(.notConnected("a preview has no network"))) {

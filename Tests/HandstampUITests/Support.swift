@@ -231,17 +231,3 @@ final class ScriptedDevices: DevicesService {
     if activeID == id { activeID = nil }
   }
 }
-
-/// Waits until `isWanted` holds, checking after every observed change.
-@MainActor func wait(until isWanted: @escaping @MainActor () -> Bool) async {
-  while !isWanted() {
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      withObservationTracking {
-        _ = isWanted()
-      } onChange: {
-        continuation.resume()
-      }
-    }
-    await othersFirst()
-  }
-}

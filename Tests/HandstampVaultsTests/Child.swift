@@ -38,15 +38,23 @@ final class Child: @unchecked Sendable {
   }
 
   /// Waits until it has printed `text`.
-  func wait(for text: String) async -> Bool {
+  func wait(for text: String) async -> Bool { await output { $0.contains(text) } != nil }
+
+  /// Waits until it has printed a line that begins so, and returns that.
+  func line(beginning start: String) async -> String? {
+    await output { $0.hasPrefix(start) && $0.contains("\n") }.map { String($0.prefix { $0 != "\n" }) }
+  }
+
+  /// Returns what it has printed once that is enough; `nil` if it ends before.
+  private func output(_ isEnough: @escaping @Sendable (String) -> Bool) async -> String? {
     await apart { [self] in
       var seen = ""
-      while !seen.contains(text) {
+      while !isEnough(seen) {
         let data = output.fileHandleForReading.availableData
-        if data.isEmpty { return false }
+        if data.isEmpty { return nil }
         seen += String(decoding: data, as: UTF8.self)
       }
-      return true
+      return seen
     }
   }
 

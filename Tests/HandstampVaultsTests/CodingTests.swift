@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import Testing
 
@@ -11,6 +12,7 @@ import Testing
       since: session.startedAt, sender: ProcessIdentity(id: .max, startedAt: 77, namespace: .max),
       first: session.startedAt, limit: .milliseconds(1667), isOver: true,
       readings: (0..<RefreshAttempt.readingLimit).map { VaultSamples.moment(Int64($0)) })
+    session.attempt?.lock = FileIdentity(device: .max, number: 1)
     return VaultEntry(
       revision: 7, session: session,
       tombstones: (EndReason.allCases + [.endedAtProvider("Google")]).map {

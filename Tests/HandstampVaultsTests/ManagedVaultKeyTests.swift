@@ -7,7 +7,7 @@ import Testing
 @testable import HandstampVaults
 
 /// A key store that follows the test's script.
-private final class ScriptedKeyStore: VaultKeyStore {
+private final class ScriptedKeyStore: VaultKeyCopy {
   struct State {
     var key: Secret?
     var trouble: VaultError?
@@ -33,6 +33,10 @@ private final class ScriptedKeyStore: VaultKeyStore {
       return state.trouble
     }
     if let trouble { throw trouble }
+  }
+
+  @concurrent func remove(_ permission: borrowing VaultKeyRemoval) async throws(VaultError) {
+    state.withLock { $0.key = nil }
   }
 }
 
@@ -135,54 +139,16 @@ private final class ScriptedKeyStore: VaultKeyStore {
     #expect(await later.read() == .trouble(.locked))
   }
 
-  @Test func `moves out of its file and back, and opens the vaults in each place`() async throws {
-    _ = await home.vault().edit(.begin(VaultSamples.session()))
-    let fileKey = try home.bytes("vault.key")
-    let place = VaultKeyPlace(folder: home.vaults)
-    try await place.move(to: store, noting: "scripted store")
-    #expect(try place.note() == "scripted store")
-    #expect(!home.names().contains("vault.key"))
-    #expect(await isOpen(vault()))
-    // A process that has not read the note gets an error, and creates no second key.
-    #expect(await home.vault().read() == .trouble(VaultKey.missing))
-    guard case .failed = await home.vault("bob").edit(.begin(VaultSamples.session())) else {
-      Issue.record("written with a second key")
-      return
-    }
-    try await place.moveBack(from: store)
-    #expect(try place.note() == nil)
-    #expect(try home.bytes("vault.key") == fileKey)
-    #expect(await isOpen(home.vault()))
-  }
-
-  @Test func `that was moved halfway is moved by repeating the call`() async throws {
-    _ = await home.vault().edit(.begin(VaultSamples.session()))
-    let fileKey = try home.bytes("vault.key")
-    let place = VaultKeyPlace(folder: home.vaults)
-    try await place.move(to: store, noting: "scripted store")
-    // The program died before the file was removed.
-    try home.write(fileKey, to: "vault.key")
-    #expect(chmod("\(home.vaults)/vault.key", 0o600) == 0)
-    try await place.move(to: store, noting: "scripted store")
-    #expect(!home.names().contains("vault.key"))
-    // And before the note was written.
-    try home.remove("vault.key-store")
-    try home.write(fileKey, to: "vault.key")
-    #expect(chmod("\(home.vaults)/vault.key", 0o600) == 0)
-    try await place.move(to: store, noting: "scripted store")
-    #expect(await isOpen(vault()))
-  }
-
   @Test func `stays in place if the store refuses it, or has another`() async throws {
     _ = await home.vault().edit(.begin(VaultSamples.session()))
-    let place = VaultKeyPlace(folder: home.vaults)
+    let place = VaultKeyPlace(folder: home.vaults) { [store] _ in store }
     store.state.withLock { $0.trouble = .locked }
-    await #expect(throws: VaultError.locked) { try await place.move(to: store, noting: "scripted store") }
+    await #expect(throws: VaultError.locked) { try await place.move(to: "scripted store") }
     store.state.withLock { ($0.trouble, $0.key) = (nil, Secret(bytes: 0..<32)) }
-    await #expect(throws: VaultError.self) { try await place.move(to: store, noting: "scripted store") }
+    await #expect(throws: VaultError.self) { try await place.move(to: "scripted store") }
     store.state.withLock { ($0.isForgetful, $0.key) = (true, nil) }
-    await #expect(throws: VaultError.self) { try await place.move(to: store, noting: "scripted store") }
-    #expect(try place.note() == nil)
+    await #expect(throws: VaultError.self) { try await place.move(to: "scripted store") }
+    #expect(try place.note() == VaultKeyPlace.Note())
     #expect(await isOpen(home.vault()))
   }
 

@@ -118,6 +118,36 @@ import Testing
     await changes.next()
   }
 
+  @Test func `stores the response to a request in flight wherever its folder is, and whatever became of the key`()
+    async throws
+  {
+    let vault = home.vault()
+    let session = VaultSamples.session()
+    _ = await vault.edit(.begin(session))
+    let lock = try await vault.lock(.refresh, within: .zero)
+    try FileManager.default.moveItem(atPath: home.path + "/state", toPath: home.path + "/away")
+    try FileManager.default.moveItem(atPath: home.path + "/away/vault/vault.key", toPath: home.path + "/key")
+    guard case .done = await vault.edit(.touch(session.id, at: VaultSamples.moment(1))) else { throw Unexpected() }
+    lock.unlock()
+    // From now on it is known to be away.
+    #expect(await vault.read() == .trouble(Self.vanished))
+    #expect(!FileManager.default.fileExists(atPath: home.path + "/state"))
+    try FileManager.default.moveItem(atPath: home.path + "/key", toPath: home.path + "/away/vault/vault.key")
+    let moved = SealedFileVault(folder: home.path + "/away/vault", account: vault.account)
+    guard case .value(let entry) = await moved.read() else { throw Unexpected() }
+    #expect(entry.session?.activeAt == VaultSamples.moment(1))
+  }
+
+  @Test func `does not take a folder that was removed during a request for an empty one`() async throws {
+    let vault = home.vault()
+    _ = await vault.edit(.begin(VaultSamples.session()))
+    let lock = try await vault.lock(.refresh, within: .zero)
+    try FileManager.default.removeItem(atPath: home.vaults)
+    #expect(await vault.read() == .trouble(Self.vanished))
+    #expect(await vault.edit(.signOut(.signedOut, at: VaultSamples.moment(1))) == .failed(Self.vanished))
+    lock.unlock()
+  }
+
   @Test func `is unavailable if its folder was replaced by an empty one`() async throws {
     let vault = home.vault()
     _ = await vault.edit(.begin(VaultSamples.session()))

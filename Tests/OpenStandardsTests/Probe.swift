@@ -12,11 +12,14 @@ final class Probe: Sendable {
   private let ends: AsyncStream<Void>
   var id: Int32 { process.processIdentifier }
 
-  /// - Parameter arguments: as documented in the probe.
-  init(_ arguments: [String]) throws {
-    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-      .deletingLastPathComponent()
-      .appendingPathComponent("SessionProbe")
+  static let path = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+    .deletingLastPathComponent().appendingPathComponent("SessionProbe").path
+
+  /// - Parameters:
+  ///   - arguments: as documented in the probe.
+  ///   - program: another program, which starts the probe.
+  init(_ arguments: [String], program: String = Probe.path) throws {
+    process.executableURL = URL(fileURLWithPath: program)
     process.arguments = arguments
     process.standardOutput = FileHandle.nullDevice
     process.standardError = words

@@ -35,6 +35,12 @@ import Testing
       try Probe([server.url, folder, offset, "0", "\(limit)"] + (stops ? ["stop"] : []))
     }
 
+    /// The same in a process namespace of its own, as in a container; it is killed with `unshare`.
+    func probeApart(_ words: String...) throws -> Probe {
+      let part = (getuid() == 0 ? [] : ["-r"]) + ["--pid", "--fork", "--kill-child", "--mount-proc", Probe.path]
+      return try Probe(part + [server.url, folder, offset, "0", "600000"] + words, program: "/usr/bin/unshare")
+    }
+
     private func get(_ path: String) async throws -> Any {
       let answer = try await AsyncHTTPTransport.shared.send(TransportRequest(method: "GET", url: server.url + path))
       return answer.body.isEmpty ? [] : try JSONSerialization.jsonObject(with: Data(answer.body))
@@ -67,6 +73,32 @@ import Testing
       try await fixture.server.release()
       let second = await (try fixture.probe(limit: 600_000)).outcome()
       #expect(second.status == 0, "\(second.words)")
+      let times = try await fixture.presented()
+      #expect(times.count == 2)
+      #expect(times[1] - times[0] < 590)
+    }
+  }
+
+  @Test(.enabled("needs process namespaces: unshare is not allowed here") { await Shell.mayPart() })
+  func `of a program in another container is repeated once that has died, and not while it is stopped`() async throws {
+    try await Fixture.run(["--overlap", "600"]) { fixture in
+      let first = try fixture.probeApart("open")
+      #expect(try await eventually { try await fixture.presented().count == 1 })
+      // It waits without the refresh lock.
+      let vault = SealedFileVault(folder: fixture.folder, account: AccountID("user-1"))
+      let lock = try await vault.lock(.refresh, within: .seconds(240))
+      let probe = try #require(
+        Int32(try String(contentsOfFile: "/proc/\(first.id)/task/\(first.id)/children", encoding: .utf8).dropLast()))
+      kill(probe, SIGSTOP)
+      #expect(await eventually { LockHolder.isStopped(probe) })
+      lock.unlock()
+      let second = try fixture.probeApart()
+      // The other one looks every two seconds.
+      try await fixture.pass(seconds: 3.5)
+      #expect(try await fixture.presented().count == 1)
+      first.send(SIGKILL)
+      let outcome = await second.outcome()
+      #expect(outcome.status == 0, "\(outcome.words)")
       let times = try await fixture.presented()
       #expect(times.count == 2)
       #expect(times[1] - times[0] < 590)

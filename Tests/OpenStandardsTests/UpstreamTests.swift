@@ -32,7 +32,7 @@ import Testing
         UpstreamProvider(
           id: "mock", name: "Mock", issuer: server.url, clientID: "forum", clientSecret: Secret("any")),
         base: "https://forum.example.org", mint: mint, transport: transport, now: { .current })
-      let start = try await signIn.begin(for: "/notes", boundTo: "", at: .current)
+      let start = try await signIn.begin(for: "/notes", boundTo: "", at: .init(exactly: .current))
       let back = try await transport.send(
         TransportRequest(
           method: "POST", url: start.url, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
@@ -41,13 +41,13 @@ import Testing
       #expect(address.hasPrefix("https://forum.example.org/sign-in/with/mock/callback?"))
       let query = try #require(URLComponents(string: address)?.percentEncodedQuery)
 
-      let outcome = try await signIn.finish(query, attempt: start.attempt, boundTo: "", at: .current)
+      let outcome = try await signIn.finish(query, attempt: start.attempt, boundTo: "", at: .init(exactly: .current))
       #expect(outcome.user.identity == ExternalIdentity(issuer: server.url, subject: "ada"))
       #expect(outcome.user.name == "Ada Lovelace" && outcome.user.email?.typed == "ada@example.org")
       #expect(outcome.user.isEmailVerified && outcome.user.authenticatedAt != nil && outcome.context == "/notes")
 
       await #expect(throws: UpstreamError.refused("invalid_grant")) {
-        try await signIn.finish(query, attempt: start.attempt, boundTo: "", at: .current)
+        try await signIn.finish(query, attempt: start.attempt, boundTo: "", at: .init(exactly: .current))
       }
       let denied = try await transport.send(
         TransportRequest(
@@ -55,7 +55,7 @@ import Testing
           body: Array("action=deny".utf8)))
       let refusal = try #require(URLComponents(string: try header(denied, "Location"))?.percentEncodedQuery)
       await #expect(throws: UpstreamError.refused("access_denied")) {
-        try await signIn.finish(refusal, attempt: start.attempt, boundTo: "", at: .current)
+        try await signIn.finish(refusal, attempt: start.attempt, boundTo: "", at: .init(exactly: .current))
       }
     }
   }

@@ -18,7 +18,9 @@ import HandstampVaults
     do throws(VaultError) {
       switch word {
       case "load": return try await key.load().map { "key \($0.withExposedBytes { $0.count })" } ?? "absent"
-      case "remove": try await key.remove()
+      case "remove":
+        let place = VaultKeyPlace(folder: vault.folder + "-other") { _ in key }
+        for name in ["store", "file"] { if let trouble = try await place.move(to: name) { throw trouble } }
       case "locked": return try await key.isLocked().map { $0 ? "is locked" : "is open" } ?? "no collection"
       case "lock": try await key.lock()
       case "unlock": try await key.unlock(within: key.deadline)

@@ -6,10 +6,11 @@ import HandstampOAuth
 import HandstampTransports
 import HandstampVaults
 
-/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop|scoped]]`: a program that asks for a token SECONDS from now,
-/// works for MILLISECONDS, and returns from `main`, whatever its session still has in flight. LIMIT is the time in
-/// milliseconds to wait for the response to a refresh. With `stop`, the program stops, as by Ctrl-Z, once it has sent one.
-/// With `scoped`, it asks for a token with its own scopes instead, and returns as soon as the request is sent.
+/// `SessionProbe ISSUER FOLDER SECONDS MILLISECONDS [LIMIT [stop|open|scoped]]`: a program that asks for a token SECONDS from
+/// now, works for MILLISECONDS, and returns from `main`, whatever its session still has in flight. LIMIT is the time in
+/// milliseconds to wait for the response to a refresh. With `stop`, the program stops, as by Ctrl-Z, once it has sent one. With
+/// `open`, it gives the response up, not knowing whether it may arrive, so that it waits until LIMIT has passed. With `scoped`,
+/// it asks for a token with its own scopes instead, and returns as soon as the request is sent.
 @main struct SessionProbe {
   static func main() async throws {
     let arguments = CommandLine.arguments
@@ -20,7 +21,7 @@ import HandstampVaults
     if arguments.count > 5, let limit = Int64(arguments[5]) {
       policy.refresh = RefreshPolicy(responseTimeout: .milliseconds(limit))
     }
-    let transport = ProbeTransport(stops: arguments.last == "stop")
+    let transport = ProbeTransport(stops: arguments.last == "stop", leavesOpen: arguments.last == "open")
     let backend = OAuthBackend(OAuthClient(issuer: arguments[1], id: "app"), transport: transport)
     let session = SessionController(
       backend: backend, vault: SealedFileVault(folder: arguments[2], account: AccountID("user-1")), policy: policy,
@@ -36,11 +37,13 @@ import HandstampVaults
 
 private struct ProbeTransport: Transport {
   let stops: Bool
+  let leavesOpen: Bool
   let sent: AsyncStream<Void>
   private let isSent: AsyncStream<Void>.Continuation
 
-  init(stops: Bool) {
+  init(stops: Bool, leavesOpen: Bool) {
     self.stops = stops
+    self.leavesOpen = leavesOpen
     (sent, isSent) = AsyncStream.makeStream(of: Void.self)
   }
 
@@ -53,7 +56,9 @@ private struct ProbeTransport: Transport {
       }
     }
     if request.method == "POST" { isSent.yield() }
-    return try await AsyncHTTPTransport.shared.send(request)
+    let response = try await AsyncHTTPTransport.shared.send(request)
+    if leavesOpen, request.method == "POST" { throw .timedOut }
+    return response
   }
 
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {

@@ -2,6 +2,7 @@
 import Foundation
 import HandstampCore
 import HandstampKeys
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 
@@ -21,9 +22,12 @@ import Musl
 /// - `lines`: runs the commands that it reads from its input, one per line
 /// - `touch <session> <count>`: that many edits in a row; prints only the last result
 /// - `hold`: acquires the refresh lock, prints `held`, and holds it until its input ends
+/// - `lock [child]`: locks an attempt, prints `locked <device> <number>`, and holds that until its input ends; with `child`, it
+///   has started a program by then, which ends with the same input
 /// - `audit <count> <outcome>`: writes that many entries to the audit log, limited to 32 KiB; prints the log's last number
 /// - `set <passphrase>` · `change <passphrase> <passphrase>`: seals the vaults' key
 /// - `open <passphrase>`: unlocks and reads a vault sealed that way
+/// - `move <place>`: moves the key to `file` or `passphrase`
 /// - `trail`: checks the audit log against the vault
 /// - `time <count>`: prints the microseconds that a read and an edit take
 ///
@@ -89,6 +93,19 @@ import Musl
       while readLine() != nil {}
       lock.unlock()
       say("let go")
+    case "lock":
+      guard let (lock, file) = vault.lockAttempt() else {
+        say("no lock")
+        return true
+      }
+      let child = Process()
+      child.executableURL = URL(fileURLWithPath: "/bin/cat")
+      child.standardOutput = FileHandle.nullDevice
+      if !arguments.isEmpty { try? child.run() }
+      say("locked \(file.device) \(file.number)")
+      while readLine() != nil {}
+      lock.unlock()
+      say("let go")
     case "account":
       let id = arguments.first ?? "ada"
       await edit(.add(ListedAccount(id: AccountID(id), name: id, addedAt: UnixTime(seconds: 1))))
@@ -100,6 +117,7 @@ import Musl
       do throws(VaultError) { say("\(try await FileAuditLog(vault).trail().verdict)") } catch { say(text(error)) }
     case "set", "change", "open":
       do throws(PassphraseError) { try await seal(command) } catch { say("\(error)") }
+    case "move": await move(to: arguments.first ?? "file")
     case "time": await time(arguments.first.flatMap(Int64.init) ?? 1000)
     default: return false
     }
@@ -135,6 +153,18 @@ import Musl
     }
     let sealed = SealedFileVault(folder: vault.folder, account: vault.account, key: .passphrase(passphrase))
     say(command == "open" ? text(await sealed.read()) : command)
+  }
+
+  private func move(to place: String) async {
+    let text = Secret("a long passphrase")
+    let passphrase = Passphrase(folder: vault.folder, cost: PassphraseCost(rounds: 10)) { _ in text }
+    let sealed = PassphraseKey(passphrase, reason: "to test", new: text)
+    do throws(VaultError) {
+      let trouble = try await VaultKeyPlace(folder: vault.folder) { _ in sealed }.move(to: place)
+      say(trouble.map { self.text($0) } ?? "moved")
+    } catch {
+      say(self.text(error))
+    }
   }
 
   private func audit(_ count: Int64, outcome: String) async {

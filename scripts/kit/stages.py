@@ -47,13 +47,15 @@ def run(log, command, environment=None, words=None, **options):
         fail(path, command)
 
 
-def watch(log, command, environment=None, words=None, progress=stage, append=False):
-    """Runs a command to its end. Returns its status, and the path of its output."""
+def watch(log, command, environment=None, words=None, progress=stage, append=False, begun=None):
+    """Runs a command to its end, which `begun` hears of first. Returns its status, and the path of its output."""
     os.makedirs(LOGS, exist_ok=True)
     path, display = f"{LOGS}/{log}.log", Display()
-    with open(path, "a" if append else "w") as file:
+    with open(path, "a" if append else "w", buffering=1) as file:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    errors="replace")
+        if begun:
+            begun(process, path)
         for line in process.stdout:
             file.write(line)
             if found := progress(line):

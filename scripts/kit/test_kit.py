@@ -2,9 +2,10 @@
 import contextlib, hashlib, http.server, io, json, os, select, socket, subprocess, sys, tempfile, threading, unittest
 
 from clusters import network
-from kit import build, declarations, load, p256, platforms, report, server, stages, turns, web, xcode
+from kit import build, declarations, load, p256, platforms, report, server, silence, stages, turns, web, xcode
 from verbs import examples, test
 
+SCRIPTS = os.path.abspath("scripts")
 BUILD = """Fetching https://github.com/apple/swift-log.git
 Building for debugging...
 [1/1234] Compiling A a.swift
@@ -160,6 +161,57 @@ class Turns(unittest.TestCase):
             self.assertEqual(select.select([waiting.stdout], [], [], 30)[0], [waiting.stdout])
             self.assertEqual(waiting.stdout.readline(), "in\n")
             waiting.kill()
+
+
+class Packages(unittest.TestCase):
+    def install(self, apt):
+        """The output and the status of an installation on a machine without the libraries, whose apt-get is a script. Nothing sleeps."""
+        with in_folder():
+            for name, text in {"apt-get": apt, "pkg-config": "exit 1", "sleep": "echo >> slept", "id": "echo 0"}.items():
+                with open(os.open(name, os.O_CREAT | os.O_WRONLY, 0o755), "w") as file:
+                    file.write("#!/bin/sh\n" + text + "\n")
+            done = subprocess.run(["sh", SCRIPTS + "/deps"], env=dict(os.environ, PATH=f"{os.getcwd()}:{os.environ['PATH']}"), stderr=subprocess.PIPE, text=True)
+            return done.stderr, done.returncode, os.path.exists("slept") and os.path.getsize("slept")
+
+    def test_wait_for_an_apt_that_is_busy_and_say_so_once(self):
+        words, status, waits = self.install("""echo >> calls; [ $(wc -l < calls) -gt 3 ] && exit 0
+            echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 1 (apt-get)" >&2; exit 100""")
+        self.assertEqual((status, waits), (0, 3))
+        self.assertEqual(words.count("waiting for another apt, for at most 10 minutes: Could not get lock /var/lib/apt/lists/lock"), 1)
+
+    def test_wait_no_longer_than_ten_minutes(self):
+        words, status, waits = self.install('echo "E: Could not get lock /var/lib/apt/lists/lock" >&2; exit 100')
+        self.assertEqual((status, waits), (1, 119))
+        self.assertIn("hint: the whole output is in", words)
+
+    def test_fail_at_once_for_another_reason(self):
+        words, status, waits = self.install('echo "E: Unable to locate package libargon2-dev" >&2; exit 100')
+        self.assertEqual((status, waits), (1, 0))
+        self.assertIn("Unable to locate package", words)
+
+
+class Silence(unittest.TestCase):
+    LOG = "◇ Test `a b` started.\n◇ Test `c (d)` started.\n✔ Test `a b` passed after 0.1 seconds.\n"
+
+    def test_ends_a_process_with_its_children_and_names_its_tests(self):
+        with in_folder():
+            with open("log", "w") as log:
+                log.write(self.LOG)
+                log.flush()
+                process = subprocess.Popen(["sh", "-c", "sleep 300 & wait"], stdout=log)
+            guard = silence.Guard(process, "log", limit=0.5)
+            guard.thread.join(60)
+            self.assertEqual(process.wait(60), -9)
+            self.assertEqual(guard.words[1], "not finished: `c (d)`")
+            self.assertEqual(silence.below(process.pid), {})
+
+    def test_leaves_a_process_that_speaks(self):
+        with in_folder():
+            with open("log", "w") as log:
+                process = subprocess.Popen(["sh", "-c", "for a in 1 2 3 4 5 6; do echo $a; sleep 0.2; done"], stdout=log)
+            guard = silence.Guard(process, "log", limit=0.8)
+            guard.thread.join(60)
+            self.assertEqual((process.wait(60), guard.words), (0, []))
 
 
 class Stages(unittest.TestCase):

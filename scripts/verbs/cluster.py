@@ -3,7 +3,7 @@
 Starts a primary with a synchronous standby, three nodes and HAProxy, signs in, refreshes and signs out all the while, and breaks one thing after
 another. After each, every node is asked: no honest client was signed out, no acknowledged sign-in or end was lost, no ended session is alive, and a theft
 is found. Prints a line for each fault. Needs root for the network that is cut and the disk that is filled; without, it says that it leaves them out."""
-import os, resource, shutil, signal, subprocess, sys, tempfile, time
+import base64, json, os, resource, shutil, signal, subprocess, sys, tempfile, time
 
 from clusters.database import Pair
 from clusters.load import Client, Load
@@ -231,12 +231,17 @@ def disk_filled(cluster):
 
 
 def clock_skewed(cluster):
-    """A node's clock is five minutes ahead, from its start."""
+    """A node's clock is five minutes ahead, from its start. Its tokens are not."""
     node = cluster.nodes[1]
     node.stop()
     node.wrapper = ["env", "FAKETIME_DONT_FAKE_MONOTONIC=1", "faketime", "-f", "+5m"]
     node.start()
     time.sleep(3)
+    session = cluster.load.sign_in(Client(node))
+    if session != None:
+        claims = json.loads(base64.urlsafe_b64decode(session.access.split(".")[1] + "=="))
+        if claims["iat"] > time.time() + 2:
+            cluster.load.wrong(f"a token is dated {claims['iat'] - time.time():.0f} s ahead")
     cluster.load.audit(cluster.nodes)
     node.kill()
     subprocess.run(["pkill", "-9", "-f", node.data + " "])

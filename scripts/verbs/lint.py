@@ -197,6 +197,7 @@ def rules():
             if not line.startswith("Sources/HandstampSupport/Concurrency/Locked.swift:")),
         "a later release of Apple's in a comment of a stand-in, and in no attribute": (
             f"{path}:{number}" for path in swift("Tests/AppleStubs") for number in platforms.unstated(read(path))),
+        "tests poll by othersFirst(until:), which ends with its task": lines(tests, r"while .*\{ await (othersFirst|Task\.yield)\(\) \}"),
         "tests do not sleep": lines(tests, r"Task\.sleep|usleep\(|Thread\.sleep|[^.]\bsleep\([0-9]"),
         "suites have a time limit, which nested ones inherit": unlimited(),
         "tests without an expectation": expectations.missing(),

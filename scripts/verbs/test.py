@@ -5,7 +5,7 @@ programs; all others mostly compute, and would be done sooner without the longes
 import collections, os, re, subprocess, sys, tempfile
 import xml.etree.ElementTree as xml
 
-from kit import build, stages
+from kit import build, silence, stages
 
 NEEDS = ["--tests"]
 FORUM = ["--package-path", "Examples/ForumReader", *build.PACKAGE]
@@ -64,9 +64,13 @@ class Run:
         os.makedirs(stages.LOGS, exist_ok=True)
         with open(f"{stages.LOGS}/{self.log}.log", "w") as file:
             self.process = subprocess.Popen(self.command, env=surroundings, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
+        self.guard = silence.Guard(self.process, f"{stages.LOGS}/{self.log}.log")
 
     def watch(self, surroundings):
-        self.status, _ = stages.watch(self.log, self.command, surroundings, progress=progress)
+        self.status, _ = stages.watch(self.log, self.command, surroundings, progress=progress, begun=self.begun)
+
+    def begun(self, process, path):
+        self.guard = silence.Guard(process, path)
 
     def end(self):
         """The results, and what is wrong beside them. A process that ends early says so in its last line."""
@@ -78,7 +82,7 @@ class Run:
         good = self.status == 0 and re.search(r"^✔ Test run with [1-9]", text, re.M)
         words = [] if good else list(dict.fromkeys(re.findall(r"^(?:✘.*|.*error:.*|.*Fatal error.*)$", text, re.M)[-40:] + text.splitlines()[-1:])) + [
             f"exit status {self.status}: {' '.join(self.command[:2])}", f"hint: the whole output is in {path}"]
-        return results(self.report), words
+        return results(self.report), words + self.guard.words
 
 
 def main(options):

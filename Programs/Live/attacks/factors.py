@@ -171,7 +171,7 @@ def skipped_factor():
     lies = Lies("work")
     work = lies["work"]
     server = Relying(lies.entries(trustsEmail=True), "--rate-limits", "none", "--issuer", ISSUER, administered=True)
-    person, eve, tried = Person(server, "owner"), Person(server, "eve"), []
+    person, eve, tried = Person(server, "owner", proved=True), Person(server, "eve"), []
     client = person.client
     key, codes, guest = person.add_passkey(), person.recovery_codes(), Client(server).guest("d-thief")
     app = protect(person)

@@ -234,13 +234,15 @@ def taken_back():
         "take-back-http": lambda person: page(
             person, server.administer("POST", f"/accounts/{person.id}/take-back", {}).json["reset"]["code"]),
         "keeping": lambda person: api(person, mailed(person), keep_passkeys=True),
+        # Signed up by a stranger, and never confirmed.
+        "squatted": lambda person: api(person, mailed(person), keep_passkeys=True),
     }
     for name in ways:
-        person = people[name] = Person(server, name)
+        person = people[name] = Person(server, name, proved=name != "squatted")
         person.key, person.codes = person.add_passkey(), person.recovery_codes()
         person.app = redeem(person.client, "web", code(person.browser, "web", person.email, PASSWORD)).json
         person.kept = code(person.browser, "web", person.email, PASSWORD)
-        if name in ("api", "page", "keeping"):
+        if name in ("api", "page", "keeping", "squatted"):
             person.client.post("/v1/password-reset", dict(email=person.email))
     for name, work in ways.items():
         person, thief = people[name], people[name].browser
@@ -258,7 +260,7 @@ def taken_back():
         left = person.credentials()
         require(keeps or not (left["passkeys"] or left["recovery_codes"] or left["consents"]), f"{name}: {left}")
     # A password that was removed for good: a code from before is void, and after the week of grace none is mailed.
-    gone, soon, late = (Person(server, name) for name in ("gone", "soon", "late"))
+    gone, soon, late = (Person(server, name, proved=True) for name in ("gone", "soon", "late"))
     for person in (gone, soon, late):
         person.key = person.add_passkey()
     gone.client.post("/v1/password-reset", dict(email=gone.email))

@@ -29,13 +29,13 @@ extension APIClient {
         await end(.expired, in: generation)
         throw .session(.signedOut(.expired))
       }
-      let response = try await controller.requests.run(in: generation) { [transport] () async throws(APIError) in
+      let answer = try await controller.requests.run(in: generation) { [transport] () async throws(APIError) in
         try await transfer.send(ready, over: transport)
       }
-      guard let response else { throw .session(controller.fenceError) }
+      guard var response = answer else { throw .session(controller.fenceError) }
       // A bearer token is replaced by refreshes alone.
       if let scheme = controller.abilities.credential {
-        try await inspect(response, to: request, by: scheme, sent: credential, in: generation)
+        response = try await inspected(response, to: ready, by: scheme, sent: credential, in: generation)
       }
       guard response.status == 401 else { return response }
       guard proof == nil else {

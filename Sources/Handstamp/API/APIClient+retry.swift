@@ -67,7 +67,7 @@ extension RetryPolicy {
 }
 
 extension TransportRequest {
-  fileprivate var onlyReads: Bool { ["GET", "HEAD", "OPTIONS"].contains(method.uppercased()) }
+  var onlyReads: Bool { ["GET", "HEAD", "OPTIONS"].contains(method.uppercased()) }
 
   /// Whether repeating the request has no further effect.
   fileprivate var mayRepeat: Bool {

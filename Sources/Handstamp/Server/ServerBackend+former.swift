@@ -31,7 +31,7 @@ extension ServerBackend {
       }
       if refusal?.error == "unsupported_grant_type" { throw .unsupported("sessions of a former system") }
       let server = RequestError.ServerResponse(
-        status: response.status, error: refusal?.error, detail: refusal?.error_description)
+        response, error: refusal?.error, detail: refusal?.error_description)
       throw .requestFailed(RequestError(server), retryAfter: response.retryDelay())
     }
   }

@@ -44,7 +44,7 @@ extension RefreshResult {
     let refusal = try? JSONDecoder().decode(TokenRefusal.self, from: Data(response.body))
     guard response.status == 400 || response.status == 401, refusal?.error == "invalid_grant" else {
       let server = RequestError.ServerResponse(
-        status: response.status, error: refusal?.error, detail: refusal?.error_description)
+        response, error: refusal?.error, detail: refusal?.error_description)
       self = .noDecision(RequestError(server), retryAfter: response.retryDelay())
       return
     }

@@ -14,11 +14,13 @@ extension SessionController {
     case .timer(.limit, _): reportActivity()
     case .locked(let operation, _, _): locks[operation] = lock
     case .refreshCompleted(let operation, _, _): asking[operation] = nil
+    case .edited(_, .failed(let trouble), _) where delaysExit: UnstoredRefreshes.failed(trouble)
     case .revoked(let session, let result, _):
       if let code = result.refusalCode { refusedRevocations[session] = code }
     default: break
     }
-    let effects = machine.handle(event, at: time ?? clock.now())
+    let now = time ?? clock.now()
+    let effects = machine.handle(event, at: now)
     log?.note(event)
     renewSnapshot()
     for effect in effects {
@@ -27,6 +29,7 @@ extension SessionController {
     }
     dropTimers()
     keepUntilStored()
+    if vault.holdsAttempt, !machine.holdsAttempt(at: now) { vault.unlockAttempt() }
     resumeSatisfiedWaiters()
   }
 
@@ -100,10 +103,10 @@ extension SessionController {
         await self?.post(.locked(operation, RotationKey(from: &random), failing: trouble), holding: lock)
       }
     case .askRefresh(let operation, let request): send(request, as: operation)
-    case .checkSender(let operation, let sender):
+    case .checkSender(let operation, let attempt):
       // Not at once: an effect is answered after all effects of its list.
-      Task.detached(priority: .userInitiated) { [weak self] in
-        await self?.post(.senderChecked(operation, hasEnded: sender.hasEnded))
+      Task.detached(priority: .userInitiated) { [weak self, vault] in
+        await self?.post(.senderChecked(operation, hasEnded: vault.hasEnded(attempt)))
       }
     case .clean(let ended, let step): clean(ended, step: step)
     case .revoke(let session, let handle):

@@ -71,6 +71,7 @@ extension SessionVault {
       if !isInUse { moved.endSession(.replaced, at: clock.now()) }
       moves.copied = moved.session?.id
       try await write(.receive(moved))
+      try await confirm()
       switch await former.edit(.vacate(revision: entry.revision)) {
       case .done:
         moves.copied = nil
@@ -115,8 +116,16 @@ extension SessionVault {
       try await write(.bury(rest))
     case nil: try await write(.receive(VaultEntry(session: session)))
     }
+    try await confirm()
     do { try await remove() } catch {
       throw .unavailable("the app's former tokens cannot be removed: \(type(of: error))")
+    }
+  }
+
+  /// Opens what has been moved, before its former place is emptied.
+  private func confirm() async throws(VaultError) {
+    guard try await !store.read(noting: audit).entry(for: .ordinary).isEmpty else {
+      throw .unavailable("the new place of the session does not keep it")
     }
   }
 

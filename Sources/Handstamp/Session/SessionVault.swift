@@ -17,6 +17,8 @@ final class SessionVault: Sendable {
   let hasOthers = Locked(false)
   /// The session that is not remembered.
   private let session = Locked<StoredSession?>(nil)
+  /// The lock of this program's attempt.
+  private let attempt = Locked<(lock: any VaultLock, identity: FileIdentity)?>(nil)
 
   init(
     _ store: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], locks: RefreshLockManager,
@@ -39,6 +41,35 @@ final class SessionVault: Sendable {
       throw .otherServer(server)
     }
     return lock
+  }
+
+  // MARK: The lock of an attempt
+
+  var holdsAttempt: Bool { attempt.withLock { $0 != nil } }
+
+  /// Returns the edit; an attempt that it records is locked before, and names the lock.
+  func locking(_ edit: VaultEdit) -> VaultEdit {
+    guard case .prepare(let id, holding: let token, replacing: let access, let key, var new?, over: let former) = edit,
+      let locks = store as? any AttemptLocks
+    else { return edit }
+    new.lock = attempt.withLock { held in
+      if held == nil { held = locks.lockAttempt() }
+      return held?.identity
+    }
+    return .prepare(id, holding: token, replacing: access, key: key, attempt: new, over: former)
+  }
+
+  func unlockAttempt() {
+    let held = attempt.withLock { held in
+      defer { held = nil }
+      return held
+    }
+    held?.lock.unlock()
+  }
+
+  /// Whether the sender of `attempt` has ended. `false` if that cannot be seen from here.
+  func hasEnded(_ attempt: RefreshAttempt) -> Bool {
+    attempt.sender.hasEnded || attempt.lock.map { (store as? any AttemptLocks)?.isFree($0) ?? false } ?? false
   }
 
   // MARK: The session in memory

@@ -75,9 +75,12 @@ struct AdminDatabase: AsyncParsableCommand {
     /// - Parameters:
     ///   - restored: `everything`, `database` or `postgresql`.
     ///   - former: the path of the former database.
-    private func answer(_ restored: String, _ reapplied: Reapplied? = nil, former: String? = nil) -> JSONObject {
+    private func answer(
+      _ restored: String, _ reapplied: Reapplied? = nil, former: String? = nil, keys: Keys
+    ) -> JSONObject {
       [
         "restored": restored, "former": former, "endedAgain": reapplied?.sessions,
+        "keys": keys.known, "lostKeys": keys.losses,
         // The numbers of removals that were made again, by kind.
         "takenAway": reapplied.map { Dictionary($0.counts.map { ($0.name, $0.count) }, uniquingKeysWith: { $1 }) },
         // Whether ends.log lacked entries that the backup's own had.
@@ -102,20 +105,42 @@ struct AdminDatabase: AsyncParsableCommand {
         throw CommandError(error)
       }
       data.giveFilesToOwner()
-      try await data.open { store, _ throws(CommandError) in try await store.audit(.restored) }
+      let keys = try await data.open { store, _ throws(CommandError) in
+        try await store.audit(.restored)
+        return try await Keys(store)
+      }
       switch result {
       case .everything:
-        if output.json { return Terminal.out(json: answer("everything")) }
-        Terminal.say("restored everything to \(data.path)")
+        if output.json { return Terminal.out(json: answer("everything", keys: keys)) }
+        Terminal.say("restored everything to \(data.path), with the refresh keys \(keys.known.joined(separator: ", "))")
+        Terminal.say(
+          "a client with a token of a later key is answered 503, and the log names the key: put the newest keys.json into the folder"
+            + " before a server starts; if it is lost: handstamp admin keys retire ID --force")
         Terminal.say(
           "sessions that ended since the backup are live again, and what was taken away since is back; to end all sessions:"
             + " handstamp admin sessions end --everyone")
       case .database(let reapplied, let former):
-        if output.json { return Terminal.out(json: answer("database", reapplied, former: former)) }
+        if output.json { return Terminal.out(json: answer("database", reapplied, former: former, keys: keys)) }
         Terminal.say("restored the database of \(data.path)")
         say(reapplied)
         if let former { Terminal.say("the former database is \(former)") }
       }
+      say(keys)
+    }
+
+    /// The refresh keys after a restore.
+    private struct Keys {
+      var known: [String]
+      var losses: [String]
+
+      init(_ store: AdminStore) async throws(CommandError) {
+        known = store.keys.master.keys.keys.sorted().map(\.rawValue)
+        losses = try await RefreshKeyRing(store).losses(now: .current)
+      }
+    }
+
+    private func say(_ keys: Keys) {
+      for loss in keys.losses { Terminal.say("warning: \(loss)") }
     }
 
     /// Says what was taken away again, and whose passwords are gone.
@@ -161,12 +186,13 @@ struct AdminDatabase: AsyncParsableCommand {
           hint: "restore it, then run this command without a folder")
       }
       let hasLog = PrivateFile.exists(data.path + "/ends.log")
-      let reapplied = try await data.open { store, _ throws(CommandError) in
+      let (reapplied, keys) = try await data.open { store, _ throws(CommandError) in
         try await store.audit(.restored)
-        return store.store.reapplied
+        return (store.store.reapplied, try await Keys(store))
       }
-      if output.json { return Terminal.out(json: answer("postgresql", reapplied)) }
+      if output.json { return Terminal.out(json: answer("postgresql", reapplied, keys: keys)) }
       say(reapplied)
+      say(keys)
       Terminal.say("that is what this node knew of; run it with the data folder of each other node")
       guard !hasLog else { return }
       Terminal.say(
@@ -217,6 +243,7 @@ struct AdminDatabase: AsyncParsableCommand {
       findings.append(.good("its tables have version \(inspection.migrations.last ?? "?")"))
       let keys = store.keys.master.keys.keys.sorted().map(\.rawValue).joined(separator: ", ")
       findings.append(.good("the keys belong to it: \(keys)"))
+      findings += try await RefreshKeyRing(store).losses(now: .current).map { .bad($0) }
       let unreadable = store.store.unreadableEnds
       findings.append(
         unreadable == 0 ? .good("ends.log is readable") : .bad("\(unreadable) unreadable line(s) in ends.log"))

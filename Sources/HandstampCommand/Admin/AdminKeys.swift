@@ -29,11 +29,11 @@ struct AdminKeys: AsyncParsableCommand {
     private struct Item {
       var kind: Kind
       var id: String
-      /// `signing`, `next` or `former`; for refresh keys `current` or `accepted`.
+      /// That of ``SigningKeyRing/State`` or ``RefreshKeyRing/State``.
       var state: String
       /// Of a signing key.
       var algorithm: String?
-      var refresh: RefreshKeyRing.Facts?
+      var refresh: KeyDependents?
     }
 
     func run() async throws {
@@ -46,19 +46,22 @@ struct AdminKeys: AsyncParsableCommand {
         }
       }
       folder.giveFilesToOwner()
-      let refresh = try await folder.open { store, _ throws(CommandError) in try await RefreshKeyRing(store).facts() }
-      let accepted = refresh.map {
-        Item(kind: .refresh, id: $0.id.rawValue, state: $0.isCurrent ? "current" : "accepted", refresh: $0)
+      let refresh = try await folder.open { store, _ throws(CommandError) in
+        let ring = RefreshKeyRing(store)
+        return try await ring.dependents(now: .current).sorted { $0.key < $1.key }.map {
+          Item(kind: .refresh, id: $0.key.rawValue, state: ring.state(of: $0.key).rawValue, refresh: $0.value)
+        }
       }
       output.write(
-        "keys", signing + accepted,
+        "keys", signing + refresh,
         [
           Column("kind", as: "KIND", \.kind.rawValue),
           Column("id", as: "ID", \.id),
           Column("state", as: "STATE", \.state),
           Column("algorithm", as: "ALGORITHM", \.algorithm),
           Column("refreshTokens", as: "REFRESH TOKENS (MAX)", \.refresh?.refreshTokens),
-          Column("revocationHandles", as: "REVOCATION HANDLES (MAX)", \.refresh?.revocationHandles),
+          Column("revocationHandles", as: "REVOCATION HANDLES (MAX)", \.refresh?.handles),
+          Column("storedSecrets", as: "STORED SECRETS", { $0.refresh?.items.values.reduce(0, +) }),
           Column("lastUsedAt", \.refresh?.lastUse?.description),
         ])
     }
@@ -117,7 +120,9 @@ struct AdminKeys: AsyncParsableCommand {
     private func rotateRefresh(
       in folder: AdminFolder
     ) async throws(CommandError) -> (ids: [String], state: SigningKeyRing.State?) {
-      guard folder.keys == nil else { throw folder.keysElsewhere }
+      guard folder.keys == nil else {
+        throw folder.keysElsewhere("add a key to keys there, and name it in current; leave the former one")
+      }
       return try await folder.open { store, _ throws(CommandError) in
         let id: KeyID
         let known: [KeyID]
@@ -137,9 +142,10 @@ struct AdminKeys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retire", abstract: "remove a key, so that nothing made with it is accepted",
       discussion: """
-        refused while tokens in use need the key; with --force, clients that present
-        such a token of a refresh key are signed out, and the key is never accepted
-        again: for one that has leaked
+        refused while something needs the key: tokens in use, webhooks, authenticator
+        apps; what is stored sealed gets the current key first; with --force, clients
+        that present a token of a refresh key are signed out, and the key is never
+        accepted again: for one that has leaked, or is lost
         """)
 
     @Argument(help: "ID of the key") var id: String
@@ -149,34 +155,40 @@ struct AdminKeys: AsyncParsableCommand {
 
     func run() async throws {
       let folder = try options.folder()
-      let isRefreshKey = try await folder.open { store, keys throws(CommandError) in
-        let isRefreshKey = keys.master.keys[KeyID(id)] != nil
-        if isRefreshKey {
-          guard folder.keys == nil else { throw folder.keysElsewhere }
-          let isCurrent = keys.master.current == KeyID(id)
-          if !force || isCurrent { try await RefreshKeyRing(store).requireUnused(KeyID(id), now: .current) }
-          try await RefreshKeyRing(store).reseal(now: .current)
-          do throws(RegistryOpenError) { try folder.files.retireKey(KeyID(id)) } catch { throw CommandError(error) }
-        } else {
+      let lost = try await folder.open { store, _ async throws(CommandError) -> KeyDependents? in
+        // The ID of a signing key, a thumbprint, is longer.
+        guard KeyID(id).isValid else {
           try SigningKeyRing.locked(in: folder.path) { ring throws(CommandError) in
             try ring.retire(id, at: .current, force: force)
           }
+          try await store.audit(.keyRetired, key: [id])
+          return nil
         }
+        let ring = RefreshKeyRing(store)
+        try await ring.reseal(now: .current)
+        let lost = try await ring.requireUnused(KeyID(id), force: force, now: .current)
+        guard folder.keys == nil else {
+          throw folder.keysElsewhere("remove \(id) from keys there, and add it to retired")
+        }
+        do throws(RegistryOpenError) { try folder.files.retireKey(KeyID(id)) } catch { throw CommandError(error) }
         try await store.audit(.keyRetired, key: [id])
-        return isRefreshKey
+        return lost
       }
       output.write(
         ["retired": id],
-        or: "retired \(id); it is accepted until the server is \(isRefreshKey ? "restarted" : "reloaded")")
+        or: "retired \(id); it is accepted until the server is \(lost == nil ? "reloaded" : "restarted")")
+      if let words = lost?.itemWords, !words.isEmpty {
+        Terminal.say("lost with it, and to be made anew by their owners: \(words.joined(separator: ", "))")
+      }
     }
   }
 }
 
 extension AdminFolder {
-  fileprivate var keysElsewhere: CommandError {
+  /// - Parameter hint: the change of its JSON.
+  fileprivate func keysElsewhere(_ hint: String) -> CommandError {
     CommandError(
-      .usage, "the refresh keys are in \(keysPlace), which this command cannot change",
-      hint: "change its JSON: add a key to keys and name it in current, or remove one")
+      .usage, "the refresh keys are in \(keysPlace), which this command cannot change", hint: hint)
   }
 }
 #endif

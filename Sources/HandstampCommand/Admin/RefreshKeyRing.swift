@@ -4,24 +4,12 @@ import HandstampRegistry
 import HandstampServer
 import HandstampSQLite
 
-/// The keys of refresh tokens, with the sessions that need them.
-///
-/// Sessions do not record their key. Servers note once a minute which key is their current one; sessions that were refreshed, or
-/// began, after the last note of a key have no token of it.
+/// The keys of refresh tokens, with what needs them, see ``KeyDependents``.
 struct RefreshKeyRing {
-  /// How often servers note their key, twice: a server that was killed has used it for that long after its last note.
-  static let slack = Duration.seconds(120)
-
-  /// The known facts about a key.
-  struct Facts {
-    var id: KeyID
-    var isCurrent: Bool
-    /// When a server last noted that it makes tokens with the key.
-    var lastUse: UnixTime?
-    /// Live sessions that may have a refresh token of the key.
-    var refreshTokens: Int
-    /// Live sessions that may have a revocation handle of the key, which is made once, at sign-in.
-    var revocationHandles: Int
+  enum State: String {
+    case current, accepted, retired
+    /// It is not in the key file, and was not retired: tokens made with it are answered with 503.
+    case missing
   }
 
   let store: AdminStore
@@ -29,53 +17,62 @@ struct RefreshKeyRing {
 
   init(_ store: AdminStore) { self.store = store }
 
-  func facts() async throws(CommandError) -> [Facts] {
-    var all: [Facts] = []
-    for id in keys.keys.keys.sorted() { all.append(try await facts(of: id)) }
-    return all
+  func state(of id: KeyID) -> State {
+    if keys.keys[id] == nil { return keys.retired.contains(id) ? .retired : .missing }
+    return id == keys.current ? .current : .accepted
   }
 
-  func facts(of id: KeyID) async throws(CommandError) -> Facts {
-    guard keys.keys[id] != nil else { throw .noSuchKey(id.rawValue) }
-    let lastUse: UnixTime?
-    do throws(RegistryError) { lastUse = try await store.registry.lastUse(of: id) } catch {
-      throw CommandError(AdministrationError.registry(error))
-    }
-    let isCurrent = id == keys.current
-    let time = isCurrent ? nil : lastUse?.advanced(by: RefreshKeyRing.slack)
-    do throws(RegistryStoreError) {
-      let (refreshed, begun) = try await store.store.liveSessions(upTo: time)
-      return Facts(
-        id: id, isCurrent: isCurrent, lastUse: lastUse, refreshTokens: refreshed, revocationHandles: begun)
-    } catch { throw CommandError(error) }
+  /// All keys of the file, and those that are missing or retired and needed.
+  func dependents(now: UnixTime) async throws(CommandError) -> [KeyID: KeyDependents] {
+    try await ask { () async throws(RegistryError) in try await store.registry.keyDependents(now: now) }
+      .filter { keys.keys[$0.key] != nil || !$0.value.isEmpty }
   }
+
+  /// Lines about keys that something depends on and that this server does not have.
+  func losses(now: UnixTime) async throws(CommandError) -> [String] {
+    try await ask { () async throws(RegistryError) in try await store.registry.lostKeys(now: now) }
+      .sorted { $0.key < $1.key }.map { "the key \($0.key) \(word(for: $0.key)): \($0.value.words)" }
+  }
+
+  private func word(for id: KeyID) -> String { state(of: id) == .retired ? "was retired" : "is missing" }
 
   /// Seals what is sealed with a key that is about to be retired with the current one.
   func reseal(now: UnixTime) async throws(CommandError) {
-    do throws(RegistryError) {
-      while try await store.registry.resealTOTP(all: true, now: now, limit: 500) == 500 {}
-    } catch { throw CommandError(AdministrationError.registry(error)) }
+    try await ask { () async throws(RegistryError) in try await store.registry.resealAll(now: now) }
   }
 
-  /// Refuses a key that tokens in use were made with.
-  func requireUnused(_ id: KeyID, now: UnixTime) async throws(CommandError) {
-    let facts = try await facts(of: id)
-    guard !facts.isCurrent else {
+  /// Refuses a key that something in use was made with.
+  ///
+  /// - Parameter force: whether only the current key is refused.
+  /// - Returns: what depends on the key all the same.
+  func requireUnused(_ id: KeyID, force: Bool = false, now: UnixTime) async throws(CommandError) -> KeyDependents {
+    let dependents = try await dependents(now: now)[id]
+    guard id != keys.current else {
       throw CommandError(
         .failure, "the key \(id) is the current one", hint: "run first: handstamp admin keys rotate refresh",
         code: "key_in_use")
     }
-    if let lastUse = facts.lastUse, now.since(lastUse) < RefreshKeyRing.slack {
+    guard !force else { return dependents ?? KeyDependents() }
+    guard let dependents else { throw .noSuchKey(id.rawValue) }
+    if let lastUse = dependents.lastUse, now.since(lastUse) < Registry.keyUseSlack {
       throw CommandError(
         .failure, "a server has made tokens with \(id) within the last two minutes",
         hint: "restart every server, and run the command again two minutes later", code: "key_in_use")
     }
-    guard facts.revocationHandles == 0 else {
+    guard dependents.isEmpty else {
       throw CommandError(
-        .failure,
-        "\(facts.refreshTokens) live session(s) may have a refresh token of \(id), and \(facts.revocationHandles) a revocation handle",
-        hint: "keep the key until they have ended; with --force they are signed out",
+        .failure, "the key \(id) is needed: \(dependents.words)",
+        hint: dependents.items[.webhook] == nil
+          ? "keep the key until they have ended; with --force they are lost, and clients signed out"
+          : "make other secrets with handstamp admin webhooks secret, and retire the key a day later; or add --force",
         code: "key_in_use")
+    }
+    return dependents
+  }
+
+  private func ask<Value>(_ read: () async throws(RegistryError) -> Value) async throws(CommandError) -> Value {
+    do throws(RegistryError) { return try await read() } catch {
+      throw CommandError(AdministrationError.registry(error))
     }
   }
 }

@@ -29,6 +29,7 @@ struct AccountClient: Sendable {
     home: Home, account: ListedAccount, named name: String? = nil, clock: any SessionClock = SystemClock(),
     isShortLived: Bool = true, minimumAge: Duration = .seconds(5)
   ) throws(CommandError) {
+    try home.check()
     let baseURL = try account.serverAddress.url
     (self.home, self.account, self.name) = (home, account, name)
     var vault = home.vault(of: account.id)

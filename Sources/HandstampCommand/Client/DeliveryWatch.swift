@@ -19,18 +19,18 @@ final class DeliveryWatch: Backend {
   var abilities: BackendAbilities { base.abilities }
 
   @concurrent func refresh(_ request: RefreshRequest) async -> RefreshResult {
-    // Another process has signed in by another client: to the server, a token in the wrong client's hands is a stolen one.
-    guard isCurrent else {
-      return .noDecision(.preparation(.storage(.unavailable("the account signs in by another client by now"))))
+    do throws(CommandError) {
+      // Another process has signed in by another client: to the server, a token in the wrong client's hands is a stolen one.
+      guard OAuthRecord.isSameClient(try home.oauth(of: account.id), record) else {
+        return .noDecision(.preparation(.storage(.unavailable("the account signs in by another client by now"))))
+      }
+    } catch {
+      return .noDecision(.preparation(.storage(.unavailable(error.message))))
     }
     let result = await base.refresh(request)
     // A refused token for another API says nothing of the session.
     if request.target == nil || result.isRenewal { await home.note(result, of: account.id) }
     return result
-  }
-
-  private var isCurrent: Bool {
-    do { return OAuthRecord.isSameClient(try home.oauth(of: account.id), record) } catch { return false }
   }
 
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult {

@@ -13,28 +13,28 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
   var status: Int
   /// The `error` of RFC 6749 section 5.2, if the body has one.
   var error: String?
+  /// Whether it came from the endpoint itself, and not from something in between; `nil` if only its code tells.
+  var isFromEndpoint: Bool?
   /// The first such response since the last successful refresh.
   var since: UnixTime
   var last: UnixTime
 
   /// Whether the server refuses this token, as opposed to a transient failure.
-  var isRefusal: Bool { RefusedRefresh.isRefusal(status, error) }
-
-  private static func isRefusal(_ status: Int, _ error: String?) -> Bool {
-    // A proxy's own sign-in, timeouts, rate limits and errors that the server attributes to itself are transient.
-    (status >= 400 && status != 407 && !RequestError.isPassing(status: status)
-      || (200..<300).contains(status) && error != nil)
-      && !(error.map(RequestError.passingErrors.contains) ?? false)
+  var isRefusal: Bool {
+    var response = RequestError.ServerResponse(status: status, error: error)
+    response.isFromEndpoint = isFromEndpoint
+    return RequestError(response).isEndpointRefusal
   }
 
   /// Returns the record after one more response. A refusal after failures of another kind starts a new series.
   static func next(
     after former: RefusedRefresh?, _ answer: RequestError.ServerResponse, session: SessionID, at now: UnixTime
   ) -> RefusedRefresh {
-    let isSame = former?.session == session && former?.isRefusal == isRefusal(answer.status, answer.error)
-    return RefusedRefresh(
-      session: session, status: answer.status, error: answer.error, since: isSame ? former?.since ?? now : now,
+    var new = RefusedRefresh(
+      session: session, status: answer.status, error: answer.error, isFromEndpoint: answer.isFromEndpoint, since: now,
       last: now)
+    if let former, former.session == session, former.isRefusal == new.isRefusal { new.since = former.since }
+    return new
   }
 
   /// A phrase that follows the server's name: `refuses to refresh …`.
@@ -57,8 +57,7 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
     if let error, RequestError.configurationErrors.contains(error) {
       return CommandError(
         .configuration, message,
-        hint:
-          "check this client's registration at \(server.text); if it worked before, run: handstamp login --force",
+        hint: CommandError.clientHint(error, at: server.text) + "; if it worked before, run: handstamp login --force",
         code: error)
     }
     if isRefusal { return CommandError(.signInNeeded, message, hint: "run: handstamp login", code: "refresh_refused") }

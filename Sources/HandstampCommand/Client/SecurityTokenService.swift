@@ -98,7 +98,8 @@ struct SecurityTokenService {
       }
     let words = code.isEmpty ? "status \(status)" : code
     return CommandError(
-      (400..<500).contains(status) ? .configuration : .network, "AWS gives no keys for this role: \(words)", hint: hint)
+      StatusMeaning(status) == .judged ? .configuration : .network, "AWS gives no keys for this role: \(words)",
+      hint: hint)
   }
 
   /// The text of the only element of this name. AWS's elements have no attributes, and keys, codes and dates need no escapes.

@@ -2,6 +2,7 @@
 import Foundation
 import Handstamp
 import HandstampCore
+import HandstampOAuth
 import HandstampVaults
 
 /// The common part of sign-up and sign-in: choose the server first, then find out the account.
@@ -25,6 +26,7 @@ struct SignInAttempt: Sendable {
     server: ServerOptions, account: String?, deviceName: String?, network: NetworkOptions, output: OutputOptions
   ) async throws(CommandError) {
     self.output = output
+    Interruption.arrange()
     var home = try Home.current()
     // Check this before asking for a password and starting a session that could not be stored here.
     let blocking = await HomeCheck.damages(of: home).filter(\.blocksEveryVault)
@@ -187,9 +189,11 @@ struct SignInAttempt: Sendable {
     let id: AccountID
     var former: (account: AccountID, record: OAuthRecord?)?
     var oauth: OAuthRecord?
+    var issued: RevocationHandle?
     do {
       id = try await list.add(named: name, tag: tag) {
         var grant = try await perform()
+        issued = grant.revocation
         oauth = record()
         guard var profile = grant.profile else {
           throw CommandError(.invalidResponse("the token response does not name an account"), server: server)
@@ -210,6 +214,7 @@ struct SignInAttempt: Sendable {
       if let former, !OAuthRecord.isSameClient(former.record, oauth) {
         await restore(former.record, of: former.account)
       }
+      if let issued { await revoke(issued, of: former?.account, oauth, clientSecret) }
       if let error = error as? SessionError { throw CommandError(error, server: server) }
       throw error as? CommandError ?? CommandError(.failure, plain("\(error)"), hint: "this is a bug; please report it")
     }
@@ -250,6 +255,18 @@ struct SignInAttempt: Sendable {
       Terminal.say("hint: to sign in to a listed one again, run: handstamp login --account NAME --force")
     }
     return free
+  }
+
+  /// Ends a session that has begun at the server and that no vault holds.
+  private func revoke(
+    _ handle: RevocationHandle, of account: AccountID?, _ record: OAuthRecord?, _ secret: Secret?
+  ) async {
+    if let account, case .value(let entry) = await home.vault(of: account).read(), entry.session?.revocation == handle {
+      return
+    }
+    let backend: any Backend =
+      record.map { OAuthBackend($0.settings(secret: secret), transport: transport) } ?? identity
+    _ = await backend.revoke(handle)
   }
 
   private func restore(_ record: OAuthRecord?, of account: AccountID) async {

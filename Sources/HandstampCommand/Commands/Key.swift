@@ -90,60 +90,47 @@ struct Key: AsyncParsableCommand {
     func run() async throws {
       let home = try Home.current()
       let store = try home.keyStore()
-      let place = VaultKeyPlace(folder: home.vaultFolder)
-      // Ask before moving anything.
-      var new: Secret?
-      if case .passphrase = to, store.name != KeyStore.passphrase(folder: "").name {
-        new = try PassphrasePrompt.newOne()
+      let (target, words) = target(for: store, in: home)
+      var sealed: PassphraseKey?
+      if case .passphrase(let folder) = target, target != store {
+        // Ask before moving anything.
+        sealed = KeyStore.sealed(in: folder, with: try PassphrasePrompt.newOne())
       }
+      let remaining: VaultError?
       do throws(VaultError) {
-        switch (to, store) {
-        case (_, .unknown(let note)):
-          throw .unavailable("the key is kept in a place unknown to this version: \(note)")
-        case (.file, .file):
-          // Before the first sign-in, which would choose a place otherwise.
-          let isNew = try await place.makeFile()
-          Terminal.say("the key is \(isNew ? "" : "already ")in a file")
-        case (.file, _):
-          try await toFile(from: store, place)
-          Terminal.say("the key is in \(home.keyFile)")
-        case (.secretService, .secretService(let name)), (.keychain, .keychain(let name)):
-          // Clean up after an interrupted move.
-          if let keeper = store.keeper { try await place.move(to: keeper, noting: store.note ?? "") }
-          Terminal.say("the key is already in \(to.words), as \(name)")
-        case (.secretService, _), (.keychain, _):
-          let name = KeyStore.newName()
-          let target = to == .keychain ? KeyStore.keychain(name) : .secretService(name)
-          guard let keeper = target.keeper, let note = target.note else { return }
-          // Check that the store is available before moving anything.
-          _ = try await keeper.load()
-          try await toFile(from: store, place)
-          try await place.move(to: keeper, noting: note)
-          Terminal.say("the key is in \(to.words), as \(name)")
-        case (.passphrase, .passphrase(let folder)):
-          _ = try await KeyStore.sealed(in: folder).load()
-          try await place.move(to: KeyStore.sealed(in: folder), noting: store.note ?? "")
-          Terminal.say("the key is already sealed with a passphrase")
-        case (.passphrase, _):
-          try await toFile(from: store, place)
-          let target = KeyStore.sealed(in: home.vaultFolder, with: new)
-          // Left by an interrupted move, perhaps with another passphrase; the key file is still there.
-          if FileFacts(home.keyFile) != nil { try await target.remove() }
-          try await place.move(to: target, noting: KeyStore.passphrase(folder: home.vaultFolder).note ?? "")
-          Terminal.say("the key is sealed with the passphrase; if you forget it, you have to sign in again")
+        // Before the first sign-in, which would choose a place otherwise.
+        if target == .file, store == .file, try await home.keyPlace.makeFile() {
+          return Terminal.say("the key is in a file")
         }
+        remaining = try await home.keyPlace.move(to: target.note, in: sealed)
       } catch {
         throw CommandError(store: error)
       }
+      Terminal.say(words)
+      guard let remaining else { return }
+      throw CommandError(
+        .vault,
+        "a copy of the key remains in its former place: \(remaining.detail.map { plain($0) } ?? "it is locked")",
+        hint: "make that place available, then run the same command again", code: remaining.code)
     }
 
-    private func toFile(from store: KeyStore, _ place: VaultKeyPlace) async throws(VaultError) {
-      guard let keeper = store.keeper else { return }
-      // Any prompt must appear before the lock is taken, so that no other process waits for it.
-      _ = try await keeper.load()
-      try await place.moveBack(from: keeper)
-      // Only once the file is on disk.
-      try await store.removeKey()
+    /// Returns the new place, which is the present one if that is of the same kind, and the words for it.
+    private func target(for store: KeyStore, in home: Home) -> (KeyStore, String) {
+      let name = KeyStore.newName()
+      return switch (to, store) {
+      case (.file, .file): (.file, "the key is already in a file")
+      case (.file, _): (.file, "the key is in \(home.keyFile)")
+      case (.secretService, .secretService(let name)), (.keychain, .keychain(let name)):
+        (store, "the key is already in \(to.words), as \(name)")
+      case (.secretService, _): (.secretService(name), "the key is in \(to.words), as \(name)")
+      case (.keychain, _): (.keychain(name), "the key is in \(to.words), as \(name)")
+      case (.passphrase, .passphrase): (store, "the key is already sealed with a passphrase")
+      case (.passphrase, _):
+        (
+          .passphrase(folder: home.vaultFolder),
+          "the key is sealed with the passphrase; if you forget it, you have to sign in again"
+        )
+      }
     }
   }
 

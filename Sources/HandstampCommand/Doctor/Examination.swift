@@ -102,6 +102,7 @@ struct Examination: Sendable {
     do throws(CommandError) {
       let store = try home.keyStore()
       if let keeper = store.keeper { await kept(by: keeper, store) } else { keyFile() }
+      copies(beside: store)
     } catch {
       if damages.isEmpty { problem("key_store", error.message, hint: error.hint) }
     }
@@ -120,11 +121,17 @@ struct Examination: Sendable {
       let refusal = CommandError(error)
       problem("key_store", refusal.message, hint: "see: handstamp key show; nothing was erased")
     }
-    if FileFacts(home.keyFile) != nil {
-      problem(
-        "key_file", "a copy of the key is still in \(home.keyFile)",
-        hint: "run: handstamp key migrate --to \(store.name)")
-    }
+  }
+
+  /// Copies that an interrupted move has left.
+  private mutating func copies(beside store: KeyStore) {
+    let noted = ((try? home.keyPlace.note())?.copies ?? []).map { KeyStore(note: $0, folder: home.vaultFolder) }
+    var places = noted.filter { $0 != .file && $0 != store }.map(\.place)
+    if store != .file, FileFacts(home.keyFile) != nil { places.insert("in \(home.keyFile)", at: 0) }
+    guard !places.isEmpty else { return }
+    problem(
+      "key_file", "a copy of the key may still be \(places.joined(separator: ", and "))",
+      hint: "run: handstamp key migrate --to \(store.name)")
   }
 
   private mutating func keyFile() {

@@ -25,7 +25,27 @@ struct Home: Sendable, Hashable {
         .usage, "root in the folder of another user: \(home.path)",
         hint: "run it as that user: sudo -u \(folder.ownerName) handstamp, or set HANDSTAMP_HOME to a folder of root's")
     }
+    try home.check()
     return home.withNotedKey
+  }
+
+  /// The folders as this process has found them first.
+  private static let seen = Locked<[String: FileIdentity]>([:])
+
+  /// Refuses if the folder is not the one that this process found first. Whatever is missing then is elsewhere: it must not be taken
+  /// for absent, and not be begun anew.
+  func check() throws(CommandError) {
+    // Of a folder only: anything else in its place is set aside by a repair.
+    let found = FileIdentity(path: path + "/.")
+    let first = Home.seen.withLock { seen in
+      seen[path] = seen[path] ?? found
+      return seen[path]
+    }
+    guard found == first else {
+      throw CommandError(
+        .vault, "\(path) is gone, or another folder is in its place",
+        hint: "move it back or mount its disk; or set HANDSTAMP_HOME to its new path, and start this command again")
+    }
   }
 
   /// The same folder, with the key that its note names now.
@@ -58,10 +78,14 @@ struct Home: Sendable, Hashable {
     SealedFileVault(folder: vaultFolder, account: account, key: key)
   }
 
+  var keyPlace: VaultKeyPlace {
+    VaultKeyPlace(folder: vaultFolder) { KeyStore(note: $0, folder: vaultFolder).keeper }
+  }
+
   /// Returns where the vault key is kept.
   func keyStore() throws(CommandError) -> KeyStore {
     do throws(VaultError) {
-      return KeyStore(note: try VaultKeyPlace(folder: vaultFolder).note(), folder: vaultFolder)
+      return KeyStore(note: try keyPlace.note().place, folder: vaultFolder)
     } catch {
       throw CommandError(error)
     }
@@ -111,7 +135,9 @@ struct Home: Sendable, Hashable {
   /// `nil` if there is no such file.
   private func content(of path: String, limit: Int = 8 << 20) throws(CommandError) -> [UInt8]? {
     switch PlainFile.read(path, limit: limit) {
-    case .absent: return nil
+    case .absent:
+      try check()
+      return nil
     case .unreadable(let why): throw unreadable(path, why)
     case .content(let bytes): return bytes
     }

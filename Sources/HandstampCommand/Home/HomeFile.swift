@@ -33,6 +33,7 @@ extension Home {
   }
 
   func makeFolder(_ path: String) throws {
+    try check()
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
   }

@@ -16,9 +16,11 @@ extension NetworkFailure {
   /// The exit status: trying again later helps only with the proxy's own failures.
   var exit: ExitReason {
     switch self {
-    case .proxyUnreachable, .proxyRefuses, .proxySilent, .proxyLost: .network
+    case .proxyUnreachable, .proxyRefuses, .proxySilent, .proxyLost, .certificateExpired, .certificateUnverified:
+      .network
     case .proxyWantsCredentials, .proxyRefusesCredentials, .credentialsUnreadable, .intercepted, .wantsCertificate,
-      .certificateUnreadable, .invalidSettings:
+      .certificateUntrusted, .certificateOfAnotherHost, .authoritiesUnreadable, .certificateUnreadable,
+      .invalidSettings:
       .configuration
     }
   }
@@ -34,6 +36,14 @@ extension NetworkFailure {
       "use HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT, or: handstamp login --proxy URL --proxy-credentials-file FILE"
     case .credentialsUnreadable: "run: handstamp doctor"
     case .intercepted: "set SSL_CERT_FILE to a file in PEM with the authority of the network that inspects TLS"
+    case .certificateUntrusted:
+      "set SSL_CERT_FILE to a file in PEM with the server's authority; be sure that it is, or others can read along"
+    case .certificateExpired:
+      "check the clock of this machine; if it is right, ask the server's operator for a new certificate"
+    case .certificateOfAnotherHost: "check the address: use the name that the server's operator gave you"
+    case .certificateUnverified:
+      "ask the server's operator whether it has expired; set SSL_CERT_FILE if its authority is not a public one"
+    case .authoritiesUnreadable: "set SSL_CERT_FILE to a file in PEM that you can read, or run: unset SSL_CERT_FILE"
     case .wantsCertificate: "run: handstamp login --client-certificate FILE --client-key FILE"
     case .certificateUnreadable:
       "use files in PEM that you can read; a key with a passphrase needs --client-key-passphrase-file FILE"

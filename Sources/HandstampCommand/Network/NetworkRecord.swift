@@ -85,19 +85,18 @@ extension Home {
     try await credentialsFile(of: account).secret()
   }
 
-  /// Saves the account's network; `nil` removes it. The credentials are saved before the record, which is useless without them.
+  /// Saves the account's network; `nil` removes it. The credentials are saved before the record, which is useless without them,
+  /// and removed after it.
   func save(_ record: NetworkRecord?, _ credentials: Secret?, of account: AccountID) async throws(CommandError) {
     guard let record, !record.isEmpty else { return try forgetNetwork(of: account) }
     do throws(VaultError) {
-      if let credentials {
-        try await credentialsFile(of: account).save(credentials)
-      } else {
-        try credentialsFile(of: account).remove()
-      }
+      if let credentials { try await credentialsFile(of: account).save(credentials) }
     } catch {
       throw CommandError(error)
     }
     try write(record, to: networkPath(of: account), isPretty: true)
+    guard credentials == nil else { return }
+    do throws(VaultError) { try credentialsFile(of: account).remove() } catch { throw CommandError(error) }
   }
 
   /// Removes the account's network and its secrets.

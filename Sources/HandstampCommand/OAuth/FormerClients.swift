@@ -35,14 +35,17 @@ extension Home {
   }
 
   /// Changes how an account signs in: the sessions that its vault knows by now belong to the former client. The secret is saved
-  /// before the record, which is useless without it.
+  /// before the record, which is useless without it, and removed after it.
   func change(to record: OAuthRecord?, _ secret: Secret?, of account: AccountID) async throws(CommandError) {
     let former = try oauth(of: account)
     if !OAuthRecord.isSameClient(former, record) { try await keep(former, of: account) }
-    if record != nil {
-      do throws(VaultError) { try await save(clientSecret: secret, of: account) } catch { throw CommandError(error) }
-    }
+    do throws(VaultError) {
+      if record != nil, let secret { try await save(clientSecret: secret, of: account) }
+    } catch { throw CommandError(error) }
     try save(record, of: account)
+    do throws(VaultError) {
+      if secret == nil { try await save(clientSecret: nil, of: account) }
+    } catch { throw CommandError(error) }
   }
 
   private func keep(_ record: OAuthRecord?, of account: AccountID) async throws(CommandError) {

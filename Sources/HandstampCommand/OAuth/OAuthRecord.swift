@@ -95,6 +95,7 @@ extension Home {
     } catch { throw CommandError.unreadable(oauthPath(of: account)) }
     let folder = path + "/oauth"
     guard FileFacts(folder) == nil || FileFacts.isFolder(folder) else { throw CommandError.unreadable(folder) }
+    try check()
     return nil
   }
 

@@ -1,6 +1,7 @@
 #if Command
 import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTransports
 
 extension CommandError {
@@ -77,7 +78,8 @@ extension CommandError {
       default:
         self.init(
           .configuration, "\(server.text) does not accept this client: \(plain("\(response)"))",
-          hint: "check the client's registration at \(server.text); if it worked before, run: handstamp login --force")
+          hint: CommandError.clientHint(response.error, at: server.text)
+            + "; if it worked before, run: handstamp login --force")
       }
     case .unusableTokens(let reason, _):
       self.init(
@@ -88,6 +90,12 @@ extension CommandError {
     case .preparation(let error): self.init(error, server: server)
     }
     if code != NetworkFailure.settingsCode { code = failure.code }
+  }
+
+  /// The way out of a refusal of the client rather than its session. A proof is refused for a wrong clock as well.
+  static func clientHint(_ code: String?, at server: String) -> String {
+    (code == "invalid_dpop_proof" ? "set the clock of this machine if it is wrong; otherwise check" : "check")
+      + " this client's registration at \(server)"
   }
 
   private static let assumeBearer =
@@ -117,12 +125,27 @@ extension CommandError {
     case .otherServer(let server):
       self = unusable("the vault holds a session of another server, \(plain(server)); nothing was erased or sent")
     case .unavailable(let text):
-      self = unusable("the vault is unavailable, but nothing was erased: \(plain(text))")
+      let isAtLimit = text.contains(SystemError.tooMany)
+      self = unusable(
+        "the vault is unavailable, but nothing was erased: \(plain(text))",
+        hint: isAtLimit
+          ? "raise the limit of open files (ulimit -n), then run the command again" : "run: handstamp doctor")
     case .corrupt:
       self.init(
         .vault, "the vault is damaged; nothing was erased, and signing in sets it aside", hint: "run: handstamp login",
         code: error.code)
     }
+  }
+
+  /// The program ends, and the response to a refresh is not stored.
+  ///
+  /// - Parameter trouble: why it could not be; `nil` if there was none yet.
+  init(unstored trouble: VaultError?) {
+    let cause = trouble.map { CommandError($0) }
+    self.init(
+      .vault, cause.map { "the new tokens are not stored: \($0.message)" } ?? "a refresh has not got its response",
+      hint: (cause?.hint ?? "run the command again") + "; if the server has ended the session by then, "
+        + "run: handstamp login --force", code: trouble?.code)
   }
 
   init(_ error: APIError, server: ServerAddress) {

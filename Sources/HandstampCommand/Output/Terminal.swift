@@ -32,6 +32,13 @@ enum Terminal {
     write(Array((line.onOneLine + "\n").utf8), to: STDERR_FILENO)
   }
 
+  /// Prints a refusal, as JSON where the command line asks for it.
+  static func say(_ refusal: CommandError) {
+    if CommandLine.arguments.contains("--json") { return say(refusal.line) }
+    say("handstamp: \(refusal.message)")
+    say("hint: \(refusal.hint)")
+  }
+
   /// Writes part of a line to stderr.
   static func writeRaw(_ text: String) { write(Array(text.utf8), to: STDERR_FILENO) }
 

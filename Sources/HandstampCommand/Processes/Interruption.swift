@@ -5,9 +5,9 @@ import Handstamp
 import HandstampCore
 import HandstampSupport
 
-/// Handles the signals that ask the program to end, during a refresh at a server without rotation keys: the first one lets the
-/// refresh finish and its response be stored, for at most ``UnstoredRefreshes/limit``; a second one ends the program at once.
-/// Either way, the program ends by the first signal, as its parent expects.
+/// Handles the signals that ask the program to end, during a refresh at a server without rotation keys and during the request that
+/// begins a session: the first one lets the request finish and its response be stored, for at most ``UnstoredRefreshes/limit``; a second
+/// one ends the program at once. Either way, the program ends by the first signal, as its parent expects.
 enum Interruption {
   /// Ctrl-C; `kill`, `timeout` and service managers; a terminal or a connection that was closed.
   static let signals = [SIGINT, SIGTERM, SIGHUP]
@@ -28,6 +28,14 @@ enum Interruption {
 
   private static let handlers: Void = {
     for number in Inheritance.current.taken { take(number) }
+    UnstoredRefreshes.atExit { trouble in
+      let reason = trouble.map { ": \(CommandError($0).message)" } ?? ""
+      Terminal.say("waiting for at most \(UnstoredRefreshes.limit.words) until the new tokens are stored\(reason)")
+    } lost: { trouble in
+      let refusal = CommandError(unstored: trouble)
+      Terminal.say(refusal)
+      _exit(refusal.exit.rawValue)
+    }
   }()
 
   private static func take(_ number: Int32) {
@@ -47,8 +55,8 @@ enum Interruption {
     take(SIGQUIT)
   }
 
-  /// Installs the handlers. Call this before such a refresh can start. Signals that were ignored or blocked when the program
-  /// started stay so.
+  /// Installs the handlers, and has an exit that loses a session say so. Call this before such a request can start. Signals that
+  /// were ignored or blocked when the program started stay so.
   static func arrange() { _ = handlers }
 
   /// The program that a signal is meant for, while this one attends it.
@@ -75,6 +83,16 @@ enum Interruption {
     end(by: signal)
   }
 
+  /// A reader of stderr that has stopped reading must not keep the program from its end.
+  private static func sayBriefly(_ words: @escaping @Sendable () -> Void) {
+    let isSaid = DispatchSemaphore(value: 0)
+    DispatchQueue.global().async {
+      words()
+      isSaid.signal()
+    }
+    _ = isSaid.wait(timeout: .now() + 1)
+  }
+
   private static func happened(_ signal: Int32) {
     if let program = attended.withLock({ $0 }) {
       // Ctrl-C has reached it already.
@@ -99,14 +117,10 @@ enum Interruption {
       if !UnstoredRefreshes.close(within: .zero) {
         let limit = UnstoredRefreshes.limit
         let again = signal == SIGINT ? "press Ctrl-C again" : "send another signal"
-        // A reader of stderr that has stopped reading must not keep the program from its end.
-        let isSaid = DispatchSemaphore(value: 0)
-        DispatchQueue.global().async {
+        sayBriefly {
           Terminal.say(
-            "finishing a refresh so that the session is not lost, for at most \(limit.words); \(again) to quit now")
-          isSaid.signal()
+            "finishing a request so that the session is not lost, for at most \(limit.words); \(again) to quit now")
         }
-        _ = isSaid.wait(timeout: .now() + 1)
         UnstoredRefreshes.close(within: limit)
       }
       end(by: signal)
@@ -125,6 +139,9 @@ enum Interruption {
 
   /// Ends this process by a signal.
   static func end(by number: Int32) -> Never {
+    if !UnstoredRefreshes.close(within: .zero) {
+      sayBriefly { Terminal.say(CommandError(unstored: UnstoredRefreshes.trouble)) }
+    }
     for work in last.withLock({ $0 }) { work() }
     if number == SIGQUIT { leaveNoCore() }
     var one = sigset_t()

@@ -5,6 +5,7 @@ import Darwin
 @preconcurrency import Glibc
 #endif
 import Foundation
+import Handstamp
 import HandstampCore
 import HandstampSupport
 
@@ -18,6 +19,7 @@ struct Replacement {
   /// Runs the program in place of this one, unless a signal asked this one to end. Returns only by throwing.
   func run() throws(CommandError) {
     Interruption.conclude()
+    UnstoredRefreshes.finish()
     Inheritance.current.restore()
     try start { path, arguments, environment in
       _ = execve(path, arguments, environment)

@@ -182,7 +182,7 @@ struct HomeCheck: Sendable {
   }
 
   private static let endings = [
-    ".lock", ".sign-in", ".room", ".audit", ".audit-older", ".audit-torn", ".audit-lock", ".changed",
+    ".lock", ".sign-in", ".attempt", ".room", ".audit", ".audit-older", ".audit-torn", ".audit-lock", ".changed",
   ]
 
   /// Returns the first of `path`, `path-2` … that does not exist.

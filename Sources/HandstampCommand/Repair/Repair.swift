@@ -10,6 +10,8 @@ struct Repair: Sendable {
   let setsAside: Bool
   /// Completed repairs, one line each.
   private(set) var done: [String] = []
+  /// The vaults' folder when it was checked: another process may sign in, or move the key, before a repair has the lock.
+  private var seen: VaultInspection.Sight
 
   /// Repeats until no permitted repair is left: fixing one fault may reveal another.
   static func run(on home: Home, settingAside: Bool) async throws(CommandError) -> [String] {
@@ -17,6 +19,7 @@ struct Repair: Sendable {
     for _ in 0..<8 {
       // A repair may have changed where the key is kept.
       let home = home.withNotedKey
+      repair.seen = VaultInspection.Sight(of: home.vaultFolder)
       let damages = await HomeCheck.damages(of: home)
         .filter { !$0.steps.isEmpty && ($0.cure == .fix || settingAside && $0.cure == .setAside) }
       guard !damages.isEmpty else { break }
@@ -34,6 +37,7 @@ struct Repair: Sendable {
   private init(home: Home, setsAside: Bool) {
     self.home = home
     self.setsAside = setsAside
+    seen = VaultInspection.Sight(of: home.vaultFolder)
   }
 
   private mutating func take(_ step: Damage.Step, in home: Home) async throws(CommandError) {
@@ -49,13 +53,15 @@ struct Repair: Sendable {
       let folder = home.vaultFolder
       let aside: String?
       do throws(VaultError) {
-        aside = try await VaultInspection.alone(in: folder) { () throws(VaultError) in
-          try VaultInspection.setAside(name, in: folder)
+        aside = try await VaultInspection.alone(in: folder) { [seen] () throws(VaultError) in
+          try VaultInspection.setAside(name, in: folder, seen: seen)
         }
       } catch {
         throw CommandError(error)
       }
-      if let aside { done.append("set aside \(folder)/\(name) as \(aside)") }
+      guard let aside else { return }
+      seen.renamed(name)
+      done.append("set aside \(folder)/\(name) as \(aside)")
     case .rebuildList:
       guard let inspection = try? VaultInspection(of: home.vaultFolder, isKeyBeside: home.key == .fileInVaultFolder)
       else {

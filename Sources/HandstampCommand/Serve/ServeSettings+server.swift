@@ -120,6 +120,11 @@ extension ServeSettings {
       case .webOrigin: throw refusal("\(error)", "web-origins")
       case .appleApps: throw refusal("\(error)", "apple-apps")
       case .passkeyDomain: throw refusal("\(error)", "passkey-domain")
+      case .assuranceWithoutPasskeys:
+        throw CommandError(
+          .usage, plain("\(error)"),
+          hint: "give --issuer a host name, and --passkey-domain another value than none; or drop --require-assurance")
+      case .breachedPasswords: throw refusal("\(error)", "breached-passwords")
       case .noMailer, .mailSender, .mailerCannotChange:
         throw refusal("cannot send mails from handstamp@ followed by the issuer's host", "mail-from")
       case .mailServerURL, .mailServerURLWithUser, .mailPasswordInClear, .directoryWithConfirmedSignUp,

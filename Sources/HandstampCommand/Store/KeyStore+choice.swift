@@ -57,12 +57,8 @@ extension KeyStore {
     // Storing an item in a locked collection would ask for its password.
     guard (try? await keeper.isLocked()) == false else { return }
     #endif
-    do throws(VaultError) {
-      try await VaultKeyPlace(folder: home.vaultFolder).move(to: keeper, noting: store.note ?? "")
-    } catch {
-      // The key will be in the file, which is made with the first vault. Another process may have chosen in the meantime.
-      if home.hasNoKey { try? await store.removeKey() }
-    }
+    // Otherwise the key will be in the file, which is made with the first vault. Another process may have chosen in the meantime.
+    _ = try? await home.keyPlace.move(to: store.note, in: keeper, onlyNew: true)
   }
 }
 

@@ -21,25 +21,25 @@ enum KeyStore: Sendable, Hashable {
   private static let keychainPrefix = "keychain "
   private static let sealed = "passphrase"
 
-  /// Reads the note beside the vaults in `folder`.
-  init(note: String?, folder: String) {
+  /// Reads a place in the note beside the vaults in `folder`.
+  init(note: String, folder: String) {
     switch note {
-    case nil: self = .file
+    case VaultKeyPlace.Note.file: self = .file
     case KeyStore.sealed: self = .passphrase(folder: folder)
-    case let note? where note.hasPrefix(KeyStore.prefix):
+    case _ where note.hasPrefix(KeyStore.prefix):
       self = .secretService(String(note.dropFirst(KeyStore.prefix.count)))
-    case let note? where note.hasPrefix(KeyStore.keychainPrefix):
+    case _ where note.hasPrefix(KeyStore.keychainPrefix):
       self = .keychain(String(note.dropFirst(KeyStore.keychainPrefix.count)))
-    case let note?: self = .unknown(note)
+    default: self = .unknown(note)
     }
   }
 
   /// Returns a name for a new entry in a store. Each installation has its own, so that they do not replace each other's key.
   static func newName() -> String { "handstamp-" + String(UInt64.random(in: 0 ... .max), radix: 16) }
 
-  var note: String? {
+  var note: String {
     switch self {
-    case .file: nil
+    case .file: VaultKeyPlace.Note.file
     case .secretService(let name): KeyStore.prefix + name
     case .keychain(let name): KeyStore.keychainPrefix + name
     case .passphrase: KeyStore.sealed
@@ -59,7 +59,7 @@ enum KeyStore: Sendable, Hashable {
   }
 
   /// The store that keeps the key; `nil` for a file.
-  var keeper: (any VaultKeyStore)? {
+  var keeper: (any VaultKeyCopy)? {
     switch self {
     case .file: nil
     case .secretService(let name):
@@ -73,27 +73,12 @@ enum KeyStore: Sendable, Hashable {
   /// Returns the key in the keychain.
   ///
   /// - Parameter mayAsk: Whether macOS may ask the user for it, and the call may wait for that.
-  static func inKeychain(_ name: String, mayAsk: Bool = false) -> any VaultKeyStore {
+  static func inKeychain(_ name: String, mayAsk: Bool = false) -> any VaultKeyCopy {
     #if canImport(Security)
     KeychainVaultKey(LoginKeychain(mayAsk: mayAsk), name: name)
     #else
     NoKeyStore(why: "this system has no keychain")
     #endif
-  }
-
-  /// Removes the key from its store, once another place has it. A file goes with the move.
-  func removeKey() async throws(VaultError) {
-    switch self {
-    case .secretService(let name): try await SecretServiceKey(name: name).remove()
-    case .keychain(let name):
-      #if canImport(Security)
-      try await KeychainVaultKey(LoginKeychain(), name: name).remove()
-      #else
-      throw .unavailable("this system has no keychain: \(name)")
-      #endif
-    case .passphrase(let folder): try await KeyStore.sealed(in: folder).remove()
-    case .file, .unknown: break
-    }
   }
 
   /// One key per folder, so that a command asks for its passphrase only once.
@@ -115,13 +100,14 @@ enum KeyStore: Sendable, Hashable {
   }
 
   /// The key that opens the vaults.
-  var key: VaultKey { keeper.map { .managed(by: ManagedVaultKey(in: $0)) } ?? .fileInVaultFolder }
+  var key: VaultKey { keeper.map { .managed(by: ManagedVaultKey(in: $0, noted: note)) } ?? .fileInVaultFolder }
 }
 
 /// A store that is unavailable here.
-private struct NoKeyStore: VaultKeyStore {
+private struct NoKeyStore: VaultKeyCopy {
   let why: String
   @concurrent func load() async throws(VaultError) -> Secret? { throw .unavailable(why) }
   @concurrent func store(_ key: Secret) async throws(VaultError) { throw .unavailable(why) }
+  @concurrent func remove(_ permission: borrowing VaultKeyRemoval) async throws(VaultError) { throw .unavailable(why) }
 }
 #endif

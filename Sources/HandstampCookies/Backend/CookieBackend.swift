@@ -1,3 +1,4 @@
+import Foundation
 public import HandstampCore
 
 /// A backend whose session is a cookie: signs in with a form, sends the account's own jar with every request, and notices when
@@ -65,6 +66,8 @@ public struct CookieBackend: Backend, RequestCredential {
     else { return .unchanged }
     var jar = before
     jar.take(response, from: request.url, at: now)
+    // A slow response to a login cookie that has been replaced since says nothing of the one in use.
+    if let login = loginCookie(in: before, at: now), !request.carries(login) { jar.putBack(login) }
     if loginCookie(in: before, at: now) != nil, loginCookie(in: jar, at: now) == nil { return .ended(.rejected) }
     return jar.isNews(after: before, at: now) ? .renewed(.cookies(jar.text)) : .unchanged
   }
@@ -83,8 +86,19 @@ public struct CookieBackend: Backend, RequestCredential {
     do throws(SessionError) { response = try await send(request, &jar) } catch {
       return .noDecision(.preparation(error))
     }
-    if loginCookie(in: jar, at: now) == nil || (200..<300).contains(response.status) { return .ended }
+    let isInTrouble = response.status == 429 || response.status >= 500
+    if !isInTrouble, loginCookie(in: jar, at: now) == nil || (200..<300).contains(response.status) { return .ended }
     // Sites answer with a page of any status: retried soon.
     return .noDecision(.server(.init(status: max(response.status, 500))))
+  }
+}
+
+extension TransportRequest {
+  /// Whether the request was sent with this very cookie.
+  fileprivate func carries(_ cookie: Cookie) -> Bool {
+    let text = cookie.name + "=" + cookie.value.withExposed { $0 }
+    return (headers.first(named: "Cookie") ?? "").components(separatedBy: "; ").contains {
+      $0.utf8.elementsEqual(text.utf8)
+    }
   }
 }

@@ -96,6 +96,15 @@ public struct CookieJar: Sendable, Hashable {
     return true
   }
 
+  /// Lets the jar have that cookie in place of its later one.
+  mutating func putBack(_ cookie: Cookie) {
+    if let index = cookies.firstIndex(where: { $0.isSamePlace(as: cookie) }) {
+      cookies[index] = cookie
+    } else {
+      cookies.append(cookie)
+    }
+  }
+
   mutating func keep(_ cookies: [Cookie]) { self.cookies = cookies }
 
   /// Whether the difference to `older` is worth a write: more than expiry times that moved by less than one hundredth.

@@ -1,3 +1,5 @@
+import HandstampSupport
+
 // The content of a vault as fields. Field numbers are never reused. The revision is not among them: it is in the file's
 // header.
 
@@ -290,6 +292,12 @@ extension RefreshAttempt {
     }
     if isOver { writer.field(7, [1]) }
     if carriesKey { writer.field(8, [1]) }
+    if let lock {
+      writer.field(9) {
+        $0.number(lock.device)
+        $0.number(lock.number)
+      }
+    }
   }
 
   fileprivate init?(fields: UnsafeRawBufferPointer) {
@@ -300,6 +308,7 @@ extension RefreshAttempt {
     var limit: Duration?
     var (startedAt, namespace): (UInt64?, UInt64?)
     var (isOver, carriesKey) = (false, false)
+    var lock: FileIdentity?
     let isAttempt = FieldReader.fields(fields) { tag, value in
       switch tag {
       case 1: return FieldReader.set(&since, Moment(fields: value))
@@ -318,6 +327,11 @@ extension RefreshAttempt {
         return namespace != nil && reader.isAtEnd
       case 7: isOver = value.elementsEqual([1])
       case 8: carriesKey = value.elementsEqual([1])
+      case 9:
+        var reader = FieldReader(value)
+        guard let device = reader.number(UInt64.self), let number = reader.number(UInt64.self) else { return false }
+        lock = FileIdentity(device: device, number: number)
+        return reader.isAtEnd
       default: break
       }
       return true
@@ -326,6 +340,7 @@ extension RefreshAttempt {
     self.init(
       since: since, sender: ProcessIdentity(id: process, startedAt: startedAt, namespace: namespace), first: first,
       limit: limit, carriesKey: carriesKey, isOver: isOver, readings: readings)
+    self.lock = lock
   }
 }
 

@@ -26,8 +26,8 @@ extension SessionMachine {
     case edit(Operation, VaultEdit)
     case lock(Operation, within: Duration)
     case askRefresh(Operation, RefreshRequest)
-    /// Finds out whether a process has ended.
-    case checkSender(Operation, ProcessIdentity)
+    /// Finds out whether the sender of an attempt has ended.
+    case checkSender(Operation, RefreshAttempt)
     /// Runs one clean-up step, by name. Repeated from the tombstone until it succeeds.
     case clean(EndedSession, step: String)
     /// Best effort, repeated from the tombstone until the server decides.

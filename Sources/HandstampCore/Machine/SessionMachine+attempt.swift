@@ -36,9 +36,9 @@ extension SessionMachine {
     guard let age = found.age(at: now) else { return .noteReading }
     let limit = found.limit ?? policy.refresh.responseTimeout
     guard age < limit, !found.isOver else { return .goOn }
-    guard found.since.boot == now.boot, found.sender.isVisible(to: sender), found.sender != sender else {
-      return .wait(limit - age)
-    }
+    // Without a number for the boot, a lock may be another machine's.
+    let isVisible = found.sender.isVisible(to: sender) || found.lock != nil && now.boot != 0
+    guard found.since.boot == now.boot, isVisible, found.sender != sender else { return .wait(limit - age) }
     switch live.refresh?.senderHasEnded {
     case nil: return .checkSender
     case true?: return age < RepeatRule.pause ? .wait(RepeatRule.pause - age) : .goOn
@@ -50,7 +50,16 @@ extension SessionMachine {
   mutating func checkSender(of found: RefreshAttempt) -> [Effect] {
     let operation = nextOperation()
     live?.refresh?.state = .checkingSender(operation)
-    return [.checkSender(operation, found.sender)]
+    return [.checkSender(operation, found)]
+  }
+
+  /// Whether this process holds the lock of its attempt, if it has one: the attempt is being recorded, a response may arrive,
+  /// or it is not stored. Once the limit has passed, other processes do not ask.
+  package func holdsAttempt(at now: Moment) -> Bool {
+    if isRefreshUnstored { return true }
+    if case .preparing? = live?.refresh?.state { return true }
+    guard let live, live.attemptState == .open, let attempt = live.attempt else { return false }
+    return attempt.age(at: now).map { $0 < attempt.limit ?? policy.refresh.responseTimeout } ?? true
   }
 
   mutating func senderChecked(_ operation: Operation, hasEnded: Bool, at now: Moment) -> [Effect] {

@@ -224,6 +224,9 @@ extension SessionMachine {
       return targetRefused(.requestFailed(cause), at: now)
     }
     live?.cause = cause
+    // One more attempt may come to the endpoint.
+    let lastButOne = policy.retry.attempts - 1
+    if cause.isAstray, let attempt = live?.refresh?.attempt { live?.refresh?.attempt = max(attempt, lastButOne) }
     switch cause.exchange {
     case .over: return unanswered(.over, retryAfter: retryAfter, entropy: entropy, at: now)
     case .open: return unanswered(.open, retryAfter: retryAfter, entropy: entropy, at: now)

@@ -1,3 +1,5 @@
+package import HandstampSupport
+
 /// A refresh token that was, or may have been, presented to a server without rotation keys, and whose response is not stored
 /// yet. Such a server may have replaced the token, and may end the session when it sees the old one again.
 ///
@@ -17,6 +19,8 @@ public struct RefreshAttempt: Sendable, Hashable {
   public var carriesKey: Bool
   /// Whether the sender has learned that no response can arrive any more.
   public var isOver = false
+  /// The lock that the sender holds as long as a response may arrive or is not stored, see ``AttemptLocks``; `nil` for none.
+  package var lock: FileIdentity?
   /// When the attempt was first read under other boots, at most ``readingLimit`` of them: their clocks cannot be compared with
   /// the sender's, so time counts from there.
   public var readings: [Moment]

@@ -1,5 +1,5 @@
 public import HandstampCore
-import HandstampVaults
+package import HandstampVaults
 
 /// A vault key in the desktop's secret store, accessed with libsecret: the Secret Service of freedesktop.org, which is
 /// implemented by gnome-keyring, KWallet and KeePassXC.
@@ -49,17 +49,6 @@ public struct SecretServiceKey: VaultKeyStore, Hashable {
     try await ask { service throws(VaultError) in try service.store(key, named: name) }
   }
 
-  /// Removes the key from every collection. Vaults sealed with it are lost.
-  ///
-  /// - Throws: ``VaultError/locked`` if one of the collections is locked.
-  @concurrent public func remove() async throws(VaultError) {
-    try await ask { service throws(VaultError) in
-      try service.withItems(named: name) { items throws(VaultError) in
-        for item in items { try service.remove(item) }
-      }
-    }
-  }
-
   /// Whether the default collection is locked; `nil` if there is none.
   @concurrent public func isLocked() async throws(VaultError) -> Bool? {
     try await ask { service throws(VaultError) in try service.isLocked() }
@@ -85,6 +74,19 @@ public struct SecretServiceKey: VaultKeyStore, Hashable {
     let library = try SecretLibrary()
     return try await withDeadline(limit ?? deadline, library) { cancellable throws(VaultError) in
       try body(try SecretServiceConnection(library, cancellable))
+    }
+  }
+}
+
+extension SecretServiceKey: VaultKeyCopy {
+  /// Removes the key from every collection.
+  ///
+  /// - Throws: ``VaultError/locked`` if one of the collections is locked.
+  @concurrent package func remove(_ permission: borrowing VaultKeyRemoval) async throws(VaultError) {
+    try await ask { service throws(VaultError) in
+      try service.withItems(named: name) { items throws(VaultError) in
+        for item in items { try service.remove(item) }
+      }
     }
   }
 }

@@ -39,8 +39,8 @@ public enum RequestError: Error, Sendable, Hashable {
     /// The server's message for humans: `error_description`, or `detail` of a problem document; cut to 200 characters. `nil` if
     /// the response has no message.
     public var detail: String?
-    /// Whether the endpoint itself has refused the request without a code, and not something in between.
-    package var isFromEndpoint = false
+    /// Whether the endpoint itself has answered, and not something in between; `nil` if only the code tells.
+    package var isFromEndpoint: Bool?
     /// Whether the code is one of the app's API, which says nothing of the session.
     package var isOfAPI = false
 
@@ -59,9 +59,6 @@ extension RequestError {
       response.error.map(RequestError.configurationErrors.contains) == true
       ? .configuration(response) : .server(response)
   }
-
-  /// Whether a status says that the server could not answer now, and nothing of the request.
-  package static func isPassing(status: Int) -> Bool { status >= 500 || [408, 425, 429].contains(status) }
 
   /// The codes of a server that cannot answer now.
   package static let passingErrors: Set = ["temporarily_unavailable", "server_error", "slow_down", "use_dpop_nonce"]
@@ -85,11 +82,11 @@ extension RequestError {
 
   package var exchange: Exchange {
     switch self {
-    case .network(.notConnected), .network(.invalidRequest), .preparation: .withoutEffect
-    case .network(.connectionLost), .unusableTokens, .clock: .over
+    case .network(.notConnected), .network(.invalidRequest), .clock, .preparation: .withoutEffect
+    case .network(.connectionLost), .unusableTokens: .over
     case .network: .open
     case .server(let response), .configuration(let response):
-      response.isDecided && response.status < 500 ? .withoutEffect : .over
+      response.isOfEndpoint && response.status < 500 ? .withoutEffect : .over
     }
   }
 
@@ -97,8 +94,17 @@ extension RequestError {
   package var isEndpointRefusal: Bool {
     switch self {
     case .server(let response), .configuration(let response):
-      response.isDecided && !RequestError.isPassing(status: response.status)
+      response.isOfEndpoint && StatusMeaning(response.status) != .passing
         && !(response.error.map(RequestError.passingErrors.contains) ?? false)
+    case .network, .unusableTokens, .clock, .preparation: false
+    }
+  }
+
+  /// Whether another place than the endpoint has answered. It would answer the same for a while.
+  package var isAstray: Bool {
+    switch self {
+    case .server(let response), .configuration(let response):
+      StatusMeaning(response.status) == .astray && !response.isOfEndpoint
     case .network, .unusableTokens, .clock, .preparation: false
     }
   }
@@ -146,7 +152,7 @@ extension RequestError: CustomStringConvertible {
 
 extension RequestError.ServerResponse {
   /// Whether the endpoint has answered in its own words.
-  fileprivate var isDecided: Bool { error != nil || isFromEndpoint }
+  package var isOfEndpoint: Bool { isFromEndpoint ?? (error != nil) }
 }
 
 extension RequestError.ServerResponse: CustomStringConvertible {

@@ -86,7 +86,8 @@ public protocol RequestCredential: Sendable {
   /// ``EndReason/expired``.
   func authorize(_ request: TransportRequest, with credential: Credential, at now: UnixTime) -> TransportRequest?
 
-  /// Returns the changes to the session that a response implies, apart from its content.
+  /// Returns the changes to the session that a response implies, apart from its content. `credential` is the one in use, which may
+  /// have replaced the one that `request` was sent with.
   func inspect(
     _ response: TransportResponse, to request: TransportRequest, with credential: Credential, at now: UnixTime
   ) -> ResponseVerdict

@@ -11,12 +11,13 @@ extension RevocationResult {
   /// - Parameter error: the member `error` of a body that is a JSON object, if it is a string.
   package init(_ response: TransportResponse, error: String?) {
     switch (response.status, error) {
-    case (200..<300, nil) where !response.isPage: self = .ended
+    // A web framework's type of an empty body says nothing.
+    case (200..<300, nil) where response.isBlank || !response.isPage: self = .ended
     case (200..<300, "invalid_token"?), (400, "invalid_token"?), (401, "invalid_token"?): self = .ended
     case (200..<300, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (401, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
-    default: self = .noDecision(RequestError(.init(status: response.status, error: error)))
+    default: self = .noDecision(RequestError(.init(response, error: error, detail: nil)))
     }
   }
 
@@ -43,7 +44,7 @@ extension RequestError {
     switch self {
     case .server(let response), .configuration(let response):
       response.status >= 400 && ![403, 407].contains(response.status)
-        && !RequestError.isPassing(status: response.status)
+        && StatusMeaning(response.status) != .passing
     case .network, .unusableTokens, .clock, .preparation: false
     }
   }

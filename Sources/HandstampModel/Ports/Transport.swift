@@ -77,6 +77,26 @@ extension TransportRequest {
   }
 }
 
+extension TransportRequest {
+  /// - Throws: ``TransportError/invalidRequest(_:)`` if the method or a header field could be read as more than one.
+  package func check() throws(TransportError) {
+    guard TransportRequest.isToken(method) else { throw .invalidRequest("not a valid method") }
+    for field in headers {
+      guard !field.value.utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == 0 }), TransportRequest.isToken(field.name)
+      else {
+        throw .invalidRequest(
+          "a header contains a line break or another invalid character: \(field.name.prefix { $0.isLetter || $0 == "-" })"
+        )
+      }
+    }
+  }
+
+  /// RFC 9110 section 5.6.2.
+  private static func isToken(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.allSatisfy { $0.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+  }
+}
+
 extension HeaderField {
   /// `Authorization: Bearer …` (RFC 6750 section 2.1).
   package static func bearer(_ token: Secret) -> HeaderField {
@@ -115,6 +135,9 @@ public struct TransportResponse: Sendable, Hashable {
 
   /// Returns the value of the first header field with that name, ignoring case.
   public func header(_ name: String) -> String? { headers.first(named: name) }
+
+  /// Whether the body has at most spaces.
+  package var isBlank: Bool { body.allSatisfy { [9, 10, 13, 32].contains($0) } }
 
   /// Whether the body is a page for people, such as that of a captive portal.
   package var isPage: Bool {

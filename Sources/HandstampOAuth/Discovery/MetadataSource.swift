@@ -9,6 +9,9 @@ final class MetadataSource: Sendable {
   private let prover: DPoPProver?
   private let found = Locked<ServerMetadata?>(nil)
   private let other = Locked<String?>(nil)
+  private let last = Locked<Int?>(nil)
+  /// The status of the last response that was no metadata.
+  var lastStatus: Int? { last.withLock { $0 } }
   /// The issuer that the server's metadata named in place of the wanted one: a slash at the end is enough of a difference.
   var otherIssuer: String? { other.withLock { $0 } }
 
@@ -54,6 +57,7 @@ final class MetadataSource: Sendable {
         continue
       }
       prover?.learn(from: answer.headers, of: place)
+      last.withLock { $0 = answer.status }
       switch answer.status {
       case 200:
         do throws(SessionError) {

@@ -4,7 +4,7 @@ public import HandstampCore
 import HandstampSupport
 
 /// Creates proofs that a request comes from the holder of a key (RFC 9449 section 4.2), and tracks each origin's latest nonce
-/// and its clock difference to this device. Use one prover per key.
+/// and its clock difference to this device, if it has refused a proof. Use one prover per key.
 public final class DPoPProver: Sendable {
   /// The key that signs the proofs.
   public let key: DPoPKey
@@ -17,7 +17,7 @@ public final class DPoPProver: Sendable {
     var lead: Duration = .zero
   }
 
-  /// - Parameter now: the device's clock. It may be wrong: the `Date` of every response corrects it.
+  /// - Parameter now: the device's clock. It may be wrong: the `Date` of a refusal corrects it.
   public init(_ key: DPoPKey, now: @escaping @Sendable () -> UnixTime = { OAuthTime.system.now() }) {
     self.key = key
     self.now = now
@@ -47,28 +47,51 @@ public final class DPoPProver: Sendable {
     return signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))
   }
 
-  /// Records the parts of a response that later proofs need: its `DPoP-Nonce` and its `Date`.
+  /// Records the part of a response that later proofs need: its `DPoP-Nonce`.
   public func learn(from headers: [HeaderField], of url: String) {
-    guard let origin = Origin(url) else { return }
-    let nonce = headers.first(named: "DPoP-Nonce")
-    let lead = headers.first(named: "Date").flatMap { UnixTime(httpDate: $0) }.map { $0.since(now()) }
-    guard nonce != nil || lead != nil else { return }
-    known.withLock { known in
-      if let nonce, nonce.utf8.count <= 1024 { known[origin, default: Server()].nonce = nonce }
-      // A date has whole seconds: a smaller difference is ignored.
-      if let lead { known[origin, default: Server()].lead = abs(lead.components.seconds) < 2 ? .zero : lead }
+    guard let origin = Origin(url), let nonce = headers.first(named: "DPoP-Nonce"), nonce.utf8.count <= 1024 else {
+      return
     }
+    known.withLock { $0[origin, default: Server()].nonce = nonce }
   }
 
-  /// Whether the same request would be accepted with the nonce in its refusal (RFC 9449 sections 8 and 9).
-  static func wantsNonce(_ answer: TransportResponse) -> Bool {
-    guard answer.header("DPoP-Nonce") != nil else { return false }
-    if answer.decoded(TokenRefusal.self)?.error == "use_dpop_nonce" { return true }
-    return answer.status == 401 && answer.header("WWW-Authenticate")?.contains("use_dpop_nonce") == true
+  /// What the refusal of a proof has taught: with it, the same request may be accepted.
+  enum Lesson: Hashable {
+    /// The server's nonce (RFC 9449 sections 8 and 9).
+    case nonce
+    /// The server's time, of one that gives no nonces (section 11.1).
+    case time
+  }
+
+  /// Records what a response teaches. Each lesson is worth one repetition.
+  func lesson(of answer: TransportResponse, from url: String) -> Lesson? {
+    learn(from: answer.headers, of: url)
+    if answer.header("DPoP-Nonce") != nil, answer.refusesProof("use_dpop_nonce") { return .nonce }
+    // Only a date that nobody else can have written, and that is no cache's.
+    guard answer.refusesProof("invalid_dpop_proof"), let origin = Origin(url), origin.isTrustworthy,
+      let lead = answer.servedAt?.since(now())
+    else { return nil }
+    return known.withLock { known in
+      // A date has whole seconds: a smaller difference is ignored.
+      guard abs((lead - known[origin, default: Server()].lead).components.seconds) >= 2 else { return nil }
+      known[origin, default: Server()].lead = lead
+      return .time
+    }
   }
 }
 
 extension DPoPProver: CustomStringConvertible, CustomReflectable {
   public var description: String { "prover of \(key)" }
   public var customMirror: Mirror { Mirror(self, children: ["key": key.description]) }
+}
+
+extension TransportResponse {
+  /// Whether it refuses a proof with this code, in its body or its challenge.
+  fileprivate func refusesProof(_ code: String) -> Bool {
+    if decoded(TokenRefusal.self)?.error == code { return true }
+    return status == 401 && header("WWW-Authenticate")?.contains(code) == true
+  }
+
+  /// The server's time; `nil` if it is not said, or a cache has kept it.
+  var servedAt: UnixTime? { header("Age") == nil ? header("Date").flatMap { UnixTime(httpDate: $0) } : nil }
 }

@@ -1,7 +1,8 @@
 public import HandstampCore
 
 /// Sends requests with tokens that are bound to a key: `Authorization: Bearer` becomes `DPoP`, and each request gets its own
-/// proof (RFC 9449 section 7). If the server requires another nonce, the request is repeated once.
+/// proof (RFC 9449 section 7). If the server requires another nonce, or the device's clock is wrong, the request is repeated
+/// once.
 ///
 /// ```swift
 /// let prover = DPoPProver(DPoPKey(key))
@@ -40,22 +41,25 @@ public struct DPoPTransport: Transport {
     _ request: TransportRequest, by send: (TransportRequest) async throws(TransportError) -> TransportResponse
   ) async throws(TransportError) -> TransportResponse {
     guard let token = DPoPTransport.token(of: request) else { return try await send(request) }
-    let answer = try await send(try proven(request, token))
-    prover.learn(from: answer.headers, of: request.url)
-    guard DPoPProver.wantsNonce(answer) else { return answer }
-    let second = try await send(try proven(request, token))
-    prover.learn(from: second.headers, of: request.url)
-    return second
+    var learned: Set<DPoPProver.Lesson> = []
+    while true {
+      let answer = try await send(try proven(request, token))
+      guard let lesson = prover.lesson(of: answer, from: request.url), learned.insert(lesson).inserted else {
+        return answer
+      }
+    }
   }
 
   @concurrent public func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     guard let token = DPoPTransport.token(of: request) else { return try await base.open(request) }
-    let stream = try await base.open(try proven(request, token))
-    prover.learn(from: stream.headers, of: request.url)
-    guard DPoPProver.wantsNonce(TransportResponse(status: stream.status, headers: stream.headers)) else {
-      return stream
+    var learned: Set<DPoPProver.Lesson> = []
+    while true {
+      let stream = try await base.open(try proven(request, token))
+      let head = TransportResponse(status: stream.status, headers: stream.headers)
+      guard let lesson = prover.lesson(of: head, from: request.url), learned.insert(lesson).inserted else {
+        return stream
+      }
     }
-    return try await base.open(try proven(request, token))
   }
 
   private static func token(of request: TransportRequest) -> AccessToken? {

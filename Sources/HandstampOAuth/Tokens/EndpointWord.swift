@@ -35,13 +35,6 @@ extension TransportResponse {
     if text.unicodeScalars.first == "\u{FEFF}" { text = text.dropFirst() }
     return Data(text.utf8)
   }
-
-  /// Whether the endpoint itself has refused the request, and not something in between: a proxy or a captive portal answers with a
-  /// page, a redirect, or a status that asks to come again.
-  var isEndpointRefusal: Bool {
-    status >= 400 && status != 407 && !RequestError.isPassing(status: status) && !isPage
-      && (object != nil || body.allSatisfy { [9, 10, 13, 32].contains($0) })
-  }
 }
 
 extension TokenResponseBody {
@@ -77,7 +70,7 @@ extension RefreshResult {
   init(
     _ refusal: TokenRefusal, _ response: TransportResponse, isOwn: Bool, _ provider: OAuthProvider, at now: UnixTime
   ) {
-    guard !RequestError.isPassing(status: response.status), provider.ends(refusal) else {
+    guard StatusMeaning(response.status) != .passing, provider.ends(refusal) else {
       var refusal = refusal
       // The user has something to do, and the refresh token is as good as before.
       if refusal.error == "invalid_grant" {
@@ -100,7 +93,7 @@ extension RefreshResult {
   /// Maps a response that is neither tokens nor a refusal. A new refresh token in it may be the only valid one.
   init(other response: TransportResponse, sent: RefreshToken) {
     guard (200..<300).contains(response.status) else {
-      self = .noDecision(.server(.init(wordless: response)), retryAfter: response.retryDelay())
+      self = .noDecision(.server(.init(response, error: nil, detail: nil)), retryAfter: response.retryDelay())
       return
     }
     // An HTML page, such as a captive portal's.
@@ -120,24 +113,16 @@ extension RefreshResult {
   }
 }
 
-extension RequestError.ServerResponse {
-  /// A response without an error code.
-  fileprivate init(wordless response: TransportResponse) {
-    self.init(status: response.status)
-    isFromEndpoint = response.isEndpointRefusal
-  }
-}
-
 extension RequestError {
   /// Maps a refusal without a decision. A server that rejects a DPoP proof while its clock differs from the device's rejects
   /// it for that reason (RFC 9449 section 11.1).
   fileprivate init(_ response: TransportResponse, _ refusal: TokenRefusal, at now: UnixTime) {
-    let server = ServerResponse(status: response.status, error: refusal.error, detail: refusal.error_description)
+    let server = ServerResponse(response, error: refusal.error, detail: refusal.error_description)
     // A server that says that it could not answer says nothing of the request.
     if response.status >= 500 {
       self = .server(server)
     } else if refusal.error == "invalid_dpop_proof",
-      let served = response.header("Date").flatMap({ UnixTime(httpDate: $0) }), abs(now.since(served).inSeconds) > 30
+      let served = response.servedAt, abs(now.since(served).inSeconds) > 30
     {
       self = .clock(now.since(served))
     } else {
@@ -153,11 +138,11 @@ extension SessionError {
       self =
         (200..<300).contains(response.status)
         ? .invalidResponse("not a token response")
-        : .requestFailed(.server(.init(wordless: response)), retryAfter: response.retryDelay())
+        : .requestFailed(.server(.init(response, error: nil, detail: nil)), retryAfter: response.retryDelay())
       return
     }
     let failure = RequestError(response, refusal, at: now)
-    if case .server = failure, !RequestError.isPassing(status: response.status) {
+    if case .server(let server) = failure, server.isOfEndpoint, StatusMeaning(response.status) != .passing {
       self = .refused(code: refusal.error, detail: refusal.error_description)
     } else {
       self = .requestFailed(failure, retryAfter: response.retryDelay())

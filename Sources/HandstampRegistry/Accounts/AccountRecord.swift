@@ -60,7 +60,9 @@ public struct AccountRecord: Sendable, Hashable {
   func mayReset(with passkeys: [PasskeyRecord], at now: UnixTime) -> Bool {
     guard passwordHash == nil else { return true }
     guard identity == nil, email != nil else { return false }
-    return passkeys.isEmpty || (credentialsChangedAt.map { now.since($0) < AccountRecord.removalGrace } ?? true)
+    // Before the address was confirmed, a stranger may have set up the passkeys.
+    return passkeys.isEmpty || emailConfirmedAt == nil
+      || (credentialsChangedAt.map { now.since($0) < AccountRecord.removalGrace } ?? true)
   }
 
   /// Whether the account's sessions are the only way into it: there is no address or identity to sign in with again.

@@ -5,14 +5,19 @@ public enum TakeBack: Int, Sendable, Hashable {
   /// All that waits to be answered: a change of the address, codes for a new password, codes of clients and devices. The owner knows the
   /// other ways in, and sees them on the account's page.
   case pending
+  /// That, and whatever begins a session by a sign-in of before: for the end of all sessions, and for an account that is disabled.
+  case sessions
   /// That, and every way in that one factor has made or is: identities at other providers, consents, and known devices. Not passkeys
   /// and recovery codes, where the account has to have two: who reads the owner's mails must not replace the other one.
   case oneFactor
   /// That, and every way in that a stranger may have made or used: passkeys, recovery codes, consents, and known devices. Not the
   /// authenticator app: who reads the owner's mails must not shed it by a new password.
   case waysIn
-  /// That, and the authenticator app, which a stranger may have set up.
+  /// That, and the authenticator app, which a stranger may have set up. Also for the first proof that the owner reads the mails to the
+  /// account's address: before, anyone may have set up anything.
   case everything
+  /// That, and whatever else is stored about an account that is deleted.
+  case account
 }
 
 extension OneTimeTokenRecord.Purpose {
@@ -27,19 +32,33 @@ extension OneTimeTokenRecord.Purpose {
 }
 
 extension StoredItem.Kind {
-  /// The least that removes those of an account; `nil` if they are no way in, and nothing that spares a sign-in a notice.
-  fileprivate var removedBy: TakeBack? {
+  /// What becomes of an account's items of a kind.
+  fileprivate enum Fate {
+    /// They are removed, by this extent at the least.
+    case removed(TakeBack)
+    /// They are noted as used, by this extent at the least, and removed with the account.
+    case used(TakeBack)
+    /// They are about its sessions, and forgotten with the account.
+    case ofSessions
+    /// They are no way in, and nothing that spares a sign-in a notice. They have a time of their own.
+    case stay
+  }
+
+  /// Each kind says it, so that none can be forgotten.
+  fileprivate var fate: Fate {
     switch self {
-    case .emailChange: .pending
-    case .identity, .consent, .device, .client: .oneFactor
-    case .passkey, .recoveryCodes: .waysIn
-    case .totp: .everything
+    case .emailChange: .removed(.pending)
+    case .formerToken: .used(.sessions)
+    case .identity, .consent, .device, .client: .removed(.oneFactor)
+    case .passkey, .recoveryCodes: .removed(.waysIn)
+    case .totp: .removed(.everything)
     // Administrators decide about groups. Mails tell the owner. What they would give access by is looked up when they are written.
-    case .formerToken: .everything
-    case .groups, .guesses, .logout, .mail, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .machine, .removal,
-      .webhook,
-      .deadLetter, .upstreamSession, .upstreamEnd, .upstreamEvent, .formerEnd:
-      nil
+    case .groups, .mail, .guesses: .removed(.account)
+    case .upstreamSession: .ofSessions
+    // No account's; or told to others, who have to hear of it also after the account's end.
+    case .logout, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .machine, .removal, .webhook, .deadLetter,
+      .upstreamEnd, .upstreamEvent, .formerEnd:
+      .stay
     }
   }
 }
@@ -48,23 +67,46 @@ extension TakeBack {
   /// The word for a reset in the audit log.
   var audited: String {
     switch self {
-    case .pending: "pending"
+    case .pending, .sessions: "pending"
     case .oneFactor: "one_factor"
-    case .waysIn, .everything: "everything"
+    case .waysIn, .everything, .account: "everything"
     }
   }
 
-  /// The changes that void it. They never fail.
+  /// The changes that void it, besides those that depend on what is stored, see ``Registry/voiding(_:of:now:)``. They never fail.
   ///
   /// Each purpose of a token and each kind of item says above what becomes of it, so that none can be forgotten.
   func changes(of account: AccountID) -> [RegistryChange] {
-    OneTimeTokenRecord.Purpose.allCases.filter { includes($0.voidedBy) }
+    OneTimeTokenRecord.Purpose.allCases.filter { $0.voidedBy.map(includes) ?? false }
       .map { .voidOneTimeTokens($0, subject: account.rawValue) }
-      + StoredItem.Kind.allCases.filter { includes($0.removedBy) }
-      .map { .removeItems($0, subject: account.rawValue) }
+      + StoredItem.Kind.allCases.filter { kind in
+        switch kind.fate {
+        case .removed(let least): includes(least)
+        case .used: self == .account
+        case .ofSessions, .stay: false
+        }
+      }.map { .removeItems($0, subject: account.rawValue) }
   }
 
-  private func includes(_ least: TakeBack?) -> Bool { least.map { $0.rawValue <= rawValue } ?? false }
+  fileprivate func includes(_ least: TakeBack) -> Bool { least.rawValue <= rawValue }
+}
+
+extension Registry {
+  /// The changes that void an account's tokens and items, as far as the extent says. They never fail.
+  func voiding(
+    _ extent: TakeBack, of account: AccountID, now: UnixTime
+  ) async throws(RegistryError) -> [RegistryChange] {
+    var changes = extent.changes(of: account)
+    for kind in StoredItem.Kind.allCases {
+      switch kind.fate {
+      case .used(let least) where extent.includes(least) && extent != .account:
+        changes += try await items(kind, of: account.rawValue).compactMap { FormerToken.spending($0) }
+      case .ofSessions where extent == .account: changes += try await forgettingUpstream(of: account, now: now)
+      case .removed, .used, .ofSessions, .stay: continue
+      }
+    }
+    return changes
+  }
 }
 
 extension Registry {
@@ -86,6 +128,7 @@ extension Registry {
     changed.credentialsChangedAt = now
     let (code, change) = token(
       .passwordReset, subject: record.id.rawValue, account: record.id, lasting: OneTimeTokenLimits.reset, now: now)
+    let void = try await voiding(.everything, of: record.id, now: now)
     let ended = try await end(
       .revoked, now: now,
       with: [
@@ -93,7 +136,7 @@ extension Registry {
       ] + (changed.email == record.email ? [] : [addressChanged(of: record, to: changed.email, at: now)])
         + GuessSubject.forgetting(record),
       // After the ends, which remember devices. The code is the only one that is left.
-      finally: TakeBack.everything.changes(of: record.id) + [change],
+      finally: void + [change],
       events: [RegistryEvent(kind: .credentialChange, account: record.id, at: now)]
     ) { () throws(RegistryStoreError) in try await store.sessions(of: record.id) }
     return (ended, code)

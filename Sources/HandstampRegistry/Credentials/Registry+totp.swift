@@ -50,25 +50,26 @@ extension Registry {
   }
 
   private static func setup(_ session: SessionID) -> String { "totp setup \(session)" }
-  private static func context(_ account: AccountID) -> String { "totp \(account)" }
+  static func totpContext(_ account: AccountID) -> String { "totp \(account)" }
 
   /// Adds an authenticator app to an account, whose owner a mail tells.
   ///
   /// - Parameters:
   ///   - code: its first one-time password, which counts as used.
+  ///   - wall: another time that it may be, while the clock is doubted.
   ///   - session: the session that the owner asked in.
   ///   - replacing: whether it takes the place of the app that the account has.
   /// - Returns: `false` if the code is wrong, or the account has an app that stays.
   /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
   public func addTOTP(
     _ setup: TOTPSetup, code: String, to account: AccountRecord, in session: SessionID,
-    replacing: Bool = false, now: UnixTime
+    replacing: Bool = false, now: UnixTime, or wall: UnixTime? = nil
   ) async throws(RegistryError) -> Bool {
-    guard let step = setup.secret.step(of: code, at: now) else { return false }
+    guard let step = setup.secret.step(of: code, at: now, or: wall) else { return false }
     let former = replacing ? try await totp(of: account.id) : nil
     let record = TOTPRecord(
       account: account.id, createdAt: now, step: step,
-      sealed: try mint.seal(setup.secret.secret, for: .totp, boundTo: Registry.context(account.id)))
+      sealed: try mint.seal(setup.secret.secret, for: .totp, boundTo: Registry.totpContext(account.id)))
     return try await writeNew(
       [
         .expectSession(session),
@@ -97,13 +98,14 @@ extension Registry {
 
   /// Checks a one-time password of an account whose password was checked against exactly this record.
   ///
+  /// - Parameter wall: another time that it may be, while the clock is doubted: the app has a clock of its own.
   /// - Throws: ``RegistryError/unknownKey(_:)`` if the secret is sealed with a key that this server does not have.
   public func check(
-    totp code: String, of account: AccountRecord, _ record: TOTPRecord, now: UnixTime
+    totp code: String, of account: AccountRecord, _ record: TOTPRecord, now: UnixTime, or wall: UnixTime? = nil
   ) async throws(RegistryError) -> TOTPCheck {
-    let context = Registry.context(account.id)
+    let context = Registry.totpContext(account.id)
     guard account.id == record.account, let secret = try mint.secret(record.sealed, for: .totp, boundTo: context),
-      let step = secret.withExposedBytes({ TOTPSecret(bytes: $0) }).step(of: code, at: now)
+      let step = secret.withExposedBytes({ TOTPSecret(bytes: $0) }).step(of: code, at: now, or: wall)
     else { return .wrong }
     guard step > record.step else { return .used }
     var used = record
@@ -119,7 +121,7 @@ extension Registry {
   /// - Throws: ``RegistryError/unknownKey(_:)`` if the secret is sealed with a key that this server does not have.
   package func movingTOTP(of account: AccountID) async throws(RegistryError) -> MovingTOTP? {
     guard let record = try await totp(of: account) else { return nil }
-    guard let secret = try mint.secret(record.sealed, for: .totp, boundTo: Registry.context(account)) else {
+    guard let secret = try mint.secret(record.sealed, for: .totp, boundTo: Registry.totpContext(account)) else {
       // Without it, the password alone would be enough elsewhere.
       throw .unavailable("the authenticator app of \(account) cannot be read")
     }
@@ -134,27 +136,8 @@ extension Registry {
       account: account, createdAt: min(moving.createdAt ?? now, now),
       // A later one would refuse codes to come.
       step: min(moving.step, TOTPSecret.step(at: now) + TOTPSecret.tolerance),
-      sealed: try mint.seal(moving.secret.secret, for: .totp, boundTo: Registry.context(account)))
+      sealed: try mint.seal(moving.secret.secret, for: .totp, boundTo: Registry.totpContext(account)))
     record.lastUsedAt = moving.lastUsedAt
     return .createItem(record.item(now: now))
-  }
-
-  /// Seals secrets with the current master key that were sealed a week ago or earlier, so that a former key can be retired.
-  ///
-  /// - Parameter all: whether those that were sealed later count as well, up to `now`.
-  /// - Returns: how many it has looked at.
-  public func resealTOTP(all: Bool = false, now: UnixTime, limit: Int) async throws(RegistryError) -> Int {
-    let time = all ? now.advanced(by: TOTPRecord.sealLife - .milliseconds(1)) : now
-    let due = try await read(try await store.dueItems(.totp, at: time, limit: limit))
-    for item in due {
-      guard var record = TOTPRecord(item) else { continue }
-      let context = Registry.context(record.account)
-      if let secret = try mint.secret(record.sealed, for: .totp, boundTo: context) {
-        record.sealed = try mint.seal(secret, for: .totp, boundTo: context)
-      }
-      // One that was used at the same time is sealed anew.
-      _ = try await write([.replaceItem(record.item(now: now), expecting: item.revision)], [])
-    }
-    return due.count
   }
 }

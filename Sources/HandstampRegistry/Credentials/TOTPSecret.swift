@@ -38,6 +38,12 @@ public struct TOTPSecret: Sendable, Hashable {
   }
 
   /// Returns the step around `now` whose password was typed; `nil` if there is none. Spaces do not matter.
+  ///
+  /// - Parameter wall: another time that it may be.
+  func step(of typed: String, at now: UnixTime, or wall: UnixTime?) -> Int64? {
+    step(of: typed, at: now) ?? wall.flatMap { step(of: typed, at: $0) }
+  }
+
   func step(of typed: String, at now: UnixTime) -> Int64? {
     let code = Array(typed.utf8.prefix(64).filter { $0 != UInt8(ascii: " ") })
     let present = TOTPSecret.step(at: now)

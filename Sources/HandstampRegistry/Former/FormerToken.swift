@@ -55,6 +55,19 @@ package struct FormerToken: Sendable, Hashable {
   /// Whether the item is a token that begins no session any more.
   package static func isUsed(_ item: StoredItem) -> Bool { FormerToken(item)?.record.session != nil }
 
+  /// No session has this ID.
+  private static let noSession = SessionID("ended")
+
+  /// The change that has a token begin no session any more; `nil` if it has begun one. One that is used at the same time has begun a
+  /// session, which ends with the others.
+  static func spending(_ item: StoredItem) -> RegistryChange? {
+    guard var record = FormerToken(item)?.record, record.session == nil else { return nil }
+    record.session = noSession
+    var spent = item
+    spent.payload = PayloadCoding.text(record)
+    return .putItem(spent)
+  }
+
   /// Whether an imported token is over.
   package func hasExpired(at now: UnixTime) -> Bool { item.map { $0.expiresAt <= now } ?? false }
 

@@ -57,20 +57,6 @@ extension Registry {
     if let item = known.item { _ = try await write([.removeItem(item)], []) }
   }
 
-  /// Has the imported tokens of an account begin no session any more, because all of its sessions end.
-  func spendFormerTokens(of account: AccountID, now: UnixTime) async throws(RegistryError) {
-    for item in try await items(.formerToken, of: account.rawValue) {
-      guard let token = FormerToken(item), token.record.session == nil else { continue }
-      var spent = token.record
-      spent.session = Registry.noSession
-      // One that is used at the same time has begun a session, which ends with the others.
-      _ = try await store(spent, of: token, now: now)
-    }
-  }
-
-  /// No session has this ID.
-  private static let noSession = SessionID("ended")
-
   /// Begins the session of a token, and notes that, in one write.
   ///
   /// - Parameters:

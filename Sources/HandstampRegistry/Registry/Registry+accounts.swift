@@ -107,9 +107,10 @@ extension Registry {
   /// its sessions. The ID stays reserved and is never reused.
   public func deleteAccount(_ record: AccountRecord, now: UnixTime) async throws(RegistryError) -> [SessionRow] {
     let event = RegistryEvent(kind: .accountPurged, account: record.id, at: now)
+    let void = try await voiding(.account, of: record.id, now: now)
     return try await end(
       .accountClosed, now: now,
-      with: [audited(.accountDeleted, account: record.id, at: now)] + RegistryChange.erasing(record, at: now)
+      with: [audited(.accountDeleted, account: record.id, at: now), RegistryChange.emptying(record, at: now)] + void
         + GuessSubject.forgetting(record),
       finally: [.eraseDevices(of: record.id)],
       events: [event]
@@ -124,11 +125,12 @@ extension Registry {
     var changed = record
     changed.closedAt = record.closedAt ?? now
     let event = RegistryEvent(kind: .accountDisabled, account: record.id, at: now)
+    let void = try await voiding(.sessions, of: record.id, now: now)
     return try await end(
       .accountClosed, now: now,
       with: [
         .replaceAccount(changed, expecting: record.revision), audited(.accountDisabled, account: record.id, at: now),
-      ] + TakeBack.pending.changes(of: record.id),
+      ] + void,
       events: [event]
     ) { () throws(RegistryStoreError) in
       try await store.sessions(of: record.id)
@@ -151,13 +153,14 @@ extension Registry {
 extension RegistryChange {
   /// The changes that erase what an account has, besides its sessions. The ID stays.
   package static func erasing(_ record: AccountRecord, at time: UnixTime) -> [RegistryChange] {
+    [emptying(record, at: time)] + TakeBack.account.changes(of: record.id)
+  }
+
+  fileprivate static func emptying(_ record: AccountRecord, at time: UnixTime) -> RegistryChange {
     let husk = AccountRecord(
       id: record.id, email: nil, username: "", passwordHash: nil, createdAt: record.createdAt,
       closedAt: record.closedAt ?? time)
-    return [
-      .replaceAccount(husk, expecting: record.revision), .removeItems(.mail, subject: record.id.rawValue),
-      .removeItems(.groups, subject: record.id.rawValue),
-    ] + TakeBack.everything.changes(of: record.id)
+    return .replaceAccount(husk, expecting: record.revision)
   }
 }
 

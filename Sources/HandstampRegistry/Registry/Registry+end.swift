@@ -69,7 +69,7 @@ extension Registry {
     }
   }
 
-  /// Ends all sessions of an account except `kept`, in one write, after what waits to be answered, see ``TakeBack/pending``. If any
+  /// Ends all sessions of an account except `kept`, in one write, after what would begin others, see ``TakeBack/sessions``. If any
   /// ended, the audit log gets an entry that names `kept`.
   ///
   /// - Returns: the sessions that this call ended.
@@ -77,8 +77,7 @@ extension Registry {
     of account: AccountID, except kept: SessionID? = nil, reason: EndReason = .revoked, now: UnixTime
   ) async throws(RegistryError) -> [SessionRow] {
     // Before, so that no code is redeemed between the look at the sessions and their end.
-    try await write(TakeBack.pending.changes(of: account))
-    try await spendFormerTokens(of: account, now: now)
+    try await write(voiding(.sessions, of: account, now: now))
     let audit = audited(.sessionsEnded, account: account, session: kept, at: now)
     func others() async throws(RegistryStoreError) -> [SessionRow] {
       try await store.sessions(of: account).filter { $0.id != kept }

@@ -24,7 +24,8 @@ extension Registry {
   /// Redeems a password-reset token: sets the new password, ends every session, and takes the account back from anyone who has
   /// access, in one write.
   ///
-  /// - Parameter extent: ``TakeBack/pending`` if the owner says that all passkeys, recovery codes and consents are the owner's.
+  /// - Parameter extent: ``TakeBack/pending`` if the owner says that all passkeys, recovery codes and consents are the owner's. The first
+  ///   proof that the owner reads the mails to the address takes back ``TakeBack/everything``: none of it may be the owner's.
   public func resetPassword(
     with token: OneTimeToken, hash: Secret, takingBack extent: TakeBack = .waysIn, now: UnixTime
   ) async throws(RegistryError) -> [SessionRow] {
@@ -35,8 +36,11 @@ extension Registry {
       }
       var changed = record.with(passwordHash: hash, at: now)
       if stored.payload == Registry.mailed { changed.emailConfirmedAt = now }
+      let reach = Registry.isFirstProof(stored, of: record) ? .everything : extent
+      // It ends every session, whatever it keeps.
+      let void = try await voiding(reach == .pending ? .sessions : reach, of: id, now: now)
       // One that has no item, as of an import or an earlier version.
-      if extent != .pending { changed.identity = nil }
+      if reach != .pending { changed.identity = nil }
       let event = RegistryEvent(kind: .credentialChange, account: id, at: now)
       do throws(RegistryError) {
         return try await end(
@@ -45,10 +49,10 @@ extension Registry {
             .redeemOneTimeToken(stored.id), .replaceAccount(changed, expecting: record.revision),
             audited(
               .passwordReset, account: id,
-              details: JSONText([("taken_back", extent.audited)]).text, at: now),
+              details: JSONText([("taken_back", reach.audited)]).text, at: now),
           ] + GuessSubject.forgetting(record) + notice(.passwordChanged, of: id, device: "", now: now),
           // After the ends, which remember devices.
-          finally: extent.changes(of: id), events: [event]
+          finally: void, events: [event]
         ) { () throws(RegistryStoreError) in try await store.sessions(of: id) }
       } catch {
         guard error == .accountChanged else { throw error }
@@ -189,6 +193,17 @@ extension Registry {
       record.closedAt == nil
     else { return nil }
     return record
+  }
+
+  /// Whether a reset token is the first thing to show that the account's owner reads the mails to its address.
+  public func isFirstProof(
+    _ token: OneTimeToken, of account: AccountRecord, now: UnixTime
+  ) async throws(RegistryError) -> Bool {
+    try await find(token, .passwordReset, now: now).map { Registry.isFirstProof($0, of: account) } ?? false
+  }
+
+  private static func isFirstProof(_ stored: OneTimeTokenRecord, of account: AccountRecord) -> Bool {
+    stored.payload == mailed && account.emailConfirmedAt == nil
   }
 
   /// Draws a one-time token, and returns the change that stores it.

@@ -87,7 +87,10 @@ extension Registry {
     changes.append(.replaceAccount(full, expecting: guest.revision))
     changes.append(.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue))
     // The guest may have been a stranger, who asked for a mail to the address of the one who confirms it.
-    changes += [StoredItem.Kind.device, .client].map { .removeItems($0, subject: guest.id.rawValue) }
+    changes +=
+      token == nil
+      ? [StoredItem.Kind.device, .client].map { .removeItems($0, subject: guest.id.rawValue) }
+      : TakeBack.everything.changes(of: guest.id)
     full.revision += 1
     let event = RegistryEvent(kind: .credentialChange, account: guest.id, at: now)
     for _ in 0..<Registry.attempts {

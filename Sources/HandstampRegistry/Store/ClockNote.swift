@@ -9,6 +9,9 @@ public struct ClockNote: Sendable, Hashable {
   public var doubtedSince: UnixTime?
   /// Incremented by every note; 0 in the first one. A smaller revision than before means that the store was rolled back.
   public var revision: Int64
+  /// The boot clock of the machine at the reading. Only the machine's own file has it, not the store: the next start on the
+  /// same machine measures by it how long no server ran. `nil` if another machine may have written the note.
+  package var boot: BootMark?
 
   public init(at: UnixTime, doubtedSince: UnixTime? = nil, revision: Int64 = 0) {
     self.at = at
@@ -16,6 +19,23 @@ public struct ClockNote: Sendable, Hashable {
     self.revision = revision
   }
 
+  /// Returns the note with the boot clock of the same note in a file of this machine.
+  package func marked(by kept: ClockNote?) -> ClockNote {
+    var note = self
+    if let kept, kept.revision == revision, kept.at == at { note.boot = kept.boot }
+    return note
+  }
+
   /// Returns the revision of the note after `former`.
   public static func revision(after former: ClockNote?) -> Int64 { former.map { $0.revision &+ 1 } ?? 0 }
+}
+
+/// A reading of a machine's boot clock.
+package struct BootMark: Sendable, Hashable {
+  /// One number per boot.
+  package var id: UInt64
+  /// The time since the boot.
+  package var uptime: Duration
+
+  package init(id: UInt64, uptime: Duration) { (self.id, self.uptime) = (id, uptime) }
 }

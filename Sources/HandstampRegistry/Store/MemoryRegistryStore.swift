@@ -77,6 +77,11 @@ public actor MemoryRegistryStore: RegistryStore {
     return due.sorted { ($0.0, $0.1.id) < ($1.0, $1.1.id) }.prefix(max(limit, 0)).map(\.1)
   }
 
+  public func items(_ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int) -> [StoredItem] {
+    let items = contents.items.values.filter { item in item.kind == kind && id.map { $0 < item.id } ?? true }
+    return Array(items.sorted { $0.id < $1.id }.prefix(max(limit, 0)))
+  }
+
   public func accounts(after id: AccountID?, limit: Int) -> [AccountRecord] {
     let ids = contents.accounts.keys.filter { key in id.map { AccountID.isBefore($0, key) } ?? true }
     return ids.sorted(by: AccountID.isBefore).prefix(max(limit, 0)).compactMap { contents.accounts[$0] }
@@ -88,6 +93,14 @@ public actor MemoryRegistryStore: RegistryStore {
 
   public func latestAuditedActions(about account: AccountID, before id: Int64?, limit: Int) -> [StoredAuditedAction] {
     contents.latestAuditedActions(about: account, before: id, limit: max(limit, 0))
+  }
+
+  public func liveSessions(upTo time: UnixTime?) -> (refreshed: Int, begun: Int) {
+    let live = contents.sessions.values.filter { $0.end == nil }
+    return (
+      live.count { row in time.map { row.rotatedAt <= $0 } ?? true },
+      live.count { row in time.map { row.createdAt <= $0 } ?? true }
+    )
   }
 
   public func counts() -> RegistryCounts { contents.counts }

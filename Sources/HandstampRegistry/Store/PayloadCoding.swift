@@ -8,20 +8,26 @@ package protocol StoredPayload {
 }
 
 package enum PayloadCoding {
-  package static func text(_ payload: some StoredPayload) -> String {
-    let fields = payload.fields.compactMapValues { $0 }.sorted { $0.key < $1.key }
+  package static func text(_ payload: some StoredPayload) -> String { text(payload.fields.compactMapValues { $0 }) }
+
+  static func text(_ fields: [String: String]) -> String {
+    let fields = fields.sorted { $0.key < $1.key }
     return String(decoding: [UInt8](form: fields.map { ($0.key, Secret($0.value)) }), as: UTF8.self)
   }
 
   /// Returns `nil` if the text is not a valid payload, such as one that a newer version wrote.
   package static func value<Payload: StoredPayload>(_ type: Payload.Type, _ text: String) -> Payload? {
+    fields(text).flatMap { Payload(fields: $0) }
+  }
+
+  static func fields(_ text: String) -> [String: String]? {
     var fields: [String: String] = [:]
     for part in text.split(separator: "&") {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard pair.count == 2, let value = decoded(pair[1]) else { return nil }
       fields[String(pair[0])] = value
     }
-    return Payload(fields: fields)
+    return fields
   }
 
   private static func decoded(_ text: Substring) -> String? {

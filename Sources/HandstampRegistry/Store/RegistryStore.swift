@@ -58,6 +58,11 @@ public protocol RegistryStore: Sendable {
     _ kind: StoredItem.Kind, at now: UnixTime, limit: Int
   ) async throws(RegistryStoreError) -> [StoredItem]
 
+  /// Returns at most `limit` items of that kind in the order of their IDs: those after `id`, or the first ones.
+  @concurrent func items(
+    _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem]
+
   /// Returns at most `limit` accounts in the order of their IDs, closed and deleted ones too: those after `id`, or the first
   /// ones.
   @concurrent func accounts(after id: AccountID?, limit: Int) async throws(RegistryStoreError) -> [AccountRecord]
@@ -74,6 +79,10 @@ public protocol RegistryStore: Sendable {
   @concurrent func latestAuditedActions(
     about account: AccountID, before id: Int64?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction]
+
+  /// Counts the live sessions that were last refreshed at that time or before, and those that began then or before; with `nil`,
+  /// all of them.
+  @concurrent func liveSessions(upTo time: UnixTime?) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int)
 
   /// Counts the rows of the store. It may take long on a large one.
   @concurrent func counts() async throws(RegistryStoreError) -> RegistryCounts

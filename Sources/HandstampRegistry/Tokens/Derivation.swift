@@ -23,17 +23,19 @@ enum Derivation {
   }
 
   /// The second half of HKDF (section 2.3); `purpose` and `context` form the info.
-  static func key(from extracted: SymmetricKey, purpose: String, context: [UInt8], size: Int) -> SymmetricKey {
+  static func key(
+    from extracted: SymmetricKey, for purpose: TokenMint.Purpose, context: [UInt8], size: Int
+  ) -> SymmetricKey {
     HKDF<SHA256>.expand(
-      pseudoRandomKey: extracted, info: Array(purpose.utf8) + context, outputByteCount: size)
+      pseudoRandomKey: extracted, info: Array(purpose.rawValue.utf8) + context, outputByteCount: size)
   }
 
   /// HMAC-SHA-256 under a key derived for one purpose and, if given, one session, truncated to 16 bytes (RFC 2104 section 5). The key is that of
-  /// ``key(from:purpose:context:size:)`` with 32 bytes: the only block of its output (RFC 5869 section 2.3).
+  /// ``key(from:for:context:size:)`` with 32 bytes: the only block of its output (RFC 5869 section 2.3).
   static func mac(
-    of message: [UInt8], extracted: PreparedKey, purpose: String, session: SessionBytes? = nil
+    of message: [UInt8], extracted: PreparedKey, for purpose: TokenMint.Purpose, session: SessionBytes? = nil
   ) -> [UInt8] {
-    let block = extracted.mac(of: Array(purpose.utf8) + (session?.bytes ?? []) + [1])
+    let block = extracted.mac(of: Array(purpose.rawValue.utf8) + (session?.bytes ?? []) + [1])
     return Array(PreparedKey(SymmetricKey(data: block)).mac(of: message).prefix(16))
   }
 

@@ -72,7 +72,7 @@ public struct MasterKeys: Sendable {
   public func checkValue(of id: KeyID, for instance: InstanceID) -> [UInt8]? {
     keys[id].map { key in
       Derivation.key(
-        from: Derivation.extract(key), purpose: "hsc1", context: Array(instance.rawValue.utf8), size: 16
+        from: Derivation.extract(key), for: .keyCheck, context: Array(instance.rawValue.utf8), size: 16
       ).withUnsafeBytes { Array($0) }
     }
   }

@@ -36,8 +36,13 @@ extension TokenMint {
   /// - Throws: ``RegistryError/unknownKey(_:)`` if this server does not have the key, and it was not retired.
   package func secret(_ text: String, for purpose: Purpose, boundTo context: String) throws(RegistryError) -> Secret? {
     if let bytes = open(text, for: purpose, boundTo: context) { return Secret(bytes: bytes) }
-    let id = KeyID(String(text.prefix { $0 != "." }))
-    guard text.contains("."), id.isValid, keys.keys[id] == nil, !keys.retired.contains(id) else { return nil }
+    guard let id = TokenMint.key(ofSealed: text), keys.keys[id] == nil, !keys.retired.contains(id) else { return nil }
     throw .unknownKey(id)
+  }
+
+  /// The key that a text was sealed with, as it says; `nil` for a text that is not sealed.
+  static func key(ofSealed text: String) -> KeyID? {
+    let id = KeyID(String(text.prefix { $0 != "." }))
+    return text.contains(".") && id.isValid ? id : nil
   }
 }

@@ -15,9 +15,6 @@ public struct TokenMint: Sendable {
   /// The maximum length of a genuine text, in bytes; longer input is refused unread.
   public static let maxLength = 128
 
-  private static let tokenPrefix = "hst1"
-  private static let handlePrefix = "hsr1"
-  private static let cookiePrefix = "hsb1"
   private static let macSize = 16
 
   /// The keys that tokens are signed and checked with.
@@ -34,14 +31,14 @@ public struct TokenMint: Sendable {
   /// Returns the token with these claims, made with the current key. The same claims and key always give the same token.
   public func refreshToken(_ claims: RefreshClaims) -> RefreshToken {
     let body = claims.session.bytes + Varint.encode(claims.counter) + bigEndian(claims.mark.rawValue)
-    return RefreshToken(seal(body, prefix: TokenMint.tokenPrefix, session: claims.session, message: body))
+    return RefreshToken(seal(body, for: .refreshToken, session: claims.session, message: body))
   }
 
   /// Returns the handle that can revoke this session and nothing else.
   public func revocationHandle(for session: SessionBytes) -> RevocationHandle {
     RevocationHandle(
       seal(
-        session.bytes, prefix: TokenMint.handlePrefix, session: session, message: TokenMint.handleMessage(session)))
+        session.bytes, for: .revocationHandle, session: session, message: TokenMint.handleMessage(session)))
   }
 
   /// Returns the cookie of a browser's session.
@@ -49,18 +46,18 @@ public struct TokenMint: Sendable {
   /// - Parameter counter: that of its row, which every further proof of the user increments: only the newest cookie counts.
   public func browserCookie(for session: SessionBytes, counter: UInt64) -> Secret {
     let body = session.bytes + Varint.encode(counter)
-    return seal(body, prefix: TokenMint.cookiePrefix, session: session, message: body)
+    return seal(body, for: .browserCookie, session: session, message: body)
   }
 
   /// Parses ``browserCookie(for:counter:)``.
   func read(browserCookie cookie: Secret) -> TokenReading<BrowserClaims> {
-    guard let parts = parts(of: cookie, prefix: TokenMint.cookiePrefix),
+    guard let parts = parts(of: cookie, for: .browserCookie),
       (1...Varint.maxSize).contains(parts.body.count - SessionBytes.count),
       let session = SessionBytes(parts.body.prefix(SessionBytes.count)),
       let counter = Varint.decode(parts.body.dropFirst(SessionBytes.count))
     else { return .forged }
     let claims = BrowserClaims(session: session, counter: counter)
-    return check(parts, prefix: TokenMint.cookiePrefix, session: session, message: parts.body, of: claims)
+    return check(parts, for: .browserCookie, session: session, message: parts.body, of: claims)
   }
 
   /// Returns the session that a request with a key begins, the same one for each repeat.
@@ -73,34 +70,14 @@ public struct TokenMint: Sendable {
       request.flatMap { Array("\($0.utf8.count):\($0)".utf8) } + key.secret.withExposedBytes { Array($0) }
     let others = extracted.prepared.filter { $0.key != keys.current }.sorted { $0.key < $1.key }.map(\.value)
     return ([extracted.preparedCurrent] + others).compactMap {
-      SessionBytes(Derivation.mac(of: message, extracted: $0, purpose: TokenMint.sessionPurpose))
+      SessionBytes(Derivation.mac(of: message, extracted: $0, for: .session))
     }
-  }
-  private static let sessionPurpose = "hss1 session"
-
-  /// The purpose of a MAC of a text. Each has a key of its own, so that a MAC for one purpose is worth nothing for another.
-  package enum Purpose: String, CaseIterable {
-    /// A name for an address in logs, that only this server's key can connect with it.
-    case logName = "hsl1 pseudonym"
-    case passkeyChallenge = "hsp1 passkey challenge"
-    /// The proof that a browser's sign-in was made for one request.
-    case freshSignIn = "hsf1 fresh sign-in"
-    /// The proof that the right password was typed in a browser, before the second factor.
-    case halfSignIn = "hsh1 half sign-in"
-    /// A sign-in at a provider that a browser has begun.
-    case upstreamAttempt = "hsu1 upstream attempt"
-    /// The secret of an authenticator app.
-    case totp = "hst1 authenticator app"
-    /// A token of the system that the users come from.
-    case formerToken = "hsv1 former token"
-    /// The tokens of a provider.
-    case upstreamTokens = "hsu2 upstream tokens"
   }
 
   /// Returns a MAC of a text, made with the current key: 96 bits.
   package func macBytes(of text: String, for purpose: Purpose) -> [UInt8] {
     Array(
-      Derivation.mac(of: Array(text.utf8), extracted: extracted.preparedCurrent, purpose: purpose.rawValue).prefix(12))
+      Derivation.mac(of: Array(text.utf8), extracted: extracted.preparedCurrent, for: purpose).prefix(12))
   }
 
   /// Returns ``macBytes(of:for:)`` in base64url.
@@ -116,7 +93,7 @@ public struct TokenMint: Sendable {
 
   /// Parses a refresh token. A revocation handle is ``TokenReading/forged``.
   public func read(_ token: RefreshToken) -> TokenReading<RefreshClaims> {
-    guard let parts = parts(of: token.secret, prefix: TokenMint.tokenPrefix) else { return .forged }
+    guard let parts = parts(of: token.secret, for: .refreshToken) else { return .forged }
     let numberSize = parts.body.count - SessionBytes.count - 8
     guard (1...Varint.maxSize).contains(numberSize),
       let session = SessionBytes(parts.body.prefix(SessionBytes.count)),
@@ -124,23 +101,23 @@ public struct TokenMint: Sendable {
     else { return .forged }
     let mark = parts.body.suffix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
     let claims = RefreshClaims(session: session, counter: counter, mark: KeyMark(rawValue: mark))
-    return check(parts, prefix: TokenMint.tokenPrefix, session: session, message: parts.body, of: claims)
+    return check(parts, for: .refreshToken, session: session, message: parts.body, of: claims)
   }
 
   /// Parses a revocation handle. A refresh token is ``TokenReading/forged``.
   public func read(_ handle: RevocationHandle) -> TokenReading<SessionBytes> {
-    guard let parts = parts(of: handle.secret, prefix: TokenMint.handlePrefix),
+    guard let parts = parts(of: handle.secret, for: .revocationHandle),
       let session = SessionBytes(parts.body)
     else { return .forged }
     let message = TokenMint.handleMessage(session)
-    return check(parts, prefix: TokenMint.handlePrefix, session: session, message: message, of: session)
+    return check(parts, for: .revocationHandle, session: session, message: message, of: session)
   }
 
   private static func handleMessage(_ session: SessionBytes) -> [UInt8] { session.bytes + Array("revoke".utf8) }
 
-  private func seal(_ body: [UInt8], prefix: String, session: SessionBytes, message: [UInt8]) -> Secret {
-    let mac = Derivation.mac(of: message, extracted: extracted.preparedCurrent, purpose: prefix, session: session)
-    return Secret("\(prefix).\(keys.current).\(Base64URL.encode(body + mac))")
+  private func seal(_ body: [UInt8], for purpose: Purpose, session: SessionBytes, message: [UInt8]) -> Secret {
+    let mac = Derivation.mac(of: message, extracted: extracted.preparedCurrent, for: purpose, session: session)
+    return Secret("\(purpose.rawValue).\(keys.current).\(Base64URL.encode(body + mac))")
   }
 
   private struct Parts {
@@ -149,11 +126,11 @@ public struct TokenMint: Sendable {
     var mac: [UInt8]
   }
 
-  private func parts(of secret: Secret, prefix: String) -> Parts? {
+  private func parts(of secret: Secret, for purpose: Purpose) -> Parts? {
     guard secret.count <= TokenMint.maxLength else { return nil }
     return secret.withExposedBytes { text in
       let fields = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-      guard fields.count == 3, fields[0].elementsEqual(prefix.utf8) else { return nil }
+      guard fields.count == 3, fields[0].elementsEqual(purpose.rawValue.utf8) else { return nil }
       let key = KeyID(String(decoding: fields[1], as: UTF8.self))
       guard key.isValid, let bytes = Base64URL.decode(fields[2]), bytes.count > TokenMint.macSize else { return nil }
       return Parts(
@@ -162,12 +139,12 @@ public struct TokenMint: Sendable {
   }
 
   private func check<Claims>(
-    _ parts: Parts, prefix: String, session: SessionBytes, message: [UInt8], of claims: Claims
+    _ parts: Parts, for purpose: Purpose, session: SessionBytes, message: [UInt8], of claims: Claims
   ) -> TokenReading<Claims> {
     guard let key = extracted.prepared[parts.key] else {
       return keys.retired.contains(parts.key) ? .forged : .unknownKey(parts.key)
     }
-    let mac = Derivation.mac(of: message, extracted: key, purpose: prefix, session: session)
+    let mac = Derivation.mac(of: message, extracted: key, for: purpose, session: session)
     return constantTimeEqual(mac, parts.mac) ? .genuine(claims) : .forged
   }
 }

@@ -180,6 +180,27 @@ extension Registry {
     return found
   }
 
+  /// The changes that forget which sessions of an account depended on sessions at a provider: they never fail, and the items are deleted
+  /// with the next expired ones.
+  func forgettingUpstream(of id: AccountID, now: UnixTime) async throws(RegistryError) -> [RegistryChange] {
+    var notes: [StoredItem] = []
+    for row in try await liveSessions(of: id) + read(try await store.endedSessions(of: id)) {
+      for id in [UpstreamDependency.userID(of: row.id), UpstreamDependency.sessionID(of: row.id)] {
+        if let note = try await item(id) { notes.append(note) }
+      }
+    }
+    // Those of sessions that were deleted.
+    guard let record = try await account(id) else { return [] }
+    for link in try await identities(of: record) {
+      notes += try await dependents(on: UpstreamKey(user: link.identity)).filter { $0.row == nil }.map(\.item)
+    }
+    return notes.map { note in
+      var note = note
+      (note.payload, note.expiresAt) = ("", now)
+      return .putItem(note)
+    }
+  }
+
   /// The user at a provider whose sign-in began a session, for those that begin by what is allowed in it.
   func upstreamUser(of session: SessionID) async throws(RegistryError) -> UpstreamKey? {
     try await item(UpstreamDependency.userID(of: session)).map { UpstreamKey(text: $0.subject) }

@@ -6,7 +6,7 @@ extension TokenMint {
   package func secret(of webhook: Webhook, by signer: Webhook.Signer) -> Secret? {
     guard let master = keys.keys[signer.key] else { return nil }
     return Derivation.key(
-      from: Derivation.extract(master), purpose: "hsw1 webhook",
+      from: Derivation.extract(master), for: .webhook,
       context: Array("\(webhook.id).\(signer.generation)".utf8), size: 32
     ).withUnsafeBytes { Secret(bytes: Array($0)) }
   }

@@ -22,10 +22,16 @@ extension AccountService {
     return try await registry.account(forResetToken: token, now: clock.now)
   }
 
+  /// Whether a token takes back everything, because the address was not confirmed before.
+  func isFirstProof(_ token: Secret, of account: AccountRecord) async throws -> Bool {
+    guard let token = OneTimeToken(presented: token) else { return false }
+    return try await registry.isFirstProof(token, of: account, now: clock.now)
+  }
+
   /// Sets a new password by a mailed token, ends every session, and takes the account back.
   ///
   /// - Parameter keepingOthers: whether passkeys, recovery codes, consents and known devices stay: the owner says that none is a
-  ///   stranger's. The first two also stay where ``keepsFactors(_:)`` says so.
+  ///   stranger's. The first two also stay where ``keepsFactors(_:)`` says so. Nothing stays if the address was not confirmed before.
   /// - Throws: ``RegistryError/oneTimeTokenInvalid``, `weak_password`.
   func resetPassword(
     with presented: Secret, to password: Secret, keepingOthers: Bool, by caller: Caller

@@ -26,8 +26,9 @@ extension AccountService {
       // Again if the record was changed at the same time.
       for _ in 0..<2 {
         guard let record = try await registry.totp(of: account.id) else { throw RegistryError.accountChanged }
+        let time = clock.read()
         switch try await registry.check(
-          totp: code.withExposed { $0 }, of: account, record, now: clock.now)
+          totp: code.withExposed { $0 }, of: account, record, now: time.now, or: time.wall)
         {
         case .use(let use):
           do { value = try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
@@ -73,8 +74,10 @@ extension AccountService {
     try requirePassword(owner)
     try limits.take(.codes, from: owner.caller.client)
     let isAdded = try await changing(owner) { record in
-      try await owned(owner.caller).addTOTP(
-        setup, code: code, to: record, in: owner.session, replacing: owner.methods.isRecovering, now: clock.now)
+      let time = clock.read()
+      return try await owned(owner.caller).addTOTP(
+        setup, code: code, to: record, in: owner.session, replacing: owner.methods.isRecovering, now: time.now,
+        or: time.wall)
     }
     if isAdded { recorder.announceChange(owner.account.id) }
     return isAdded

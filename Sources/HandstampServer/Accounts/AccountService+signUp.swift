@@ -166,7 +166,7 @@ extension AccountService {
 
   func verify(_ token: Secret, nonce: String) async throws -> IdentityTokens.Claims {
     guard let identityTokens else { throw ProblemError.noApple }
-    return try await identityTokens.verify(token, nonce: nonce, at: clock.read().conservativeTime)
+    return try await identityTokens.verify(token, nonce: nonce, at: clock.read())
   }
 
   // MARK: What they have in common

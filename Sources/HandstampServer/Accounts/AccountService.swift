@@ -77,9 +77,12 @@ struct AccountService: Sendable {
 
   /// Returns whether a proof is recent enough. In whole seconds, as access tokens have it: never less than the operator's time, and
   /// less than a second more.
-  func isProven(_ time: UnixTime?) -> Bool {
+  ///
+  /// - Parameter now: the earliest time that it may be, for a proof that a provider has dated.
+  func isProven(_ time: UnixTime?, at now: UnixTime? = nil) -> Bool {
     guard let reauthentication else { return true }
-    return time.map { clock.now.seconds - $0.seconds <= reauthentication.components.seconds } ?? false
+    let now = now ?? clock.now
+    return time.map { now.seconds - $0.seconds <= reauthentication.components.seconds } ?? false
   }
 
   /// Verifies the password of an account's owner, and bounds guessing: a stolen session must not find the password out.

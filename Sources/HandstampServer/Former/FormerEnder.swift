@@ -20,43 +20,41 @@ struct FormerEnder: NamedService {
     await JobWorker<FormerEnd>(
       server: server, bell: server.formerEnds, interval: FormerEnder.interval, width: 8,
       lease: FormerServer.timeout * 4
-    ) { job in await end(job) }.run()
+    ) { job in try await end(job) }.run()
   }
 
-  private func end(_ job: ClaimedJob<FormerEnd>) async {
+  private func end(_ job: ClaimedJob<FormerEnd>) async throws(RegistryError) {
     var claimed = job
+    let (sealed, access): (Secret?, Secret?)
     do throws(RegistryError) {
-      guard let refresh = try opened(claimed.job.refresh, claimed) else {
-        return try await retry(claimed, after: "the token cannot be decrypted")
+      sealed = try opened(claimed.job.refresh, claimed)
+      access = if let text = claimed.job.access { try opened(text, claimed) } else { nil }
+    } catch { return try await retry(claimed, after: "\(error)") }
+    guard let refresh = sealed else { return try await retry(claimed, after: "the token cannot be decrypted") }
+    var grant: FormerGrant?
+    do throws(FormerError) {
+      do throws(FormerError) { try await former.end(refresh: refresh, access: access) } catch {
+        guard error == .ended else { throw error }
+        // The access token has expired: another one ends the session.
+        let newer = try await former.refresh(refresh)
+        grant = newer
+        try await former.end(refresh: newer.refresh, access: newer.access)
       }
-      let access = if let text = claimed.job.access { try opened(text, claimed) } else { Secret?.none }
-      var grant: FormerGrant?
-      do throws(FormerError) {
-        do throws(FormerError) { try await former.end(refresh: refresh, access: access) } catch {
-          guard error == .ended else { throw error }
-          // The access token has expired: another one ends the session.
-          let newer = try await former.refresh(refresh)
-          grant = newer
-          try await former.end(refresh: newer.refresh, access: newer.access)
-        }
-      } catch {
-        if case .unavailable(let cause, _) = error {
-          if let grant {
-            claimed.job.refresh = try sealed(grant.refresh, claimed)
-            claimed.job.access = try sealed(grant.access, claimed)
-          }
-          return try await retry(claimed, after: cause)
-        }
-        // It has ended there by itself.
-      }
-      server.metrics.update { $0.formerEnds += 1 }
-      try await server.registry.finish(claimed)
     } catch {
-      server.errors.report(error, logger: logger)
+      if case .unavailable(let cause, _) = error {
+        if let grant {
+          claimed.job.refresh = try seal(grant.refresh, claimed)
+          claimed.job.access = try seal(grant.access, claimed)
+        }
+        return try await retry(claimed, after: cause)
+      }
+      // It has ended there by itself.
     }
+    server.metrics.update { $0.formerEnds += 1 }
+    try await server.registry.finish(claimed)
   }
 
-  private func sealed(_ token: Secret, _ job: ClaimedJob<FormerEnd>) throws(RegistryError) -> String {
+  private func seal(_ token: Secret, _ job: ClaimedJob<FormerEnd>) throws(RegistryError) -> String {
     try server.registry.mint.seal(token, for: .formerToken, boundTo: job.context)
   }
 

@@ -84,7 +84,7 @@ struct FormerServer: Sendable {
     let code = json?["error_code"]?.string ?? json?["error"]?.string ?? ""
     let isRefusal = system.goTrueURL == nil ? code == "invalid_grant" : FormerServer.ends.contains(code)
     // As a client of the server would read it: only a statement about the token ends anything.
-    guard isRefusal, (400..<500).contains(response.status), !RequestError.isPassing(status: response.status) else {
+    guard isRefusal, (400..<500).contains(response.status), StatusMeaning(response.status) != .passing else {
       throw unexpected(response, from: "token endpoint")
     }
     throw .ended

@@ -1,10 +1,9 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
-import Logging
 
 /// Does the jobs of one kind that wait in the store, several at a time. A job that it has claimed is another server's only after a
-/// while; so one is done twice only if a server dies, or cannot write, between doing it and noting that.
+/// while; so one is done twice only if a server dies, or cannot write, between doing it and noting that. One that fails stops no other.
 struct JobWorker<Job: StoredJob>: Sendable {
   let server: SessionServer
   let bell: JobBell
@@ -16,7 +15,10 @@ struct JobWorker<Job: StoredJob>: Sendable {
   let lease: Duration
   /// Called before each look.
   var tidy: @Sendable () async -> Void = {}
-  let perform: @Sendable (ClaimedJob<Job>) async -> Void
+  let perform: @Sendable (ClaimedJob<Job>) async throws -> Void
+
+  /// The name of the work in the log.
+  private var work: String { Job.kind.rawValue }
 
   /// Works until the server shuts down, and the jobs that were begun are done.
   func run() async {
@@ -25,28 +27,31 @@ struct JobWorker<Job: StoredJob>: Sendable {
       if signal == .finished { running -= 1 }
       await tidy()
       var pause = interval
-      do throws(RegistryError) {
-        while running < width {
-          let now = server.clock.now
-          let soon = try await server.registry.dueJobs(Job.self, at: now.advanced(by: interval), limit: width - running)
-          let due = soon.compactMap { item in item.dueAt.map { (item, at: $0) } }
-          if let next = due.first?.at, next > now { pause = next.since(now) }
-          let ready = due.filter { $0.at <= now }
-          guard !ready.isEmpty else { break }
-          for (item, _) in ready {
-            // Another server may have been faster.
-            guard
-              let job = try await server.registry.claim(item, as: Job.self, until: now.advanced(by: lease), now: now)
-            else { continue }
-            running += 1
-            group.addTask {
-              await perform(job)
-              bell.signal(.finished)
-            }
+      var goesOn = true
+      while goesOn, running < width {
+        let server = self.server.current
+        let now = server.clock.now
+        let soon = await server.attempt(work) {
+          try await server.registry.dueJobs(Job.self, at: now.advanced(by: interval), limit: width - running)
+        }
+        let due = (soon ?? []).compactMap { item in item.dueAt.map { (item, at: $0) } }
+        if let next = due.first?.at, next > now { pause = next.since(now) }
+        let ready = due.filter { $0.at <= now }
+        goesOn = !ready.isEmpty
+        for (item, _) in ready {
+          let claimed = await server.attempt(work) {
+            try await server.registry.claim(item, as: Job.self, until: now.advanced(by: lease), now: now)
+          }
+          // The same ones would come again.
+          if claimed == nil { goesOn = false }
+          // Another server may have been faster.
+          guard let job = claimed ?? nil else { continue }
+          running += 1
+          group.addTask {
+            await server.attempt(work) { try await perform(job) }
+            bell.signal(.finished)
           }
         }
-      } catch {
-        server.errors.report(error, logger: server.configuration.logger)
       }
       return (pause, running > 0)
     }

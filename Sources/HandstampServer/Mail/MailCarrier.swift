@@ -43,24 +43,20 @@ struct MailCarrier: NamedService {
       }
     ) { mail in
       let current = server.current
-      await MailCarrier(server: current).deliver(mail, with: current.mailer ?? mailer)
+      try await MailCarrier(server: current).deliver(mail, with: current.mailer ?? mailer)
     }.run()
   }
 
   /// Looks up the account, and sends the mail if there is one to send.
-  private func deliver(_ claimed: ClaimedMail, with mailer: any Mailer) async {
-    do {
-      guard server.clock.now.since(claimed.createdAt) < MailCarrier.patience else {
-        return try await giveUp(claimed, nil)
-      }
-      guard
-        let (mail, letter) = try await server.registry.write(
-          claimed, leasedUntil: server.clock.now.advanced(by: MailCarrier.lease), now: server.clock.now)
-      else { return }
-      if let letter { try await send(letter, of: mail, with: mailer) } else { try await finish(mail) }
-    } catch {
-      _ = server.errors.problem(for: error, logger: logger)
+  private func deliver(_ claimed: ClaimedMail, with mailer: any Mailer) async throws {
+    guard server.clock.now.since(claimed.createdAt) < MailCarrier.patience else {
+      return try await giveUp(claimed, nil)
     }
+    guard
+      let (mail, letter) = try await server.registry.write(
+        claimed, leasedUntil: server.clock.now.advanced(by: MailCarrier.lease), now: server.clock.now)
+    else { return }
+    if let letter { try await send(letter, of: mail, with: mailer) } else { try await finish(mail) }
   }
 
   private func send(_ letter: Letter, of mail: ClaimedMail, with mailer: any Mailer) async throws {

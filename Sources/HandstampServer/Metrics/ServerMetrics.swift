@@ -91,6 +91,10 @@ public final class ServerMetrics: Sendable {
     @Metric("certificates_loaded_total", "Certificates loaded while the server ran.") public var certificatesLoaded = 0
     @Metric("certificates_refused_total", "New certificates that could not be used.") public var certificatesRefused = 0
     @Metric("store_failures_total", "Failed operations of the store.") public var storeFailures = 0
+    @Metric("background_failures_total", "Failed pieces of work that no request waits for, named in the log.")
+    public var backgroundFailures = 0
+    @Metric("missing_keys", "Master keys that this server does not have, and that something depends on.")
+    public var missingKeys = 0
     @Metric("store_accounts", "Accounts in the store, counted every minute.") public var storedAccounts = 0
     @Metric("store_sessions", "Sessions in the store that have not ended, counted every minute.")
     public var storedSessions = 0

@@ -12,10 +12,10 @@ struct AssertionClaims: Sendable {
   let subject: String
   /// `jti`; `nil` if there is none.
   let id: String?
-  let expiresAt: UnixTime
+  let expiresAt: ClaimedTime
   let all: JSONValue
   /// `nbf` and `iat`.
-  private let earliest, madeAt: UnixTime?
+  private let earliest, madeAt: ClaimedTime?
 
   /// - Throws: `claims` if a required claim is missing, or one has another type.
   init(_ payload: [UInt8]) throws(TokenError) {
@@ -40,27 +40,27 @@ struct AssertionClaims: Sendable {
   ///
   /// - Parameter longest: how long the assertion counts after it was made, whatever its expiry says: Authlib's last an hour. One that
   ///   does not say when it was made must expire so soon.
-  /// - Returns: the first instant at which it no longer counts.
+  /// - Returns: the server time at which it no longer counts.
   @discardableResult
   func check(
-    for accepted: [String], at now: UnixTime, lasting longest: Duration
+    for accepted: [String], at time: ServerClock.Reading, lasting longest: Duration
   ) throws(TokenError) -> UnixTime {
     guard isFor(accepted) else { throw .assertion(.audience) }
     let end = madeAt.map { min(expiresAt, $0.advanced(by: longest)) } ?? expiresAt
     let last = end.advanced(by: AssertionClaims.leeway)
-    guard now < last else { throw .assertion(.expired) }
-    let soon = now.advanced(by: AssertionClaims.leeway)
-    guard earliest.map({ $0 <= soon }) ?? true, madeAt.map({ $0 <= soon }) ?? true else {
-      throw .assertion(.notYetValid)
+    guard !last.hasPassed(at: time) else { throw .assertion(.expired) }
+    func isAhead(_ claim: ClaimedTime?, by more: Duration = .zero) -> Bool {
+      claim?.advanced(by: .zero - AssertionClaims.leeway - more).isAhead(of: time) == true
     }
-    guard end <= soon.advanced(by: longest) else { throw .assertion(.lasting) }
-    return last
+    guard !isAhead(earliest), !isAhead(madeAt) else { throw .assertion(.notYetValid) }
+    guard !isAhead(end, by: longest) else { throw .assertion(.lasting) }
+    return last.end(at: time)
   }
 
   /// The seconds of a `NumericDate`, rounded down, as long as they are in some century near this one.
-  private static func time(_ member: JSONValue?) -> UnixTime? {
+  private static func time(_ member: JSONValue?) -> ClaimedTime? {
     guard let seconds = member?.number, seconds >= 0, seconds < 1e11 else { return nil }
-    return UnixTime(seconds: Int64(seconds))
+    return ClaimedTime(UnixTime(seconds: Int64(seconds)))
   }
 }
 

@@ -29,7 +29,7 @@ struct ClientAssertion: Sendable {
   ///
   /// - Returns: the record that marks it as used.
   func verify(
-    by client: ConfiguredClient, for audiences: [String], at now: UnixTime
+    by client: ConfiguredClient, for audiences: [String], at time: ServerClock.Reading
   ) throws(TokenError) -> OneTimeTokenRecord {
     guard let header = token.header else { throw .assertion(.malformed) }
     guard header.type.map({ ClientAssertion.types.contains($0.lowercased()) }) ?? true else { throw .assertion(.type) }
@@ -43,10 +43,10 @@ struct ClientAssertion: Sendable {
     let claims = try AssertionClaims(payload)
     guard claims.issuer == client.id, claims.subject == client.id else { throw .assertion(.issuer) }
     guard let id = claims.id else { throw .assertion(.claims) }
-    let end = try claims.check(for: audiences, at: now, lasting: ClientAssertion.longest)
+    let end = try claims.check(for: audiences, at: time, lasting: ClientAssertion.longest)
     return OneTimeTokenRecord(
       id: OneTimeTokenID(of: Secret("\(client.id.utf8.count) \(client.id) \(id)"), purpose: .nonce), purpose: .nonce,
-      subject: client.id, createdAt: now, expiresAt: end)
+      subject: client.id, createdAt: time.now, expiresAt: end)
   }
 }
 #endif

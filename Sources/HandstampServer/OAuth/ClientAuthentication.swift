@@ -52,9 +52,8 @@ struct ClientAuthentication: Sendable {
     guard let assertion = ClientAssertion(text) else { throw TokenError.assertion(.malformed) }
     guard form["client_id"].map({ $0 == assertion.subject }) ?? true, let client = clients.configured(assertion.subject)
     else { throw TokenError.assertion(.issuer) }
-    let now = clock.now
     // The issuer alone is best; older libraries name the endpoint (RFC 7523 section 3).
-    let used = try assertion.verify(by: client, for: [issuer, issuer + "/oauth/token"], at: now)
+    let used = try assertion.verify(by: client, for: [issuer, issuer + "/oauth/token"], at: clock.read())
     do throws(RegistryError) { try await registry.use(used) } catch {
       guard case .nonceUsed = error else { throw error }
       throw TokenError.assertion(.replayed)

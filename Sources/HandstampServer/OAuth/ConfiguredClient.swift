@@ -272,6 +272,8 @@ extension ConfiguredClient {
     case noTransport(String)
     /// The client asks for tokens with RS256, and the server has no RSA key. See ``SigningKeys/withRSAKey()``.
     case noSigningKey(String)
+    /// The client requires a second factor, and the server has no passkeys: then no one can have one.
+    case noPasskeys(String)
     /// Two clients have this ID, or it is the ID of the server's own app.
     case twice(String)
   }
@@ -300,6 +302,7 @@ extension ConfiguredClient.Defect: CustomStringConvertible {
     case .badOrigin(let id, let text): "client \(id): not the https origin of a web application: \(text)"
     case .noTransport(let id): "client \(id): backChannelLogoutURI and trusts need a transport"
     case .noSigningKey(let id): "client \(id): RS256 needs an RSA key, and the signing key file has none"
+    case .noPasskeys(let id): "client \(id): acr needs passkeys, and the server has none"
     case .twice(let id): "duplicate client \(id)"
     }
   }

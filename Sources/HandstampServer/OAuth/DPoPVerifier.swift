@@ -9,9 +9,9 @@ import Hummingbird
 
 /// Checks DPoP proofs of possession (RFC 9449 section 4.3).
 ///
-/// Every proof must contain a nonce of this server that is at most 10 min old, and a time that is within 5 min of the
-/// server's. Nonces are derived from the signing key, so that servers accept each other's; the proofs used are remembered by each
-/// server separately, see ``ProofMemory``.
+/// Every proof must contain a nonce of this server that is at most 10 min old. The nonce has the server's time, so that the
+/// client's does not count, however wrong its clock is (section 11.1). Nonces are derived from the signing key, so that servers
+/// accept each other's; the proofs used are remembered by each server separately, see ``ProofMemory``.
 ///
 /// Anyone can make proofs with a key of their own. So a proof is checked first, and remembered only once the token or grant that
 /// it came with is known to be genuine, and bound to its key.
@@ -23,10 +23,8 @@ final class DPoPVerifier: Sendable {
     fileprivate let id: String
   }
 
-  /// Maximum difference between a proof's time and the server's.
-  static let tolerance = Duration.seconds(300)
-  /// How long a proof can be valid at most: made for a time in the future, and until it is as far in the past.
-  static let life = tolerance * 2 + .seconds(1)
+  /// How long a proof can be valid at most: as long as its nonce.
+  static let life = Duration.seconds(span * 2 + 1)
   /// How many used proofs of a key are remembered.
   static let perKey = 128
   /// Length of a nonce's span, in seconds. A nonce is valid in the span in which it was made, and in the next one.
@@ -48,8 +46,7 @@ final class DPoPVerifier: Sendable {
   /// is the right one, and then calls ``use(_:at:)``.
   ///
   /// - Parameter token: the access token that the proof must be bound to; `nil` where tokens are issued.
-  func check(_ request: Request, token: Substring?, at time: ServerClock.Reading) throws(TokenError) -> Proof? {
-    let now = time.now
+  func check(_ request: Request, token: Substring?, at now: UnixTime) throws(TokenError) -> Proof? {
     let fields = request.headers[values: .dpop]
     guard !fields.isEmpty else {
       guard token == nil else { throw .proofInvalid }
@@ -58,9 +55,6 @@ final class DPoPVerifier: Sendable {
     guard fields.count == 1, let proof = PossessionProof(fields[0]) else { throw .proofInvalid }
     guard proof.isFor(request.method.rawValue, address + request.uri.path) else { throw .proofInvalid }
     guard token.map({ proof.isBound(to: $0) }) ?? true else { throw .proofInvalid }
-    // While the server's clock is doubted, the client's clock may agree with either time.
-    let madeAt = proof.madeAt
-    guard DPoPVerifier.isNear(madeAt, now) || DPoPVerifier.isNear(madeAt, time.wall) else { throw .proofInvalid }
     guard let nonce = proof.nonce, isGood(nonce, at: now) else { throw .proofWantsNonce(self.nonce(at: now)) }
     let valid = Proof(thumbprint: proof.thumbprint, id: proof.id)
     guard !used.withLock({ $0.contains(valid.id, of: valid.thumbprint) }) else { throw .proofInvalid }
@@ -71,11 +65,6 @@ final class DPoPVerifier: Sendable {
   @discardableResult
   func use(_ proof: Proof, at now: UnixTime) -> Bool {
     used.withLock { $0.insert(proof.id, of: proof.thumbprint, at: now) }
-  }
-
-  private static func isNear(_ one: UnixTime, _ other: UnixTime) -> Bool {
-    let distance = one.since(other)
-    return distance <= tolerance && distance >= .zero - tolerance
   }
 
   /// Returns the current nonce.

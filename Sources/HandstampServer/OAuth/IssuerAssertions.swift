@@ -25,7 +25,7 @@ struct IssuerAssertions: Sendable {
   /// Verifies that an issuer which `client` trusts has signed the assertion, and that the client's rules allow it.
   ///
   /// - Throws: ``TokenError/assertion(_:)``, or ``TokenError/keysUnavailable(_:)`` if the issuer's keys cannot be fetched.
-  func verify(_ text: String, for client: ConfiguredClient, at now: UnixTime) async throws(TokenError) {
+  func verify(_ text: String, for client: ConfiguredClient, at time: ServerClock.Reading) async throws(TokenError) {
     guard let token = CompactJWS(Array(text.utf8)), let header = token.header, let name = header.keyID,
       let claimed = token.issuer
     else { throw .assertion(.malformed) }
@@ -34,7 +34,7 @@ struct IssuerAssertions: Sendable {
     guard let key = try await keys.key(named: name) else { throw .assertion(.unknownKey) }
     guard let payload = token.payload(under: header, signedBy: key) else { throw .assertion(.signature) }
     let claims = try AssertionClaims(payload)
-    try claims.check(for: trusts.map(\.audience), at: now, lasting: IssuerAssertions.longest)
+    try claims.check(for: trusts.map(\.audience), at: time, lasting: IssuerAssertions.longest)
     let isAllowed = trusts.contains { $0.allows(claims.all) && claims.isFor([$0.audience]) }
     guard isAllowed else { throw .assertion(.rule) }
   }

@@ -39,7 +39,7 @@ struct MachineTokens: Sendable {
     guard let client, client.flows.contains(.assertion) else { throw OAuthError("unauthorized_client") }
     guard let text = form["assertion"] else { throw OAuthError.invalidRequest("assertion is missing") }
     do {
-      try await assertions.verify(text, for: client, at: clock.now)
+      try await assertions.verify(text, for: client, at: clock.read())
     } catch TokenError.assertion(let defect) {
       try limits.take(.clientFailures, from: address)
       logger.notice(
@@ -61,13 +61,14 @@ struct MachineTokens: Sendable {
     guard let scope = client.granted(form["scope"])?.scope else { throw OAuthError("invalid_scope") }
     let audience = try audience(form, client)
     try limits.take(.machines, from: nil, about: client.id)
-    let now = clock.read().issueTime
-    if let proof, !proofs.use(proof, at: now) { throw TokenError.proofInvalid }
-    let machine = try await registry.acting(as: .server(from: address.text)).countToken(ofMachine: client.id, now: now)
+    let time = clock.read()
+    if let proof, !proofs.use(proof, at: time.now) { throw TokenError.proofInvalid }
+    let machine = try await registry.acting(as: .server(from: address.text)).countToken(
+      ofMachine: client.id, now: time.now)
     let access = try tokens.mint(
       account: AccountID(client.id), session: machine.session,
-      client: SessionClient(id: client.id, scope: scope, audience: audience), thumbprint: proof?.thumbprint, at: now,
-      until: now.advanced(by: MachineTokens.longest), signedWith: client.accessTokenSigning)
+      client: SessionClient(id: client.id, scope: scope, audience: audience), thumbprint: proof?.thumbprint, at: time,
+      until: time.now.advanced(by: MachineTokens.longest), signedWith: client.accessTokenSigning)
     logger.info(
       "Token issued to a client",
       metadata: ["handstamp.client": "\(client.id)", "handstamp.session": "\(machine.session)"])

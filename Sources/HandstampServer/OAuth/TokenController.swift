@@ -21,6 +21,8 @@ struct TokenController: Sendable {
   let former: FormerSessions?
   /// The audience of tokens for the server's own API.
   let issuer: String
+  /// See ``ServerConfiguration/endsRepeatedCodes``.
+  let endsRepeatedCodes: Bool
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.prompt { $0.post("/oauth/token", use: token) }
@@ -28,13 +30,13 @@ struct TokenController: Sendable {
 
   @concurrent func token(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let (form, client) = try await authentication.call(request, context)
-    let time = clock.read()
-    let proof = try proofs.check(request, token: nil, at: time)
+    let now = clock.now
+    let proof = try proofs.check(request, token: nil, at: now)
     let address = limits.client(of: request, context)
     let registry = registry.acting(as: .server(from: address.text))
     switch form["grant_type"] {
     case "refresh_token":
-      return try await refresh(form, client, proof: proof, registry, at: time.now, context.logger)
+      return try await refresh(form, client, proof: proof, registry, at: now, context.logger)
     case "authorization_code": return try await redeemCode(form, client, proof: proof, registry, context.logger)
     case "urn:ietf:params:oauth:grant-type:device_code":
       return try await redeemDevice(form, client, proof: proof, registry, context.logger)
@@ -109,7 +111,8 @@ struct TokenController: Sendable {
       client: client.id, redirectURI: redirect, verifier: verifier, thumbprint: proof?.thumbprint,
       key: try rotationKey(form))
     let scopes = try TokenScopeRequest(form, of: client, at: issuer)
-    let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now, narrow: scopes.narrowed)
+    let outcome = try await registry.redeemCode(
+      Secret(code), claim, endsRepeated: endsRepeatedCodes, now: clock.now, narrow: scopes.narrowed)
     return try await response(to: outcome, of: client, scopes, proof, logger)
   }
 

@@ -29,14 +29,14 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   ///   - about: what it says of the account; `nil` says nothing.
   func identity(
     _ row: SessionRow, of client: ConfiguredClient, nonce: String?, accessToken: String, about: AccountClaims?,
-    at now: UnixTime
+    at time: ServerClock.Reading
   ) throws(RegistryError) -> String {
     var claims = JSONText(reserving: 384)
     claims.add("iss", issuer)
     claims.add("sub", row.account.rawValue)
     claims.add("aud", client.id)
-    claims.add("iat", now.seconds)
-    claims.add("exp", now.advanced(by: IDTokens.life).seconds)
+    claims.add("iat", time.issueTime.seconds)
+    claims.add("exp", time.lifeStart.advanced(by: IDTokens.life).seconds)
     claims.add("auth_time", row.authenticatedAt.seconds)
     claims.add(row.methods)
     claims.add("nonce", ifPresent: nonce)
@@ -51,14 +51,14 @@ struct IDTokens: Sendable, CustomStringConvertible, CustomReflectable {
   ///
   /// - Parameter id: its `jti`, the same for every attempt, so that the client can recognize a repetition.
   func logout(
-    of session: SessionID, _ account: AccountID, for client: ConfiguredClient, id: String, at now: UnixTime
+    of session: SessionID, _ account: AccountID, for client: ConfiguredClient, id: String, at time: ServerClock.Reading
   ) throws(RegistryError) -> String {
     var claims = JSONText(reserving: 320)
     claims.add("iss", issuer)
     claims.add("sub", account.rawValue)
     claims.add("aud", client.id)
-    claims.add("iat", now.seconds)
-    claims.add("exp", now.advanced(by: IDTokens.logoutLife).seconds)
+    claims.add("iat", time.issueTime.seconds)
+    claims.add("exp", time.lifeStart.advanced(by: IDTokens.logoutLife).seconds)
     claims.add("jti", id)
     claims.add("sid", session.rawValue)
     var events = JSONText()

@@ -26,31 +26,27 @@ struct LogoutNotifier: NamedService {
     await JobWorker<LogoutJob>(
       server: server, bell: server.logoutQueue.bell, interval: LogoutNotifier.interval, width: LogoutNotifier.width,
       lease: LogoutNotifier.timeout * 4
-    ) { job in await LogoutNotifier(server: server.current).deliver(job) }.run()
+    ) { job in try await LogoutNotifier(server: server.current).deliver(job) }.run()
   }
 
-  private func deliver(_ claimed: ClaimedJob<LogoutJob>) async {
-    do throws(RegistryError) {
-      guard let client = server.clients[claimed.job.client], let uri = client.backChannelLogoutURI,
-        let transport = server.transport
-      else { return try await server.registry.finish(claimed) }
-      // One client that is slow or down must not keep the others waiting.
-      let place: LogoutQueue.Place
-      switch server.logoutQueue.admit(client.id) {
-      case .now(let free): place = free
-      case .after(let pause):
-        return try await server.registry.postpone(claimed, until: server.clock.now.advanced(by: pause))
-      }
-      let failure = await failure(of: claimed.job, for: client, at: uri, with: transport)
-      place.leave(hasFailed: failure != nil)
-      guard let failure else {
-        server.metrics.update { $0.logoutsSent += 1 }
-        return try await server.registry.finish(claimed)
-      }
-      try await retry(claimed, after: failure)
-    } catch {
-      server.errors.report(error, logger: logger)
+  private func deliver(_ claimed: ClaimedJob<LogoutJob>) async throws(RegistryError) {
+    guard let client = server.clients[claimed.job.client], let uri = client.backChannelLogoutURI,
+      let transport = server.transport
+    else { return try await server.registry.finish(claimed) }
+    // One client that is slow or down must not keep the others waiting.
+    let place: LogoutQueue.Place
+    switch server.logoutQueue.admit(client.id) {
+    case .now(let free): place = free
+    case .after(let pause):
+      return try await server.registry.postpone(claimed, until: server.clock.now.advanced(by: pause))
     }
+    let failure = await failure(of: claimed.job, for: client, at: uri, with: transport)
+    place.leave(hasFailed: failure != nil)
+    guard let failure else {
+      server.metrics.update { $0.logoutsSent += 1 }
+      return try await server.registry.finish(claimed)
+    }
+    try await retry(claimed, after: failure)
   }
 
   private struct Failure {
@@ -67,7 +63,7 @@ struct LogoutNotifier: NamedService {
     let id = Base64URL.encode(randomBytes(16))
     guard
       let token = try? server.idTokens.logout(
-        of: job.session, job.account, for: client, id: id, at: server.clock.read().issueTime)
+        of: job.session, job.account, for: client, id: id, at: server.clock.read())
     else { return Failure(words: "the logout token cannot be signed") }
     let request = TransportRequest(
       method: "POST", url: uri, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
@@ -77,7 +73,7 @@ struct LogoutNotifier: NamedService {
       switch status {
       case 200..<300: return nil
       case 400..<500:
-        return Failure(words: "it answered \(status)", isRefusal: !RequestError.isPassing(status: status))
+        return Failure(words: "it answered \(status)", isRefusal: StatusMeaning(status) != .passing)
       default: return Failure(words: "it answered \(status)")
       }
     } catch { return Failure(words: "\(error)") }

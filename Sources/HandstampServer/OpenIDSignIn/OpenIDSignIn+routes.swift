@@ -33,7 +33,8 @@ extension OpenIDSignIn {
     let outcome: UpstreamOutcome
     do throws(UpstreamError) {
       outcome = try await upstream.finish(
-        request.uri.query ?? "", attempt: request.cookie(upstream.cookie), boundTo: "", at: now())
+        request.uri.query ?? "", attempt: request.cookie(upstream.cookie), boundTo: "",
+        at: ServerClock.Reading(exactly: now()))
     } catch { return failed(error) }
     let known = request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn()
     let browser = DeviceInfo(
@@ -63,7 +64,7 @@ extension OpenIDSignIn {
   private func session(
     for user: UpstreamUser, on browser: DeviceInfo, leaving former: BrowserSession?
   ) async throws(RegistryError) -> BrowserSession? {
-    let proof = user.proof(nil, at: now())
+    let proof = user.proof(nil, at: ServerClock.Reading(exactly: now()))
     // Two first sign-ins at once: the later one finds the account.
     for isLast in [false, true] {
       do throws(RegistryError) {
@@ -118,7 +119,7 @@ extension OpenIDSignIn {
     let token = try await request.logoutToken(upTo: OpenIDSignIn.longestLogout)
     let source = UpstreamEventSource(provider, keys: upstream.endpoints.keys, receiver: origins.own)
     do {
-      try await source.apply(token, .logout, to: registry, at: now(), logger: logger)
+      try await source.apply(token, .logout, to: registry, at: ServerClock.Reading(exactly: now()), logger: logger)
       return .logoutApplied
     } catch TokenError.event(let refusal) {
       refusal.log(source, logger)

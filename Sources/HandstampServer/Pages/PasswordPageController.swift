@@ -92,19 +92,31 @@ struct PasswordPageController: Sendable {
       "token": .text(String(token.prefix(OneTimeToken.maxLength))), "email": .text(ifPresent: account?.email?.typed),
       "password_least": service.policy.shownLeast, "expired": .flag(if: account == nil),
     ]
-    if let account { try await addWaysIn(to: &page, of: account, visit) } else { page.status = .badRequest }
+    if let account {
+      let isFirst = try await service.isFirstProof(Secret(token), of: account)
+      try await addWaysIn(to: &page, of: account, takingAll: isFirst, visit)
+    } else {
+      page.status = .badRequest
+    }
     return web.show(page, visit)
   }
 
   /// Names what a reset removes, for the person who knows whether a stranger has made it.
-  private func addWaysIn(to page: inout Page, of account: AccountRecord, _ visit: BrowserRequest) async throws {
+  ///
+  /// - Parameter takingAll: whether nothing can be kept.
+  private func addWaysIn(
+    to page: inout Page, of account: AccountRecord, takingAll: Bool, _ visit: BrowserRequest
+  ) async throws {
     let dates = web.dates(visit)
-    let keeps = try await service.keepsFactors(account)
+    let keeps = takingAll ? false : try await service.keepsFactors(account)
+    let app = takingAll ? try await web.registry.totp(of: account.id) : nil
     let passkeys = keeps ? [] : try await web.registry.passkeys(of: account.id)
     let codes = keeps ? 0 : try await web.registry.recoveryCodesLeft(of: account.id)
     let identities = try await web.registry.identities(of: account)
-    guard !passkeys.isEmpty || !identities.isEmpty || codes > 0 else { return }
+    guard !passkeys.isEmpty || !identities.isEmpty || codes > 0 || app != nil else { return }
     page.context["ways_in"] = .flag
+    page.context["may_keep"] = .flag(if: !takingAll)
+    page.context["app"] = .flag(if: app != nil)
     page.context["keeps"] = .flag(if: visit.form?["keep_passkeys"] != nil)
     page.context["codes_left"] = .text(ifPresent: codes > 0 ? String(codes) : nil)
     page.context["passkeys"] = .list(

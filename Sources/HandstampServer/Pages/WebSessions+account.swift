@@ -24,12 +24,11 @@ extension WebSessions {
     _ request: Request, _ context: Context, recovering: Bool = false,
     _ body: @concurrent (AccountRequest) async throws -> Response
   ) async throws -> Response {
-    var visit = try await browserRequest(request, context)
-    if recovering { visit.web = visit.web ?? visit.recovering }
-    guard let user = visit.web else {
-      let next = visit.place.here.hasSuffix("?") ? String(visit.place.here.dropLast()) : visit.place.here
-      return .seeOther(issuer + "/sign-in?next=" + PercentEncoding.encode(next))
+    var visit = try await browserRequest(request, context) { visit in
+      visit.web == nil && !(recovering && visit.recovering != nil) ? signInAddress(for: visit) : nil
     }
+    if recovering { visit.web = visit.web ?? visit.recovering }
+    guard let user = visit.web else { return .seeOther(signInAddress(for: visit)) }
     let call = AccountRequest(visit: visit, user: user)
     // The page that asks for a proof was shown at this address.
     if visit.signsIn {

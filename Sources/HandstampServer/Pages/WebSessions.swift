@@ -40,9 +40,11 @@ struct WebSessions: Sendable {
   /// - Parameters:
   ///   - form: the submitted form, if the caller has read it.
   ///   - isForm: whether a POST submits a form; `false` for those of scripts.
-  /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in.
+  ///   - outdated: where a form leads to that another tab has outdated by signing in or out; `nil` says that it has expired.
+  /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in; ``Redirection``.
   func browserRequest(
-    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ context: some SessionRequestContext
+    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ context: some SessionRequestContext,
+    outdated: (BrowserRequest) -> String? = { _ in nil }
   ) async throws -> BrowserRequest {
     var form = read
     if form == nil, isForm, request.method == .post { form = try await self.form(of: request) }
@@ -64,7 +66,10 @@ struct WebSessions: Sendable {
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     if let form {
-      try check(form, of: visit, request)
+      do throws(ProblemError) { try check(form, of: visit, request) } catch {
+        guard let address = outdated(visit) else { throw error }
+        throw Redirection(address: address)
+      }
       visit.form = form
     }
     return visit
@@ -89,6 +94,23 @@ struct WebSessions: Sendable {
       throw .cookieMissing
     }
     guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw .formExpired }
+  }
+
+  /// The same page again, for a form of a user whom another tab has signed out. Without the cookie of forms, only the error helps.
+  func reload(_ visit: BrowserRequest) -> String? {
+    visit.web == nil && !visit.isFormCookieNew ? address(of: visit) : nil
+  }
+
+  /// The address of the page that a request is for.
+  func address(of visit: BrowserRequest) -> String {
+    let path = visit.place.here.dropFirst(pages.base.utf8.count)
+    return issuer + (path.hasSuffix("?") ? path.dropLast() : path)
+  }
+
+  /// The page for signing in, which leads back to that of a request.
+  func signInAddress(for visit: BrowserRequest) -> String {
+    let next = visit.place.here.hasSuffix("?") ? String(visit.place.here.dropLast()) : visit.place.here
+    return issuer + "/sign-in?next=" + PercentEncoding.encode(next)
   }
 
   /// Updates when the session was last seen.
@@ -396,6 +418,14 @@ extension ProblemError {
   static let cookieMissing = ProblemError(
     .forbidden, "cookie_missing", "The browser sent no cookie",
     detail: "Allow cookies for this site. Some browsers take none over http: use https.")
+}
+
+/// An error that is answered by another page.
+struct Redirection: Error, HTTPResponseError {
+  let address: String
+  var status: HTTPResponse.Status { .seeOther }
+
+  func response(from request: Request, context: some RequestContext) -> Response { .seeOther(address) }
 }
 
 extension Response {

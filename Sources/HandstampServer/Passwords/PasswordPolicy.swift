@@ -78,6 +78,20 @@ public struct PasswordPolicy: Sendable, Hashable {
     }
   }
 
+  /// Whether there is a range file in the folder of breached passwords, if that is set.
+  var hasRanges: Bool {
+    guard let breachedPasswords else { return true }
+    // A whole download has a million files, of which any one will do.
+    guard let folder = opendir(breachedPasswords) else { return false }
+    defer { closedir(folder) }
+    while let entry = readdir(folder) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { $0.prefix { $0 != 0 }.prefix(10).map { $0 } }
+      let isRange = name.count >= 5 && name.prefix(5).allSatisfy { "0123456789ABCDEF".utf8.contains($0) }
+      if isRange, name.count == 5 || name.dropFirst(5).elementsEqual(".txt".utf8) { return true }
+    }
+    return false
+  }
+
   private func breach(of password: Secret) -> Weakness? {
     guard let breachedPasswords else { return nil }
     let digest = password.withExposedBytes { Insecure.SHA1.hash(data: $0) }

@@ -24,7 +24,7 @@ extension AccountService {
     // It may create an account, and each check costs a signature.
     try limits.take(.signUps, from: caller.client, .own)
     let provider = try provider(id)
-    var (user, used) = try await provider.user(identityToken: token, nonce: nonce, at: clock.read().conservativeTime)
+    var (user, used) = try await provider.user(identityToken: token, nonce: nonce, at: clock.read())
     if !username.isEmpty { user.name = username }
     return try await admitting(user, at: provider.provider, nonce: used, caller) { use, isNew in
       try await require(use.methods, of: use.account)
@@ -59,7 +59,7 @@ extension AccountService {
   private func use(
     of user: UpstreamUser, at provider: UpstreamProvider, _ nonce: OneTimeTokenRecord?, by caller: Caller
   ) async throws -> (CredentialUse, isNew: Bool) {
-    let (registry, now, proof) = (owned(caller), clock.now, user.proof(nonce, at: clock.now))
+    let (registry, now, proof) = (owned(caller), clock.now, user.proof(nonce, at: clock.read()))
     if let account = try await registry.account(identity: user.identity) {
       guard account.closedAt == nil else { throw ProblemError.accountDisabled }
       guard let use = try await registry.credentialUse(by: proof, of: account, now: now) else {
@@ -92,11 +92,11 @@ extension AccountService {
   /// The user proves to be the account's owner by a token of a provider.
   func prove(by token: Secret, nonce: String, at id: String, _ owner: Owner) async throws -> AuthenticationMethods {
     try limits.take(.passwords, from: owner.caller.client, .own)
-    let (user, used) = try await provider(id).user(
-      identityToken: token, nonce: nonce, at: clock.read().conservativeTime)
-    let proof = user.proof(nil, at: clock.now)
+    let time = clock.read()
+    let (user, used) = try await provider(id).user(identityToken: token, nonce: nonce, at: time)
+    let proof = user.proof(nil, at: time)
     // The provider may have asked the user for nothing now. Without a time, the proof says so.
-    guard user.authenticatedAt.map(isProven) ?? true,
+    guard user.authenticatedAt.map({ isProven($0, at: time.earliest) }) ?? true,
       let use = try await owned(owner.caller).credentialUse(by: proof, of: owner.account, now: clock.now)
     else { throw ProblemError.badIDToken }
     try await registry.use(used)
@@ -109,7 +109,7 @@ extension AccountService {
   func link(_ user: UpstreamUser, to owner: Owner) async throws -> IdentityChange {
     guard !owner.account.isGuest else { throw ProblemError.notOffered("A guest has no other ways to sign in") }
     let change = try await owned(owner.caller).link(
-      user.proof(nil, at: clock.now), to: owner.account.id, in: owner.session, now: clock.now)
+      user.proof(nil, at: clock.read()), to: owner.account.id, in: owner.session, now: clock.now)
     if case .done = change { recorder.announceChange(owner.account.id) }
     return change
   }
@@ -127,11 +127,11 @@ extension AccountService {
 
 extension UpstreamUser {
   /// The sign-in as the registry takes it.
-  func proof(_ nonce: OneTimeTokenRecord?, at now: UnixTime) -> IdentityProof {
+  func proof(_ nonce: OneTimeTokenRecord?, at time: ServerClock.Reading) -> IdentityProof {
     IdentityProof(
       identity, provider: provider, label: email?.typed ?? name ?? "",
       methods: AuthenticationMethods(provider: methods, isDated: authenticatedAt != nil), session: session,
-      authenticatedAt: authenticatedAt.map { min($0, now) }, latestExpiry: sessionExpiry, nonce: nonce)
+      authenticatedAt: authenticatedAt.map { min($0, time.latest) }, latestExpiry: sessionExpiry, nonce: nonce)
   }
 }
 

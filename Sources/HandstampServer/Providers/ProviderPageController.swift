@@ -31,7 +31,7 @@ struct ProviderPageController: Sendable {
     do throws(UpstreamError) {
       outcome = try await provider.finish(
         request.uri.query ?? "", attempt: request.cookie(provider.cookie), boundTo: visit.formCookie,
-        at: web.clock.now)
+        at: web.clock.read())
     } catch {
       let context = provider.context(of: request.cookie(provider.cookie), boundTo: visit.formCookie)
       let errand = context.flatMap { PayloadCoding.value(ProviderErrand.self, $0) }
@@ -60,7 +60,7 @@ struct ProviderPageController: Sendable {
     case .confirm:
       let owner = try owner(of: errand, visit)
       let use = try await service.owned(visit.caller).credentialUse(
-        by: user.proof(nil, at: web.clock.now), of: owner.account, now: web.clock.now)
+        by: user.proof(nil, at: web.clock.read()), of: owner.account, now: web.clock.now)
       guard let use else {
         return web.show(web.failed("provider_other", at: provider, back: errand.next), visit)
       }

@@ -45,9 +45,10 @@ extension WebSessions {
   ) async throws -> Response {
     try limits.take(.passwords, from: visit.caller.client, .own)
     let provider = try service.provider(visit.form?["provider"])
-    let now = clock.now
+    let time = clock.read()
     let errand = PayloadCoding.text(
-      ProviderErrand(purpose: purpose, next: next, session: visit.web?.row.id, freshSince: isFresh ? now : nil))
+      ProviderErrand(
+        purpose: purpose, next: next, session: visit.web?.row.id, freshSince: isFresh ? time.earliest : nil))
     guard errand.utf8.count <= UpstreamSignIn.longestContext else {
       return invalidRequest(
         "The app's request is too long for a sign-in elsewhere. It can be pushed (RFC 9126).", visit)
@@ -56,7 +57,7 @@ extension WebSessions {
     do throws(UpstreamError) {
       start = try await provider.begin(
         for: errand, boundTo: visit.formCookie,
-        parameters: isFresh && provider.provider.userInfo == nil ? ["max_age": "0"] : [:], at: now)
+        parameters: isFresh && provider.provider.userInfo == nil ? ["max_age": "0"] : [:], at: time.now)
     } catch { return refusal(of: error, at: provider.provider, back: next, visit) }
     var page = Page.message(
       "provider_next", ["provider": .text(provider.provider.name)], icon: "sign-in",
@@ -86,6 +87,7 @@ extension WebSessions {
       switch error {
       case .unavailable: ("provider_unavailable", .serviceUnavailable)
       case .refused: ("provider_refused", .forbidden)
+      case .noAttempt: ("provider_expired", .badRequest)
       case .invalid: ("provider_invalid", .badRequest)
       }
     return show(failed(name, at: provider, back: next, status), visit)

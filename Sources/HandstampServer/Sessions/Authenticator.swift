@@ -64,17 +64,17 @@ struct Authenticator: Sendable {
     _ verify: (Substring, UnixTime) -> Result<AccessTokens.Claims, TokenError>
   ) async throws -> (AccessTokens.Claims, AccessScheme) {
     let (token, scheme) = try Authenticator.token(in: request)
-    let time = clock.read()
+    let now = clock.now
     let claims: AccessTokens.Claims
-    switch verify(token, time.now) {
+    switch verify(token, now) {
     case .success(let genuine): claims = genuine
     case .failure(.expired): throw refused(scheme, "token_expired", "The access token has expired")
     case .failure: throw refused(scheme, "token_invalid", "The access token is not valid")
     }
-    try checkProof(of: request, token, claims, scheme, at: time)
+    try checkProof(of: request, token, claims, scheme, at: now)
     // It has no account, and whatever is behind this is about one.
     guard !claims.isMachine else { throw ProblemError.noAccount(scheme) }
-    try await requireLive(claims, scheme, at: time.now, logger: logger)
+    try await requireLive(claims, scheme, at: now, logger: logger)
     return (claims, scheme)
   }
 
@@ -95,13 +95,13 @@ struct Authenticator: Sendable {
   /// Requires a proof with a bound token, and a bound token with a proof (RFC 9449 section 7).
   private func checkProof(
     of request: Request, _ token: Substring, _ claims: AccessTokens.Claims, _ scheme: AccessScheme,
-    at time: ServerClock.Reading
+    at now: UnixTime
   ) throws {
     guard scheme == .dpop || claims.thumbprint != nil else { return }
     guard scheme == .dpop, let thumbprint = claims.thumbprint,
-      let proof = try proofs.check(request, token: token, at: time), proof.thumbprint == thumbprint
+      let proof = try proofs.check(request, token: token, at: now), proof.thumbprint == thumbprint
     else { throw ProblemError.invalidToken(scheme, code: "token_invalid", "The access token is not valid") }
-    guard proofs.use(proof, at: time.now) else { throw TokenError.proofInvalid }
+    guard proofs.use(proof, at: now) else { throw TokenError.proofInvalid }
   }
 
   /// Refuses a session that has ended or expired, and updates when a live one was last seen.

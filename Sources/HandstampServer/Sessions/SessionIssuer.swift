@@ -23,7 +23,7 @@ struct SessionIssuer: Sendable {
     var start = SessionStart(device: try body.device(), key: try body.rotationKey())
     start.thumbprint = session?.thumbprint
     guard start.thumbprint == nil else { return (start, nil) }
-    let proof = try proofs.check(request, token: nil, at: clock.read())
+    let proof = try proofs.check(request, token: nil, at: clock.now)
     start.thumbprint = proof?.thumbprint
     return (start, proof)
   }

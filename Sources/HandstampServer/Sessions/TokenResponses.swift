@@ -59,15 +59,15 @@ struct TokenResponses: Sendable {
     of row: SessionRow, for client: SessionClient?, proof: (at: UnixTime, methods: AuthenticationMethods)? = nil,
     refresh: RefreshToken? = nil, about claims: AccountClaims? = nil, nonce: String? = nil
   ) throws(RegistryError) -> JSONText {
-    let (now, session) = (clock.read().issueTime, row.id)
+    let (time, session) = (clock.read(), row.id)
     let party = client.flatMap { clients[$0.id] }
     let access = try accessTokens.mint(
       account: row.account, session: session, client: client, thumbprint: row.dpopThumbprint,
       authenticatedAt: proof?.at ?? row.authenticatedAt, methods: proof?.methods ?? row.methods,
-      at: now, until: row.absoluteExpiry, signedWith: party?.accessTokenSigning ?? .es256)
+      at: time, until: row.absoluteExpiry, signedWith: party?.accessTokenSigning ?? .es256)
     var identity: String?
     if refresh != nil, let client, let party, client.scopes.contains("openid") {
-      identity = try idTokens.identity(row, of: party, nonce: nonce, accessToken: access.text, about: claims, at: now)
+      identity = try idTokens.identity(row, of: party, nonce: nonce, accessToken: access.text, about: claims, at: time)
     }
     var json = JSONText(reserving: 1024)
     json.add("access_token", access.text)

@@ -16,12 +16,17 @@ struct ClockCheck: Sendable, Hashable {
   static let patience = Duration.seconds(600)
   /// The maximum age of a server's note while that server runs, and how much later than its last note its last writes may be.
   static let slack = Sweeper.interval * 2
+  /// The longest time during which a machine was plainly off: a night, a weekend, a week of holidays. Half of the shortest
+  /// limit by which a session ends by default, so that a wrong clock ends none that was used in the week before.
+  static let longestPause = Duration.seconds(7 * 86_400)
 
   /// A reading of both clocks.
   struct Instant: Sendable, Hashable {
     var wall: UnixTime
-    /// A monotonic clock, with an arbitrary start.
+    /// A monotonic clock, which counts from the boot if that is known.
     var uptime: Duration
+    /// The machine's boot; zero if it is not known.
+    var boot: UInt64 = 0
   }
 
   /// A wall clock that differs from the server time.
@@ -32,6 +37,8 @@ struct ClockCheck: Sendable, Hashable {
     var distance: Duration
     /// The uptime since which the wall clock has run steadily, and no other server has contradicted it.
     var steadySince: Duration
+    /// How much earlier than the server time the true time may be, if the wall clock is wrong.
+    var margin = Duration.zero
   }
 
   private var anchor: Instant
@@ -41,14 +48,31 @@ struct ClockCheck: Sendable, Hashable {
   init(at instant: Instant, after note: ClockNote?) {
     anchor = instant
     guard let note else { return }
-    let ahead = instant.wall.since(note.at)
-    guard ahead < .zero - ClockCheck.tolerance || ahead > ClockCheck.slack + ClockCheck.tolerance else { return }
-    // The last run wrote no times later than this after its note, and those must not lie in the span that is moved. The start
-    // of a doubt is noted, so there they may; and repeated restarts must not make time run faster.
-    let last = note.at.advanced(by: note.doubtedSince == nil ? ClockCheck.slack : .zero)
+    let (last, margin): (UnixTime, Duration)
+    if let pause = ClockCheck.pause(after: note, at: instant) {
+      (last, margin) = (note.at.advanced(by: pause), .zero)
+      guard !ClockCheck.isSmall(instant.wall.since(last)) else { return }
+    } else {
+      let ahead = instant.wall.since(note.at)
+      // With a mark, this machine was the last to write a note, and has started again since: it was off. What was stored during
+      // a doubt has to be moved.
+      let longest = note.boot != nil && note.doubtedSince == nil ? ClockCheck.longestPause : ClockCheck.slack
+      guard ahead < .zero - ClockCheck.tolerance || ahead > longest + ClockCheck.tolerance else { return }
+      // The last run wrote no times later than this after its note, and those must not lie in the span that is moved. The start
+      // of a doubt is noted, so there they may; and repeated restarts must not make time run faster.
+      margin = note.doubtedSince == nil ? ClockCheck.slack : .zero
+      last = note.at.advanced(by: margin)
+    }
     anchor.wall = last
     doubt = Doubt(
-      since: note.doubtedSince ?? last, distance: instant.wall.since(last), steadySince: instant.uptime)
+      since: note.doubtedSince ?? last, distance: instant.wall.since(last), steadySince: instant.uptime, margin: margin)
+  }
+
+  /// How long no server ran on this machine, by the boot clock; `nil` if it was started since, or another machine wrote the
+  /// note.
+  private static func pause(after note: ClockNote, at instant: Instant) -> Duration? {
+    guard let mark = note.boot, mark.id == instant.boot, mark.uptime <= instant.uptime else { return nil }
+    return instant.uptime - mark.uptime
   }
 
   /// Returns the server time at an instant.
@@ -62,7 +86,9 @@ struct ClockCheck: Sendable, Hashable {
       return instant.wall
     }
     if doubt.map({ !ClockCheck.isSmall(distance - $0.distance) }) ?? true {
-      doubt = Doubt(since: doubt?.since ?? expected, distance: distance, steadySince: instant.uptime)
+      doubt = Doubt(
+        since: doubt?.since ?? expected, distance: distance, steadySince: instant.uptime,
+        margin: doubt?.margin ?? .zero)
     }
     return expected
   }
@@ -71,6 +97,7 @@ struct ClockCheck: Sendable, Hashable {
   /// ``settle(by:)``.
   func note(at instant: Instant, after former: ClockNote?) -> (note: ClockNote, shift: TimeShift?) {
     var note = ClockNote(at: instant.wall, revision: ClockNote.revision(after: former))
+    note.boot = instant.boot == 0 ? nil : BootMark(id: instant.boot, uptime: instant.uptime)
     guard let doubt else { return (note, nil) }
     if instant.uptime - doubt.steadySince >= ClockCheck.patience { return (note, shift(after: doubt, at: instant)) }
     note.at = expected(at: instant)
@@ -95,6 +122,7 @@ struct ClockCheck: Sendable, Hashable {
     }
     anchor = Instant(wall: note.at, uptime: instant.uptime)
     self.doubt?.distance = ahead
+    self.doubt?.margin = .zero
     return nil
   }
 

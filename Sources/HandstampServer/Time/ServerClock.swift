@@ -6,24 +6,6 @@ import Logging
 
 /// The server time, see ``ClockCheck``.
 final class ServerClock: Sendable {
-  /// A reading of the clock.
-  struct Reading: Sendable, Hashable {
-    /// The server time, for checking expiry and for stored times.
-    var now: UnixTime
-    /// The machine's clock; equal to ``now`` unless it is doubted.
-    var wall: UnixTime
-
-    /// The time for checking tokens of another issuer, whose clock may agree with either. A wall clock that is far behind is
-    /// ignored: it would accept tokens that expired long ago.
-    var conservativeTime: UnixTime { now.since(wall) <= .seconds(86_400) ? min(now, wall) : now }
-
-    /// The issue time of access tokens. Other machines check those by their own clocks: if the server was down for a night, the
-    /// wall clock is probably right. One that is more than a week ahead is ignored: its tokens would last that much longer.
-    var issueTime: UnixTime {
-      wall > now && wall.since(now) <= .seconds(7 * 86_400) ? wall : now
-    }
-  }
-
   private struct State: Sendable {
     var check: ClockCheck
     /// The revision of the last note that was read or written.
@@ -39,6 +21,7 @@ final class ServerClock: Sendable {
 
   private let wall: @Sendable () -> UnixTime
   private let uptime: @Sendable () -> Duration
+  private let boot: UInt64
   private let logger: Logger
   private let state: Locked<State>
 
@@ -46,8 +29,10 @@ final class ServerClock: Sendable {
   init(after note: ClockNote?, _ configuration: ServerConfiguration) {
     wall = configuration.now
     uptime = configuration.uptime
+    boot = configuration.boot
     logger = configuration.logger
-    let check = ClockCheck(at: ServerClock.instant(configuration.now, configuration.uptime), after: note)
+    let check = ClockCheck(
+      at: ServerClock.instant(configuration.now, configuration.uptime, configuration.boot), after: note)
     state = Locked(State(check: check, seen: note?.revision))
     if let doubt = check.doubt {
       logDoubt("The clock differs from the last run; ignoring it until it has run steadily for 10 minutes", doubt)
@@ -56,18 +41,18 @@ final class ServerClock: Sendable {
 
   /// Reads both clocks, again if the thread was paused in between for too long.
   private static func instant(
-    _ wall: @Sendable () -> UnixTime, _ uptime: @Sendable () -> Duration
+    _ wall: @Sendable () -> UnixTime, _ uptime: @Sendable () -> Duration, _ boot: UInt64
   ) -> ClockCheck.Instant {
     var before = uptime()
     while true {
-      let instant = ClockCheck.Instant(wall: wall(), uptime: before)
+      let instant = ClockCheck.Instant(wall: wall(), uptime: before, boot: boot)
       let after = uptime()
       if after - before < .seconds(1) { return instant }
       before = after
     }
   }
 
-  private var instant: ClockCheck.Instant { ServerClock.instant(wall, uptime) }
+  private var instant: ClockCheck.Instant { ServerClock.instant(wall, uptime, boot) }
 
   /// Returns the current time. Logs when the clock has jumped or returned.
   func read() -> Reading { judge(instant) }
@@ -86,7 +71,7 @@ final class ServerClock: Sendable {
     } else if doubt == nil, former != nil {
       logger.notice("The clock is back at the expected time")
     }
-    return Reading(now: now, wall: instant.wall)
+    return Reading(now: now, wall: instant.wall, margin: doubt?.margin ?? .zero)
   }
 
   /// Applies the store's note if it is a new one of another server. Returns whether that server has confirmed the clock.

@@ -8,11 +8,4 @@ extension UnixTime {
     UnixTime(milliseconds: Int64((Date().timeIntervalSince1970 * 1000).rounded(.down)))
   }
 }
-
-/// A monotonic clock, which cannot be set and stops while the machine sleeps.
-enum Uptime {
-  private static let start = SuspendingClock().now
-
-  static var current: Duration { start.duration(to: SuspendingClock().now) }
-}
 #endif

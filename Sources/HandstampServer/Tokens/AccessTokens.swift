@@ -57,11 +57,11 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
   /// - Returns: the token, and its lifetime in whole seconds.
   func mint(
     account: AccountID, session: SessionID, client: SessionClient? = nil, thumbprint: String? = nil,
-    authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = [], at now: UnixTime,
+    authenticatedAt: UnixTime? = nil, methods: AuthenticationMethods = [], at time: ServerClock.Reading,
     until limit: UnixTime? = nil,
     signedWith algorithm: SigningKeys.Algorithm = .es256
   ) throws(RegistryError) -> (text: String, life: Int64) {
-    let left = limit.map { max(.seconds(1), $0.since(now)) } ?? life
+    let left = limit.map { max(.seconds(1), $0.since(time.now)) } ?? life
     let life = min(life, left)
     var payload = JSONText(reserving: 320)
     payload.add("iss", issuer)
@@ -72,9 +72,9 @@ struct AccessTokens: Sendable, CustomStringConvertible, CustomReflectable {
     if let thumbprint { payload.add("cnf", JSONText([("jkt", thumbprint)])) }
     if let authenticatedAt { payload.add("auth_time", authenticatedAt.seconds) }
     payload.add(methods)
-    payload.add("iat", now.seconds)
+    payload.add("iat", time.issueTime.seconds)
     // Rounded up, so that a token is valid for at least `expires_in`.
-    payload.add("exp", (now.advanced(by: life).milliseconds + 999) / 1000)
+    payload.add("exp", (time.lifeStart.advanced(by: life).milliseconds + 999) / 1000)
     payload.add("jti", Base64URL.encode(randomBytes(16)))
     payload.add("sid", session.rawValue)
     return (try signers.token(payload, signedWith: algorithm), life.components.seconds)

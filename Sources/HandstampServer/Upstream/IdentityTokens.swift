@@ -13,11 +13,11 @@ struct IdentityTokens: Sendable {
     var identity: ExternalIdentity
     /// The value that makes the sign-in unique, as in the token.
     var nonce: String
-    /// When it stops being accepted.
+    /// When it stops being accepted, by the server time.
     var expiresAt: UnixTime
     var all: JSONValue
     /// When the user proved it to the issuer, `auth_time`; `nil` if it does not say.
-    var authenticatedAt: UnixTime? { all.time("auth_time") }
+    var authenticatedAt: UnixTime? { all.time("auth_time")?.stated }
   }
 
   /// How a token contains the nonce of its request.
@@ -42,9 +42,9 @@ struct IdentityTokens: Sendable {
   /// Whether the issuer, whose tenant it may be, is the expected one.
   let isIssuer: @Sendable (_ issuer: String, _ tenant: String?) -> Bool
 
-  /// Returns the claims of `token` if it is genuine, valid at `now`, issued for one of the clients, and was requested with `nonce`.
+  /// Returns the claims of `token` if it is genuine, valid now, issued for one of the clients, and was requested with `nonce`.
   /// Before the signature is verified, only the header is parsed.
-  func verify(_ token: Secret, nonce: String, at now: UnixTime) async throws(TokenError) -> Claims {
+  func verify(_ token: Secret, nonce: String, at time: ServerClock.Reading) async throws(TokenError) -> Claims {
     guard let token = CompactJWS(token.withExposedBytes { Array($0) }), let header = token.header,
       // Logout tokens and security events of the same issuer say so (RFC 8417 section 2.3).
       header.type.map({ $0.uppercased() == "JWT" }) ?? true
@@ -53,14 +53,15 @@ struct IdentityTokens: Sendable {
       let json = JSONValue(payload), let iss = json["iss"]?.string, let sub = json["sub"]?.string,
       let claimed = json["nonce"]?.string, let end = json.time("exp")?.advanced(by: grace)
     else { throw .invalid }
-    guard isIssuer(iss, json["tid"]?.string), isForClient(json), now < end, json["events"] == nil,
-      json.time("iat").map({ $0 <= now.advanced(by: IdentityTokens.skew) }) ?? true,
-      json.time("nbf").map({ $0 <= now.advanced(by: IdentityTokens.skew) }) ?? true,
+    guard isIssuer(iss, json["tid"]?.string), isForClient(json), !end.hasPassed(at: time), json["events"] == nil,
+      [json.time("iat"), json.time("nbf")].allSatisfy({
+        $0?.advanced(by: .zero - IdentityTokens.skew).isAhead(of: time) != true
+      }),
       IdentityTokens.nonceLengths.contains(nonce.utf8.count), isNonce(claimed, nonce),
       ExternalIdentity(issuer: iss, subject: sub).isStorable
     else { throw .invalid }
     return Claims(
-      identity: ExternalIdentity(issuer: iss, subject: sub), nonce: claimed, expiresAt: end, all: json)
+      identity: ExternalIdentity(issuer: iss, subject: sub), nonce: claimed, expiresAt: end.end(at: time), all: json)
   }
 
   /// With several audiences, `azp` has to say which of them asked (items 3 to 5).
@@ -98,8 +99,8 @@ extension JSONValue {
   var audiences: [String] { self["aud"]?.string.map { [$0] } ?? self["aud"]?.array?.compactMap(\.string) ?? [] }
 
   /// A member that is a time in seconds (`NumericDate`, RFC 7519 section 2).
-  func time(_ name: String) -> UnixTime? {
-    self[name]?.number.flatMap { $0 > 0 && $0 < 1e11 ? UnixTime(seconds: Int64($0)) : nil }
+  func time(_ name: String) -> ClaimedTime? {
+    self[name]?.number.flatMap { $0 > 0 && $0 < 1e11 ? ClaimedTime(UnixTime(seconds: Int64($0))) : nil }
   }
 }
 #endif

@@ -21,7 +21,7 @@ struct UpstreamEnds: Sendable {
   func apply(
     _ token: String, _ kind: UpstreamEventSource.Kind, from source: UpstreamEventSource, logger: Logger
   ) async throws -> String {
-    try await source.apply(token, kind, to: registry, at: clock.now, logger: logger) { outcome in
+    try await source.apply(token, kind, to: registry, at: clock.read(), logger: logger) { outcome in
       switch outcome {
       case .repeated: metrics.update { $0.upstreamRepeats += 1 }
       case .applied(let ended):
@@ -48,15 +48,15 @@ extension UpstreamEventSource {
   /// - Returns: the `jti`.
   @discardableResult
   func apply(
-    _ token: String, _ kind: Kind, to registry: Registry, at now: UnixTime, logger: Logger,
+    _ token: String, _ kind: Kind, to registry: Registry, at time: ServerClock.Reading, logger: Logger,
     applied: (UpstreamEndOutcome) -> Void = { _ in }
   ) async throws -> String {
-    let (event, ends) = try await ends(in: token, kind, at: now)
+    let (event, ends) = try await ends(in: token, kind, at: time)
     for (number, end) in ends.enumerated() {
       // Each of several events in a token counts as one.
       var end = end
       if number > 0 { end.event += " \(end.change.rawValue)" }
-      let outcome = try await registry.endSessions(upstream: end, now: now)
+      let outcome = try await registry.endSessions(upstream: end, now: time.now)
       applied(outcome)
       guard case .applied(let ended) = outcome else { continue }
       logger.info(

@@ -7,7 +7,9 @@ enum UpstreamError: Error, Sendable, Hashable {
   case unavailable(String)
   /// The provider, or its user, has refused: the code of the provider, such as `access_denied` (RFC 6749 section 4.1.2.1).
   case refused(String)
-  /// The response is not valid, or belongs to another sign-in, browser or provider.
+  /// The browser has no such sign-in: it took too long, or was begun in another browser.
+  case noAttempt
+  /// The response is not valid, or belongs to another sign-in or provider.
   case invalid(String)
 
   /// The code in responses and on pages.
@@ -15,7 +17,7 @@ enum UpstreamError: Error, Sendable, Hashable {
     switch self {
     case .unavailable: "upstream_unavailable"
     case .refused: "upstream_refused"
-    case .invalid: "upstream_invalid"
+    case .noAttempt, .invalid: "upstream_invalid"
     }
   }
 

@@ -44,7 +44,7 @@ struct UpstreamEventSource: Sendable {
   /// The ends that a token tells of; empty if it is about something else, or about users of another issuer.
   ///
   /// - Throws: ``TokenError/event(_:)``; ``TokenError/keysUnavailable(_:)`` if the keys cannot be fetched: the sender should try again.
-  func ends(in token: String, _ kind: Kind, at now: UnixTime) async throws(TokenError) -> (
+  func ends(in token: String, _ kind: Kind, at time: ServerClock.Reading) async throws(TokenError) -> (
     event: String, ends: [UpstreamEnd]
   ) {
     guard let jws = CompactJWS(Array(token.utf8)), let header = jws.header, kind.accepts(header.type) else {
@@ -54,7 +54,7 @@ struct UpstreamEventSource: Sendable {
       let payload = jws.payload(under: header, signedBy: key)
     else { throw .event(.invalid_key, "not signed by a key of the provider") }
     guard let claims = JSONValue(payload) else { throw .event(.invalid_request, "no claims") }
-    try check(claims, kind, at: now)
+    try check(claims, kind, at: time)
     if kind == .apple { return try appleEnds(claims) }
     guard let token = SecurityEventToken(claims) else {
       throw .event(.invalid_request, "a claim is missing or not valid")
@@ -85,7 +85,7 @@ struct UpstreamEventSource: Sendable {
     SecurityEventType.accountPurged.rawValue: .purged,
   ]
 
-  private func check(_ claims: JSONValue, _ kind: Kind, at now: UnixTime) throws(TokenError) {
+  private func check(_ claims: JSONValue, _ kind: Kind, at time: ServerClock.Reading) throws(TokenError) {
     guard let named = claims["iss"]?.string, named == issuer || named == issuer + "/" else {
       throw .event(.invalid_issuer, "of another issuer")
     }
@@ -98,12 +98,14 @@ struct UpstreamEventSource: Sendable {
     guard let id = claims["jti"]?.string, (1...UpstreamEventSource.longestID).contains(id.utf8.count) else {
       throw .event(.invalid_request, "no jti")
     }
-    let oldest = now.advanced(
-      by: .zero - (kind == .logout ? UpstreamEventSource.logoutAge : UpstreamEventSource.eventAge))
-    guard let issued = claims.time("iat"), issued <= now.advanced(by: UpstreamEventSource.skew), issued >= oldest else {
-      throw .event(.invalid_request, "too old, or from the future")
-    }
-    guard claims["exp"] == nil || claims.time("exp").map({ $0.advanced(by: UpstreamEventSource.skew) > now }) == true
+    let age = kind == .logout ? UpstreamEventSource.logoutAge : UpstreamEventSource.eventAge
+    guard let issued = claims.time("iat"),
+      !issued.advanced(by: .zero - UpstreamEventSource.skew).isAhead(of: time),
+      !issued.advanced(by: age).hasPassed(at: time)
+    else { throw .event(.invalid_request, "too old, or from the future") }
+    guard
+      claims["exp"] == nil
+        || claims.time("exp")?.advanced(by: UpstreamEventSource.skew).hasPassed(at: time) == false
     else { throw .event(.invalid_request, "expired") }
   }
 
@@ -120,7 +122,7 @@ struct UpstreamEventSource: Sendable {
     // Such as `email-disabled`: mails to a relay of Apple's do not arrive.
     default: return (id, [])
     }
-    return (id, [end(change, of: SecurityEventSubject(account: subject), issued, id)].compactMap(\.self))
+    return (id, [end(change, of: SecurityEventSubject(account: subject), issued.stated, id)].compactMap(\.self))
   }
 
   /// `nil` for a subject of another issuer, and for one that only has an address, which can be another user's by now.

@@ -7,11 +7,11 @@ import HandstampSupport
 extension UpstreamSignIn {
   /// The user of an OpenID provider. An address and a name that the ID token leaves out are asked for.
   func user(
-    _ answer: TokenResponseBody, nonce: String, _ backend: OAuthBackend, at now: UnixTime
+    _ answer: TokenResponseBody, nonce: String, _ backend: OAuthBackend, at time: ServerClock.Reading
   ) async throws(UpstreamError) -> UpstreamUser {
     guard let token = answer.id_token else { throw .invalid("the response has no ID token") }
     let claims = try await claims(
-      of: Secret(token), for: [provider.clientID], nonce: nonce, as: .plain, backend, at: now)
+      of: Secret(token), for: [provider.clientID], nonce: nonce, as: .plain, backend, at: time)
     var user = UpstreamUser(claims, of: provider)
     guard user.email == nil || user.name == nil, let endpoint = try? await backend.metadata().userInfoEndpoint,
       // The token alone says who the user is, so a failure costs only these two.
@@ -30,14 +30,14 @@ extension UpstreamSignIn {
 
   func claims(
     of token: Secret, for clients: Set<String>, nonce: String, as form: IdentityTokens.NonceForm,
-    _ backend: OAuthBackend, at now: UnixTime
+    _ backend: OAuthBackend, at time: ServerClock.Reading
   ) async throws(UpstreamError) -> IdentityTokens.Claims {
     let metadata = try await UpstreamError.mapping { () async throws(SessionError) in try await backend.metadata() }
     let tokens = IdentityTokens(
       keys: endpoints.keys, clientIDs: clients, grace: IdentityTokens.skew, form: form,
       // Without a tenant of its own, a token of several tenants' issuer could be any one's.
       isIssuer: { metadata.isNamed($0, tenant: $1 ?? "") })
-    do throws(TokenError) { return try await tokens.verify(token, nonce: nonce, at: now) } catch {
+    do throws(TokenError) { return try await tokens.verify(token, nonce: nonce, at: time) } catch {
       guard case .keysUnavailable(let cause) = error else { throw .invalid("the ID token is not valid") }
       throw .unavailable(cause)
     }
@@ -86,7 +86,7 @@ extension UpstreamUser {
     authenticatedAt = claims.authenticatedAt
     methods = json["amr"]?.array?.prefix(16).compactMap(\.string).filter { (1...64).contains($0.utf8.count) } ?? []
     acr = json.word("acr").flatMap { $0.utf8.count <= 255 ? $0 : nil }
-    sessionExpiry = json.time("session_expiry")
+    sessionExpiry = json.time("session_expiry")?.stated
   }
 
   /// - Parameter json: the standard claims (OpenID Connect Core 1.0 section 5.1).

@@ -79,12 +79,12 @@ struct UpstreamSignIn: Sendable {
   ///   - query: the query of the URL that the browser was redirected to.
   ///   - attempt: the value of the cookie ``cookie``, which the caller deletes, whatever the outcome.
   func finish(
-    _ query: String, attempt: String?, boundTo browser: String, at now: UnixTime
+    _ query: String, attempt: String?, boundTo browser: String, at time: ServerClock.Reading
   ) async throws(UpstreamError) -> UpstreamOutcome {
     guard
       let attempt = attempt.flatMap({ mint.open($0, for: .upstreamAttempt, boundTo: binding(browser)) })
-        .flatMap(UpstreamAttempt.init), now < attempt.expiresAt
-    else { throw .invalid("this browser has no such sign-in") }
+        .flatMap(UpstreamAttempt.init), time.now < attempt.expiresAt
+    else { throw .noAttempt }
     let backend = endpoints.backend
     let answer = try await UpstreamError.mapping { () async throws(SessionError) in
       let flow = try await backend.begin(redirectURI: redirectURI, hints: [:], memory: attempt.memory)
@@ -93,7 +93,7 @@ struct UpstreamSignIn: Sendable {
     let user =
       if let mapping = provider.userInfo {
         try await self.user(accessToken: answer.access_token, mapping, backend)
-      } else { try await self.user(answer, nonce: attempt.memory.nonce ?? "", backend, at: now) }
+      } else { try await self.user(answer, nonce: attempt.memory.nonce ?? "", backend, at: time) }
     return UpstreamOutcome(user: user, context: attempt.context, idToken: answer.id_token.map { Secret($0) })
   }
 
@@ -102,12 +102,12 @@ struct UpstreamSignIn: Sendable {
   /// - Parameter nonce: 16 to 256 bytes. The token has it, or its SHA-256 in hexadecimal.
   /// - Returns: the user, and the record that marks the nonce as used. Store it in the write that begins the session.
   func user(
-    identityToken token: Secret, nonce: String, at now: UnixTime
+    identityToken token: Secret, nonce: String, at time: ServerClock.Reading
   ) async throws(UpstreamError) -> (user: UpstreamUser, nonce: OneTimeTokenRecord) {
     guard provider.userInfo == nil else { throw .invalid("the provider issues no ID tokens") }
     let clients = provider.nativeClientIDs.union([provider.clientID])
-    let claims = try await claims(of: token, for: clients, nonce: nonce, as: .either, endpoints.backend, at: now)
-    return (UpstreamUser(claims, of: provider), claims.usedNonce(at: now))
+    let claims = try await claims(of: token, for: clients, nonce: nonce, as: .either, endpoints.backend, at: time)
+    return (UpstreamUser(claims, of: provider), claims.usedNonce(at: time.now))
   }
 
   /// An attempt of one provider, redirect URI or browser is of no use at another.

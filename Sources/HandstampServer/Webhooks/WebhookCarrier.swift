@@ -35,9 +35,12 @@ struct WebhookCarrier: NamedService {
       return
     }
     await queue.bell.watch { _, group in
-      for webhook in await due() where queue.begin(webhook.name) {
+      for webhook in await server.attempt("webhook", due) ?? [] where queue.begin(webhook.name) {
         group.addTask {
-          await WebhookCarrier(server: server.current).deliver(webhook.name, over: network)
+          let server = self.server.current
+          await server.attempt("webhook") {
+            try await WebhookCarrier(server: server).deliver(webhook.name, over: network)
+          }
           queue.end(webhook.name)
           queue.bell.signal(.finished)
         }
@@ -47,52 +50,49 @@ struct WebhookCarrier: NamedService {
   }
 
   /// The webhooks with something to send, which no other server sends.
-  private func due() async -> [Webhook] {
-    do throws(RegistryError) {
-      let all = try await server.registry.webhooks()
-      guard !all.isEmpty else {
-        server.metrics.update { $0.webhookBacklog = 0 }
-        return []
-      }
-      let (newest, now) = (try await server.registry.lastEventID(), server.clock.now)
-      let backlog = all.reduce(0) { $0 + $1.backlog(newest: newest) }
-      server.metrics.update { $0.webhookBacklog = Int(clamping: backlog) }
-      return all.filter { $0.isDue(at: now, newest: newest) }
-    } catch {
-      server.errors.report(error, logger: logger)
+  private func due() async throws(RegistryError) -> [Webhook] {
+    let all = try await server.registry.webhooks()
+    guard !all.isEmpty else {
+      server.metrics.update { $0.webhookBacklog = 0 }
       return []
     }
+    let (newest, now) = (try await server.registry.lastEventID(), server.clock.now)
+    let backlog = all.reduce(0) { $0 + $1.backlog(newest: newest) }
+    server.metrics.update { $0.webhookBacklog = Int(clamping: backlog) }
+    return all.filter { $0.isDue(at: now, newest: newest) }
   }
 
   /// Sends what there is to send, wave after wave.
-  private func deliver(_ name: String, over network: PinnedNetwork) async {
-    do throws(RegistryError) {
-      let now = server.clock.now
-      guard
-        var webhook = try await server.registry.claimWebhook(
-          name, until: now.advanced(by: WebhookCarrier.lease), now: now)
-      else { return }
-      let line = await line(to: webhook, over: network)
-      while true {
-        let wave = try await webhook.wave(in: server.registry, at: server.clock.now)
-        let test = await test(webhook, over: line)
-        let outcomes = await outcomes(of: wave, of: webhook, over: line)
-        let (end, isStopping) = (server.clock.now, queue.bell.isStopping)
-        let next = try await server.registry.finish(
-          wave, outcomes, test: test, of: webhook,
-          until: { webhook in
-            let goesOn = !isStopping && webhook.hasWork(at: end, newest: wave.newest)
-            return goesOn ? end.advanced(by: WebhookCarrier.lease) : nil
-          }, now: end)
-        guard let next else { break }
-        note(outcomes, test, next.letters, of: next.webhook)
-        webhook = next.webhook
-        if webhook.leasedUntil == nil { break }
-      }
-      if case .success(let line) = line { await network.close(line.transport) }
-    } catch {
-      server.errors.report(error, logger: logger)
-    }
+  private func deliver(_ name: String, over network: PinnedNetwork) async throws(RegistryError) {
+    let now = server.clock.now
+    guard
+      let webhook = try await server.registry.claimWebhook(
+        name, until: now.advanced(by: WebhookCarrier.lease), now: now)
+    else { return }
+    let line = await line(to: webhook, over: network)
+    var failure: RegistryError?
+    do throws(RegistryError) { try await deliver(webhook, over: line) } catch { failure = error }
+    if case .success(let line) = line { await network.close(line.transport) }
+    if let failure { throw failure }
+  }
+
+  private func deliver(_ claimed: Webhook, over line: Result<Line, DescribedError>) async throws(RegistryError) {
+    var webhook = claimed
+    repeat {
+      let wave = try await webhook.wave(in: server.registry, at: server.clock.now)
+      let test = await test(webhook, over: line)
+      let outcomes = await outcomes(of: wave, of: webhook, over: line)
+      let (end, isStopping) = (server.clock.now, queue.bell.isStopping)
+      let next = try await server.registry.finish(
+        wave, outcomes, test: test, of: webhook,
+        until: { webhook in
+          let goesOn = !isStopping && webhook.hasWork(at: end, newest: wave.newest)
+          return goesOn ? end.advanced(by: WebhookCarrier.lease) : nil
+        }, now: end)
+      guard let next else { return }
+      note(outcomes, test, next.letters, of: next.webhook)
+      webhook = next.webhook
+    } while webhook.leasedUntil != nil
   }
 
   // MARK: One wave

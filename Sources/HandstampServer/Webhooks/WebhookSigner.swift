@@ -37,7 +37,7 @@ struct WebhookSigner: Sendable {
       guard !secrets.isEmpty else {
         throw DescribedError("this server has no master key of its secret: make another secret")
       }
-      let time = clock.issueTime.seconds
+      let time = clock.lifeStart.seconds
       let signatures = secrets.map { WebhookSigner.signature(of: message.id, time, body, by: $0) }
       headers = [
         HeaderField("Content-Type", "application/json"), HeaderField("webhook-id", message.id),

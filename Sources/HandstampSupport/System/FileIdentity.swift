@@ -1,8 +1,13 @@
 /// The identity of a file: its device and inode number. It distinguishes files that have the same name at different times.
 package struct FileIdentity: Sendable, Hashable {
-  private let device: UInt64
+  package let device: UInt64
   /// The inode number.
   package let number: UInt64
+
+  package init(device: UInt64, number: UInt64) {
+    self.device = device
+    self.number = number
+  }
 
   /// Returns `nil` if the file does not exist or is not accessible.
   package init?(path: String) {

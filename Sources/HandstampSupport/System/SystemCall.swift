@@ -10,13 +10,15 @@ package struct SystemError: Error, Sendable, Hashable {
     self.code = code
   }
 
+  package static let tooMany = "too many open files"
+
   /// The cause in words.
   package var reason: String {
     switch code {
     case ENOSPC, EDQUOT: "disk full"
     case EACCES, EPERM: "no permission"
     case EROFS: "read-only file system"
-    case EMFILE, ENFILE: "too many open files"
+    case EMFILE, ENFILE: SystemError.tooMany
     case EIO: "input or output error"
     case ELOOP: "a symbolic link in place of a file"
     case ENOTDIR: "a file in place of a folder"

@@ -82,6 +82,15 @@ extension RegistryStoreCheck {
       let due = try await other.dueItems(.mail, at: at(seconds), limit: limit)
       try expect(due == numbers.map { items[$0] }, "finds facts that are due, most overdue first", found: due)
     }
+    let mails = items.filter { $0.kind == .mail }.sorted { $0.id < $1.id }
+    for (after, limit, expected) in [
+      (nil, 9, mails), (nil, 2, Array(mails.prefix(2))), (mails[1].id, 9, Array(mails.dropFirst(2))),
+      (mails[3].id, 9, []),
+      (nil, 0, []),
+    ] as [(StoredItemID?, Int, [StoredItem])] {
+      let page = try await other.items(.mail, after: after, limit: limit)
+      try expect(page == expected, "lists the facts of one kind in the order of their IDs", found: page)
+    }
     try await other.write([.removeItems(.mail, subject: "ada"), .removeItems(.mail, subject: "eve")], events: [])
     let left = try await (store.items(.mail, subject: "ada"), store.item(items[2].id), store.item(items[3].id))
     try expect(

@@ -18,6 +18,16 @@ extension RegistryStoreCheck {
     try expect(
       rows == [Samples.bytes(1), Samples.bytes(3)], "lists the live sessions of one account, oldest first",
       found: rows)
+    // Sessions 1 and 3 of Ada, and 9 of Bob: begun and refreshed at the seconds 1, 3 and 0.
+    for (seconds, count) in [(-1, 0), (0, 1), (1, 2), (3, 3), (nil, 3)] as [(Int64?, Int)] {
+      let live = try await other.liveSessions(upTo: seconds.map { Samples.start.advanced(by: .seconds($0)) })
+      try expect(live == (count, count), "counts live sessions by their times", found: live)
+    }
+    var refreshed = Samples.session(1, at: Samples.start.advanced(by: .seconds(1)))
+    refreshed.rotatedAt = Samples.start.advanced(by: .seconds(9))
+    try await store.write([.replaceSession(refreshed, expecting: 0)], events: [])
+    let live = try await other.liveSessions(upTo: Samples.start.advanced(by: .seconds(8)))
+    try expect(live == (2, 3), "counts refreshed sessions by their last refresh", found: live)
     var sooner = Samples.session(4, at: Samples.start.advanced(by: .seconds(-1)))
     sooner.end = SessionEnd(at: Samples.start.advanced(by: .seconds(9)), reason: .idle)
     try await store.write([.createSession(sooner)], events: [])

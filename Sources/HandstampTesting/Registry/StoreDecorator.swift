@@ -108,6 +108,20 @@ extension StoreDecorator {
     return try await base.dueItems(kind, at: now, limit: limit)
   }
 
+  @concurrent package func items(
+    _ kind: StoredItem.Kind, after id: StoredItemID?, limit: Int
+  ) async throws(RegistryStoreError) -> [StoredItem] {
+    try await willRead()
+    return try await base.items(kind, after: id, limit: limit)
+  }
+
+  @concurrent package func liveSessions(
+    upTo time: UnixTime?
+  ) async throws(RegistryStoreError) -> (refreshed: Int, begun: Int) {
+    try await willRead()
+    return try await base.liveSessions(upTo: time)
+  }
+
   @concurrent package func auditedActions(
     after id: Int64, about account: AccountID?, limit: Int
   ) async throws(RegistryStoreError) -> [StoredAuditedAction] {

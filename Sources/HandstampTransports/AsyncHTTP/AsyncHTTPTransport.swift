@@ -8,9 +8,8 @@ import NIOHTTP1
 /// A transport based on AsyncHTTPClient, without redirects, cookies and caching. Its ``NetworkSettings`` name proxies,
 /// authorities and a client certificate; by default they are those of the environment.
 ///
-/// No client is started before the first request. Cancelling a request also cancels it on the wire, which makes this
-/// the preferred transport on Linux. A failure to connect is reported immediately, so that the caller decides when to
-/// retry.
+/// No client is started before the first request. Cancelling a request also cancels it on the wire. A failure to connect is reported
+/// immediately, so that the caller decides when to retry.
 public final class AsyncHTTPTransport: Transport {
   /// A process-wide shared instance. It does not need to be shut down.
   public static let shared = AsyncHTTPTransport()
@@ -85,7 +84,7 @@ public final class AsyncHTTPTransport: Transport {
       outgoing.body = []
       // A file takes as long as it takes, as long as parts of it are asked for.
       outgoing.timeout = .seconds(7 * 24 * 3600)
-      let response = try await head(of: outgoing, from: client, body: .stream(parts, length: .known(parts.size)))
+      let response = try await head(of: outgoing, from: client, body: .stream(parts, length: .known(parts.file.size)))
       let deadline = ContinuousClock.now + request.timeout
       let body = try await response.collected(upTo: request.maximumResponseSize, by: deadline)
       return TransportResponse(status: Int(response.status.code), headers: response.fields, body: body)

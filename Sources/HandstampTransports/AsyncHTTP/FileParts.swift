@@ -7,20 +7,13 @@ import NIOCore
 struct FileParts: AsyncSequence, Sendable {
   typealias Element = ByteBuffer
 
-  /// The size when the file was opened.
-  let size: Int64
-  private let file: OpenFile
+  let file: OpenFile
   private let onPart: @Sendable () -> Void
 
   /// - Parameter onPart: called whenever a part is asked for.
   /// - Throws: ``TransportError/invalidRequest(_:)`` if the file cannot be read.
   init(_ path: String, onPart: @escaping @Sendable () -> Void) throws(TransportError) {
-    do throws(SystemError) {
-      file = try OpenFile(path)
-      size = try file.size()
-    } catch {
-      throw .invalidRequest("the file cannot be read (\(error.reason))")
-    }
+    file = try OpenFile(path)
     self.onPart = onPart
   }
 
@@ -60,26 +53,6 @@ struct OnePart: AsyncSequence, Sendable {
       defer { rest = nil }
       return rest
     }
-  }
-}
-
-private final class OpenFile: Sendable {
-  private let descriptor: Int32
-
-  init(_ path: String) throws(SystemError) {
-    descriptor = try SystemCall.retried("opening a file") { open(path, O_RDONLY | O_CLOEXEC) }
-  }
-
-  deinit { close(descriptor) }
-
-  func size() throws(SystemError) -> Int64 {
-    var facts = stat()
-    try SystemCall.retried("opening a file") { fstat(descriptor, &facts) }
-    return Int64(facts.st_size)
-  }
-
-  func read() throws(SystemError) -> [UInt8] {
-    try SystemCall.read(descriptor, limit: 1 << 16, attempt: "reading a file")
   }
 }
 #endif

@@ -28,7 +28,7 @@ extension TransportError {
       self = proxy == nil ? .notConnected(error.cause) : NetworkFailure.proxyUnreachable.error(error.cause)
     case let error as IOError: self = .connectionLost(error.cause)
     case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-      self = .notConnected("the server's certificate is for another host")
+      self = NetworkFailure.certificateOfAnotherHost.error()
     case let error as NIOSSLError: self.init(tls: error, through: proxy)
     case let error as BoringSSLError: self.init(alert: error)
     case is ChannelError: self = .connectionLost("the connection broke")
@@ -66,12 +66,11 @@ extension TransportError {
         self = NetworkFailure.wantsCertificate.error()
         return
       }
-      self = .notConnected(
+      self =
         isUntrusted
-          ? "the server's certificate has expired, or is of no authority that is trusted here (SSL_CERT_FILE)"
-          : "TLS failed: the server does not speak it, or no version of it that is known here")
-    case .failedToLoadCertificate, .noSuchFilesystemObject:
-      self = .notConnected("the file with the trusted authorities cannot be read")
+        ? NetworkFailure.certificateUnverified.error()
+        : .notConnected("TLS failed: the server does not speak it, or no version of it that is known here")
+    case .failedToLoadCertificate, .noSuchFilesystemObject: self = NetworkFailure.authoritiesUnreadable.error()
     case .unableToValidateCertificate: self = .notConnected("the server's certificate is not valid")
     case .uncleanShutdown: self = .connectionLost("the connection broke")
     default: self = .connectionLost("TLS failed")

@@ -8,17 +8,12 @@ import NIOHTTP1
 extension HTTPClientRequest {
   /// Converts a request for the client.
   ///
-  /// - Throws: ``TransportError/invalidRequest(_:)`` for an invalid method, and for any URL scheme but `http` and
-  ///   `https`; header fields are checked by the client.
+  /// - Throws: ``TransportError/invalidRequest(_:)`` for an invalid method or header field, and for any URL scheme but `http` and
+  ///   `https`.
   init(_ request: TransportRequest) throws(TransportError) {
     let scheme = request.url.prefix { $0 != ":" }.lowercased()
     guard scheme == "http" || scheme == "https" else { throw .invalidRequest("not a valid URL: \(request)") }
-    // A token (RFC 9110 section 5.6.2).
-    guard !request.method.isEmpty,
-      request.method.utf8.allSatisfy({ $0.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains($0) })
-    else {
-      throw .invalidRequest("not a valid method")
-    }
+    try request.check()
     self.init(url: request.url)
     method = HTTPMethod(rawValue: request.method)
     headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })

@@ -13,6 +13,12 @@ package enum NetworkFailure: String, Sendable, CaseIterable {
   case proxyLost = "the proxy closed the connection before the request was sent"
   /// The certificate cannot be verified, and a proxy is in use.
   case intercepted = "the certificate is of no authority that is trusted here, or has expired, and a proxy is in use"
+  /// Certificates of servers that are reached without a proxy; libcurl tells these three apart.
+  case certificateUntrusted = "the server's certificate is of no authority that is trusted here"
+  case certificateExpired = "the server's certificate has expired, or is not valid yet"
+  case certificateOfAnotherHost = "the server's certificate is for another host"
+  case certificateUnverified = "the server's certificate is not trusted here, or has expired"
+  case authoritiesUnreadable = "the file with the trusted authorities cannot be read"
   case wantsCertificate = "the server ended the TLS handshake; it may want a client certificate, or another one"
   case certificateUnreadable = "the client certificate or its key cannot be read"
   case credentialsUnreadable = "the user name and password of the proxy cannot be read"

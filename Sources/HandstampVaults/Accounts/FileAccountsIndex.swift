@@ -44,7 +44,7 @@ package struct FileAccountsIndex: AccountsIndex {
   }
 
   @concurrent package func lockSignIn(within limit: Duration) async throws(VaultError) -> (any VaultLock)? {
-    try await LockFile.flight("accounts\(VaultFiles.signInEnding)", in: place.openOrMake(), at: folder, within: limit)
+    try await place.flight("accounts\(VaultFiles.signInEnding)", within: limit)
   }
 
   package func changes() -> AsyncStream<Void> { FileWatch.changes(of: FileAccountsIndex.name, in: folder) }

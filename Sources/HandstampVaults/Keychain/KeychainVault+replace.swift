@@ -28,6 +28,7 @@ extension KeychainVault {
       if isBroken { try setAside() }
       try self.write(entry, over: found, as: write)
       if write == .signOut { try erase(alsoVault: false) }
+      if entry.session == nil { try? folder.remove(files.attempt) }
       signal(entry.revision, in: folder)
     } else if write == .signOut {
       try erase(alsoVault: isBroken)

@@ -1,7 +1,7 @@
 package import HandstampCore
 
 /// A vault key in a keychain, for programs whose vaults are sealed files.
-package struct KeychainVaultKey: VaultKeyStore {
+package struct KeychainVaultKey: VaultKeyCopy {
   private let keychain: any Keychain
   private let key: KeychainKey
 
@@ -24,8 +24,7 @@ package struct KeychainVaultKey: VaultKeyStore {
     if let trouble = keychain.add(item).trouble { throw trouble }
   }
 
-  /// Removes the key. Vaults sealed with it are lost.
-  @concurrent package func remove() async throws(VaultError) {
+  @concurrent package func remove(_ permission: borrowing VaultKeyRemoval) async throws(VaultError) {
     let status = keychain.delete(key, group: nil)
     if status != .itemNotFound, let trouble = status.trouble { throw trouble }
   }

@@ -22,9 +22,15 @@ public final class Passphrase: UserPresence {
     public var failure: PassphraseError?
   }
 
+  /// A key, and the file that is known to hold it.
+  private struct Opened: Sendable {
+    var key: Secret
+    var file: PassphraseFormat.Header
+  }
+
   private struct State: Sendable {
     var key: SealingKey?
-    var bytes: Secret?
+    var opened: Opened?
     /// Counts the attempts if the disk cannot be written.
     var tries: PassphraseTries?
   }
@@ -62,7 +68,7 @@ public final class Passphrase: UserPresence {
 
   /// Forgets the key. The vaults stay locked until the passphrase is entered again.
   public func lock() {
-    state.withLock { ($0.key, $0.bytes) = (nil, nil) }
+    state.withLock { ($0.key, $0.opened) = (nil, nil) }
     listeners.signal()
   }
 
@@ -70,33 +76,37 @@ public final class Passphrase: UserPresence {
   /// deletes it.
   @concurrent public func set(_ new: Secret) async throws(PassphraseError) {
     try PassphraseText.check(new)
-    try await exclusively(making: true) { files throws(PassphraseError) in
-      guard try files.load() == nil else { throw .alreadySet }
-      let key = try files.keyToSeal()
-      try await files.store(key, new, cost: cost, stretch: stretch)
-      try files.removeKeyFile()
-      unlock(key)
+    let lock = try await vaultsLock(making: true)
+    defer { lock.unlock() }
+    let files = PassphraseFiles(folder: lock.folder)
+    guard try files.load() == nil else { throw .alreadySet }
+    try await seal(try files.keyToSeal(), with: new, files)
+    do throws(VaultError) {
+      try await VaultKeyPlace.remove(KeyBesideVaults(lock.folder), keeping: copy, under: lock)
+    } catch {
+      throw .storage(error)
     }
   }
 
   /// Unlocks with the passphrase as typed.
   @concurrent public func unlock(with passphrase: Secret) async throws(PassphraseError) {
-    try await exclusively { files throws(PassphraseError) in
-      let key = try await open(passphrase, files)
-      // Left behind by a process that died while setting the passphrase.
-      try? files.removeKeyFile(ifItHolds: key)
-      unlock(key)
-    }
+    unlock(try await open(passphrase))
+    try? await removeKeyFile()
   }
 
   /// Seals the same key with another passphrase. A kill at any instant leaves either the old one or the new one.
   @concurrent public func change(from old: Secret, to new: Secret) async throws(PassphraseError) {
     try PassphraseText.check(new)
-    try await exclusively { files throws(PassphraseError) in
-      let key = try await open(old, files)
-      try await files.store(key, new, cost: cost, stretch: stretch)
-      unlock(key)
+    let opened = try await open(old)
+    let sealed = try await PassphraseFiles.seal(opened.key, new, cost: cost, stretch: stretch)
+    let lock = try await vaultsLock()
+    defer { lock.unlock() }
+    let files = PassphraseFiles(folder: lock.folder)
+    guard try files.load() == opened.file else {
+      throw .storage(.unavailable("another process has just replaced the sealed key"))
     }
+    try files.replace(by: sealed, under: lock)
+    unlock(Opened(key: opened.key, file: sealed))
   }
 
   /// Asks for the passphrase, at most three times, and unlocks.
@@ -150,31 +160,60 @@ public final class Passphrase: UserPresence {
   var changes: AsyncStream<Void> { listeners.subscribe() }
 
   /// The vault key's bytes, as they were sealed.
-  var keyBytes: Secret? { state.withLock { $0.bytes } }
+  var keyBytes: Secret? { state.withLock { $0.opened?.key } }
 
-  /// Seals a key from another place, and unlocks. Keeps the key file beside the vaults.
+  /// Seals a key from another place, and unlocks. Keeps the key file beside the vaults, and a key that is sealed already.
   @concurrent func seal(_ key: Secret, with new: Secret) async throws(PassphraseError) {
     try PassphraseText.check(new)
-    try await exclusively(making: true) { files throws(PassphraseError) in
-      guard try files.load() == nil else { throw .alreadySet }
-      try await files.store(key, new, cost: cost, stretch: stretch)
-      unlock(key)
+    try await seal(key, with: new, files(making: true))
+  }
+
+  private func seal(_ key: Secret, with new: Secret, _ files: PassphraseFiles) async throws(PassphraseError) {
+    guard try files.load() == nil else { throw .alreadySet }
+    let sealed = try await PassphraseFiles.seal(key, new, cost: cost, stretch: stretch)
+    guard try files.add(sealed) else { throw .alreadySet }
+    unlock(Opened(key: key, file: sealed))
+  }
+
+  /// Returns the sealed key, if its file is the one that this passphrase has opened.
+  func content() throws(VaultError) -> VaultKeyContent {
+    guard try isStored() else { return .absent }
+    do throws(PassphraseError) {
+      guard let file = try files().load() else { return .absent }
+      guard let opened = state.withLock({ $0.opened }), opened.file == file else { return .closed }
+      return .key(opened.key)
+    } catch {
+      guard case .storage(let trouble) = error else { return .closed }
+      throw trouble
     }
   }
 
   /// Deletes the sealed key, and locks.
-  @concurrent func removeSealed() async throws(PassphraseError) {
-    try await exclusively { files throws(PassphraseError) in try files.remove() }
+  func removeSealed(_ permission: borrowing VaultKeyRemoval) throws(VaultError) {
+    if let folder = try PosixFile.folder(folder) { try PassphraseFiles(folder: folder).remove(permission) }
     lock()
   }
+
+  /// Removes a key file that a process left beside the sealed key when it died. Waits for no other process: the next unlock tries
+  /// again.
+  private func removeKeyFile() async throws(VaultError) {
+    guard let folder = try PosixFile.folder(folder), try folder.open(VaultKeyFile.name, flags: O_RDONLY) != nil else {
+      return
+    }
+    let lock = try await VaultFolder.lock(in: folder, within: .zero)
+    defer { lock.unlock() }
+    try await VaultKeyPlace.removeFile(besideSealed: copy, under: lock)
+  }
+
+  private var copy: PassphraseKey { PassphraseKey(self, reason: "") }
 
   func isStored() throws(VaultError) -> Bool {
     try PosixFile.folder(folder)?.open(PassphraseFiles.name, flags: O_RDONLY) != nil
   }
 
-  private func unlock(_ key: Secret) {
-    let sealing = key.withExposedBytes(SealingKey.init)
-    state.withLock { ($0.key, $0.bytes) = (sealing, key) }
+  private func unlock(_ opened: Opened) {
+    let sealing = opened.key.withExposedBytes(SealingKey.init)
+    state.withLock { ($0.key, $0.opened) = (sealing, opened) }
     listeners.signal()
   }
 
@@ -185,8 +224,14 @@ public final class Passphrase: UserPresence {
     return wait > .zero ? wait : nil
   }
 
+  /// Makes one attempt, while no other process makes one.
+  private func open(_ passphrase: Secret) async throws(PassphraseError) -> Opened {
+    let files = try files()
+    return try await exclusively(in: files) { [self] () throws(PassphraseError) in try open(passphrase, files) }
+  }
+
   /// Makes one attempt, counted beforehand.
-  private func open(_ passphrase: Secret, _ files: PassphraseFiles) async throws(PassphraseError) -> Secret {
+  private func open(_ passphrase: Secret, _ files: PassphraseFiles) throws(PassphraseError) -> Opened {
     guard let header = try files.load() else { throw .notSet }
     let now = clock.now()
     let tries = PassphraseTriesFile(folder: files.folder)
@@ -204,27 +249,41 @@ public final class Passphrase: UserPresence {
     // A full disk must not lock the user out, so this process keeps the count in memory.
     let isCounted = (try? tries.store(count)) != nil
     state.withLock { [count] in $0.tries = isCounted ? nil : count }
-    let key = try await derived { [stretch] () throws(PassphraseError) in
-      try PassphraseText.withBytes(of: passphrase) { bytes throws(PassphraseError) in
-        try PassphraseFormat.open(header, with: bytes, stretch: stretch)
-      }
+    let key = try PassphraseText.withBytes(of: passphrase) { bytes throws(PassphraseError) in
+      try PassphraseFormat.open(header, with: bytes, stretch: stretch)
     }
     try? tries.forget()
     state.withLock { $0.tries = nil }
-    return key
+    return Opened(key: key, file: header)
   }
 
-  private func exclusively(
-    making: Bool = false, _ body: (PassphraseFiles) async throws(PassphraseError) -> Void
-  ) async throws(PassphraseError) {
-    let files: PassphraseFiles
-    let lock: LockFile
+  private func files(making: Bool = false) throws(PassphraseError) -> PassphraseFiles {
     do throws(VaultError) {
       guard folder.hasPrefix("/") else { throw .unavailable("the path of the vault folder must be absolute") }
       let opened = making ? try PosixFile.makeFolder(folder) : try PosixFile.folder(folder)
       guard let opened else { throw .unavailable("the vault folder is missing") }
-      files = PassphraseFiles(folder: opened)
-      lock = try LockFile(PassphraseFiles.lock, in: opened)
+      return PassphraseFiles(folder: opened)
+    } catch {
+      throw .storage(error)
+    }
+  }
+
+  /// Takes the lock under which every copy of the key changes.
+  private func vaultsLock(making: Bool = false) async throws(PassphraseError) -> VaultsLock {
+    let files = try files(making: making)
+    do throws(VaultError) { return try await VaultFolder.lock(in: files.folder, within: .seconds(30)) } catch {
+      throw .storage(error)
+    }
+  }
+
+  /// Runs `body` on a thread of its own, under the lock of attempts. It cannot wait, so it takes no other lock: who holds the
+  /// vaults' lock may take this one, and the other order does not compile.
+  private func exclusively<Result: Sendable>(
+    in files: PassphraseFiles, _ body: @escaping @Sendable () throws(PassphraseError) -> Result
+  ) async throws(PassphraseError) -> Result {
+    let lock: LockFile
+    do throws(VaultError) {
+      lock = try LockFile("passphrase.lock", in: files.folder)
       guard try await lock.take(until: .now + .seconds(30), pauses: .inQueue) else {
         throw .unavailable("another process keeps the passphrase file locked")
       }
@@ -232,7 +291,7 @@ public final class Passphrase: UserPresence {
       throw .storage(error)
     }
     defer { lock.unlock() }
-    try await body(files)
+    return try await derived(body)
   }
 }
 

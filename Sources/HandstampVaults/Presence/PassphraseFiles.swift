@@ -1,10 +1,9 @@
 import HandstampCore
 import HandstampSupport
 
-/// The files of a passphrase, accessed while holding its lock.
-struct PassphraseFiles {
+/// The file of a key sealed with a passphrase. It changes under the lock of the vaults; it is read at once, under any lock or none.
+struct PassphraseFiles: Sendable {
   static let name = "passphrase.key"
-  static let lock = "passphrase.lock"
   private static let new = "passphrase.key-new"
 
   let folder: PosixFile
@@ -35,40 +34,48 @@ struct PassphraseFiles {
     return key
   }
 
-  /// Replaces the file atomically. It is durable on return.
-  func store(
+  /// Seals `key`. The passphrase opens the result.
+  static func seal(
     _ key: Secret, _ passphrase: Secret, cost: PassphraseCost, stretch: @escaping PassphraseStretch
-  ) async throws(PassphraseError) {
-    let sealed = try await derived { () throws(PassphraseError) in
+  ) async throws(PassphraseError) -> PassphraseFormat.Header {
+    try await derived { () throws(PassphraseError) in
       try PassphraseText.withBytes(of: passphrase) { text throws(PassphraseError) in
         var bytes = key.withExposedBytes { Array($0) }
         defer { wipe(&bytes) }
-        return try PassphraseFormat.seal(bytes, with: text, cost: cost, stretch: stretch)
+        let sealed = try PassphraseFormat.Header(
+          PassphraseFormat.seal(bytes, with: text, cost: cost, stretch: stretch))
+        guard try PassphraseFormat.open(sealed, with: text, stretch: stretch) == key else { throw .damaged }
+        return sealed
       }
     }
+  }
+
+  /// Creates the file, durably. Returns `false` if there is one.
+  func add(_ sealed: PassphraseFormat.Header) throws(PassphraseError) -> Bool {
+    try stored { () throws(VaultError) in
+      let isNew = try folder.add(
+        PassphraseFiles.name, with: sealed.file, partial: VaultFiles.newPartial(), content: "the sealed key")
+      try folder.sync(attempt: "syncing the vault's folder")
+      return isNew
+    }
+  }
+
+  /// Replaces the file atomically by one that holds the same key. It is durable on return.
+  func replace(
+    by sealed: PassphraseFormat.Header, under lock: borrowing VaultsLock
+  ) throws(PassphraseError) {
     try stored { () throws(VaultError) in
       // A fixed partial name: it is created only under the lock.
       try folder.replace(
-        PassphraseFiles.name, with: sealed, partial: PassphraseFiles.new, content: "the sealed key")
+        PassphraseFiles.name, with: sealed.file, partial: PassphraseFiles.new, content: "the sealed key")
       try folder.sync(attempt: "syncing the vault's folder")
     }
   }
 
   /// Removes the sealed key. The removal is durable on return.
-  func remove() throws(PassphraseError) {
-    try stored { () throws(VaultError) in
-      try folder.remove(PassphraseFiles.name)
-      try folder.sync(attempt: "syncing the vault's folder")
-    }
-  }
-
-  /// Removes the key file, which must not remain beside its sealed copy.
-  func removeKeyFile(ifItHolds key: Secret? = nil) throws(PassphraseError) {
-    try stored { () throws(VaultError) in
-      let file = VaultKeyFile(beside: folder)
-      guard let found = try file.loadSecret(), key == nil || key == found else { return }
-      try file.remove()
-    }
+  func remove(_ permission: borrowing VaultKeyRemoval) throws(VaultError) {
+    try folder.remove(PassphraseFiles.name)
+    try folder.sync(attempt: "syncing the vault's folder")
   }
 
   private func stored<Result>(_ body: () throws(VaultError) -> Result) throws(PassphraseError) -> Result {

@@ -45,7 +45,7 @@ enum PassphraseFormat {
   private static let rounds = 10...18 as ClosedRange<UInt8>
 
   /// The parts of a file that are readable without deriving a key.
-  struct Header {
+  struct Header: Sendable, Hashable {
     var cost: PassphraseCost
     var file: [UInt8]
 

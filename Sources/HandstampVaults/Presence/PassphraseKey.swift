@@ -71,12 +71,12 @@ public final class PassphraseKey: VaultKeyStore {
       }
     }
   }
+}
 
-  /// Deletes the sealed key, once the key is stored elsewhere.
-  @concurrent public func remove() async throws(VaultError) {
-    do throws(PassphraseError) { try await passphrase.removeSealed() } catch {
-      guard case .storage(let trouble) = error else { throw .unavailable("the sealed key cannot be removed") }
-      throw trouble
-    }
+extension PassphraseKey: VaultKeyCopy {
+  @concurrent package func content() async throws(VaultError) -> VaultKeyContent { try passphrase.content() }
+
+  @concurrent package func remove(_ permission: borrowing VaultKeyRemoval) async throws(VaultError) {
+    try passphrase.removeSealed(permission)
   }
 }

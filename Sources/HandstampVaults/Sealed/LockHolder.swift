@@ -18,7 +18,7 @@ package struct LockHolder: Sendable, Hashable {
     // Not opened: opening a pipe in the lock's place would block.
     guard let file = FileIdentity(path: path) else { return [] }
     // proc_locks(5): "1: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF".
-    guard let locks = text("/proc/locks") else { return nil }
+    guard let locks = PosixFile.text("/proc/locks") else { return nil }
     var holders: Set<LockHolder> = []
     for line in locks.split(separator: "\n") {
       let fields = line.split(separator: " ")
@@ -41,19 +41,14 @@ package struct LockHolder: Sendable, Hashable {
 
   private init(_ process: Int32) {
     self.process = process
-    name = LockHolder.text("/proc/\(process)/comm").map { String($0.prefix { $0 != "\n" }) }
+    name = PosixFile.text("/proc/\(process)/comm").map { String($0.prefix { $0 != "\n" }) }
     isStopped = LockHolder.isStopped(process)
   }
 
   /// Whether a process is stopped and will not continue by itself.
   package static func isStopped(_ process: Int32) -> Bool {
     // The state follows the name, which is in parentheses and may contain any character.
-    let state = text("/proc/\(process)/stat")?.split(separator: ")").last?.split(separator: " ").first
+    let state = PosixFile.text("/proc/\(process)/stat")?.split(separator: ")").last?.split(separator: " ").first
     return state == "T" || state == "t"
-  }
-
-  private static func text(_ path: String) -> String? {
-    guard let bytes = try? PosixFile.open(path, flags: O_RDONLY)?.readStream(limit: 1 << 20) else { return nil }
-    return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -4,10 +4,18 @@ import HandstampSupport
 /// A vault key kept by a ``VaultKeyStore``. It is loaded once, then cached for the lifetime of this object.
 public final class ManagedVaultKey: Sendable {
   private let store: any VaultKeyStore
+  /// The store's name in the note beside the vaults, for programs whose users choose. While the note names another place, no key
+  /// is created.
+  let noted: String?
   private let known = Locked<SealingKey?>(nil)
   private let listeners = ChangeListeners()
 
-  public init(in store: any VaultKeyStore) { self.store = store }
+  public convenience init(in store: any VaultKeyStore) { self.init(in: store, noted: nil) }
+
+  package init(in store: any VaultKeyStore, noted: String?) {
+    self.store = store
+    self.noted = noted
+  }
 
   /// Loads the key now. Vaults do so themselves; call this after the store was unlocked, to make them read again.
   ///

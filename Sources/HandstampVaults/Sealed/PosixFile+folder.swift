@@ -49,11 +49,19 @@ extension PosixFile {
     }
   }
 
-  /// Whether there is something under this name in the folder that is not a regular file, such as a symbolic link or a socket.
-  func isOtherThanFile(_ name: String) -> Bool {
+  /// Whether there is something under this name in the folder. Needs no descriptor.
+  func contains(_ name: String) -> Bool {
     var status = stat()
-    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return false }
-    return status.st_mode & S_IFMT != S_IFREG
+    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+  }
+
+  /// Whether there is something under this name in the folder that is not a regular file, such as a symbolic link or a socket.
+  func isOtherThanFile(_ name: String) -> Bool { status(of: name)?.isRegular == false }
+
+  /// Returns the metadata of what is under this name, or `nil` if that is nothing.
+  func status(of name: String) -> FileStatus? {
+    var status = stat()
+    return fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? FileStatus(status) : nil
   }
 
   /// Opens a file to read and write it, and makes it when it is not there.
@@ -64,10 +72,19 @@ extension PosixFile {
   }
 
   private func openAlways(_ name: String, flags: Int32) throws(SystemError) -> PosixFile {
-    PosixFile(
-      descriptor: try SystemCall.retried("opening \(name)") {
+    let (new, lender) = try SpareDescriptors.opening(with: spares) { () throws(SystemError) in
+      try SystemCall.retried("opening \(name)") {
         openat(descriptor, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-      })
+      }
+    }
+    return PosixFile(descriptor: new, lender: lender)
+  }
+
+  /// Returns the same folder with spare descriptors.
+  func withSpares() throws(VaultError) -> PosixFile {
+    let spares = try asVaultError { () throws(SystemError) in try SpareDescriptors(like: descriptor) }
+    return PosixFile(
+      descriptor: try checked("keeping a folder open") { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }, spares: spares)
   }
 
   /// Replaces `target` with `name` atomically.
@@ -99,6 +116,18 @@ extension PosixFile {
     }
   }
 
+  /// Creates `name` with `bytes`, completely or not at all. Returns `false` and leaves the file as it is if there is one. The name is
+  /// durable once the folder is synced, too.
+  ///
+  /// - Parameters: those of ``replace(_:with:partial:content:beforeReplacing:)``.
+  func add(_ name: String, with bytes: [UInt8], partial: String, content: String) throws(VaultError) -> Bool {
+    defer { try? remove(partial) }
+    let file = try create(partial)
+    try file.write(bytes, attempt: "writing \(content)")
+    try file.sync(attempt: "syncing \(content)")
+    return try link(partial, as: name)
+  }
+
   /// Gives `name` a second name. Returns `false` without doing anything if that name is taken.
   func link(_ name: String, as second: String) throws(VaultError) -> Bool {
     do throws(SystemError) {
@@ -121,7 +150,13 @@ extension PosixFile {
 
   /// Returns the names of all files in the folder.
   func names() throws(VaultError) -> [String] {
-    let own = try checked("listing a folder") { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+    let (own, lender) = try asVaultError { () throws(SystemError) in
+      try SpareDescriptors.opening(with: spares) { () throws(SystemError) in
+        try SystemCall.retried("listing a folder") { openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
+      }
+    }
+    // The list closes it.
+    defer { lender?.refill(like: descriptor) }
     guard let stream = fdopendir(own) else {
       let code = errno
       close(own)

@@ -5,10 +5,16 @@ import HandstampCore
 /// Descriptors are not inherited by child processes, and every failure states its cause.
 final class PosixFile: Sendable {
   let descriptor: Int32
+  /// Of a folder: the descriptors for files in it that have to be opened even if the process may open no more.
+  let spares: SpareDescriptors?
+  /// The spares that the descriptor returns to.
+  private let lender: SpareDescriptors?
 
-  init(descriptor: Int32) { self.descriptor = descriptor }
+  init(descriptor: Int32, spares: SpareDescriptors? = nil, lender: SpareDescriptors? = nil) {
+    (self.descriptor, self.spares, self.lender) = (descriptor, spares, lender)
+  }
 
-  deinit { close(descriptor) }
+  deinit { if let lender { lender.takeBack(descriptor) } else { close(descriptor) } }
 
   /// Opens the file at `path`. Returns `nil` if there is none.
   static func open(_ path: String, flags: Int32) throws(VaultError) -> PosixFile? {
@@ -45,6 +51,12 @@ final class PosixFile: Sendable {
     try asVaultError { () throws(SystemError) in
       try SystemCall.write(bytes, to: descriptor, at: 0, attempt: attempt)
     }
+  }
+
+  /// Returns the text of the system's file at `path`, which does not report its size; `nil` if there is none.
+  static func text(_ path: String) -> String? {
+    guard let bytes = try? open(path, flags: O_RDONLY)?.readStream(limit: 1 << 20) else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   func truncate(to count: Int, attempt: String = "cutting a file") throws(VaultError) {

@@ -106,15 +106,20 @@ package struct SealedFile: Sendable {
 
 /// The format of sealed files of earlier versions, which are read: `HSTSEAL1`, the key's ID (8 bytes), a salt (16), and a box of
 /// AES-GCM (NIST SP 800-38D). The first 32 bytes, the purpose and the account are authenticated.
-private enum FormerFormat {
+enum FormerFormat {
   static let magic = Array("HSTSEAL1".utf8)
+
+  /// Returns the ID of the key that sealed a file in this format.
+  static func keyID(of bytes: [UInt8]) -> [UInt8]? {
+    bytes.count > 32 && bytes.starts(with: magic) ? Array(bytes[8..<16]) : nil
+  }
 
   static func open(
     _ bytes: [UInt8], _ purpose: String, _ account: AccountID, key: SealingKey
   ) throws(VaultError) -> [UInt8] {
     let content = SealedFormat.Content.file(purpose: purpose, account)
-    guard bytes.count > 32 else { throw .corrupt }
-    guard bytes[8..<16].elementsEqual(key.id) else { throw .wrongKey("the key belongs to another file") }
+    guard let id = keyID(of: bytes) else { throw .corrupt }
+    guard id == key.id else { throw .wrongKey("the key belongs to another file") }
     do {
       return Array(
         try AES.GCM.open(

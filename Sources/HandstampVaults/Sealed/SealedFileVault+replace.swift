@@ -45,7 +45,7 @@ extension SealedFileVault {
   /// Looks at the header alone, which was authenticated when its entry was loaded, unless a broken file may be replaced.
   private func find(for write: VaultWrite, in folder: PosixFile) throws(VaultError) -> Found {
     guard let file = try load(in: folder) else { return Found(revision: notedRevision(in: folder)) }
-    let key = try key.load(for: folder)
+    let key = try sealingKey(in: folder)
     do throws(VaultError) {
       if write.replacesCorruptContent { _ = try open(file, key: key) }
       let header = try SealedFormat.Header(file)
@@ -65,6 +65,8 @@ extension SealedFileVault {
     let names = try folder.names()
     // Such files are created only under the lock held here, so these were left behind by processes that died.
     for name in names where name.hasSuffix(VaultFiles.partialEnding) { try folder.remove(name) }
+    // A sender that died has left it.
+    if new.session == nil { try? folder.remove(files.attempt) }
     if new.isEmpty { return try removeVault(noting: new.revision, in: folder) }
     place.excludeFromBackups(folder, names: names)
     let key =

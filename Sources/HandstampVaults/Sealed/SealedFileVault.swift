@@ -17,6 +17,8 @@ import HandstampSupport
 /// - If not even the reserve can be used, the file of a session that ends is removed, so that no secret remains, and
 ///   the end is written into the freed space. If that fails too, the write fails, although neither the session nor the
 ///   pending revocations of earlier ones are stored any more.
+/// - While a lock is held, so that a request may be in flight, everything that storing its response needs is open: also if the
+///   folder is renamed, or the process may open no more files. Without that the lock is refused, and nothing is sent.
 /// - A folder in which this program has seen data and that is missing now is ``VaultError/unavailable(_:)``, and is
 ///   not created again: its disk may have been unmounted. Reading never creates a folder. For a folder in the platform's
 ///   place, a note beside it tells that to later processes, too.
@@ -77,7 +79,7 @@ public struct SealedFileVault: Vault {
       guard let folder = try place.open() else { return .absent }
       guard let file = try load(in: folder) else { return .value(VaultEntry(revision: notedRevision(in: folder))) }
       try await key.find()
-      let entry = try open(file, key: try key.load(for: folder))
+      let entry = try open(file, key: try sealingKey(in: folder))
       // The reader of a pending key sends it next, so from now on it must not be lost.
       if entry.session?.pendingKey != nil || entry.session?.attempt != nil { try confirm(entry.revision, in: folder) }
       return .value(entry)
@@ -86,12 +88,18 @@ public struct SealedFileVault: Vault {
     }
   }
 
+  /// The key; `nil` if there is none.
+  func sealingKey(in folder: PosixFile) throws(VaultError) -> SealingKey? {
+    if let kept = place.keptKey { return kept }
+    return try key.load(for: folder)
+  }
+
   /// Takes one of the account's locks, which exclude other processes as well as other vaults of this process. Throws
   /// immediately if locking is impossible, as on a read-only disk. Cancelling the task ends the wait.
   @concurrent public func lock(
     _ kind: VaultLockKind, within limit: Duration
   ) async throws(VaultError) -> any VaultLock {
-    try await LockFile.flight(files.lock(kind), in: place.openOrMake(), at: folder, within: limit)
+    try await place.flight(files.lock(kind), within: limit, key: key)
   }
 
   /// Yields after every write to this account, including this process's own, and when the passphrase was entered or the

@@ -64,6 +64,12 @@ enum SealedFormat {
     }
   }
 
+  /// Returns the ID of the key that sealed a file, or its first 78 bytes.
+  static func keyID(of file: [UInt8]) throws(VaultError) -> [UInt8] {
+    if let id = FormerFormat.keyID(of: file) { return id }
+    return try Header(file).keyID
+  }
+
   /// The file that is sealed, which decides its key.
   enum Content {
     case vault(AccountID)

@@ -20,6 +20,8 @@ struct VaultFiles {
   let flightLock: String
   /// The lock of sign-ins.
   let signInLock: String
+  /// The lock of an attempt; only while there is one, or after its sender has died.
+  let attempt: String
   /// Replaced after every write that goes to no file: the watched file of a keychain vault.
   let signal: String
   /// The newer and older half of the audit log, a torn line left by a killed program, and the lock of all three.
@@ -36,6 +38,7 @@ struct VaultFiles {
     room = name + ".room"
     flightLock = name + ".lock"
     signInLock = name + VaultFiles.signInEnding
+    attempt = name + ".attempt"
     signal = name + ".changed"
     audit = name + VaultFiles.auditEnding
     olderAudit = name + VaultFiles.olderAuditEnding

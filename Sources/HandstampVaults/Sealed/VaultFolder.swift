@@ -11,6 +11,8 @@ struct VaultFolder: Sendable {
   let path: String
   /// The folder in which data was found last.
   private let seen = Locked<FileIdentity?>(nil)
+  /// What the response to a request in flight needs to be stored.
+  private let kept = Locked<Kept?>(nil)
   /// Tells later processes that there was data, for a folder in the platform's place: its disk may be mounted there.
   private let note: (folder: String, name: String)?
 
@@ -23,6 +25,8 @@ struct VaultFolder: Sendable {
 
   /// Opens the folder. Returns `nil` if it is missing, no data was ever seen in it, and it is not to be created.
   func open(making: Bool = false) throws(VaultError) -> PosixFile? {
+    // One that was removed is empty, and that must not count as the absence of data.
+    if let kept = kept.withLock({ $0 }), kept.folder.contains(kept.lock) { return kept.folder }
     guard path.hasPrefix("/") else { throw .unavailable("the path of the vault folder must be absolute") }
     let known = seen.withLock { $0 }
     let opened = making && known == nil ? try PosixFile.makeFolder(path) : try PosixFile.folder(path)
@@ -77,6 +81,66 @@ struct VaultFolder: Sendable {
   }
 }
 
+/// Requests in flight whose response has to be stored here.
+///
+/// While there is one, the folder stays open, with descriptors for the files of a save, and so does the key: the response is stored
+/// where the request was recorded, also if the folder has been renamed meanwhile, the key has been moved to another place, or the
+/// process may open no more files.
+extension VaultFolder {
+  private struct Kept: Sendable {
+    var folder: PosixFile
+    /// The name of a lock, which is in the folder as long as that is there.
+    var lock: String
+    var key: SealingKey?
+    var flights = 1
+  }
+
+  /// The key that the folder's vaults had when the request was about to be sent; `nil` without one in flight.
+  var keptKey: SealingKey? { kept.withLock { $0?.key } }
+
+  /// Takes the lock `name`, which is held while a request is in flight. Throws if its response could not be stored.
+  func flight(
+    _ name: String, within limit: Duration, key: VaultKey? = nil
+  ) async throws(VaultError) -> any VaultLock {
+    let folder = try openOrMake()
+    let lock = try await LockFile.flight(name, in: folder, at: path, within: limit)
+    // What keeps a key from being read now is reported by the write that precedes the request.
+    try? await key?.find()
+    let found = (try? key?.load(for: folder)) ?? nil
+    let new = Kept(folder: try folder.withSpares(), lock: name, key: found)
+    kept.withLock { kept in
+      if kept == nil { kept = new } else { kept?.flights += 1 }
+    }
+    return Flight(lock, in: self)
+  }
+
+  fileprivate func letGo() {
+    kept.withLock { kept in
+      kept?.flights -= 1
+      if kept?.flights == 0 { kept = nil }
+    }
+  }
+
+  private final class Flight: VaultLock {
+    private let lock: Locked<LockFile?>
+    private let place: VaultFolder
+
+    init(_ lock: LockFile, in place: VaultFolder) { (self.lock, self.place) = (Locked(lock), place) }
+
+    deinit { unlock() }
+
+    func unlock() {
+      let held = lock.withLock { lock in
+        defer { lock = nil }
+        return lock
+      }
+      guard let held else { return }
+      held.unlock()
+      place.letGo()
+    }
+  }
+}
+
 extension VaultFolder {
   /// Takes the lock that protects all writes in the folder. The next in line waits for it while holding another lock,
   /// the turn, so that a process that has just released the lock cannot take it again before the others.
@@ -84,16 +148,27 @@ extension VaultFolder {
   /// - Parameter isFirst: Whether it may do so.
   static func lock(
     in folder: PosixFile, within patience: Duration, isFirst: Bool = false
-  ) async throws(VaultError) -> LockFile {
+  ) async throws(VaultError) -> VaultsLock {
     let deadline = ContinuousClock.now + patience
     let turn = try LockFile(VaultFiles.turnLock, in: folder)
     let lock = try LockFile(VaultFiles.storeLock, in: folder)
-    if isFirst, try await lock.take(until: .now, pauses: .asNext) { return lock }
+    if isFirst, try await lock.take(until: .now, pauses: .asNext) { return VaultsLock(folder: folder, file: lock) }
     guard try await turn.take(until: deadline, pauses: .inQueue), try await lock.take(until: deadline, pauses: .asNext)
     else { throw .unavailable("another process keeps the vault locked") }
     turn.unlock()
-    return lock
+    return VaultsLock(folder: folder, file: lock)
   }
+}
+
+/// The lock of a folder of vaults, held. All copies of the folder's key change under it, the sealed one included.
+///
+/// It is taken before a passphrase's lock, never after: waiting for it is asynchronous, and the body of a passphrase's lock
+/// is not, so the other order does not compile.
+struct VaultsLock: ~Copyable {
+  let folder: PosixFile
+  fileprivate let file: LockFile
+
+  func unlock() { file.unlock() }
 }
 
 extension Locked<Bool> {

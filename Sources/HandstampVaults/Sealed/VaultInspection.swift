@@ -108,12 +108,32 @@ package struct VaultInspection: Sendable, Hashable {
     [".vault", ".audit", ".audit-older", ".audit-torn"].map { digest + $0 }
   }
 
-  /// Renames a file, or whatever is in its place, so that nothing is lost. Returns the new name. A vault is named as by
-  /// a sign-in, so that the sign-out of its account removes it.
-  package static func setAside(_ name: String, in path: String) throws(VaultError) -> String? {
+  /// The files of a folder at one time, so that a repair can tell whether what it has found is still true.
+  package struct Sight: Sendable {
+    private var files: [String: FileStatus] = [:]
+
+    /// A folder that cannot be read shows nothing.
+    package init(of path: String) {
+      guard let folder = try? PosixFile.folder(path) else { return }
+      for name in (try? folder.names()) ?? [] { files[name] = folder.status(of: name) }
+    }
+
+    /// Whether the file is the same, and those that say where the key is.
+    fileprivate func isTrue(of name: String, in folder: PosixFile) -> Bool {
+      [name, VaultKeyPlace.noteName, VaultKeyFile.name, PassphraseFiles.name].allSatisfy {
+        files[$0] == folder.status(of: $0)
+      }
+    }
+
+    package mutating func renamed(_ name: String) { files[name] = nil }
+  }
+
+  /// Renames a file, or whatever is in its place, so that nothing is lost. Returns the new name; `nil` if another process has
+  /// changed it since it was seen, or moved the key. A vault is named as by a sign-in, so that the sign-out of its account removes it.
+  package static func setAside(_ name: String, in path: String, seen: Sight) throws(VaultError) -> String? {
     guard let folder = try PosixFile.folder(path) else { return nil }
     let names = try folder.names()
-    guard names.contains(name) else { return nil }
+    guard names.contains(name), seen.isTrue(of: name, in: folder) else { return nil }
     var base = name
     if name.hasSuffix(VaultFiles.vaultEnding), let file = try? folder.open(name, flags: O_RDONLY),
       (try? file.status().isRegular) == true
@@ -133,12 +153,16 @@ package struct VaultInspection: Sendable, Hashable {
     in path: String, _ work: @Sendable () throws(VaultError) -> Value
   ) async throws(VaultError) -> Value {
     guard let folder = try PosixFile.folder(path) else { return try work() }
-    let lock: LockFile
-    do throws(VaultError) { lock = try await VaultFolder.lock(in: folder, within: .seconds(10)) } catch {
-      // Something is in the lock's place, and `work` repairs it.
-      return try work()
+    let outcome: Result<Value, VaultError>?
+    do throws(VaultError) {
+      let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
+      defer { lock.unlock() }
+      outcome = Result(catching: work)
+    } catch {
+      outcome = nil
     }
-    defer { lock.unlock() }
+    // Without one, something is in the lock's place, and `work` repairs it.
+    if let outcome { return try outcome.get() }
     return try work()
   }
 }

@@ -79,7 +79,7 @@ struct VaultKeyFile {
   }
 
   /// Removes the file. The removal is durable on return.
-  func remove() throws(VaultError) {
+  func remove(_ permission: borrowing VaultKeyRemoval) throws(VaultError) {
     try folder.remove(name)
     try sync()
   }
@@ -97,18 +97,8 @@ struct VaultKeyFile {
     }
     bytes += SealedFormat.check(bytes[...])
     defer { wipe(&bytes) }
-    let partial = "\(name).\(UInt64.random(in: 0 ... .max, using: &random))\(VaultFiles.partialEnding)"
-    do throws(VaultError) {
-      let file = try folder.create(partial)
-      try file.write(bytes, attempt: "writing \(name)")
-      try file.sync(attempt: "syncing \(name)")
-      // A link exposes the key completely or not at all, and replaces no other key.
-      _ = try folder.link(partial, as: name)
-      try folder.remove(partial)
-    } catch {
-      try? folder.remove(partial)
-      throw error
-    }
+    // Replaces no other key.
+    _ = try folder.add(name, with: bytes, partial: "\(name).\(VaultFiles.newPartial())", content: name)
     guard let key = try load() else { throw .wrongKey("the key file is missing") }
     try sync()
     return key
@@ -123,6 +113,9 @@ extension VaultKey {
   static let missing = VaultError.wrongKey(
     "the key file is missing, and there are vaults or audit logs that need it")
 
+  /// A second key would be created.
+  static let elsewhere = VaultError.wrongKey("the key of these vaults is stored elsewhere")
+
   /// Loads a key from its store. Call before ``load(for:)`` and ``settle(for:isNeeded:)``.
   func find() async throws(VaultError) {
     if case .managed(let kept) = self { try await kept.find() }
@@ -131,6 +124,7 @@ extension VaultKey {
   /// Creates a key in its store if there is none and nothing in the folder needs it. The caller holds the lock of the folder.
   func make(for folder: PosixFile) async throws(VaultError) {
     guard case .managed(let kept) = self, kept.key == nil else { return }
+    if let noted = kept.noted, try VaultKeyPlace.note(in: folder).place != noted { throw VaultKey.elsewhere }
     guard try !VaultFiles.needKey(folder.names()) else { throw VaultKey.missing }
     try await kept.make()
   }
@@ -157,7 +151,7 @@ extension VaultKey {
     switch self {
     case .fileInVaultFolder:
       // A program that does not look at the note must not make a second key.
-      if try VaultKeyPlace.note(in: folder) != nil { throw .wrongKey("the key of these vaults is stored elsewhere") }
+      if try VaultKeyPlace.note(in: folder).place != VaultKeyPlace.Note.file { throw VaultKey.elsewhere }
       file = VaultKeyFile(beside: folder)
     case .file(let path): file = try VaultKeyFile(path: path)
     case .passphrase(let passphrase):

@@ -87,3 +87,15 @@ public struct xucred: Sendable {
   public var cr_uid: UInt32 = 0
   public init() {}
 }
+
+// sys/mount.h
+public struct statfs {
+  public typealias Name = (
+    CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar, CChar
+  )
+  public var f_flags: UInt32 = 0
+  public var f_fstypename: Name = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+  public init() {}
+}
+public let MNT_LOCAL: Int32 = 0x1000
+public func fstatfs(_ descriptor: Int32, _ status: UnsafeMutablePointer<statfs>!) -> Int32 { 0 }

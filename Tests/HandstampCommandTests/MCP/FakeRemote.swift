@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 
 @testable import HandstampCommand
 
@@ -12,6 +13,8 @@ final class FakeRemote: Transport {
     var parts: [String] = []
     /// Whether the connection breaks after the parts.
     var breaks = false
+    /// Called with the open body instead of its end.
+    var stays: (@Sendable (AsyncThrowingStream<[UInt8], any Error>.Continuation) -> Void)?
 
     static func json(_ text: String, status: Int = 200, headers: [(String, String)] = []) -> Answer {
       Answer(status: status, headers: [("Content-Type", "application/json")] + headers, parts: [text])
@@ -35,7 +38,11 @@ final class FakeRemote: Transport {
     let answer = script(request, number)
     let (body, continuation) = AsyncThrowingStream.makeStream(of: [UInt8].self)
     for part in answer.parts { continuation.yield(Array(part.utf8)) }
-    continuation.finish(throwing: answer.breaks ? TransportError.connectionLost("cut") : nil)
+    if let stays = answer.stays {
+      stays(continuation)
+    } else {
+      continuation.finish(throwing: answer.breaks ? TransportError.connectionLost("cut") : nil)
+    }
     return TransportStream(status: answer.status, headers: answer.headers.map { HeaderField($0.0, $0.1) }, body: body)
   }
 
@@ -50,10 +57,10 @@ final class FakeRemote: Transport {
   ///   - failing: How many tokens cannot be had at first.
   ///   - oneByOne: Whether the client waits for the answer of a request before it sends the next message.
   func bridge(
-    _ messages: [String], failing: Int = 0, oneByOne: Bool = false
+    _ messages: [String], failing: Int = 0, oneByOne: Bool = false, _ tokens: FakeTokens? = nil
   ) async throws -> (lines: [String], tokens: FakeTokens) {
     let client = FakeClient(messages, oneByOne: oneByOne)
-    let tokens = FakeTokens(failing: failing)
+    let tokens = tokens ?? FakeTokens(failing: failing)
     let bridge = Bridge(try RemoteServer(parsing: "https://x.org/mcp"), tokens, over: self, client)
     await bridge.run()
     return (client.lines, tokens)
@@ -77,8 +84,17 @@ actor FakeTokens: BridgeCredentials {
   private nonisolated let asked = Locked<[[String]]>([])
   private var failing: Int
   private var number = 1
+  private nonisolated let ends = AsyncStream.makeStream(of: Void.self)
 
-  init(failing: Int) { self.failing = failing }
+  init(failing: Int = 0) { self.failing = failing }
+
+  /// Signs out in another program.
+  nonisolated func signOut() { ends.continuation.yield() }
+
+  nonisolated func sessionEnd() async -> CommandError? {
+    for await _ in ends.stream { return CommandError(.signInNeeded, "not signed in", hint: "run: handstamp login") }
+    return nil
+  }
 
   /// How many tokens were asked for.
   nonisolated var count: Int { used.withLock { $0 } }
@@ -115,33 +131,23 @@ private final class FakeClient: BridgeEnds {
     var rest: [String]
     var awaited = 0
     var lines: [String] = []
-    var waiting: CheckedContinuation<Void, Never>?
   }
-  private let content: Locked<Content>
+  private let content: Watched<Content>
   private let isPatient: Bool
   private let pause: @Sendable () async -> Void
 
   init(_ messages: [String], oneByOne: Bool, pause: @escaping @Sendable () async -> Void = {}) {
-    content = Locked(Content(rest: messages))
+    content = Watched(Content(rest: messages))
     isPatient = oneByOne
     self.pause = pause
   }
 
-  var lines: [String] { content.withLock { $0.lines } }
+  var lines: [String] { content.value.lines }
 
   func read() async -> [UInt8]? {
-    if isPatient {
-      await withCheckedContinuation { continuation in
-        let isReady = content.withLock { content in
-          let isReady = content.lines.count >= content.awaited
-          if !isReady { content.waiting = continuation }
-          return isReady
-        }
-        if isReady { continuation.resume() }
-      }
-    }
-    if content.withLock({ $0.awaited > 0 && !$0.rest.isEmpty }) { await pause() }
-    return content.withLock { content in
+    if isPatient { await content.wait { $0.lines.count >= $0.awaited } }
+    if content.value.awaited > 0, !content.value.rest.isEmpty { await pause() }
+    return content.change { content in
       guard !content.rest.isEmpty else { return nil }
       let text = content.rest.removeFirst()
       if text.contains("\"id\"") { content.awaited += 1 }
@@ -150,13 +156,7 @@ private final class FakeClient: BridgeEnds {
   }
 
   func write(_ message: [UInt8]) async -> Bool {
-    let waiting = content.withLock { content in
-      content.lines.append(String(decoding: message, as: UTF8.self))
-      guard content.lines.count >= content.awaited else { return CheckedContinuation<Void, Never>?.none }
-      defer { content.waiting = nil }
-      return content.waiting
-    }
-    waiting?.resume()
+    content.change { $0.lines.append(String(decoding: message, as: UTF8.self)) }
     return true
   }
 }

@@ -20,8 +20,10 @@ import Testing
       })
   }
 
-  private func send(_ url: String, _ settings: NetworkSettings) async throws(TransportError) -> TransportResponse {
-    try await AsyncHTTPTransport(network: settings).send(TransportRequest(method: "GET", url: url))
+  private func send(
+    _ url: String, _ settings: NetworkSettings, over kind: NetworkTransport
+  ) async throws(TransportError) -> TransportResponse {
+    try await kind.make(settings).send(TransportRequest(method: "GET", url: url))
   }
 
   @Test func `accepts the client's certificate, with a key under a passphrase too`() async throws {
@@ -30,22 +32,25 @@ import Testing
       let server = try await NetworkProgram.nginx(in: folder)
       defer { server.end() }
       let url = "https://127.0.0.1:\(server.port)/"
-      for settings in [
-        settings(folder, certificate: "client.pem"),
-        settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "word"),
-      ] {
-        let answer = try await send(url, settings)
-        #expect(String(decoding: answer.body, as: UTF8.self) == "CN=client")
-      }
-      let without = try await send(url, settings(folder))
-      #expect(without.status == 400, "nginx says that no certificate was sent")
+      for kind in NetworkTransport.allCases {
+        for settings in [
+          settings(folder, certificate: "client.pem"),
+          settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "word"),
+        ] {
+          let answer = try await send(url, settings, over: kind)
+          #expect(String(decoding: answer.body, as: UTF8.self) == "CN=client")
+        }
+        let without = try await send(url, settings(folder), over: kind)
+        #expect(without.status == 400, "nginx says that no certificate was sent")
 
-      for broken in [
-        settings(folder, certificate: "none.pem"),
-        settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "wrong"),
-        settings(folder, certificate: "client.pem", key: "locked.key"),
-      ] {
-        await #expect(throws: NetworkFailure.certificateUnreadable.error()) { try await send(url, broken) }
+        for broken in [
+          settings(folder, certificate: "none.pem"),
+          settings(folder, certificate: "client.pem", key: "locked.key", passphrase: "wrong"),
+          settings(folder, certificate: "client.pem", key: "locked.key"),
+        ] {
+          let failure = NetworkFailure.certificateUnreadable.error()
+          await #expect(throws: failure, "\(kind)") { try await send(url, broken, over: kind) }
+        }
       }
     }
   }
@@ -61,8 +66,45 @@ import Testing
         ]
       }
       defer { server.end() }
-      await #expect(throws: NetworkFailure.wantsCertificate.error()) {
-        try await send("https://127.0.0.1:\(server.port)/", settings(folder))
+      for kind in NetworkTransport.allCases {
+        await #expect(throws: NetworkFailure.wantsCertificate.error(), "\(kind)") {
+          try await send("https://127.0.0.1:\(server.port)/", settings(folder), over: kind)
+        }
+      }
+    }
+  }
+
+  @Test func `is refused by the name of what is wrong with its certificate`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      try await NetworkProgram.makeCertificates(in: folder)
+      func server(_ name: String) async throws -> NetworkProgram {
+        try await NetworkProgram.start("openssl", in: folder) {
+          ["s_server", "-accept", "\($0)", "-cert", "\(folder)/\(name).pem", "-key", "\(folder)/\(name).key", "-www"]
+        }
+      }
+      let (good, old, elsewhere) = (try await server("server"), try await server("old"), try await server("elsewhere"))
+      defer { for server in [good, old, elsewhere] { server.end() } }
+      for kind in NetworkTransport.allCases {
+        func failure(_ url: String, _ settings: NetworkSettings) async -> TransportError? {
+          do throws(TransportError) {
+            _ = try await send(url, settings, over: kind)
+            return nil
+          } catch { return error }
+        }
+        // AsyncHTTPClient does not say which of the two it is.
+        let (untrusted, expired): (NetworkFailure, NetworkFailure) =
+          kind == .asyncHTTPClient
+          ? (.certificateUnverified, .certificateUnverified) : (.certificateUntrusted, .certificateExpired)
+        let (url, trusting) = ("https://127.0.0.1:\(good.port)/", settings(folder))
+        for (url, settings, expected) in [
+          (url, trusting, nil), (url, settings(folder, authority: "other"), untrusted),
+          (url, NetworkSettings(), untrusted), (url, settings(folder, authority: "none"), .authoritiesUnreadable),
+          ("https://127.0.0.1:\(elsewhere.port)/", trusting, .certificateOfAnotherHost),
+          ("https://127.0.0.1:\(old.port)/", trusting, expired),
+        ] as [(String, NetworkSettings, NetworkFailure?)] {
+          let failure = await failure(url, settings)
+          #expect(failure == expected?.error(), "\(kind)")
+        }
       }
     }
   }
@@ -84,9 +126,11 @@ import Testing
       let settings = NetworkSettings(proxies: proxies, certificateAuthorities: folder + "/ca.pem")
       let trusting = NetworkSettings(proxies: proxies, certificateAuthorities: folder + "/other.pem")
       let failure = NetworkFailure.intercepted.error()
-      await #expect(throws: failure) { try await send(url, settings) }
-      let answer = try await send(url, trusting)
-      #expect(answer.status == 200, "with the authority of the proxy")
+      for kind in NetworkTransport.allCases {
+        await #expect(throws: failure, "\(kind)") { try await send(url, settings, over: kind) }
+        let answer = try await send(url, trusting, over: kind)
+        #expect(answer.status == 200, "with the authority of the proxy")
+      }
     }
   }
 }

@@ -9,10 +9,10 @@ import Testing
 
 @Suite(.serialized, .timeLimit(.minutes(10))) struct `A transport behind a proxy` {
   private func transport(
-    _ port: Int, _ credentials: String? = nil, kind: ProxyServer.Kind = .http
-  ) -> AsyncHTTPTransport {
+    _ port: Int, _ credentials: String? = nil, kind: ProxyServer.Kind = .http, over transport: NetworkTransport
+  ) -> any Transport {
     let server = ProxyServer(kind, host: "127.0.0.1", port: port, credentials: credentials.map { Secret($0) })
-    return AsyncHTTPTransport(network: NetworkSettings(proxies: .all(through: server)))
+    return transport.make(NetworkSettings(proxies: .all(through: server)))
   }
 
   /// A request as a refresh sends it: with a body that must not be sent twice, and on a connection of its own.
@@ -21,7 +21,7 @@ import Testing
   }
 
   /// Sends a request, and returns which failure of the network it reports; `nil` for any other outcome.
-  private func failure(_ request: TransportRequest, _ transport: AsyncHTTPTransport) async -> NetworkFailure? {
+  private func failure(_ request: TransportRequest, _ transport: any Transport) async -> NetworkFailure? {
     do throws(TransportError) {
       _ = try await transport.send(request)
       return nil
@@ -34,16 +34,20 @@ import Testing
       defer { squid.end() }
       try await Echo.run { base, seen in
         let url = base.replacing("127.0.0.1", with: "id.example.test") + "/echo"
-        let known = transport(squid.port, "name:" + NetworkProgram.squidPassword)
-        let answer = try await known.send(post(url))
-        #expect(answer.header("x-echo")?.hasPrefix("POST /echo") == true)
-        #expect(String(decoding: answer.body, as: UTF8.self) == "refresh_token=secret")
+        for kind in NetworkTransport.allCases {
+          let known = transport(squid.port, "name:" + NetworkProgram.squidPassword, over: kind)
+          let answer = try await known.send(post(url))
+          #expect(answer.header("x-echo")?.hasPrefix("POST /echo") == true)
+          #expect(String(decoding: answer.body, as: UTF8.self) == "refresh_token=secret")
 
-        #expect(await failure(post(url), transport(squid.port)) == .proxyWantsCredentials)
-        #expect(await failure(post(url), transport(squid.port, "name:wrong")) == .proxyRefusesCredentials)
-        // Port 1 has no server.
-        #expect(await failure(post("http://id.example.test:1/"), known) == .proxyRefuses)
-        #expect(seen.paths == ["/echo"], "a request that is refused by the proxy is not sent")
+          #expect(await failure(post(url), transport(squid.port, over: kind)) == .proxyWantsCredentials)
+          let wrong = transport(squid.port, "name:wrong", over: kind)
+          #expect(await failure(post(url), wrong) == .proxyRefusesCredentials)
+          // Port 1 has no server.
+          #expect(await failure(post("http://id.example.test:1/"), known) == .proxyRefuses)
+        }
+        let expected = NetworkTransport.allCases.map { _ in "/echo" }
+        #expect(seen.paths == expected, "a request that is refused by the proxy is not sent")
       }
     }
   }
@@ -53,16 +57,18 @@ import Testing
       let (tinyproxy, log) = try await NetworkProgram.tinyproxy(in: folder)
       defer { tinyproxy.end() }
       try await Echo.run { base, seen in
-        let transport = transport(tinyproxy.port)
-        let stream = try await transport.open(TransportRequest(method: "GET", url: base + "/chunked"))
-        var count = 0
-        for try await chunk in stream.body { count += chunk.count }
-        #expect(count == 1000)
-        try "a file".write(toFile: folder + "/file", atomically: true, encoding: .utf8)
-        let answer = try await transport.upload(
-          TransportRequest(method: "PUT", url: base + "/file"), fromFile: folder + "/file")
-        #expect(String(decoding: answer.body, as: UTF8.self) == "a file")
-        #expect(seen.paths == ["/chunked", "/file"])
+        for kind in NetworkTransport.allCases {
+          let transport = transport(tinyproxy.port, over: kind)
+          let stream = try await transport.open(TransportRequest(method: "GET", url: base + "/chunked"))
+          var count = 0
+          for try await chunk in stream.body { count += chunk.count }
+          #expect(count == 1000)
+          try "a file".write(toFile: folder + "/file", atomically: true, encoding: .utf8)
+          let answer = try await transport.upload(
+            TransportRequest(method: "PUT", url: base + "/file"), fromFile: folder + "/file")
+          #expect(String(decoding: answer.body, as: UTF8.self) == "a file")
+        }
+        #expect(seen.paths == NetworkTransport.allCases.flatMap { _ in ["/chunked", "/file"] })
         let connections = try String(contentsOfFile: log, encoding: .utf8)
         #expect(connections.contains("CONNECT \(base.dropFirst("http://".count))"), "\(connections)")
       }
@@ -72,8 +78,11 @@ import Testing
   @Test func `never connects directly when its proxy is down, and the request is known as not sent`() async throws {
     let dead = try FreePort.find()
     try await Echo.run { base, seen in
-      #expect(await failure(post(base + "/echo"), transport(dead)) == .proxyUnreachable)
-      #expect(await failure(post(base + "/echo"), transport(dead, kind: .socks5)) == .proxyUnreachable)
+      for kind in NetworkTransport.allCases {
+        #expect(await failure(post(base + "/echo"), transport(dead, over: kind)) == .proxyUnreachable)
+        let socks = transport(dead, kind: .socks5, over: kind)
+        #expect(await failure(post(base + "/echo"), socks) == .proxyUnreachable)
+      }
       #expect(seen.paths.isEmpty)
     }
   }
@@ -83,9 +92,11 @@ import Testing
     var excepted = ProxyRules.all(through: dead)
     excepted.exceptions = ProxyExceptions("10.0.0.0/8, 127.0.0.1")
     try await Echo.run { base, _ in
-      for rules in [excepted, ProxyRules(http: dead, https: dead)] {
-        let answer = try await AsyncHTTPTransport(network: NetworkSettings(proxies: rules)).send(post(base + "/echo"))
-        #expect(answer.status == 200)
+      for kind in NetworkTransport.allCases {
+        for rules in [excepted, ProxyRules(http: dead, https: dead)] {
+          let answer = try await kind.make(NetworkSettings(proxies: rules)).send(post(base + "/echo"))
+          #expect(answer.status == 200)
+        }
       }
     }
   }
@@ -103,8 +114,10 @@ import Testing
     try await ProcessFixture.inFolder { folder in
       let closing = try await NetworkProgram.start("python3", in: folder) { ["-c", script, "\($0)"] }
       defer { closing.end() }
-      let failure = await failure(post("http://id.example.test/token"), transport(closing.port))
-      #expect(failure == .proxyLost)
+      for kind in NetworkTransport.allCases {
+        let failure = await failure(post("http://id.example.test/token"), transport(closing.port, over: kind))
+        #expect(failure == .proxyLost)
+      }
     }
   }
 
@@ -117,10 +130,13 @@ import Testing
       }
       defer { closed.end() }
       try await Echo.run { base, seen in
-        let answer = try await transport(open.port, kind: .socks5).send(post(base + "/echo"))
-        #expect(answer.status == 200)
-        #expect(await failure(post(base + "/echo"), transport(closed.port, kind: .socks5)) == .proxyRefuses)
-        #expect(seen.paths == ["/echo"])
+        for kind in NetworkTransport.allCases {
+          let answer = try await transport(open.port, kind: .socks5, over: kind).send(post(base + "/echo"))
+          #expect(answer.status == 200)
+          let refused = transport(closed.port, kind: .socks5, over: kind)
+          #expect(await failure(post(base + "/echo"), refused) == .proxyRefuses)
+        }
+        #expect(seen.paths == NetworkTransport.allCases.map { _ in "/echo" })
       }
     }
   }

@@ -13,14 +13,14 @@ private let start = UnixTime(seconds: 1_800_000_000)
 private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(seconds)) }
 
 @Suite(.timeLimit(.minutes(10))) struct `A refresh key` {
-  /// Runs `body` with a folder whose current key is k2, and a session that began and was refreshed at these times.
+  /// Runs `body` with a folder whose former key is k1, and a session that began and was refreshed at these times.
   private func run(
-    begun: Int64, refreshed: Int64, _ body: (RefreshKeyRing, Registry) async throws -> Void
+    begun: Int64, refreshed: Int64, _ body: (RefreshKeyRing, Registry, _ current: KeyID) async throws -> Void
   ) async throws {
     try await ProcessFixture.inFolder { path in
       let folder = ServerFolder(path: path + "/data")
       try folder.open().store.close()
-      _ = try folder.rotateKey(besides: [])
+      let current = try folder.rotateKey(besides: [])
       let (store, keys) = try folder.open()
       let account = AccountRecord(
         id: AccountID("ada"), email: nil, username: "Ada", passwordHash: nil, createdAt: start)
@@ -32,7 +32,7 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
       try await store.write([.createAccount(account), .createSession(row)], events: [])
       let old = Registry(
         store: store, mint: TokenMint(try MasterKeys(current: KeyID("k1"), keys: keys.master.keys)))
-      try await body(RefreshKeyRing(AdminStore(store: store, keys: keys)), old)
+      try await body(RefreshKeyRing(AdminStore(store: store, keys: keys)), old, current)
       try store.close()
     }
   }
@@ -41,13 +41,13 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
     -> CommandError?
   {
     do throws(CommandError) {
-      try await ring.requireUnused(KeyID(id), now: now)
+      _ = try await ring.requireUnused(KeyID(id), now: now)
       return nil
     } catch { return error }
   }
 
   @Test func `can go when every session began after its last use`() async throws {
-    try await run(begun: 1121, refreshed: 1121) { ring, old in
+    try await run(begun: 1121, refreshed: 1121) { ring, old, current in
       try await old.noteKeyUse(now: after(1000))
       #expect(await refusal(ring) == nil)
     }
@@ -57,7 +57,7 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
   func `stays while a session has a refresh token or a revocation handle of it`(
     begun: Int64, refreshed: Int64, words: String
   ) async throws {
-    try await run(begun: begun, refreshed: refreshed) { ring, old in
+    try await run(begun: begun, refreshed: refreshed) { ring, old, current in
       try await old.noteKeyUse(now: after(1000))
       let refused = await refusal(ring)
       #expect(refused?.code == "key_in_use" && refused?.message.contains(words) == true, "\(refused?.message ?? "")")
@@ -66,13 +66,28 @@ private func after(_ seconds: Int64) -> UnixTime { start.advanced(by: .seconds(s
   }
 
   @Test func `stays while a server uses it, or if no server ever said so`() async throws {
-    try await run(begun: 5000, refreshed: 5000) { ring, old in
+    try await run(begun: 5000, refreshed: 5000) { ring, old, current in
       #expect(await refusal(ring)?.message.contains("1 live session(s)") == true)
       try await old.noteKeyUse(now: after(1000))
       #expect(await refusal(ring, now: after(1119))?.message.contains("two minutes") == true)
       #expect(await refusal(ring, now: after(1120)) == nil)
-      #expect(await refusal(ring, "k2")?.message.contains("current") == true)
+      #expect(await refusal(ring, current.rawValue)?.message.contains("current") == true)
       #expect(await refusal(ring, "k3")?.code == "key_not_found")
+    }
+  }
+
+  @Test func `stays while a webhook's secret or something sealed needs it, and can be lost by force`() async throws {
+    try await run(begun: 5000, refreshed: 5000) { ring, old, _ in
+      try await old.noteKeyUse(now: after(1000))
+      let settings = Webhook.Settings(name: "crm", url: "https://crm.example.org/hook", events: [])
+      _ = try await old.addWebhook(settings, now: start)
+      let refused = await refusal(ring)
+      #expect(refused?.code == "key_in_use" && refused?.message.contains("1 webhook secret(s)") == true)
+      #expect(refused?.hint.contains("webhooks secret") == true)
+      #expect(try await ring.requireUnused(KeyID("k1"), force: true, now: after(10_000)).items == [.webhook: 1])
+      // One that was lost with its file is known by the log alone.
+      #expect(try await ring.requireUnused(KeyID("k3"), force: true, now: after(10_000)).isEmpty)
+      #expect(try await ring.losses(now: after(10_000)).isEmpty)
     }
   }
 }

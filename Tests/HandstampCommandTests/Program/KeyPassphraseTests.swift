@@ -33,10 +33,8 @@ extension Processes {
     /// Seals the key with a passphrase at a low cost, which is kept from then on.
     private func seal(_ stage: TourFixture, with text: String) async throws {
       let folder = stage.first.vaultFolder
-      try await VaultKeyPlace(folder: folder).move(
-        to: PassphraseKey(
-          Passphrase(folder: folder, cost: .light), reason: "to test", new: Secret(text)),
-        noting: try #require(KeyStore.passphrase(folder: folder).note))
+      let sealed = PassphraseKey(Passphrase(folder: folder, cost: .light), reason: "to test", new: Secret(text))
+      #expect(try await stage.first.keyPlace.move(to: KeyStore.passphrase(folder: folder).note, in: sealed) == nil)
     }
 
     @Test func `seals and unseals the key without signing out`() async throws {
@@ -63,6 +61,30 @@ extension Processes {
         #expect(try await run("token", on: stage).out == token)
         let names = try FileManager.default.contentsOfDirectory(atPath: stage.first.vaultFolder)
         #expect(!names.contains("passphrase.key") && names.contains("vault.key"))
+      }
+    }
+
+    @Test func `is never erased by a move while other commands open the vault`() async throws {
+      try await ProcessFixture.run { stage in
+        try await stage.signUp(stage.first)
+        let token = try await run("token", on: stage).out
+        let right = try file("a long passphrase\n", "right", in: stage)
+        for _ in 0..<2 {
+          try await seal(stage, with: "a long passphrase")
+          try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<6 {
+              group.addTask {
+                let outcome = try await ProcessFixture.handstamp(
+                  ["token"], home: stage.first.path, variables: [variable: right])
+                // Its key may just have been moved.
+                #expect(outcome.status == 0 ? outcome.out == token : outcome.status == ExitReason.vault.rawValue)
+              }
+            }
+            group.addTask { _ = try await run("key", "migrate", "--to", "file", on: stage, passphrase: right) }
+            try await group.waitForAll()
+          }
+          #expect(try await run("token", on: stage).out == token)
+        }
       }
     }
 

@@ -16,7 +16,7 @@ extension Processes {
       var body = ""
       var type = "text/plain"
       var code: String?
-      var isRefusal: Bool { status < 500 }
+      var isRefusal: Bool { [400, 401].contains(status) && !body.hasPrefix("<") }
     }
 
     private static let answers = [
@@ -100,7 +100,7 @@ extension Processes {
         stage.proxy.saysTokensLast(0)
         try await stage.run(["refresh"], on: stage.first)
         stage.proxy.answersRefreshes(with: TransportResponse(status: 404))
-        try await stage.run(["token"], on: stage.first, expecting: .signInNeeded)
+        try await stage.run(["token"], on: stage.first, expecting: .network)
         stage.proxy.answersRefreshes(with: nil)
         stage.proxy.saysTokensLast(nil)
         try await stage.run(["token"], on: stage.first)
@@ -149,17 +149,17 @@ extension Processes {
       let (session, other) = (SessionID("s"), SessionID("t"))
       func at(_ seconds: Int64) -> UnixTime { UnixTime(seconds: seconds) }
       let first = RefusedRefresh.next(
-        after: nil, RequestError.ServerResponse(status: 400), session: session, at: at(1))
+        after: nil, RequestError.ServerResponse(status: 400, error: "y"), session: session, at: at(1))
       let second = RefusedRefresh.next(
-        after: first, RequestError.ServerResponse(status: 404, error: "x"), session: session, at: at(2))
-      #expect(second.since == at(1) && second.last == at(2) && second.status == 404 && second.error == "x")
+        after: first, RequestError.ServerResponse(status: 403, error: "x"), session: session, at: at(2))
+      #expect(second.since == at(1) && second.last == at(2) && second.status == 403 && second.error == "x")
       let third = RefusedRefresh.next(
         after: second, RequestError.ServerResponse(status: 503), session: session, at: at(3))
       #expect(third.since == at(3) && !third.isRefusal)
       #expect(
         RefusedRefresh.next(after: third, RequestError.ServerResponse(status: 500), session: other, at: at(4)).since
           == at(4))
-      for status in [407, 408, 425, 429, 200, 302, 500] {
+      for status in [404, 405, 407, 408, 410, 421, 425, 426, 429, 200, 302, 500] {
         #expect(
           !RefusedRefresh.next(after: nil, RequestError.ServerResponse(status: status), session: session, at: at(1))
             .isRefusal)

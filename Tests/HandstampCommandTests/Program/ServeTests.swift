@@ -50,6 +50,33 @@ extension Processes {
       }
     }
 
+    /// A note from the past is what a pause leaves.
+    @Test func `believes its clock after a night, by the boot clock or as its machine was off`() async throws {
+      try await ProcessFixture.run { stage in
+        try await stage.server.stop()
+        let path = stage.server.folder + "/clock"
+        /// Restarts the server with a note that was written before the pause. Returns how often it has doubted its clock so
+        /// far.
+        func doubts(afterPause seconds: Int64, _ mark: (_ boot: Substring, _ uptime: Int64) -> String) async throws
+          -> Int
+        {
+          let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+          let (note, boot) = (lines[0].split(separator: " "), lines[1].split(separator: " "))
+          let (revision, at) = (try #require(Int64(note[1])), try #require(Int64(note[2])))
+          let uptime = try #require(Int64(boot[2])) - seconds * 1000
+          // Newer than the database's, so that it counts.
+          try Data("\(note[0]) \(revision + 1) \(at - seconds * 1000)\n\(mark(boot[1], uptime))".utf8)
+            .write(to: URL(fileURLWithPath: path))
+          _ = try await stage.server.start(accessTokenLife: "10m")
+          try await stage.server.stop()
+          return stage.server.log().components(separatedBy: "The clock differs from the last run").count - 1
+        }
+        #expect(try await doubts(afterPause: 30 * 86_400) { "boot \($0) \($1)\n" } == 0)
+        #expect(try await doubts(afterPause: 8 * 3600) { "boot 1\($0.dropFirst(2)) \($1)\n" } == 0)
+        #expect(try await doubts(afterPause: 652) { _, _ in "" } == 1, "another machine's")
+      }
+    }
+
     @Test func `does not start with an incomplete folder`() async throws {
       try await ProcessFixture.run { stage in
         try await stage.signUp(stage.first)

@@ -64,6 +64,36 @@ import Testing
     #expect(settings.configuration.trustedProxies.ranges == [try #require(AddressRange("10.0.0.0/8"))])
   }
 
+  @Test func `that no one can meet are refused by name`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      func check(_ flags: [String: String]) async throws -> CommandError? {
+        do {
+          try await SettingsCheck(settings: try await settings(flags)).run()
+          return nil
+        } catch { return try #require(error as? CommandError) }
+      }
+      let named = ["issuer": "https://id.example.org", "data": folder, "port": "1"]
+      for rule in ["*=phr", "staff=mfa"] {
+        for more in [["passkey-domain": "none"], ["issuer": "http://127.0.0.1:1"]] {
+          let refused = try await check(
+            named.merging(["require-assurance": rule]) { $1 }.merging(more) { $1 })
+          #expect(refused?.message.contains("second factor") == true, "\(more)")
+          #expect(refused?.hint.contains("--require-assurance") == true)
+        }
+      }
+      let empty = try await check(named.merging(["breached-passwords": folder]) { $1 })
+      #expect(empty?.message.contains("no range files") == true && empty?.hint.contains("21BD1.txt") == true)
+      try "".write(toFile: folder + "/21BD1.txt", atomically: true, encoding: .utf8)
+      #expect(
+        try await check(named.merging(["breached-passwords": folder, "require-assurance": "*=mfa"]) { $1 }) == nil)
+      let client = #"[{"id": "wiki", "redirectURIs": ["https://w.example.org/"], "acr": "phr"}]"#
+      try client.write(toFile: folder + "/clients.json", atomically: true, encoding: .utf8)
+      let refused = try await check(
+        named.merging(["clients": folder + "/clients.json", "passkey-domain": "none"]) { $1 })
+      #expect(refused?.message.contains("client wiki: acr needs passkeys") == true, "\(refused?.message ?? "")")
+    }
+  }
+
   @Test func `admit clients with documents only if they say what those may request`() async throws {
     #expect(try await settings().configuration.clientDocuments == nil)
     let given = try await settings([

@@ -9,10 +9,12 @@ import Testing
 @testable import HandstampCommand
 @testable import HandstampTour
 
-@Suite(.timeLimit(.minutes(10))) struct `A transport over AsyncHTTPClient` {
-  private let transport = AsyncHTTPTransport()
-
-  @Test func `sends method, header fields and body, and returns status, fields and body`() async throws {
+@Suite(.timeLimit(.minutes(10))) struct `A transport over AsyncHTTPClient, and one over libcurl,` {
+  @Test(arguments: NetworkTransport.allCases)
+  func `sends method, header fields and body, and returns status, fields and body`(_ kind: NetworkTransport)
+    async throws
+  {
+    let transport = kind.make()
     try await Echo.run { base, _ in
       let answer = try await transport.send(
         TransportRequest(
@@ -23,7 +25,9 @@ import Testing
     }
   }
 
-  @Test func `follows no redirect: the 3xx is the response`() async throws {
+  @Test(arguments: NetworkTransport.allCases)
+  func `follows no redirect: the 3xx is the response`(_ kind: NetworkTransport) async throws {
+    let transport = kind.make()
     try await Echo.run { base, seen in
       let answer = try await transport.send(
         TransportRequest(
@@ -34,8 +38,10 @@ import Testing
     }
   }
 
-  @Test(arguments: ["/long", "/chunked"])
-  func `accepts no more than the request allows, announced or not`(path: String) async throws {
+  @Test(arguments: NetworkTransport.allCases, ["/long", "/chunked"])
+  func `accepts no more than the request allows, announced or not`(_ kind: NetworkTransport, path: String) async throws
+  {
+    let transport = kind.make()
     try await Echo.run { base, _ in
       let exact = TransportRequest(method: "GET", url: base + path, maximumResponseSize: 1000)
       let whole = try await transport.send(exact)
@@ -45,8 +51,11 @@ import Testing
     }
   }
 
-  @Test(arguments: ["/silent", "/endless"])
-  func `waits for the whole response until the timeout, and no longer`(path: String) async throws {
+  @Test(arguments: NetworkTransport.allCases, ["/silent", "/endless"])
+  func `waits for the whole response until the timeout, and no longer`(_ kind: NetworkTransport, path: String)
+    async throws
+  {
+    let transport = kind.make()
     try await Echo.run { base, _ in
       let request = TransportRequest(method: "GET", url: base + path, timeout: .milliseconds(300))
       let start = ContinuousClock.now
@@ -56,8 +65,9 @@ import Testing
     }
   }
 
-  @Test(arguments: ["/silent", "/endless"])
-  func `ends a request on the wire when its task is cancelled`(path: String) async throws {
+  @Test(arguments: NetworkTransport.allCases, ["/silent", "/endless"])
+  func `ends a request on the wire when its task is cancelled`(_ kind: NetworkTransport, path: String) async throws {
+    let transport = kind.make()
     try await Echo.run { base, seen in
       let task = Task { try await transport.send(TransportRequest(method: "GET", url: base + path)) }
       try await seen.began.value()
@@ -67,13 +77,17 @@ import Testing
     }
   }
 
-  @Test func `reports a refused connection at once`() async throws {
+  @Test(arguments: NetworkTransport.allCases)
+  func `reports a refused connection at once`(_ kind: NetworkTransport) async throws {
+    let transport = kind.make()
     await #expect(throws: TransportError.notConnected("connection refused")) {
       try await transport.send(TransportRequest(method: "GET", url: "http://127.0.0.1:9/"))
     }
   }
 
-  @Test func `distinguishes a broken connection from a response`() async throws {
+  @Test(arguments: NetworkTransport.allCases)
+  func `distinguishes a broken connection from a response`(_ kind: NetworkTransport) async throws {
+    let transport = kind.make()
     try await Echo.run { base, _ in
       await #expect(throws: TransportError.connectionLost("the connection broke")) {
         try await transport.send(TransportRequest(method: "GET", url: base + "/break"))
@@ -90,14 +104,19 @@ import Testing
     TransportRequest(method: "GET", url: "http://127.0.0.1:9/", headers: [HeaderField("X Y", "a")]),
   ])
   func `does not send an invalid request`(request: TransportRequest) async throws {
-    let error = await #expect(throws: TransportError.self) { try await transport.send(request) }
-    guard case .invalidRequest? = error else {
-      Issue.record("\(String(describing: error))")
-      return
+    for kind in NetworkTransport.allCases {
+      let transport = kind.make()
+      let error = await #expect(throws: TransportError.self) { try await transport.send(request) }
+      guard case .invalidRequest? = error else {
+        Issue.record("\(kind): \(String(describing: error))")
+        continue
+      }
     }
   }
 
-  @Test func `delivers a stream chunk by chunk, and ends it when its reader stops`() async throws {
+  @Test(arguments: NetworkTransport.allCases)
+  func `delivers a stream chunk by chunk, and ends it when its reader stops`(_ kind: NetworkTransport) async throws {
+    let transport = kind.make()
     try await Echo.run { base, seen in
       let stream = try await transport.open(TransportRequest(method: "GET", url: base + "/endless"))
       #expect(stream.status == 200)
@@ -118,6 +137,7 @@ import Testing
   }
 
   @Test func `sends requests, however many streams are open`() async throws {
+    let transport = AsyncHTTPTransport()
     try await Echo.run { base, _ in
       var streams: [TransportStream] = []
       for number in 0..<40 {
@@ -136,6 +156,7 @@ import Testing
   }
 
   @Test func `fails after shutdown`() async throws {
+    let transport = AsyncHTTPTransport()
     try await Echo.run { base, _ in
       _ = try await transport.send(TransportRequest(method: "GET", url: base + "/echo"))
       await transport.shutdown()
@@ -146,9 +167,10 @@ import Testing
     }
   }
 
-  @Test func `survives a storm of cancellations`() async throws {
+  @Test(arguments: NetworkTransport.allCases)
+  func `survives a storm of cancellations`(_ kind: NetworkTransport) async throws {
     // Connections are slow on a busy machine.
-    let transport = AsyncHTTPTransport(connectTimeout: .seconds(600))
+    let transport = kind.make(connectTimeout: .seconds(600))
     try await Echo.run { base, _ in
       let request = TransportRequest(method: "GET", url: base + "/echo", timeout: .seconds(600))
       let tasks = (0..<300).map { _ in

@@ -206,7 +206,8 @@ private final class Answers: Transport {
     }
   }
 
-  @Test func `of the table ends with all others of its account, though it has not moved yet`() async throws {
+  @Test(arguments: ["end all", "disable", "delete"])
+  func `of the table ends with all others of its account, though it has not moved yet`(way: String) async throws {
     try await TestServer.run {
       $0.former = FormerSystem()
     } body: { test in
@@ -214,9 +215,18 @@ private final class Answers: Transport {
       let lines = [#"{"account":"17","token":"r1"}"#, #"{"account":"18","token":"r2"}"#].map { Array($0.utf8) }
       let administration = Administration(test.server.registry, by: .server())
       _ = try await administration.importFormer(lines)
-      _ = try await test.server.registry.endAll(of: AccountID("17"), now: test.clock.now)
-      #expect(try await administration.importFormer(lines).known == 2)
-      #expect(try await exchange(test, "r1").json["error_code"] == "former_session_ended")
+      switch way {
+      case "end all": _ = try await test.server.registry.endAll(of: AccountID("17"), now: test.clock.now)
+      case "disable":
+        _ = try await administration.disable(AccountID("17"))
+        #expect(try await exchange(test, "r1").json["error_code"] == "former_session_ended")
+        _ = try await administration.enable(AccountID("17"))
+      default: _ = try await administration.delete(AccountID("17"))
+      }
+      #expect(try await administration.importFormer(lines).known == (way == "delete" ? 1 : 2))
+      let answer = try await exchange(test, "r1")
+      #expect(
+        answer.status != 200 && (answer.json["error_code"] == "former_session_ended" || way == "delete"), "\(way)")
       #expect(try await exchange(test, "r2").status == 200)
     }
   }
@@ -295,6 +305,33 @@ private final class Answers: Transport {
       let items = try await test.store.dueItems(
         .formerEnd, at: test.clock.now.advanced(by: .seconds(1 << 20)), limit: 9)
       #expect(items.isEmpty)
+    }
+  }
+
+  @Test func `whose end cannot be read is tried again, and keeps no other from its end`() async throws {
+    let former = Answers()
+    former["/introspect"] = #"{"active":true,"client_id":"app","sub":"17"}"#
+    former.answer("/revoke", 200)
+    try await TestServer.run(transport: former) {
+      $0.former = introspecting()
+      $0.former?.revocationURL = "https://old.example.org/revoke"
+    } body: { test async throws in
+      try await account(test)
+      var random = SystemRandomNumberGenerator()
+      let other = TokenMint(try MasterKeys(drawing: KeyID("k9"), from: &random))
+      let id = StoredItemID(.formerEnd, "sealed with a missing key")
+      let sealed = try other.seal(Secret("r0"), for: .formerToken, boundTo: Base64URL.encode(id.bytes))
+      let item = StoredItem(
+        id: id, kind: .formerEnd, payload: PayloadCoding.text(FormerEnd(refresh: sealed, access: nil)),
+        createdAt: test.clock.now, dueAt: test.clock.now, expiresAt: test.clock.now.advanced(by: .seconds(1 << 20)))
+      try await test.store.write([.createItem(item)], events: [])
+      #expect(try await exchange(test, "r1").status == 200)
+      #expect(await eventually { test.metrics.formerEnds == 1 })
+      #expect(
+        await eventually {
+          let stored = try? await test.store.item(id)
+          return stored.flatMap { PayloadCoding.value(FormerEnd.self, $0.payload) }?.failures == 1
+        })
     }
   }
 }

@@ -45,7 +45,7 @@ import Testing
     } body: { test in
       let busy = try (0..<3).map { _ in try RawSocket(test.client.base) }
       for connection in busy { connection.send(Self.request) }
-      #expect(await eventually { gate.waiting == 3 })
+      await gate.arrivals(3)
       // Together, because the log counts what comes within ten seconds.
       for refused in try (0..<5).map({ _ in try RawSocket(test.client.base) }) {
         let (answer, end) = await refused.receive()
@@ -107,29 +107,16 @@ import Testing
 
 /// Holds requests until it is opened.
 final class RequestGate: MiddlewareProtocol, Sendable {
-  private let state = Locked<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+  private let gate = Gate()
 
-  var waiting: Int { state.withLock { $0.waiting.count } }
-
-  func open() {
-    let waiting = state.withLock { state in
-      defer { state = (true, []) }
-      return state.waiting
-    }
-    for continuation in waiting { continuation.resume() }
-  }
+  func arrivals(_ count: Int) async { await gate.arrivals(count) }
+  func open() { gate.open() }
 
   func handle(
     _ input: Request, context: ServerContext,
     next: @concurrent (Request, ServerContext) async throws -> Response
   ) async throws -> Response {
-    await withCheckedContinuation { continuation in
-      let isOpen = state.withLock { state in
-        if !state.isOpen { state.waiting.append(continuation) }
-        return state.isOpen
-      }
-      if isOpen { continuation.resume() }
-    }
+    await gate.wait()
     return try await next(input, context)
   }
 }

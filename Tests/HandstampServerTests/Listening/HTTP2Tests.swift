@@ -189,7 +189,7 @@ private enum Frame {
     // Longer than a busy machine takes for the test.
     try await serve(middlewares: [gate], { $0.shutdownLimit = .seconds(600) }) { (test, folder) async throws -> Void in
       async let answer = curl([test.running.url + "/health"], folder)
-      #expect(await eventually { gate.waiting == 1 })
+      await gate.arrivals(1)
       async let idle = exchange([], test) { _ in false }
       #expect(await eventually { test.metrics.openConnections == 2 })
       async let stopping: Void = test.running.stop()

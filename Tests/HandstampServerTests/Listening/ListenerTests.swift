@@ -18,7 +18,7 @@ import Testing
       let idle = try RawSocket(test.client.base)
       let busy = try RawSocket(test.client.base)
       busy.send(Self.request)
-      #expect(await eventually { gate.waiting == 1 })
+      await gate.arrivals(1)
       async let stopping: Void = test.running.stop()
       #expect(await idle.receive() == ("", .closed))
       gate.open()
@@ -39,7 +39,7 @@ import Testing
     } body: { test in
       let busy = try RawSocket(test.client.base)
       busy.send(Self.request)
-      #expect(await eventually { gate.waiting == 1 })
+      await gate.arrivals(1)
       async let stopping: Void? = try? test.running.stop()
       #expect(await busy.receive().end != .open)
       gate.open()

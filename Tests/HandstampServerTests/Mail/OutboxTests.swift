@@ -24,7 +24,7 @@ extension TestServer {
       await gate.arrivals(1)
       for number in 0..<20 { try await test.requestResets("a\(number)@example.org", "ada@example.org") }
       #expect(try await test.refresh(session.refresh, key: .fresh).status == 200)
-      await gate.open()
+      gate.open()
       await test.server.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 1)
     }
@@ -40,7 +40,7 @@ extension TestServer {
       let now = test.clock.now
       let waiting = try await test.server.registry.dueJobs(MailJob.self, at: now, limit: 9)
       #expect(waiting.count == 1)
-      await gate.open()
+      gate.open()
       await test.server.outbox.bell.waitUntilIdle()
       #expect(post.all.count == 4)
     }
@@ -118,7 +118,7 @@ extension TestServer {
       // What was begun is finished, and nothing else is begun.
       async let stopped: Void = test.running.stop()
       await test.server.outbox.stopping()
-      await gate.open()
+      gate.open()
       try await stopped
     }
     #expect(first.all.map(\.to) == ["ada@example.org"])
@@ -218,7 +218,7 @@ extension Post {
 extension Outbox {
   /// Returns when the server has begun to shut down.
   func stopping() async {
-    while !bell.isStopping { await othersFirst() }
+    await othersFirst { bell.isStopping }
   }
 }
 #endif

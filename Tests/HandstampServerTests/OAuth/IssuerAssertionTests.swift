@@ -76,6 +76,15 @@ private enum CIStub {
     }
   }
 
+  @Test(arguments: [480, -480]) func `gets one while the server's clock is doubted`(ahead: Int64) async throws {
+    try await Self.run { test, _ async throws in
+      test.clock.jump(by: .seconds(ahead))
+      for time in [test.clock.now, test.server.now()] {
+        #expect(try await Self.ask(test, CIStub.job(at: time).text()).status == 200)
+      }
+    }
+  }
+
   @Test func `gets none for other claims, keys, audiences and times`() async throws {
     try await Self.run { test, _ async throws in
       let good = CIStub.job(at: test.clock.now)

@@ -290,6 +290,20 @@ import Testing
     }
   }
 
+  @Test(arguments: [480, -480]) func `is given while the server's clock is doubted, once for an assertion`(
+    ahead: Int64
+  ) async throws {
+    try await Self.run { test async throws in
+      test.clock.jump(by: .seconds(ahead))
+      for time in [test.clock.now, test.server.now()] {
+        let text = SignedAssertion(of: "keyed", by: Self.key, at: time).text()
+        #expect(try await Self.ask(test, with: text).status == 200)
+        await Sweeper(server: test.server).sweep()
+        #expect(try await Self.ask(test, with: text).status == 401)
+      }
+    }
+  }
+
   @Test func `is promised in the metadata`() async throws {
     try await Self.run { test async throws in
       let json = try await test.client.get("/.well-known/oauth-authorization-server").json

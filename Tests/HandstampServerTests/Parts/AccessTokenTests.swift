@@ -22,7 +22,7 @@ import Testing
   }
 
   func mint(_ tokens: AccessTokens) throws -> String {
-    try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: Self.now).text
+    try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: .init(exactly: Self.now)).text
   }
 
   @Test func `identify their account for exactly their lifetime`() throws {
@@ -39,7 +39,7 @@ import Testing
   @Test func `issued between two full seconds last no shorter`() throws {
     let tokens = try tokens()
     let start = Self.now.advanced(by: .milliseconds(1))
-    let text = try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: start).text
+    let text = try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: .init(exactly: start)).text
     let last = start.advanced(by: .milliseconds(9999))
     #expect(throws: Never.self) { try tokens.verify(text[...], at: last).get() }
   }
@@ -87,7 +87,9 @@ import Testing
     let keys = try #require(TestServer.bothKeys)
     let tokens = try self.tokens(keys)
     let mint = { (algorithm: SigningKeys.Algorithm) in
-      try tokens.mint(account: AccountID("a"), session: SessionID("s"), at: Self.now, signedWith: algorithm).text
+      try tokens.mint(
+        account: AccountID("a"), session: SessionID("s"), at: .init(exactly: Self.now), signedWith: algorithm
+      ).text
     }
     let text = try mint(.rs256)
     #expect(try tokens.verify(text[...], at: Self.now).get().account == AccountID("a"))

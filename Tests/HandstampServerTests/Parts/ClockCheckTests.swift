@@ -106,6 +106,63 @@ import Testing
     #expect(time.advanced(by: .seconds(600)).advanced(by: shift.distance) == instant(600).wall)
   }
 
+  /// A note, and a start so many seconds later, by clocks that may differ.
+  func restarted(
+    after seconds: Int64, by uptime: Int64? = nil, boot: UInt64 = 7, of note: UInt64? = 7, doubted: Bool = false
+  ) -> ClockCheck {
+    var last = ClockNote(at: start, doubtedSince: doubted ? start.advanced(by: .seconds(-300)) : nil)
+    last.boot = note.map { BootMark(id: $0, uptime: .seconds(1000)) }
+    let now = Instant(
+      wall: start.advanced(by: .seconds(seconds)), uptime: .seconds(1000 + (uptime ?? seconds)), boot: boot)
+    return ClockCheck(at: now, after: last)
+  }
+
+  @Test(arguments: [-1, 0, 131, 652, 8 * 3600, 400 * 86_400]) func `believes a pause that the boot clock has measured`(
+    seconds: Int64
+  ) {
+    for error in [Int64(-10), 0, 10] { #expect(restarted(after: seconds, by: max(0, seconds - error)).doubt == nil) }
+    for error in [Int64(-12), 12, -86_400, 86_400] {
+      let check = restarted(after: max(0, seconds) + error, by: max(0, seconds))
+      #expect(check.doubt?.distance == .seconds(error), "exact, without the two minutes")
+      #expect(check.doubt?.since == self.start.advanced(by: .seconds(max(0, seconds))) && check.doubt?.margin == .zero)
+    }
+  }
+
+  /// At another boot.
+  @Test(
+    arguments: [
+      (131, true), (8 * 3600, true), (7 * 86_400 + 10, true), (7 * 86_400 + 11, false), (-10, true), (-11, false),
+      (-8 * 3600, false),
+    ] as [(Int64, Bool)])
+  func `believes that its machine was off for a week`(seconds: Int64, isBelieved: Bool) {
+    #expect((restarted(after: seconds, by: -900, boot: 8).doubt == nil) == isBelieved)
+    // The same boot, it seems, and yet its clock runs backwards: as in a sandbox with a boot clock of its own.
+    #expect((restarted(after: seconds, by: -900).doubt == nil) == isBelieved)
+    guard seconds > 130 else { return }
+    #expect(
+      restarted(after: seconds, by: -900, boot: 8, of: nil).doubt?.margin == ClockCheck.slack, "another machine's")
+    #expect(restarted(after: seconds, by: -900, boot: 8, doubted: true).doubt != nil, "times have to be moved")
+  }
+
+  @Test func `notes the boot clock`() {
+    var check = ClockCheck(at: Instant(wall: start, uptime: .seconds(5), boot: 7), after: nil)
+    let later = Instant(wall: start.advanced(by: .seconds(60)), uptime: .seconds(65), boot: 7)
+    #expect(check.read(later) == later.wall)
+    #expect(check.note(at: later, after: nil).note.boot == BootMark(id: 7, uptime: .seconds(65)))
+  }
+
+  @Test func `dates by no later time than it may be, until it knows the time of another server`() {
+    var check = restarted(after: 86_400, by: -900, of: nil)
+    #expect(check.doubt?.margin == ClockCheck.slack)
+    let (wall, uptime) = (start.advanced(by: .seconds(86_460)), Duration.seconds(160))
+    let instant = Instant(wall: wall, uptime: uptime)
+    let now = check.read(instant)
+    let reading = ServerClock.Reading(now: now, wall: wall, margin: ClockCheck.slack)
+    #expect(reading.issueTime == start.advanced(by: .seconds(60)))
+    _ = check.follow(ClockNote(at: start.advanced(by: .seconds(65)), revision: 1), at: instant)
+    #expect(check.doubt?.margin == .zero)
+  }
+
   @Test func `does not run faster with repeated restarts`() {
     var note = ClockNote(at: start.advanced(by: .zero - day * 100))
     let first = fresh(note).note(at: instant(0), after: nil).note.at

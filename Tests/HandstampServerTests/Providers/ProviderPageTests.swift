@@ -73,7 +73,7 @@ import Testing
       #expect(try await pair.account(of: browser) == nil)
       // The attempt was used.
       let late = try await browser.get("/sign-in/with/office/callback?code=x&state=\(state)&iss=\(issuer)")
-      #expect(late.status == 400 && late.text.contains(#"href="/sign-in""#))
+      #expect(late.status == 400 && late.text.contains(#"href="/sign-in""#) && late.text.contains("another browser"))
       #expect(try await browser.get("/sign-in/with/nope/callback?code=x").status == 404)
       let page = try await browser.get("/sign-in")
       #expect(try await browser.press("provider", on: page, at: "/sign-in", [("provider", "nope")]).status == 403)
@@ -85,6 +85,22 @@ import Testing
       let sight = try await browser.press("provider", on: page, at: "/sign-in", [("provider", "office")])
       #expect(sight.status == 503 && sight.title == "Work doesn’t answer" && sight.header("refresh") == nil)
       #expect(sight.text.contains(#"href="/sign-in""#))
+    }
+  }
+
+  @Test func `signs in while this server's clock is doubted, and is not blamed for a clock that is wrong`() async throws
+  {
+    let late = TestClock(UnixTime.current.advanced(by: .seconds(-480)))
+    try await ProviderPair.run({ _ in }, { ($0.now, $0.uptime) = ({ late.now }, { late.uptime }) }) { pair in
+      _ = try await pair.person("ada@example.org")
+      // To the provider's time, which is right.
+      late.jump(by: .seconds(480))
+      let browser = pair.browser
+      #expect(try await pair.signIn("ada@example.org", browser).status == 303)
+      #expect(try await pair.account(of: browser) != nil)
+      late.jump(by: .seconds(-480))
+      let wrong = try await pair.signIn("ada@example.org", pair.browser)
+      #expect(wrong.status == 400 && wrong.text.contains("We couldn’t verify the answer of Work."))
     }
   }
 

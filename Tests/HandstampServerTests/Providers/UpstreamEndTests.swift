@@ -37,6 +37,23 @@ import Testing
     }
   }
 
+  @Test func `finds no notes of an account that was deleted`() async throws {
+    try await ProviderPair.run { pair async throws in
+      _ = try await pair.person("ada@example.org")
+      let browser = pair.browser
+      _ = try await pair.signIn("ada@example.org", browser)
+      let account = try #require(try await pair.account(of: browser))
+      func notes() async throws -> [StoredItem] {
+        try await pair.test.store.items(.upstreamSession, after: nil, limit: 9)
+      }
+      #expect(try await !notes().isEmpty)
+      _ = try await Administration(pair.test.server.registry, by: .server()).delete(account)
+      #expect(try await notes().allSatisfy { $0.payload.isEmpty })
+      await Sweeper(server: pair.test.server).sweep()
+      #expect(try await notes().isEmpty)
+    }
+  }
+
   /// The browser is on its way back when the user is disabled at the provider.
   @Test func `stops a sign-in in a browser that is under way`() async throws {
     try await ProviderPair.run { pair async throws in
@@ -270,6 +287,29 @@ import Testing
     }
   }
 
+  /// The provider's clock agrees with one of them.
+  @Test(arguments: [480, -480, 8 * 3600, -8 * 3600]) func `is applied while this server's clock is doubted`(
+    ahead: Int64
+  ) async throws {
+    try await Announcer.run { test, up async throws in
+      let (one, two) = (try await test.begin(), try await test.begin("laptop", sid: "s2"))
+      test.clock.jump(by: .seconds(ahead))
+      for time in [test.clock.now, test.server.now()] {
+        #expect(try await test.logout(up.logout(at: time).text()).status == 200)
+        let event = up.event(Announcer.event(.sessionRevoked), at: time)
+        #expect(try await test.push(event.text()).status == 202)
+      }
+      #expect(try await test.end(of: one.access) == "ended_at_provider")
+      #expect(try await test.end(of: two.access) == "ended_at_provider")
+      for time in [
+        max(test.clock.now, test.server.now()).advanced(by: .seconds(120)),
+        min(test.clock.now, test.server.now()).advanced(by: .seconds(-7200)),
+      ] {
+        #expect(try await test.logout(up.logout(at: time).text()).status == 400)
+      }
+    }
+  }
+
   @Test func `of another kind, size or address of the server is refused`() async throws {
     try await Announcer.run { test, up async throws in
       let good = up.event(Announcer.event(.sessionRevoked), at: test.clock.now).text()
@@ -343,42 +383,30 @@ import Testing
     private struct State {
       var left: [String: String] = [:]
       var requests: [TransportRequest] = []
-      var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let base: ScriptedTransport
-    private let state = Locked(State())
+    private let state = Watched(State())
 
     init(_ base: ScriptedTransport) { self.base = base }
 
-    func put(_ tokens: [String: String]) { state.withLock { $0.left = tokens } }
+    func put(_ tokens: [String: String]) { state.change { $0.left = tokens } }
 
     func requests(_ count: Int) async -> [TransportRequest] {
-      await withCheckedContinuation { continuation in
-        let isThere = state.withLock { state in
-          if state.requests.count < count { state.waiters.append((count, continuation)) }
-          return state.requests.count >= count
-        }
-        if isThere { continuation.resume() }
-      }
-      return state.withLock { $0.requests }
+      await state.wait { $0.requests.count >= count }.requests
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
       guard request.url.hasSuffix("/poll") else { return try await base.send(request) }
       let json = JSONValue(request.body)
-      let (body, ready) = state.withLock { state in
+      let body = state.change { state in
         state.requests.append(request)
         for id in json?["ack"]?.array?.compactMap(\.string) ?? [] { state.left[id] = nil }
         if case .object(let errors)? = json?["setErrs"] { for id in errors.keys { state.left[id] = nil } }
-        let count = state.requests.count
-        let ready = state.waiters.filter { $0.count <= count }
-        state.waiters.removeAll { $0.count <= count }
-        return (JSONValue.object(["sets": .object(state.left.mapValues { JSONValue.string($0) })]), ready)
+        return JSONValue.object(["sets": .object(state.left.mapValues { JSONValue.string($0) })])
       }
       var bytes: [UInt8] = []
       body.append(to: &bytes)
-      for waiter in ready { waiter.continuation.resume() }
       return TransportResponse(status: 200, headers: [], body: bytes)
     }
 

@@ -4,6 +4,7 @@ import CryptoExtras
 import Foundation
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -63,7 +64,7 @@ final class AppleStub: Sendable {
   }
 
   private func answer() async -> Response {
-    await gate?.pass()
+    await gate?.wait()
     let state = state.withLock { state in
       state.fetches += 1
       return state
@@ -97,6 +98,7 @@ final class AppleStub: Sendable {
     var email: String? = "ada@example.org"
     var nonce: String? = AppleStub.nonce
     var expiresAt: UnixTime
+    var issuedAt: UnixTime?
     var crit = ""
 
     init(until expiresAt: UnixTime, _ change: (inout Token) -> Void = { _ in }) {
@@ -108,6 +110,7 @@ final class AppleStub: Sendable {
       let header = #"{"alg":"\#(alg)","kid":"\#(kid)"\#(crit)}"#
       var payload = #"{"iss":"\#(issuer)","aud":"\#(audience)","sub":"\#(subject)","exp":\#(expiresAt.seconds)"#
       if let email { payload += #","email":"\#(email)","email_verified":true"# }
+      if let issuedAt { payload += #","iat":\#(issuedAt.seconds)"# }
       if let nonce {
         payload += #","nonce":"\#(SHA256.hash(data: Array(nonce.utf8)).map { hex($0) }.joined())""#
       }

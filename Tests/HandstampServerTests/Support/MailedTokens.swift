@@ -7,7 +7,14 @@ import HandstampTesting
 
 extension TestServer {
   /// Returns a token that sets a new password, as the server mails it.
-  func mailedReset(of account: AccountRecord) async throws -> String {
+  ///
+  /// - Parameter isFirst: whether its address was never confirmed, if it is not. Then the token takes back everything.
+  func mailedReset(of account: AccountRecord, isFirst: Bool = false) async throws -> String {
+    if !isFirst, account.emailConfirmedAt == nil {
+      var confirmed = account
+      confirmed.emailConfirmedAt = account.createdAt
+      try await store.write([.replaceAccount(confirmed, expecting: account.revision)], events: [])
+    }
     let (token, change) = server.registry.resetToken(for: account, now: clock.now)
     return try await stored(token, change)
   }

@@ -2,6 +2,7 @@
 import HandstampCore
 import HandstampServer
 import HandstampSupport
+import HandstampTesting
 
 /// Captures a server's mails, and waits for the next one. It can delay them, or fail for some or all.
 final class Post: Mailer {
@@ -25,7 +26,7 @@ final class Post: Mailer {
   }
 
   @concurrent func send(_ mail: Mail) async throws(MailError) {
-    await gate?.pass()
+    await gate?.wait()
     if let fault = faults.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { throw fault }
     let letter = Letter(to: mail.to.address, subject: "\(mail.subject)", text: mail.text.withExposed { $0 })
     letters.withLock { $0.append(letter) }
@@ -38,34 +39,6 @@ final class Post: Mailer {
   func next() async throws -> Letter {
     for await letter in arrivals { return letter }
     throw Closed()
-  }
-}
-
-/// Blocks every mail until it is opened.
-actor Gate {
-  private var isOpen = false
-  private var waiting: [CheckedContinuation<Void, Never>] = []
-  private var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
-
-  func pass() async {
-    guard !isOpen else { return }
-    await withCheckedContinuation { continuation in
-      waiting.append(continuation)
-      for watcher in watchers where watcher.count <= waiting.count { watcher.continuation.resume() }
-      watchers.removeAll { $0.count <= waiting.count }
-    }
-  }
-
-  /// Returns when that many mails are waiting.
-  func arrivals(_ count: Int) async {
-    guard waiting.count < count else { return }
-    await withCheckedContinuation { watchers.append((count, $0)) }
-  }
-
-  func open() {
-    isOpen = true
-    for waiter in waiting { waiter.resume() }
-    waiting = []
   }
 }
 #endif

@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
+import HandstampTesting
 
 @testable import HandstampServer
 
@@ -24,44 +25,29 @@ struct ProviderPair: Sendable {
     private struct State {
       var port: String?
       var statuses: [Int] = []
-      var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     private let base = PatientTransport()
-    private let state = Locked(State())
+    private let state = Watched(State())
     private let address: String
 
     init(to address: String = Browser.issuer) { self.address = address }
 
-    func lead(to port: String) { state.withLock { $0.port = port } }
+    func lead(to port: String) { state.change { $0.port = port } }
 
     /// Returns the statuses of the responses when there are as many.
     func statuses(_ count: Int) async -> [Int] {
-      await withCheckedContinuation { continuation in
-        let isThere = state.withLock { state in
-          if state.statuses.count < count { state.waiters.append((count, continuation)) }
-          return state.statuses.count >= count
-        }
-        if isThere { continuation.resume() }
-      }
-      return state.withLock { $0.statuses }
+      await state.wait { $0.statuses.count >= count }.statuses
     }
 
     func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
       var request = request
-      guard let port = state.withLock({ $0.port }), request.url.hasPrefix(address) else {
+      guard let port = state.value.port, request.url.hasPrefix(address) else {
         return TransportResponse(status: 503)
       }
       request.url = port + request.url.dropFirst(address.count)
       let response = try await base.send(request)
-      let ready = state.withLock { state in
-        state.statuses.append(response.status)
-        let count = state.statuses.count
-        let ready = state.waiters.filter { $0.count <= count }
-        state.waiters.removeAll { $0.count <= count }
-        return ready
-      }
-      for waiter in ready { waiter.continuation.resume() }
+      state.change { $0.statuses.append(response.status) }
       return response
     }
 

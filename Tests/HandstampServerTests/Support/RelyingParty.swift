@@ -3,6 +3,7 @@ import Foundation
 import HandstampCore
 import HandstampRegistry
 import HandstampSupport
+import HandstampTesting
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -13,31 +14,23 @@ import Logging
 final class RelyingParty: Sendable {
   private struct State {
     var status = HTTPResponse.Status.ok
-    var waiters: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
     var tokens: [String] = []
   }
 
-  private let state = Locked(State())
+  private let state = Watched(State())
   private let gate: Gate?
 
   private init(gate: Gate?) { self.gate = gate }
 
   /// The response from now on.
-  func answer(_ status: HTTPResponse.Status) { state.withLock { $0.status = status } }
+  func answer(_ status: HTTPResponse.Status) { state.change { $0.status = status } }
 
   /// The logout tokens that it got, also those that it refused.
-  var tokens: [String] { state.withLock { $0.tokens } }
+  var tokens: [String] { state.value.tokens }
 
   /// Returns the tokens when there are as many.
   func tokens(_ count: Int) async -> [String] {
-    await withCheckedContinuation { continuation in
-      let isThere = state.withLock { state in
-        if state.tokens.count < count { state.waiters.append((count, continuation)) }
-        return state.tokens.count >= count
-      }
-      if isThere { continuation.resume() }
-    }
-    return tokens
+    await state.wait { $0.tokens.count >= count }.tokens
   }
 
   /// - Parameter gate: delays every answer.
@@ -63,15 +56,11 @@ final class RelyingParty: Sendable {
   }
 
   private func receive(_ token: String) async -> Response {
-    let (status, ready) = state.withLock { state in
+    let status = state.change { state in
       state.tokens.append(token)
-      let count = state.tokens.count
-      let ready = state.waiters.filter { $0.count <= count }
-      state.waiters.removeAll { $0.count <= count }
-      return (state.status, ready)
+      return state.status
     }
-    for waiter in ready { waiter.continuation.resume() }
-    await gate?.pass()
+    await gate?.wait()
     return Response(status: status)
   }
 }

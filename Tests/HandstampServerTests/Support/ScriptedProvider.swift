@@ -127,9 +127,12 @@ struct UpstreamWorld: Sendable {
     return Attempt(start: start, fields: Dictionary(items.map { ($0.name, $0.value ?? "") }) { $1 })
   }
 
-  func finish(_ attempt: Attempt, _ query: [String: String] = [:]) async throws(UpstreamError) -> UpstreamOutcome {
+  func finish(
+    _ attempt: Attempt, _ query: [String: String] = [:], at time: ServerClock.Reading? = nil
+  ) async throws(UpstreamError) -> UpstreamOutcome {
     try await signIn.finish(
-      attempt.query(query), attempt: attempt.start.attempt, boundTo: "browser", at: clock.now)
+      attempt.query(query), attempt: attempt.start.attempt, boundTo: "browser",
+      at: time ?? ServerClock.Reading(exactly: clock.now))
   }
 
   /// A whole sign-in.

@@ -52,6 +52,7 @@ struct TestServer: Sendable {
     configuration.limits = .none
     configuration.logger = logs.logger
     configuration.now = { clock.now }
+    configuration.uptime = { clock.uptime }
     configuration.logsAudit = false
     // Longer than tests read: a connection that should be closed still fails them, and a starved client keeps its own.
     configuration.idleConnectionLimit = .seconds(600)

@@ -38,7 +38,8 @@ import Testing
     }
     for cookie in [nil, "", "k1.", "k1.AAAA", "k2." + other.start.attempt.dropFirst(3), other.start.attempt] {
       await refused("upstream_invalid") { () async throws(UpstreamError) in
-        try await world.signIn.finish(attempt.query(), attempt: cookie, boundTo: "browser", at: world.clock.now)
+        try await world.signIn.finish(
+          attempt.query(), attempt: cookie, boundTo: "browser", at: .init(exactly: world.clock.now))
       }
     }
     #expect(world.provider.requests(to: "/token").isEmpty, "no code was sent anywhere")
@@ -49,7 +50,8 @@ import Testing
     let attempt = try await attempt(in: world)
     let sealed = attempt.start.attempt
     await refused("upstream_invalid") { () async throws(UpstreamError) in
-      try await world.signIn.finish(attempt.query(), attempt: sealed, boundTo: "another", at: world.clock.now)
+      try await world.signIn.finish(
+        attempt.query(), attempt: sealed, boundTo: "another", at: .init(exactly: world.clock.now))
     }
     let provider = try UpstreamWorld(world.provider, clock: world.clock, mint: world.mint) { $0.id = "home" }
     let client = try UpstreamWorld(world.provider, clock: world.clock, mint: world.mint) { $0.clientID = "other" }
@@ -108,8 +110,10 @@ import Testing
     let hash = Hexadecimal.text(SHA256.hash(data: Array(nonce.utf8)))
     func user(_ claim: String, _ nonce: String, _ more: [String: String] = [:]) async throws(UpstreamError) -> String {
       let token = world.token(["nonce": #""\#(claim)""#].merging(more) { $1 })
-      return try await world.signIn.user(identityToken: Secret(token), nonce: nonce, at: world.clock.now)
-        .user.identity.subject
+      return try await world.signIn.user(
+        identityToken: Secret(token), nonce: nonce, at: .init(exactly: world.clock.now)
+      )
+      .user.identity.subject
     }
     #expect(try await user(hash, nonce) == "u-1")
     #expect(try await user(nonce, nonce) == "u-1")
@@ -123,7 +127,8 @@ import Testing
     // In the browser, only the client itself counts.
     await #expect(throws: UpstreamError.self) { try await world.outcome(["aud": #""org.example.forum""#]) }
     let token = Secret(world.token(["nonce": #""\#(hash)""#]))
-    let used = try await world.signIn.user(identityToken: token, nonce: nonce, at: world.clock.now).nonce
+    let used = try await world.signIn.user(identityToken: token, nonce: nonce, at: .init(exactly: world.clock.now))
+      .nonce
     #expect(used.purpose == .nonce && used.expiresAt == UnixTime(seconds: world.clock.now.seconds + 120))
   }
 

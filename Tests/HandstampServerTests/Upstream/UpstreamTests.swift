@@ -135,6 +135,32 @@ import Testing
     }
   }
 
+  /// The provider's clock agrees with one of them.
+  @Test(arguments: [480, -480]) func `is judged by both of two doubtful times`(ahead: Int64) async throws {
+    let world = try UpstreamWorld()
+    let now = world.clock.now
+    let doubt = ServerClock.Reading(now: now, wall: now.advanced(by: .seconds(ahead)))
+    for (time, claims) in [
+      (doubt.now, [:]), (doubt.wall, [:]), (doubt.now, ["nbf": "\(doubt.now.seconds)"]),
+      (doubt.wall, ["nbf": "\(doubt.wall.seconds)"]),
+    ] as [(UnixTime, [String: String])] {
+      let attempt = try await world.begin()
+      let usual = ["nonce": attempt.nonce, "iat": "\(time.seconds)", "exp": "\(time.seconds + 60)"]
+      let token = world.token(usual.merging(claims) { $1 })
+      world.provider.set { $0.idToken = token }
+      #expect(try await world.finish(attempt, at: doubt).user.identity.subject == "u-1")
+    }
+    // By neither.
+    for bad in [["exp": "\(doubt.earliest.seconds - 61)"], ["iat": "\(doubt.latest.seconds + 62)"]] {
+      let attempt = try await world.begin()
+      let token = world.token(["nonce": attempt.nonce].merging(bad) { $1 })
+      world.provider.set { $0.idToken = token }
+      await #expect(throws: UpstreamError.invalid("the ID token is not valid")) {
+        try await world.finish(attempt, at: doubt)
+      }
+    }
+  }
+
   @Test func `takes a token that names no key if there is one alone`() async throws {
     let world = try UpstreamWorld()
     let attempt = try await world.begin()

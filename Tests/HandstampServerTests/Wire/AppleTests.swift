@@ -47,6 +47,23 @@ import Testing
     }
   }
 
+  @Test(arguments: [480, -480]) func `works while the server's clock is doubted, once for a token`(
+    ahead: Int64
+  ) async throws {
+    try await run { world async throws in
+      world.test.clock.jump(by: .seconds(ahead))
+      for (number, time) in [world.test.clock.now, world.test.server.now()].enumerated() {
+        let nonce = "nonce number \(number) of this test"
+        let token = AppleStub.Token(until: time.advanced(by: .seconds(300))) {
+          ($0.nonce, $0.issuedAt) = (nonce, time)
+        }.text
+        #expect(try await world.signIn(token, nonce: nonce).status == 200)
+        await Sweeper(server: world.test.server).sweep()
+        #expect(try await world.signIn(token, nonce: nonce).status != 200)
+      }
+    }
+  }
+
   @Test func `creates an account at first, and finds it by subject, never by address`() async throws {
     try await run { world async throws in
       let local = try await world.test.signUp("ada@example.org")
@@ -209,7 +226,7 @@ import Testing
         for number in 0..<6 {
           group.addTask { try await world.signIn(fresh: number, device: "device \(number)").status }
         }
-        await gate.open()
+        gate.open()
         return try await group.reduce(into: []) { $0.append($1) }
       }
       #expect(statuses == Array(repeating: 200, count: 6))

@@ -57,10 +57,14 @@ import Testing
       let tokens = AccessTokens(
         keys: test.keys, issuer: "https://id.example.org", audience: "https://id.example.org", client: "x",
         life: .seconds(60))
-      let mixed = try tokens.mint(account: AccountID(ada.account), session: SessionID(eve.id), at: test.clock.now).text
+      let mixed = try tokens.mint(
+        account: AccountID(ada.account), session: SessionID(eve.id), at: .init(exactly: test.clock.now)
+      ).text
       #expect(try await test.client.get("/v1/me", token: mixed).code == "token_invalid")
-      let unknown = try tokens.mint(account: AccountID(ada.account), session: SessionID("none"), at: test.clock.now)
-        .text
+      let unknown = try tokens.mint(
+        account: AccountID(ada.account), session: SessionID("none"), at: .init(exactly: test.clock.now)
+      )
+      .text
       #expect(try await test.client.get("/v1/me", token: unknown).code == "token_invalid")
     }
   }

@@ -14,16 +14,15 @@ import Testing
     _ limits: RegistryLimits = RegistryLimits(), clients: [ConfiguredClient] = [],
     body: (TestServer) async throws -> Void
   ) async throws {
-    let clock = TestClock()
-    try await TestServer.run(limits: limits, clock: clock) { configuration in
-      configuration.uptime = { clock.uptime }
-      configuration.clients = clients
+    try await TestServer.run(limits: limits) {
+      $0.clients = clients
     } body: { test in
       try await body(test)
     }
   }
 
-  /// A server on a store that others may share, with a clock of its own or a shared one.
+  /// A server on a store that others may share, with a clock of its own or a shared one; on a machine of its own, whose boot
+  /// clock says nothing of the others' notes.
   func server(
     on store: FaultyStore, _ mint: TokenMint, _ clock: TestClock, limits: RegistryLimits = RegistryLimits()
   ) async throws -> SessionServer {
@@ -31,6 +30,7 @@ import Testing
       configuration: ServerConfiguration(issuer: "https://id.example.org") {
         $0.now = { clock.now }
         $0.uptime = { clock.uptime }
+        $0.boot = 0
       },
       registry: Registry(store: store, mint: mint, limits: limits), keys: SigningKeys())
   }
@@ -278,21 +278,44 @@ import Testing
     }
   }
 
-  @Test func `dates tokens for other APIs by its own clock after a night, but not if it is months ahead`()
-    async throws
-  {
-    try await run { test in
-      _ = try await test.signUp()
-      for (ahead, counts) in [(Duration.seconds(8 * 3600), true), (day * 100, false)] {
+  @Test func `asks for no code of an authenticator app twice, whichever clock the app agrees with`() async throws {
+    for ahead in [Duration.seconds(600), .seconds(-600)] {
+      try await run { test in
+        let app = try await test.addApp(to: try await test.signUp())
         test.clock.jump(by: ahead)
-        let session = try await test.signIn()
-        guard case .success(let claims) = test.server.tokens.verify(Substring(session.access), at: test.server.now())
+        for time in [test.clock.now, test.server.now()].sorted() {
+          #expect(try await test.signIn(code: app.code(at: time)).status == 200, "\(ahead)")
+          #expect(try await test.signIn(code: app.code(at: time)).code == "second_factor_wrong")
+        }
+      }
+    }
+  }
+
+  /// A verifier's clock may agree with either.
+  @Test(arguments: [8 * 3600, -8 * 3600, 900, -900, 100 * 86_400]) func `issues tokens that are valid by both clocks`(
+    seconds: Int64
+  ) async throws {
+    let app = try ConfiguredClient(
+      id: "job", secretHash: ConfiguredClient.hash(of: Secret(TestServer.secret)),
+      flows: [.credentials], scopes: ["read"], audiences: ["https://a.example.org"])
+    try await run(clients: [app]) { test in
+      _ = try await test.signUp()
+      test.clock.jump(by: .seconds(seconds))
+      let machine = try await test.oauth(
+        "/oauth/token", [("grant_type", "client_credentials")], headers: TestServer.basic("job", TestServer.secret))
+      for access in [try await test.signIn().access, try #require(machine.json["access_token"] as String?)] {
+        guard
+          case .success(let claims) = test.server.tokens.verify(Substring(access), at: test.server.now(), audience: nil)
         else {
           Issue.record("the token is not valid here")
           continue
         }
-        #expect((claims.issuedAt.since(test.clock.now) > .seconds(-60)) == counts)
-        test.clock.jump(by: .zero - ahead)
+        let times = [test.server.now(), test.clock.now]
+        #expect(times.allSatisfy { claims.issuedAt <= $0 })
+        // But it must not be valid for 100 days.
+        let latest = seconds > 7 * 86_400 ? times[0] : max(times[0], times[1])
+        let left = claims.expiresAt.since(latest)
+        #expect(left > .seconds(590) && left <= .seconds(601), "\(left)")
       }
     }
   }

@@ -261,6 +261,33 @@ import Testing
     }
   }
 
+  @Test func `that a stranger set up with the owner's address goes with the owner's first mailed code`() async throws {
+    try await TestServer.run(mailer: Post()) { test in
+      let mallory = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      let codes = try await browser.fill("/account/security", "make-codes")
+      let recovery = try #require(codes.text.firstMatch(of: /<li><code>([^<]+)<\/code>/)).output.1
+      _ = try await test.addApp(to: mallory)
+      let record = try #require(try await test.server.registry.account(AccountID(mallory.account)))
+      let reset = try await test.mailedReset(of: record, isFirst: true)
+      let page = "/reset-password?token=\(reset)"
+      let owner = Browser(test.client.base)
+      let shown = try await owner.get(page)
+      #expect(shown.text.contains("your authenticator app") && !shown.text.contains("keep_passkeys"))
+      let new = "a new password 7"
+      // Nothing can be kept, also by who says that it is the owner's.
+      let fields = [("token", reset), ("new_password", new), ("keep_passkeys", "yes")]
+      _ = try await owner.fill(page, "reset", fields)
+      #expect(try await test.signIn(code: nil, password: new).status == 200)
+      let way = [("email", "ada@example.org"), ("recovery_code", String(recovery))]
+      #expect(try await Browser(test.client.base).fill("/recover", "recover", way).status != 303)
+      #expect(try await test.refresh(mallory.refresh, key: .fresh).status == 400)
+      // The next one is no first proof any more.
+      let after = try #require(try await test.server.registry.account(AccountID(mallory.account)))
+      #expect(after.emailConfirmedAt != nil)
+    }
+  }
+
   @Test func `is not for accounts without a password, and its form is of one session`() async throws {
     try await TestServer.run { test in
       let ada = try await test.signUp()

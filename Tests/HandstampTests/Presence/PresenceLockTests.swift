@@ -82,7 +82,7 @@ import Testing
     }
     let (session, lock) = try await session(person, policy)
     let callers = (0..<100).map { _ in Task { try await session.token().text } }
-    while lock.content.withLock({ $0.waiters.count }) < 100 { await othersFirst() }
+    await othersFirst { lock.content.withLock({ $0.waiters.count }) >= 100 }
     #expect(lock.state == .confirming)
     gate.open()
     for caller in callers { #expect(try await caller.value == "access-s1-0") }
@@ -104,7 +104,7 @@ import Testing
         } catch { return error == .presence(.declined) ? error.recovery : nil }
       }
     }
-    while lock.content.withLock({ $0.waiters.count }) < 10 { await othersFirst() }
+    await othersFirst { lock.content.withLock({ $0.waiters.count }) >= 10 }
     gate.open()
     for caller in callers { #expect(await caller.value == .confirmPresence) }
     #expect(session.state.isSignedIn && lock.state == .locked)
@@ -120,7 +120,7 @@ import Testing
     }
     let (session, lock) = try await session(person, .untilExit)
     let callers = (0..<3).map { _ in Task { try await session.token().text } }
-    while lock.content.withLock({ $0.waiters.count }) < 3 { await othersFirst() }
+    await othersFirst { lock.content.withLock({ $0.waiters.count }) >= 3 }
     await gate.arrivals(1)
     for caller in callers.prefix(2) {
       caller.cancel()
@@ -132,7 +132,7 @@ import Testing
     #expect(lock.state == .locked)
     // A late answer opens nothing; the next prompt waits until this one is gone.
     let next = Task { try await session.token().text }
-    while lock.content.withLock({ $0.waiters.count }) < 1 { await othersFirst() }
+    await othersFirst { lock.content.withLock({ $0.waiters.count }) >= 1 }
     #expect(person.reasons.count == 1)
     gate.open()
     #expect(try await next.value == "access-s1-0")

@@ -11,15 +11,12 @@ import Testing
     KeychainVaultKey(EmulatedKeychain(device), name: name)
   }
 
-  @Test func `is stored once under its name, returned, and removed`() async throws {
+  @Test func `is stored once under its name, and returned`() async throws {
     #expect(try await key().load() == nil)
     try await key().store(secret)
     #expect(try await key().load() == secret)
     #expect(try await key("handstamp-2").load() == nil)
     await #expect(throws: VaultError.self, "a key that is there is never replaced") { try await key().store(secret) }
-    try await key().remove()
-    try await key().remove()
-    #expect(try await key().load() == nil && device.items.isEmpty)
   }
 
   @Test func `is locked with the keychain, and never taken for absent`() async throws {
@@ -30,16 +27,14 @@ import Testing
     #expect(try await key().load() == secret)
   }
 
-  @Test func `moves there from the file, and back`() async throws {
+  @Test func `is not made beside a key elsewhere`() async throws {
     let phone = try Phone()
-    let place = VaultKeyPlace(folder: phone.folder.vaults)
+    let place = VaultKeyPlace(folder: phone.folder.vaults) { [key] _ in key("handstamp-1") }
     #expect(try await place.makeFile())
     #expect(try await !place.makeFile())
-    try await place.move(to: key(), noting: "keychain handstamp-1")
-    #expect(try place.note() == "keychain handstamp-1")
+    #expect(try await place.move(to: "keychain handstamp-1") == nil)
     await #expect(throws: VaultError.self, "another key must not be made") { _ = try await place.makeFile() }
-    try await place.moveBack(from: key())
-    #expect(try place.note() == nil && device.items.count == 1)
+    #expect(try await place.move(to: "file") == nil && device.items.isEmpty)
     #expect(try await !place.makeFile())
   }
 }

@@ -24,6 +24,11 @@ import Testing
     return PassphraseKey(passphrase, reason: "to test", new: new.map { Secret($0) })
   }
 
+  /// Moves the key as a process does that has these stores.
+  private func move(to name: String, _ store: PassphraseKey) async throws {
+    #expect(try await VaultKeyPlace(folder: home.vaults) { _ in store }.move(to: name) == nil)
+  }
+
   private var place: VaultKeyPlace { VaultKeyPlace(folder: home.vaults) }
 
   private func session(_ key: VaultKey) async -> SessionID? {
@@ -40,8 +45,8 @@ import Testing
   @Test func `takes over the key of existing vaults, and gives it back`() async throws {
     try await begin()
     let first = try home.bytes("vault.key")
-    try await place.move(to: store(new: "a long passphrase"), noting: "passphrase")
-    #expect(try place.note() == "passphrase")
+    try await move(to: "passphrase", store(new: "a long passphrase"))
+    #expect(try place.note().place == "passphrase")
     #expect(!home.names().contains("vault.key"))
     #expect(try home.mode("passphrase.key") == 0o600)
     #expect(await session(.managed(by: ManagedVaultKey(in: store(typing: ["a long passphrase"])))) == SessionID("s1"))
@@ -50,10 +55,8 @@ import Testing
     #expect(await session(.fileInVaultFolder) == nil)
     #expect(!home.names().contains("vault.key"))
 
-    let back = store(typing: ["a long passphrase"])
-    try await place.moveBack(from: back)
-    try await back.remove()
-    #expect(try place.note() == nil)
+    try await move(to: "file", store(typing: ["a long passphrase"]))
+    #expect(try place.note() == VaultKeyPlace.Note())
     #expect(!home.names().contains("passphrase.key"))
     #expect(try home.bytes("vault.key") == first)
     #expect(await session(.fileInVaultFolder) == SessionID("s1"))
@@ -61,7 +64,7 @@ import Testing
 
   @Test func `prompts once for all callers, and stays locked without the passphrase`() async throws {
     try await begin()
-    try await place.move(to: store(new: "a long passphrase"), noting: "passphrase")
+    try await move(to: "passphrase", store(new: "a long passphrase"))
     let one = store(typing: ["a long passphrase"])
     let keys = try await withThrowingTaskGroup(of: Secret?.self) { group in
       for _ in 0..<20 { group.addTask { try await one.load() } }
@@ -72,7 +75,7 @@ import Testing
     for typed in [[], ["wrong passphrase"]] {
       let store = store(typing: typed)
       await #expect(throws: VaultError.locked) { try await store.load() }
-      await #expect(throws: VaultError.locked) { try await place.moveBack(from: store) }
+      await #expect(throws: VaultError.locked) { try await move(to: "file", store) }
       let vault = home.vault(key: .managed(by: ManagedVaultKey(in: store)))
       #expect(await vault.read() == .trouble(.locked))
     }
@@ -84,7 +87,7 @@ import Testing
 
   @Test func `that cannot be opened is reported with its cause, and stays in place`() async throws {
     try await begin()
-    try await place.move(to: store(new: "a long passphrase"), noting: "passphrase")
+    try await move(to: "passphrase", store(new: "a long passphrase"))
     let file = try home.bytes("passphrase.key")
     var newer = file
     newer[7] = UInt8(ascii: "2")
@@ -112,40 +115,16 @@ import Testing
     try await begin()
     for new in [nil, "short", "a line\nand another"] {
       do throws(VaultError) {
-        try await place.move(to: store(new: new), noting: "passphrase")
+        _ = try await place.move(to: "passphrase", in: store(new: new))
         Issue.record("moved")
       } catch {
         #expect(error.code == "storage_passphrase", "\(error)")
       }
-      #expect(try place.note() == nil)
+      #expect(try place.note() == VaultKeyPlace.Note())
       #expect(await session(.fileInVaultFolder) == SessionID("s1"))
     }
     // If nothing was sealed, the store knows it, and does not prompt.
     #expect(try await store(typing: ["x"]).load() == nil)
     #expect(asked.withLock { $0 }.isEmpty)
-  }
-
-  @Test func `after an interrupted move is repaired by the next one`() async throws {
-    try await begin()
-    // Killed before the note: the key file still opens the vaults, and another passphrase may be chosen.
-    try await store(new: "a first passphrase").store(try #require(try VaultKeyFile.stored(in: home.vaults)))
-    #expect(await session(.fileInVaultFolder) == SessionID("s1"))
-    let second = store(new: "a second passphrase")
-    try await second.remove()
-    try await place.move(to: second, noting: "passphrase")
-    #expect(await session(.managed(by: ManagedVaultKey(in: store(typing: ["a second passphrase"])))) == SessionID("s1"))
-    await #expect(throws: VaultError.locked) { try await store(typing: ["a first passphrase"]).load() }
-    // Killed on the way back, after the note was removed: the file counts, and the sealed key is not in the way.
-    try await place.moveBack(from: store(typing: ["a second passphrase"]))
-    #expect(await session(.fileInVaultFolder) == SessionID("s1"))
-    try await store().remove()
-    #expect(await session(.fileInVaultFolder) == SessionID("s1"))
-  }
-}
-
-extension VaultKeyFile {
-  fileprivate static func stored(in path: String) throws -> Secret? {
-    guard let folder = try PosixFile.folder(path) else { return nil }
-    return try VaultKeyFile(beside: folder).loadSecret()
   }
 }

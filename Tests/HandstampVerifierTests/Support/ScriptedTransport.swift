@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampSupport
+import HandstampTesting
 
 /// Answers requests as a test says, and counts them.
 final class ScriptedTransport: Transport {
@@ -8,7 +9,7 @@ final class ScriptedTransport: Transport {
 
   private let answer: Locked<Answer>
   private let all = Locked<[TransportRequest]>([])
-  private let feeds = Locked<[Feed]>([])
+  private let feeds = Watched<[Feed]>([])
 
   init(_ answer: @escaping Answer = { _ throws(TransportError) in throw .notConnected("no server") }) {
     self.answer = Locked(answer)
@@ -18,13 +19,12 @@ final class ScriptedTransport: Transport {
 
   /// Returns the feed with that number, from 0, once the verifier has opened it.
   func feed(_ number: Int) async -> Feed {
-    while true {
-      if let feed = feeds.withLock({ $0.count > number ? $0[number] : nil }) { return feed }
-      await Task.yield()
-    }
+    let feeds = await feeds.wait { $0.count > number }
+    // A test whose time is over gets one that leads nowhere.
+    return feeds.count > number ? feeds[number] : AsyncThrowingStream.makeStream().continuation
   }
 
-  var newestFeed: Feed? { feeds.withLock { $0.last } }
+  var newestFeed: Feed? { feeds.value.last }
   var requests: [TransportRequest] { all.withLock { $0 } }
   func answering(_ answer: @escaping Answer) { self.answer.withLock { $0 = answer } }
 
@@ -36,13 +36,13 @@ final class ScriptedTransport: Transport {
   @concurrent func open(_ request: TransportRequest) async throws(TransportError) -> TransportStream {
     all.withLock { $0.append(request) }
     let (body, continuation) = AsyncThrowingStream.makeStream(of: [UInt8].self)
-    feeds.withLock { $0.append(continuation) }
+    feeds.change { $0.append(continuation) }
     return TransportStream(status: 200, headers: [HeaderField("Content-Type", "text/event-stream")], body: body)
   }
 }
 
 /// Waits until `condition` holds; the suite's time limit ends a wait in vain.
 func until(_ condition: () async -> Bool) async {
-  while await !condition() { await Task.yield() }
+  await othersFirst(until: condition)
 }
 #endif

@@ -29,9 +29,11 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 options = argparse.ArgumentParser()
 options.add_argument("--rotate", action="store_true")
+options.add_argument("--overlap", type=float, default=0, help="seconds in which a token that was replaced is accepted")
 options.add_argument("--replace", action="store_true", help="a refresh ends earlier access tokens")
 options.add_argument("--delay", type=float, default=0, help="between a refresh and its response")
 options.add_argument("--hold", action="store_true", help="the response of every refresh, until POST /release")
+options.add_argument("--hold-devices", action="store_true", help="the tokens of every device, until POST /release")
 options.add_argument("--broken", type=int, default=0, help="that many refreshes are carried out, but answered with 500")
 options.add_argument("--agree", action="store_true", help="devices are allowed at once")
 options.add_argument("--bare-401", action="store_true", help="answer every revocation with it, and ignore the request")
@@ -49,11 +51,12 @@ options.add_argument("--refuse-refresh", help="the error of every refresh")
 options.add_argument("--refuse-code", help="the error of every authorization, sent to the redirect URI")
 options.add_argument("--post", action="store_true", help="secrets are accepted only in the form")
 options = options.parse_args()
+options.rotate = options.rotate or options.overlap > 0
 
 lock = threading.RLock()
 released = threading.Event()
 asked = {}
-tokens, codes, devices, nonces, presented, paths, authentication = [], {}, {}, set(), [], [], []
+tokens, codes, devices, nonces, presented, paths, authentication, astray = [], {}, {}, set(), [], [], [], []
 METHODS = ["none", "client_secret_post" if options.post else "client_secret_basic"]
 counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0, "mostInTheAir": 0}
 SIGNING = base64.urlsafe_b64encode(os.urandom(32)).decode()
@@ -155,11 +158,11 @@ class RefreshGrant(grants.RefreshTokenGrant):
         with lock:
             presented.append({"token": refresh, "at": time.monotonic()})
             found = next((t for t in tokens if t.refresh == refresh and not t.revoked), None)
-            if found is None or found.used:
+            if found is None or found.used and time.monotonic() - found.used >= options.overlap:
                 counts["refused"] += 1
                 return None
             if options.rotate:
-                found.used = True
+                found.used = found.used or time.monotonic()
             counts["refresh"] += 1
             return found
 
@@ -302,7 +305,11 @@ def token():
     try:
         if options.refuse_refresh and request.form["grant_type"] == "refresh_token":
             return jsonify(error=options.refuse_refresh), 400
+        if astray and request.form["grant_type"] == "refresh_token":
+            return "", astray.pop()
         answer = server.create_token_response()
+        if options.hold_devices and "device_code" in request.form and answer.status_code == 200:
+            released.wait()
         if options.same_token and request.form["grant_type"] == "refresh_token":
             tokens[-1].access = tokens[-2].access
             return jsonify(dict(answer.json, access_token=tokens[-2].access))
@@ -370,6 +377,13 @@ def introspect(): return server.create_endpoint_response("introspection")
 @app.route("/release", methods=["POST"])
 def release():
     released.set()
+    return "", 204
+
+
+@app.route("/astray/<int:status>/<int:count>")
+def lead_astray(status, count):
+    """The next refreshes do not come to the endpoint, but to another place, which answers with a status and nothing else."""
+    astray[:] = [status] * count
     return "", 204
 
 

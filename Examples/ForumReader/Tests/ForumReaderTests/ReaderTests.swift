@@ -19,7 +19,7 @@ import Testing
     scene.site.answer("index.php", Sample.index.replacingOccurrences(of: "General", with: "Special"), behind: gate)
     scene.console.type("r")
     await scene.console.sees("1. General Nonsense (All about nonsense)")
-    await gate.isReached()
+    await gate.arrivals(1)
     #expect(!scene.console.said.contains("Special"))
     gate.open()
     // Only the changed line is printed.
@@ -77,7 +77,7 @@ import Testing
     scene.site.answer("private.php", Sample.messages)
     scene.console.type("2")
     await scene.console.sees("fetching…")
-    await gate.isReached()
+    await gate.arrivals(1)
     scene.console.type("m")
     await scene.console.sees("1. Hi (Zoë, Feb 1, new)")
     gate.open()
@@ -106,7 +106,7 @@ import Testing
     scene.site.answer("index.php", Sample.index.replacingOccurrences(of: "General", with: "Zoë's"))
     scene.console.type("m")
     await scene.console.sees("fetching…")
-    await gate.isReached()
+    await gate.arrivals(1)
     let former = try scene.ada
     if isErased {
       scene.console.type("out")
@@ -262,7 +262,7 @@ import Testing
     let gate = Gate()
     scene.site.answer("bookmarkthreads.php", "<body data-user=42>ok", behind: gate)
     scene.console.type("mark 2")
-    await gate.isReached()
+    await gate.arrivals(1)
     scene.console.type("q")
     gate.open()
     try await running.value

@@ -102,9 +102,11 @@ final class Typist: Console, @unchecked Sendable {
       await withCheckedContinuation { continuation in
         lock.lock()
         let isSaid = lines[(lines.lastIndex { $0.hasPrefix("> ") } ?? 0)...].contains { $0.contains(text) }
-        if !isSaid { looking.append((text, continuation)) }
+        // The handler below may have run already.
+        let isWaiting = !isSaid && !Task.isCancelled
+        if isWaiting { looking.append((text, continuation)) }
         lock.unlock()
-        if isSaid { continuation.resume() }
+        if !isWaiting { continuation.resume() }
       }
     } onCancel: {
       // The test has timed out.

@@ -1,6 +1,7 @@
 import Foundation
 import Handstamp
 import HandstampCookies
+import HandstampTesting
 
 @testable import ForumReader
 
@@ -39,51 +40,7 @@ final class Site: Transport, @unchecked Sendable {
       return first
     }
     guard let answer else { throw .notConnected("no response was scripted for \(path)") }
-    await answer.1?.pass()
+    await answer.1?.wait()
     return answer.0
-  }
-}
-
-/// Holds arriving tasks until it is opened, even if they are cancelled.
-// Unchecked: all access is under the lock.
-final class Gate: @unchecked Sendable {
-  private let lock = NSLock()
-  private var isOpen = false
-  private var arrivals = 0
-  private var held: [CheckedContinuation<Void, Never>] = []
-  private var expecting: [CheckedContinuation<Void, Never>] = []
-
-  func pass() async {
-    await withCheckedContinuation { continuation in
-      lock.lock()
-      arrivals += 1
-      let expecting = expecting
-      self.expecting = []
-      let isOpen = isOpen
-      if !isOpen { held.append(continuation) }
-      lock.unlock()
-      for other in expecting { other.resume() }
-      if isOpen { continuation.resume() }
-    }
-  }
-
-  /// Waits until a task has arrived.
-  func isReached() async {
-    await withCheckedContinuation { continuation in
-      lock.lock()
-      let isThere = arrivals > 0
-      if !isThere { expecting.append(continuation) }
-      lock.unlock()
-      if isThere { continuation.resume() }
-    }
-  }
-
-  func open() {
-    lock.lock()
-    isOpen = true
-    let held = held
-    self.held = []
-    lock.unlock()
-    for one in held { one.resume() }
   }
 }
