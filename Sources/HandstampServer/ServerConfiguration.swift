@@ -53,6 +53,9 @@ public struct ServerConfiguration: Sendable {
   /// How strong sign-ins have to be, by groups of accounts. Apps get 403 `second_factor_missing` for a weaker one; on the pages people
   /// are led to set up a second factor before they get to a client. Sessions go on. Default: any.
   public var requiredAssurance = AssuranceRequirement()
+  /// Whether an authorization code that comes a second time always ends the session that it began. Default `false`: not if it comes
+  /// again from its own client with its verifier, as after a reload, while the session's refresh token was not used.
+  public var endsRepeatedCodes = false
   /// How often clients may sign in, sign up, cause mails and so on. Default ``ServerLimits/standard``.
   public var limits = ServerLimits.standard
   /// Maximum size of a request body, in bytes.

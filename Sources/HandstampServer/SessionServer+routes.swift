@@ -39,7 +39,9 @@ extension SessionServer {
     addOAuthRoutes(to: oauth.group().add(middleware: errorResponses(as: .oauth)))
     UpstreamEndsController(ends: upstreamEnds, limits: limits, bodyLimit: configuration.bodyLimit)
       .addRoutes(to: mounted.group().add(middleware: errorResponses(as: .problem)))
-    addPages(to: mounted.group().add(middleware: errorResponses(as: .page)))
+    addPages(
+      to: mounted.group().add(middleware: errorResponses(as: .page))
+        .add(middleware: OpeningMiddleware(below: configuration.mountPath)))
   }
 
   /// All routes.
@@ -121,7 +123,9 @@ extension SessionServer {
       issuer: issuer)
     TokenController(
       registry: registry, authentication: authentication, proofs: proofs, deviceCodes: deviceCodes, limits: limits,
-      responses: responses, machines: machines, recorder: recorder, clock: clock, former: formerSessions, issuer: issuer
+      responses: responses, machines: machines, recorder: recorder, clock: clock, former: formerSessions,
+      issuer: issuer,
+      endsRepeatedCodes: configuration.endsRepeatedCodes
     ).addRoutes(to: routes)
     let reader = TokenReader(registry: registry, tokens: tokens, clock: clock)
     RevocationController(authentication: authentication, reader: reader, recorder: recorder).addRoutes(to: routes)

@@ -154,26 +154,40 @@ public final class TokenVerifier: Sendable {
     }
   }
 
+  /// Waits until what was opened with a token has to end, such as a WebSocket: its session or the token has ended, or requests are
+  /// refused because the feed is lost (``LostFeedPolicy``). ``IdentityMiddleware`` does so for responses without a length.
+  ///
+  /// - Returns: the reason; `nil` if the task was cancelled.
+  public func waitForEnd(of identity: TokenIdentity) async -> AccessError? {
+    await withTaskGroup(of: AccessError?.self) { group in
+      group.addTask { await self.expiry(of: identity) }
+      if let feed, let session = identity.sessionID { group.addTask { await feed.waitForEnd(of: session) } }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+  }
+
+  private func expiry(of identity: TokenIdentity) async -> AccessError? {
+    while true {
+      let left = identity.expiresAt.advanced(by: configuration.leeway).since(configuration.clock.now())
+      guard left > .zero else { return .tokenExpired(at: identity.expiresAt) }
+      // In parts, because the clock may be set.
+      guard (try? await Task.sleep(for: min(left, .seconds(10)))) != nil else { return nil }
+    }
+  }
+
   private func assurance(of identity: TokenIdentity, token: String) async throws(AccessError) -> SessionAssurance {
-    guard let feed, let settings = configuration.feed else { return .expiryOnly }
+    guard let feed else { return .expiryOnly }
     // Its end could not be noticed.
     guard let session = identity.sessionID else { throw .tokenInvalid(.claims) }
-    let (hasEnded, standing) = feed.answer(for: session)
-    if hasEnded { throw .sessionEnded }
-    let since: UnixTime?
-    switch standing {
+    switch try feed.verdict(on: RevocationList.Key(session)) {
     case .live: return .live
-    case .incomplete: since = nil
-    case .lost(let lostAt):
-      let age = configuration.clock.uptime() - lostAt
-      let then = configuration.clock.now().advanced(by: .zero - age)
-      // The silence after which a feed counts as lost is part of the time.
-      if age <= settings.whenLost.tolerance { return .stale(since: then) }
-      since = then
+    case .tolerated(let since): return .stale(since: feed.time(of: since))
+    case .refused(let since), .introspected(let since):
+      guard let introspector else { throw .unavailable(.revocations(since: since.map(feed.time))) }
+      try await introspector.requireActive(token, identity)
+      return .introspected
     }
-    guard let introspector else { throw .unavailable(.revocations(since: since)) }
-    try await introspector.requireActive(token, identity)
-    return .introspected
   }
 }
 

@@ -6,6 +6,7 @@ import Testing
     var status: Int
     var body: String
     var error: String?
+    var type: String?
     /// `nil` for no decision.
     var means: RevocationResult?
     var testDescription: String { "\(status) \(body)" }
@@ -14,6 +15,10 @@ import Testing
   @Test(arguments: [
     Case(status: 200, body: "", means: .ended),
     Case(status: 200, body: " \r\n", means: .ended),
+    Case(status: 200, body: "", type: "text/html; charset=utf-8", means: .ended),
+    Case(status: 200, body: "\n", type: "text/html", means: .ended),
+    Case(status: 200, body: "Sign in", type: "text/html", means: nil),
+    Case(status: 302, body: "", type: "text/html", means: nil),
     Case(status: 200, body: "{}", means: .ended),
     Case(status: 200, body: "<html>please sign in</html>", means: nil),
     Case(status: 200, body: "[]", means: .ended), Case(status: 200, body: "OK", means: .ended),
@@ -38,7 +43,8 @@ import Testing
     Case(status: 400, body: "e", error: "A word\nof its own", means: nil),
   ])
   func `counts as delivered only if the server ended the session`(_ one: Case) {
-    let response = TransportResponse(status: one.status, body: Array(one.body.utf8))
+    let response = TransportResponse(
+      status: one.status, headers: one.type.map { [HeaderField("Content-Type", $0)] } ?? [], body: Array(one.body.utf8))
     let result = RevocationResult(response, error: one.error)
     switch result {
     case .ended, .refused: #expect(result == one.means)

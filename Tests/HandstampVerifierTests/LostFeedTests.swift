@@ -85,6 +85,40 @@ import Testing
     }
   }
 
+  @Test(arguments: ["session", "token", "feed"])
+  func `ends what was opened with its session, with its token, and when it hears of no end`(cause: String) async throws
+  {
+    try await run(.goOn(for: .seconds(cause == "feed" ? 60 : 3600))) { verifier, transport async throws in
+      let feed = await transport.feed(0)
+      feed.yield(verification())
+      await until { await refusal(verifier) == nil }
+      let identity = try await verifier.verify(issuer.token(["exp": "\(issuer.clocks.now.seconds + 300)"]))
+      let lost = issuer.clocks.now
+      let end = Locked<AccessError?>(nil)
+      let waiting = Task {
+        let reason = await verifier.waitForEnd(of: identity)
+        end.withLock { $0 = reason }
+      }
+      feed.yield(ended("s2", id: "1-a"))
+      await until { await refusal(verifier, session: "s2") == .sessionEnded }
+      #expect(end.withLock { $0 } == nil, "that of another session ends nothing")
+      switch cause {
+      case "session":
+        feed.yield(ended("s1", id: "2-b"))
+        await waiting.value
+        #expect(end.withLock { $0 } == .sessionEnded)
+      case "token":
+        issuer.clocks.advance(by: .seconds(310))
+        #expect(await verifier.waitForEnd(of: identity) == .tokenExpired(at: identity.expiresAt))
+        waiting.cancel()
+      default:
+        issuer.clocks.advance(by: .milliseconds(60_001))
+        await waiting.value
+        #expect(end.withLock { $0 } == .unavailable(.revocations(since: lost)))
+      }
+    }
+  }
+
   @Test func `refuses at once if it is told to`() async throws {
     try await run(.refuse) { verifier, transport async throws in
       let feed = await transport.feed(0)

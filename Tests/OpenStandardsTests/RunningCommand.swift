@@ -25,10 +25,10 @@ struct RunningCommand {
     try await line { $0.first { $0.contains("enter the code ") }?.split(separator: " ").last.map(String.init) }
   }
 
-  /// Waits until it says that it finishes a refresh before it ends.
-  func finishesRefresh() async throws {
+  /// Waits until it says that it finishes a request before it ends.
+  func finishesRequest() async throws {
     let isSaid = try await eventually {
-      try String(contentsOfFile: log, encoding: .utf8).contains("finishing a refresh")
+      try String(contentsOfFile: log, encoding: .utf8).contains("finishing a request")
     }
     #expect(isSaid)
   }

@@ -20,13 +20,31 @@ import Testing
       let child = try Child(["token"], variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
       #expect(try await eventually { try await terminal.count("refresh") != 0 })
       child.send(signal)
-      try await RunningCommand(log: log).finishesRefresh()
+      try await RunningCommand(log: log).finishesRequest()
       try await terminal.server.release()
       #expect(try await child.outcome().status == 128 + signal)
       let token = try await terminal.run("token")
       #expect(token.status == 0, "\(token.words)")
       #expect(try await terminal.count("refresh") == 1)
       #expect(try await terminal.count("refused") == 0)
+    }
+  }
+
+  /// The server has begun the session when the signal arrives, and would keep it for good.
+  @Test(arguments: [SIGINT, SIGTERM])
+  func `finishes the last poll of a sign-in on another device, and keeps its session`(_ signal: Int32) async throws {
+    try await OAuthTerminal.run(["--rotate", "--agree", "--hold-devices"]) { terminal in
+      let log = terminal.home + "-words"
+      defer { try? FileManager.default.removeItem(atPath: log) }
+      let login = ["login", "--issuer", terminal.server.url, "--device", "--client-id", "app"]
+      let child = try Child(login, variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
+      #expect(try await eventually { try await terminal.count("inTheAir") == 1 })
+      child.send(signal)
+      try await RunningCommand(log: log).finishesRequest()
+      try await terminal.server.release()
+      #expect(try await child.outcome().status == 128 + signal)
+      let token = try await terminal.run("token")
+      #expect(token.status == 0, "\(token.words)")
     }
   }
 
@@ -51,7 +69,7 @@ import Testing
             sys.exit(json.load(urllib.request.urlopen(sys.argv[1] + "/counts"))["inTheAir"] != 1)'
             until python3 -c "$under_way" "$SERVER"; do :; done
             kill -ALRM $!
-            until grep -q "finishing a refresh" "$HANDSTAMP_HOME/words"; do :; done
+            until grep -q "finishing a request" "$HANDSTAMP_HOME/words"; do :; done
             python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/release", b"")' "$SERVER"
             wait $!
             """,
@@ -74,7 +92,7 @@ import Testing
         let child = try Child(words, variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
         #expect(try await eventually { try await terminal.count("inTheAir") != started })
         child.send(SIGTERM)
-        try await RunningCommand(log: log).finishesRefresh()
+        try await RunningCommand(log: log).finishesRequest()
         return child
       }
       let log = terminal.home + "/words"
@@ -90,7 +108,7 @@ import Testing
       let child = try Child(["token"], variables: ["HANDSTAMP_HOME": terminal.home], input: "", log: log)
       #expect(try await eventually { try await terminal.count("inTheAir") != 0 })
       child.send(SIGTERM)
-      try await RunningCommand(log: log).finishesRefresh()
+      try await RunningCommand(log: log).finishesRequest()
       // The server counts the time after which a signal is another one.
       _ = try await terminal.get("/after/0.6")
       child.send(SIGINT)

@@ -77,7 +77,7 @@ import Testing
         })
       if !Self.isDeep {
         child.send(SIGTERM)
-        try await RunningCommand(log: folder + "/log").finishesRefresh()
+        try await RunningCommand(log: folder + "/log").finishesRequest()
         _ = try await terminal.get("/after/0.6")
         child.send(SIGTERM)
       }

@@ -68,8 +68,11 @@ def spent_code():
     fresh = client.get("/v1/me", Authorization=bearer(mine)).status
     require(fresh == 200, f"a used code with a wrong verifier ended the session: {fresh}")
     answer = redeem(client, "web", used)
+    require(answer.status == 400 and client.get("/v1/me", Authorization=bearer(mine)).status == 200, "a reload is no second party")
+    require(lives("web", mine), "the session cannot be refreshed after a reload")
+    answer = redeem(client, "web", used)
     require(answer.status == 400 and client.get("/v1/me", Authorization=bearer(mine)).status == 401, "a code works twice with its verifier")
-    return "5 ways ended nothing; with the verifier, a second use ends the session"
+    return "6 ways ended nothing, a reload among them; with the verifier, a use after the first refresh ends the session"
 
 
 def introspection():

@@ -34,7 +34,7 @@ extension Accounts {
   ) async throws -> AccountID {
     let sent = Locked<RotationKey?>(nil)
     let turn = SignInTurn(keys: keys(remember, sent)) { [index] () async throws(VaultError) in
-      try await index.lockSignIn(within: SignInTurn.patience)?.unlock
+      try UnstoredRefreshes.holding(try await index.lockSignIn(within: SignInTurn.patience)?.unlock)
     }
     defer { turn.end() }
     let tokens = try await SignInTurn.$current.withValue(turn) { try await perform() }

@@ -6,8 +6,10 @@ extension SessionController {
   /// The turn of one sign-in. Its keys are stored in the vault, unless the session is only in memory.
   nonisolated func signInTurn(_ remember: Bool) -> SignInTurn {
     SignInTurn(keys: keys(remember)) { [self] () async throws(VaultError) in
-      if remember { return try await vault.signInLock(within: SignInTurn.patience).unlock }
-      // A session in memory creates no file, and begins even if none can be written.
+      if remember {
+        return try UnstoredRefreshes.holding(try await vault.signInLock(within: SignInTurn.patience).unlock)
+      }
+      // A session in memory creates no file, begins even if none can be written, and ends with the program.
       return await isSessionStored() ? (try? await vault.signInLock(within: SignInTurn.patience))?.unlock : nil
     }
   }

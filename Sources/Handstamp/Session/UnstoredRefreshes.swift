@@ -3,11 +3,12 @@ import Foundation
 import HandstampCore
 import HandstampSupport
 
-/// The refreshes of this process whose response is not stored yet, at servers without rotation keys.
+/// The requests of this process whose tokens would be lost with it: refreshes at servers without rotation keys, and those that begin a
+/// session, until the response is stored.
 ///
-/// Such a server may have replaced the refresh token by the time the process ends; the successor would be lost, and with it the
-/// session. So a normal exit (`exit`, or the end of `main`) waits for them, at most ``limit``. A program can say so, and that they are
-/// lost: see ``atExit(waiting:lost:)``.
+/// Such a server may have replaced the refresh token by the time the process ends, or keep a session that no client has. So a normal
+/// exit (`exit`, or the end of `main`) waits for them, at most ``limit``. A program can say so, and that they are lost: see
+/// ``atExit(waiting:lost:)``.
 package enum UnstoredRefreshes {
   /// The longest that an exit waits: 60 s.
   package static let limit: Duration = .seconds(60)
@@ -59,7 +60,7 @@ package enum UnstoredRefreshes {
   /// Call this long before anything is sent: a handler that is registered while the program exits may never run.
   static func watchExit() { _ = exitWaits }
 
-  /// Call this before a refresh token is sent. Returns `false` if the program is exiting: then the token must not be sent.
+  /// Call this before such a request is sent. Returns `false` if the program is exiting: then it must not be sent.
   static func begin() -> Bool {
     state.withLock { state in
       guard !state.isExiting else { return false }
@@ -82,4 +83,18 @@ package enum UnstoredRefreshes {
 
   /// Why the last response could not be stored; `nil` if none was tried.
   package static var trouble: VaultError? { state.withLock { $0.trouble } }
+
+  /// Counts a sign-in among them from when it takes its turn until it gives the turn back.
+  ///
+  /// - Parameter unlock: gives the turn back; `nil` if the sign-in goes on without a lock.
+  static func holding(_ unlock: SignInTurn.Release?) throws(VaultError) -> SignInTurn.Release {
+    guard begin() else {
+      unlock?()
+      throw .unavailable("the program is ending")
+    }
+    return {
+      unlock?()
+      end()
+    }
+  }
 }

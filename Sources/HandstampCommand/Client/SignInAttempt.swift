@@ -26,6 +26,7 @@ struct SignInAttempt: Sendable {
     server: ServerOptions, account: String?, deviceName: String?, network: NetworkOptions, output: OutputOptions
   ) async throws(CommandError) {
     self.output = output
+    Interruption.arrange()
     var home = try Home.current()
     // Check this before asking for a password and starting a session that could not be stored here.
     let blocking = await HomeCheck.damages(of: home).filter(\.blocksEveryVault)

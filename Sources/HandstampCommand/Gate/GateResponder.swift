@@ -90,6 +90,7 @@ struct GateResponder: Sendable {
     fields[.session] = GateResponder.escaped(identity?.sessionID ?? "")
     fields[.client] = GateResponder.escaped(identity?.clientID ?? "")
     fields[.scopes] = (identity?.scopes ?? []).map(GateResponder.escaped).joined(separator: " ")
+    fields[.expires] = identity.map { String($0.expiresAt.seconds) } ?? ""
     return Response(status: .ok, headers: fields)
   }
 
@@ -147,5 +148,6 @@ extension HTTPField.Name {
   fileprivate static let session = Self("Handstamp-Session")!
   fileprivate static let client = Self("Handstamp-Client")!
   fileprivate static let scopes = Self("Handstamp-Scope")!
+  fileprivate static let expires = Self("Handstamp-Expires")!
 }
 #endif

@@ -16,7 +16,7 @@ extension Bridge {
   func exchange(
     _ message: ClientMessage, _ open: inout Set<RequestID>, isAgain: Bool = false
   ) async throws(CommandError) {
-    var token = try await access.token()
+    var token = try await token()
     var (isRenewed, isReopened, isRepeated) = (false, false, false)
     while true {
       if session.isLost, !message.opens, !isAgain, !isReopened {
@@ -39,7 +39,7 @@ extension Bridge {
       case 401 where !isRenewed:
         let challenge = ReceivedChallenge(response.headers)
         _ = try await whole(response.body, limit: Bridge.longestRefusal)
-        token = try await access.token(insteadOf: token, challenge)
+        token = try await self.token(insteadOf: token, challenge)
         isRenewed = true
       case 403 where ReceivedChallenge(response.headers)?.error == "insufficient_scope":
         guard let challenge = ReceivedChallenge(response.headers) else { return }
@@ -68,7 +68,7 @@ extension Bridge {
     isAgain: Bool
   ) async throws(CommandError) {
     if message.opens { session.began(response.headers, in: sent.generation) }
-    if message.isOpened { listen() }
+    if message.isOpened || isMuted { listen() }
     let type = response.headers.first(named: "Content-Type")?.lowercased() ?? ""
     guard !message.awaited.isEmpty else {
       // To its end, so that the connection can be used again. A stream here is against the protocol, and may have none.
@@ -94,7 +94,9 @@ extension Bridge {
   ) async {
     for part in facts {
       guard case .response(let id?) = part.kind else { continue }
-      if open.remove(id) != nil, sent.opening?.awaited == [id] { session.agreed(on: part.version, in: sent.generation) }
+      guard open.remove(id) != nil else { continue }
+      if !isAgain { answered(id) }
+      if sent.opening?.awaited == [id] { session.agreed(on: part.version, in: sent.generation) }
     }
     if !isAgain { await send(bytes) }
   }
@@ -107,9 +109,13 @@ extension Bridge {
     guard let facts = MessageFacts.all(in: body), facts.count == 1, let refusal = facts[0].refusal else {
       throw refused(response)
     }
-    if case .response(let id?) = facts[0].kind, open.remove(id) != nil { return await send(body) }
+    if case .response(let id?) = facts[0].kind, open.remove(id) != nil {
+      answered(id)
+      return await send(body)
+    }
     // It names another request, or none.
     for id in message.awaited where open.remove(id) != nil {
+      answered(id)
       await send(BridgeReply.response(to: id, code: refusal.code, refusal.message))
     }
   }

@@ -52,7 +52,7 @@ extension Bridge {
   private func resume(
     _ position: StreamPosition, in sent: RemoteSession
   ) async throws(CommandError) -> TransportStream? {
-    var token = try await access.token()
+    var token = try await token()
     for isLast in [false, true] {
       var request = TransportRequest(method: "GET", url: server.url, headers: sent.streamFields(after: position.id))
       if let token { request = request.authorized(by: token) }
@@ -61,7 +61,7 @@ extension Bridge {
       let type = stream.headers.first(named: "Content-Type")?.lowercased() ?? ""
       switch stream.status {
       case 200 where type.hasPrefix("text/event-stream"): return stream
-      case 401 where !isLast: token = try await access.token(insteadOf: token, ReceivedChallenge(stream.headers))
+      case 401 where !isLast: token = try await self.token(insteadOf: token, ReceivedChallenge(stream.headers))
       case 408, 425, 429, 500...: return nil
       default:
         throw CommandError(

@@ -23,6 +23,7 @@ actor Bridge {
     var task: Task<Void, Never>
     var number: UInt64
     var standsAlone: Bool
+    var isAnswered = false
   }
   private var requests: [RequestID: InFlight] = [:]
   private var lastNumber: UInt64 = 0
@@ -31,6 +32,10 @@ actor Bridge {
   /// Reads messages that belong to no request.
   private var listening: Task<Void, Never>?
   private var reopening: Task<Bool, Never>?
+  /// Waits for the end of the session whose tokens were sent.
+  private var watching: Task<Void, Never>?
+  /// Whether the stream of those messages ended with the session, and is to begin again with the next one.
+  private(set) var isMuted = false
   private var isBroken = false
 
   init(_ server: RemoteServer, _ access: any BridgeCredentials, over transport: any Transport, _ pipes: any BridgeEnds)
@@ -64,7 +69,7 @@ actor Bridge {
     ]
     for await _ in limits {}
     // A program that only closed its end still reads.
-    for id in requests.keys {
+    for (id, request) in requests where !request.isAnswered {
       let words = CommandError(
         .cancelled, "stdin ended before \(server.host) answered",
         hint: "the server may have carried out the request; find out before you repeat it")
@@ -72,6 +77,7 @@ actor Bridge {
     }
     for task in left + waiting { task.cancel() }
     listening?.cancel()
+    watching?.cancel()
     await leave()
     await access.conclude()
   }
@@ -114,6 +120,9 @@ actor Bridge {
     for id in message.awaited { requests[id] = request }
   }
 
+  /// Notes that a request needs no refusal any more, whatever else its stream may bring.
+  func answered(_ id: RequestID) { requests[id]?.isAnswered = true }
+
   private func remove(_ ids: [RequestID], _ number: UInt64) {
     for id in ids where requests[id]?.number == number { requests[id] = nil }
   }
@@ -124,13 +133,52 @@ actor Bridge {
       // A request that was cancelled has no answer.
       guard !Task.isCancelled else { return }
       if message.awaited.isEmpty { Terminal.say("handstamp: \(error.message)") }
-      for id in message.awaited where open.contains(id) { await send(BridgeReply.refusal(error, of: id)) }
+      for id in message.awaited where open.contains(id) {
+        answered(id)
+        await send(BridgeReply.refusal(error, of: id))
+      }
     }
   }
 
-  /// Writes a message to the client.
+  /// Writes a message to the client, unless its request was cancelled or the session has ended.
   func send(_ message: [UInt8]) async {
+    guard !Task.isCancelled else { return }
     if await !pipes.write(message) { isBroken = true }
+  }
+
+  // MARK: The sign-in
+
+  /// Returns a valid token; `nil` while none is known to be needed.
+  func token() async throws(CommandError) -> AccessToken? { watched(try await access.token()) }
+
+  /// Returns another token than one that the server has refused.
+  func token(
+    insteadOf refused: AccessToken?, _ challenge: ReceivedChallenge?
+  ) async throws(CommandError) -> AccessToken? {
+    watched(try await access.token(insteadOf: refused, challenge))
+  }
+
+  /// All that is opened with a token ends with its session.
+  private func watched(_ token: AccessToken?) -> AccessToken? {
+    if token != nil, watching == nil {
+      watching = Task {
+        let refusal = await access.sessionEnd()
+        watching = nil
+        if let refusal { await signedOut(refusal) }
+      }
+    }
+    return token
+  }
+
+  private func signedOut(_ refusal: CommandError) async {
+    isMuted = listening != nil
+    listening?.cancel()
+    for (id, request) in requests {
+      request.task.cancel()
+      guard !request.isAnswered else { continue }
+      answered(id)
+      await send(BridgeReply.refusal(refusal, of: id))
+    }
   }
 
   // MARK: The session
@@ -166,6 +214,7 @@ actor Bridge {
 
   /// Reads the messages that belong to no request, if the server has such a stream.
   func listen() {
+    isMuted = false
     listening?.cancel()
     listening = Task { await self.readOwnStream() }
   }
@@ -187,6 +236,8 @@ protocol BridgeCredentials: Sendable {
   func token(insteadOf refused: AccessToken?, _ challenge: ReceivedChallenge?) async throws(CommandError) -> AccessToken
   /// Returns the refusal of a request that needs more scopes.
   func stepUp(_ challenge: ReceivedChallenge) async -> CommandError
+  /// Waits until the session of the last token has ended. Returns the refusal of what is open; `nil` if there is nothing to wait for.
+  func sessionEnd() async -> CommandError?
   /// Does what is left to do before the program ends.
   func conclude() async
 }

@@ -27,6 +27,8 @@ actor BridgeAccess {
   private static let mostPages = 3
   /// How long a known token must last.
   private static let margin = Duration.seconds(10)
+  /// How often an open stream asks for a valid token: a refresh, once the last one has expired, hears of an end at the server.
+  private static let pulse = Duration.seconds(60)
 
   init(_ signIn: MCPSignIn) {
     self.signIn = signIn
@@ -115,6 +117,22 @@ actor BridgeAccess {
     note.account = account.id
     home.note(note)
     return new
+  }
+
+  // MARK: Sign-out
+
+  func sessionEnd() async -> CommandError? {
+    let controller: SessionController
+    do throws(CommandError) {
+      guard let open = try await opened() else { return nil }
+      controller = open.client.controller
+    } catch { return error.exit == .signInNeeded ? signIn.hinting(error) : nil }
+    let asking = Task {
+      while (try? await Task.sleep(for: BridgeAccess.pulse)) != nil { _ = try? await self.token() }
+    }
+    defer { asking.cancel() }
+    for await case .signedOut in controller.states { return signIn.hinting(unsigned()) }
+    return nil
   }
 
   // MARK: Sign-in

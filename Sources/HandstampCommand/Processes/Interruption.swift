@@ -5,9 +5,9 @@ import Handstamp
 import HandstampCore
 import HandstampSupport
 
-/// Handles the signals that ask the program to end, during a refresh at a server without rotation keys: the first one lets the
-/// refresh finish and its response be stored, for at most ``UnstoredRefreshes/limit``; a second one ends the program at once.
-/// Either way, the program ends by the first signal, as its parent expects.
+/// Handles the signals that ask the program to end, during a refresh at a server without rotation keys and during the request that
+/// begins a session: the first one lets the request finish and its response be stored, for at most ``UnstoredRefreshes/limit``; a second
+/// one ends the program at once. Either way, the program ends by the first signal, as its parent expects.
 enum Interruption {
   /// Ctrl-C; `kill`, `timeout` and service managers; a terminal or a connection that was closed.
   static let signals = [SIGINT, SIGTERM, SIGHUP]
@@ -55,7 +55,7 @@ enum Interruption {
     take(SIGQUIT)
   }
 
-  /// Installs the handlers, and has an exit that loses a session say so. Call this before such a refresh can start. Signals that
+  /// Installs the handlers, and has an exit that loses a session say so. Call this before such a request can start. Signals that
   /// were ignored or blocked when the program started stay so.
   static func arrange() { _ = handlers }
 
@@ -119,7 +119,7 @@ enum Interruption {
         let again = signal == SIGINT ? "press Ctrl-C again" : "send another signal"
         sayBriefly {
           Terminal.say(
-            "finishing a refresh so that the session is not lost, for at most \(limit.words); \(again) to quit now")
+            "finishing a request so that the session is not lost, for at most \(limit.words); \(again) to quit now")
         }
         UnstoredRefreshes.close(within: limit)
       }

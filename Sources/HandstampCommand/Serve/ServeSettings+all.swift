@@ -91,6 +91,10 @@ extension ServeSettings: SettingGroup {
       "reauthenticate-after", "how long after sign-in a session may end others without the password", default: "15m",
       .duration(), to: \.configuration.reauthentication)
     ServeSetting(
+      "end-repeated-codes",
+      "yes ends the session of an authorization code that comes again even from its own client at once", default: "no",
+      hint: "use yes only if no client ever reloads its callback", .yesOrNo, to: \.configuration.endsRepeatedCodes)
+    ServeSetting(
       "require-assurance",
       "least strength of sign-ins by account group, e.g. staff=phr,*=mfa: phr (passkey) or mfa (two factors); * stands for all",
       unset: "any sign-in", hint: "use GROUP=mfa or GROUP=phr, separated by commas, such as staff=phr,*=mfa",

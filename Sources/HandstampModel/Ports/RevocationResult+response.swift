@@ -11,7 +11,8 @@ extension RevocationResult {
   /// - Parameter error: the member `error` of a body that is a JSON object, if it is a string.
   package init(_ response: TransportResponse, error: String?) {
     switch (response.status, error) {
-    case (200..<300, nil) where !response.isPage: self = .ended
+    // A web framework's type of an empty body says nothing.
+    case (200..<300, nil) where response.isBlank || !response.isPage: self = .ended
     case (200..<300, "invalid_token"?), (400, "invalid_token"?), (401, "invalid_token"?): self = .ended
     case (200..<300, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)

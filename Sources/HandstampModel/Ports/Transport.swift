@@ -136,6 +136,9 @@ public struct TransportResponse: Sendable, Hashable {
   /// Returns the value of the first header field with that name, ignoring case.
   public func header(_ name: String) -> String? { headers.first(named: name) }
 
+  /// Whether the body has at most spaces.
+  package var isBlank: Bool { body.allSatisfy { [9, 10, 13, 32].contains($0) } }
+
   /// Whether the body is a page for people, such as that of a captive portal.
   package var isPage: Bool {
     if let type = header("Content-Type")?.lowercased(), type.contains("html") { return true }

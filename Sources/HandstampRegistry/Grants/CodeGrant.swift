@@ -129,11 +129,15 @@ extension Registry {
 
   /// Redeems a code, which works once, and creates its session.
   ///
-  /// A repeat of the same request, with the same key, is the same use until the session is used or the code has expired.
+  /// A repeat of the same request, with the same key, is the same use until the session is used or the code has expired. Any other
+  /// gets nothing, and ends the session that the code began unless it is ``CodeOutcome/late``.
   ///
-  /// - Parameter narrow: the grant of the access token within the user's. Called before anything is written.
+  /// - Parameters:
+  ///   - endsRepeated: whether it ends that session also where it may be a reload by the client itself.
+  ///   - narrow: the grant of the access token within the user's. Called before anything is written.
   public func redeemCode(
-    _ presented: Secret, _ claim: CodeClaim, now: UnixTime, narrow: GrantNarrowing = { $0 }
+    _ presented: Secret, _ claim: CodeClaim, endsRepeated: Bool = false, now: UnixTime,
+    narrow: GrantNarrowing = { $0 }
   ) async throws(RegistryError) -> CodeOutcome {
     guard let code = OneTimeToken(presented: presented)?.secret else { return .invalid }
     let used = OneTimeTokenID(of: code, purpose: .usedCode)
@@ -145,7 +149,7 @@ extension Registry {
         }
         return try await redeemAgain(
           former, origin(of: grant, claim, used), until: grant.redeemableUntil, named: grant.clientName,
-          nonce: grant.nonce, now: now, narrow: narrow)
+          nonce: grant.nonce, mayBeReload: grant.challenge != nil && !endsRepeated, now: now, narrow: narrow)
       }
       guard record.expiresAt > now, var grant = CodeGrant(record), grant.fits(claim),
         let id = record.account, let account = try await account(id), account.closedAt == nil

@@ -20,8 +20,9 @@ public enum CodeOutcome: Sendable, Hashable {
   /// The code was used before, by a claim that fits as well: two parties have the code and its verifier. The session that it
   /// created has ended (RFC 6749 section 4.1.2).
   case replayed([SessionRow])
-  /// The same request as the one that redeemed the code, which came too late: the session is in use, or the code's time is over. It
-  /// gets nothing, and ends nothing, for it tells of no second party.
+  /// It gets nothing, and ends nothing, for it tells of no second party: the same request as the one that redeemed the code, which came
+  /// too late, because the session is in use or the code's time is over; or one of the same client with the code's verifier, as after a
+  /// reload, while the code would still count and the session's refresh token was not used.
   case late
 }
 
@@ -62,11 +63,13 @@ extension Registry {
   ///   - origin: the session that the request would begin.
   ///   - expiry: when the code expires.
   ///   - name: the client's name, for the owner.
+  ///   - mayBeReload: whether the request has shown, by the verifier, that it comes from the client that began the authorization.
   func redeemAgain(
     _ former: OneTimeTokenRecord, _ origin: SessionOrigin, until expiry: UnixTime?, named name: String,
-    nonce: String? = nil, now: UnixTime, narrow: GrantNarrowing
+    nonce: String? = nil, mayBeReload: Bool = false, now: UnixTime, narrow: GrantNarrowing
   ) async throws(RegistryError) -> CodeOutcome {
     let id = SessionID(former.subject)
+    let owner = former.account
     if sessions(of: origin).contains(where: { $0.id == id }), let row = try await storedSession(id),
       row.dpopThumbprint == origin.start.thumbprint
     {
@@ -82,7 +85,12 @@ extension Registry {
       do { repeated.grant = try narrow(repeated.row.client) } catch { return .notGranted }
       return .signedIn(repeated, nonce: nonce)
     }
-    let owner = former.account
+    if mayBeReload, let expiry, now < expiry, let row = try await storedSession(id), row.counter == 0,
+      row.dpopThumbprint == origin.start.thumbprint
+    {
+      try await write([audited(.codeRepeated, account: owner, session: id, at: now)])
+      return .late
+    }
     let audit = audited(.theftDetected, account: owner, session: id, details: #"{"sign":"code"}"#, at: now)
     let notices = owner.map { notice(.tokenTheft, of: $0, device: name, now: now) } ?? []
     return .replayed(

@@ -56,7 +56,9 @@ public struct AuditedAction: Sendable, Hashable {
     case sessionsEnded = "sessions.ended"
     /// A refresh that carried no key and no proof was repeated within the overlap, and got the same successor.
     case refreshRepeated = "session.refresh_repeated"
-    /// A refresh token was used a second time.
+    /// An authorization code was presented again at once, with its verifier: nothing was issued, and nothing ended.
+    case codeRepeated = "session.code_repeated"
+    /// A refresh token or a code was used a second time.
     case theftDetected = "session.theft_detected"
     /// The owner no longer allows an OAuth client anything.
     case consentWithdrawn = "consent.withdrawn"

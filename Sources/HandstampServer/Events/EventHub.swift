@@ -11,7 +11,8 @@ final class EventHub: Sendable {
   /// An open stream of an account.
   private struct Member {
     var bell: Doorbell
-    var session: SessionID
+    /// `nil` for a stream of the app's own, which does not count.
+    var session: SessionID?
   }
 
   private struct Members {
@@ -36,8 +37,8 @@ final class EventHub: Sendable {
     }
 
     mutating func remove(_ number: UInt64, of account: AccountID) {
-      guard bells[account]?.removeValue(forKey: number) != nil else { return }
-      count -= 1
+      guard let member = bells[account]?.removeValue(forKey: number) else { return }
+      if member.session != nil { count -= 1 }
       if bells[account]?.isEmpty == true { bells[account] = nil }
     }
   }
@@ -71,7 +72,9 @@ final class EventHub: Sendable {
         members.remove(number, of: account)
         replaced.append(member.bell)
       }
-      guard members.bells[account]?.count ?? 0 < limits.perAccount else { return nil }
+      guard members.bells[account, default: [:]].values.count(where: { $0.session != nil }) < limits.perAccount else {
+        return nil
+      }
       guard members.count < limits.inAll else { return nil }
       members.next += 1
       members.count += 1
@@ -83,6 +86,18 @@ final class EventHub: Sendable {
     if stopped { bell.ring(.over) }
     let place = Place(bell) { [members] in members.withLock { $0.remove(number, of: account) } }
     return (place, replaced.count)
+  }
+
+  /// Returns a place that hears of one account, beyond the limits.
+  func place(of account: AccountID) -> Place {
+    let bell = Doorbell()
+    let number = members.withLock { members in
+      members.next += 1
+      members.bells[account, default: [:]][members.next] = Member(bell: bell, session: nil)
+      if members.stopped { bell.ring(.over) }
+      return members.next
+    }
+    return Place(bell) { [members] in members.withLock { $0.remove(number, of: account) } }
   }
 
   /// Returns a place that hears of all accounts.

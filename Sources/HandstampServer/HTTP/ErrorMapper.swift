@@ -21,7 +21,8 @@ struct ErrorMapper: Sendable {
   var resource: ResourceDocument?
 
   func response(to error: any Error, of request: Request, as format: Format, logger: Logger) -> Response {
-    switch format {
+    if let redirection = error as? Redirection { return .seeOther(redirection.address) }
+    return switch format {
     case .problem: problem(for: error, logger: logger).response
     case .oauth: oauth(for: error, logger: logger).response
     case .page: page(for: problem(for: error, logger: logger), request, logger)

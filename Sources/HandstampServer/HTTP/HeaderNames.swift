@@ -11,6 +11,7 @@ extension HTTPField.Name {
   static let forwarded = Self("Forwarded")!
   static let lastEventID = Self("Last-Event-ID")!
   static let pragma = Self("Pragma")!
+  static let purpose = Self("Purpose")!
   static let rateLimit = Self("RateLimit")!
   static let rateLimitPolicy = Self("RateLimit-Policy")!
   static let referrerPolicy = Self("Referrer-Policy")!
@@ -18,6 +19,8 @@ extension HTTPField.Name {
   static let traceparent = Self("traceparent")!
   static let xAccelBuffering = Self("X-Accel-Buffering")!
   static let xForwardedFor = Self("X-Forwarded-For")!
+  static let xMoz = Self("X-Moz")!
+  static let xPurpose = Self("X-Purpose")!
   static let xFrameOptions = Self("X-Frame-Options")!
   static let xRequestID = Self("X-Request-ID")!
 }

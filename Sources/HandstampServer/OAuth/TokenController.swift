@@ -21,6 +21,8 @@ struct TokenController: Sendable {
   let former: FormerSessions?
   /// The audience of tokens for the server's own API.
   let issuer: String
+  /// See ``ServerConfiguration/endsRepeatedCodes``.
+  let endsRepeatedCodes: Bool
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.prompt { $0.post("/oauth/token", use: token) }
@@ -109,7 +111,8 @@ struct TokenController: Sendable {
       client: client.id, redirectURI: redirect, verifier: verifier, thumbprint: proof?.thumbprint,
       key: try rotationKey(form))
     let scopes = try TokenScopeRequest(form, of: client, at: issuer)
-    let outcome = try await registry.redeemCode(Secret(code), claim, now: clock.now, narrow: scopes.narrowed)
+    let outcome = try await registry.redeemCode(
+      Secret(code), claim, endsRepeated: endsRepeatedCodes, now: clock.now, narrow: scopes.narrowed)
     return try await response(to: outcome, of: client, scopes, proof, logger)
   }
 

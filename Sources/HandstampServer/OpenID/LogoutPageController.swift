@@ -31,7 +31,9 @@ struct LogoutPageController: Sendable {
     let visit = try await web.browserRequest(request, context)
     let ask = try ask(request.uri.query ?? "")
     guard let user = visit.web else { return done(ask, visit) }
-    if let hint = ask.hint, hint.account == user.account.id, try await isOf(hint.session, user) {
+    if request.method == .get, let hint = ask.hint, hint.account == user.account.id,
+      try await isOf(hint.session, user)
+    {
       return try await signOut(ask, visit)
     }
     return confirmPage(ask, visit)
@@ -44,7 +46,7 @@ struct LogoutPageController: Sendable {
     guard form["csrf"] != nil else {
       return .seeOther(web.issuer + "/oauth/logout?" + form.encoded(keeping: LogoutPageController.parameters))
     }
-    let visit = try await web.browserRequest(request, form: form, context)
+    let visit = try await web.browserRequest(request, form: form, context, outdated: web.reload)
     let ask = try ask(request.uri.query ?? "")
     switch form["action"] {
     case "sign-out": return try await signOut(ask, visit)

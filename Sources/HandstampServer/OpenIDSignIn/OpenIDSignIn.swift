@@ -46,8 +46,9 @@ public struct OpenIDSignIn: Sendable {
   /// Adds the routes at the router's root: `GET /sign-in/with/ID`, whose parameter `next` is a path of the app, the callback below it,
   /// `POST /sign-out`, and `POST /sign-in/with/ID/logout` for the provider's back-channel logouts, unless it is without ID tokens.
   public func addRoutes<Context: RequestContext>(to router: some RouterMethods<Context>) {
-    router.get(RouterPath(signInPath)) { request, _ in try await begin(request) }
-    router.get(RouterPath(provider.callbackPath)) { request, _ in try await finish(request) }
+    let opened = router.group().add(middleware: OpeningMiddleware<Context>(.immediate))
+    opened.get(RouterPath(signInPath)) { request, _ in try await begin(request) }
+    opened.get(RouterPath(provider.callbackPath)) { request, _ in try await finish(request) }
     router.post("/sign-out") { request, _ in try await signOut(request) }
     guard provider.userInfo == nil else { return }
     router.post(RouterPath(signInPath + "/logout")) { request, _ in try await receiveLogout(request) }

@@ -119,6 +119,7 @@ struct ActivityPageController: Sendable {
     // Others' work with the account's data, and ends of sessions, which the events tell.
     case .accountDisabled, .accountEnabled, .accountDeleted, .accountExported, .importBegan, .accountsImported,
       .groupsChanged, .reauthenticated, .resetCodeIssued, .sessionEnded, .sessionsEnded, .refreshRepeated,
+      .codeRepeated,
       .machineToken, .machineTokensEnded, .webhookAdded, .webhookRemoved, .webhookRestarted, .webhookSecretMade,
       .keyAdded, .keyUsed,
       .keyRetired, .backedUp, .restored, nil:

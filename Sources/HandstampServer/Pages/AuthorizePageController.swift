@@ -37,7 +37,7 @@ struct AuthorizePageController: Sendable {
     }
     let prompt = ask.request.signIn
     guard let user = ask.user else { return prompt.isSilent ? refuseSilently(ask) : signInPage(ask) }
-    if !prompt.wantsPage, let consent = try await remembered(ask.request, by: user) {
+    if request.method == .get, !prompt.wantsPage, let consent = try await remembered(ask.request, by: user) {
       return try await allow(ask, by: user, remembered: consent)
     }
     guard !prompt.isSilent else { return refuseSilently(ask) }
@@ -52,7 +52,7 @@ struct AuthorizePageController: Sendable {
     if form["csrf"] == nil, form["client_id"] != nil {
       return .seeOther(web.issuer + "/oauth/authorize?" + form.encoded(keeping: AuthorizationRequest.parameters))
     }
-    let visit = try await web.browserRequest(request, form: form, context)
+    let visit = try await web.browserRequest(request, form: form, context, outdated: web.reload)
     let ask: Ask
     do { ask = try await self.ask(request, visit) } catch let fault as OAuthError {
       return response(to: fault, visit)
@@ -119,6 +119,7 @@ struct AuthorizePageController: Sendable {
   private func allow(
     _ ask: Ask, by user: BrowserSession, remembered: Consent? = nil
   ) async throws -> Response {
+    try await web.service.require(.allowClient, of: AccountService.Owner(user, ask.visit.caller))
     do throws(RegistryError) {
       let code = try await web.registry.issueCode(
         ask.request.grant, by: user, for: ask.pushed, remembered: remembered, now: web.clock.now)

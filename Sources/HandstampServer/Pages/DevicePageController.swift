@@ -25,7 +25,7 @@ struct DevicePageController: Sendable {
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
+    let visit = try await web.browserRequest(request, context, outdated: web.reload)
     let here = web.issuer + "/device" + (request.uri.query.map { "?" + $0 } ?? "")
     if visit.signsIn {
       return try await web.signIn(by: visit, .init()) { session in
@@ -45,6 +45,7 @@ struct DevicePageController: Sendable {
         return detour
       }
       let allows = visit.action == "allow"
+      try await web.service.require(.allowClient, of: AccountService.Owner(user, visit.caller))
       guard try await web.registry.answerDevice(showing: code, by: user, allows: allows, now: web.clock.now) else {
         return codePage(user.account, visit, typed: typed, isWrong: true)
       }

@@ -15,6 +15,8 @@ struct SignInPageController: Sendable {
     routes.post("/sign-in", use: answer)
     own.post("/passkey/options", use: passkeyOptions)
     routes.post("/sign-out", use: signOut)
+    // Which asks, or says that it is done.
+    routes.get("/sign-out") { _, _ in Response.seeOther(web.issuer + "/oauth/logout") }
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
@@ -25,14 +27,8 @@ struct SignInPageController: Sendable {
   }
 
   @concurrent func answer(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit: BrowserRequest
-    do { visit = try await web.browserRequest(request, context) } catch let problem as ProblemError
-      where [ProblemError.formExpired.code, ProblemError.cookieMissing.code].contains(problem.code)
-    {
-      // The form of a second tab, after signing in in the first, which takes the cookie of forms away.
-      let visit = try await web.browserRequest(request, isForm: false, context)
-      guard visit.web != nil else { throw problem }
-      return .seeOther(web.issuer + NextPage(visit.query?["next"]).path)
+    let visit = try await web.browserRequest(request, context) {
+      $0.web == nil ? web.reload($0) : web.issuer + NextPage($0.query?["next"]).path
     }
     let next = NextPage(visit.query?["next"])
     guard visit.signsIn else { return web.unknownAction(visit) }
@@ -47,8 +43,9 @@ struct SignInPageController: Sendable {
   }
 
   @concurrent func signOut(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
-    return try await web.signOut(by: visit, backTo: web.issuer + "/oauth/logout")
+    let done = web.issuer + "/oauth/logout"
+    let visit = try await web.browserRequest(request, context) { $0.web == nil ? done : nil }
+    return try await web.signOut(by: visit, backTo: done)
   }
 }
 

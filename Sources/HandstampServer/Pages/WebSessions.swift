@@ -40,30 +40,36 @@ struct WebSessions: Sendable {
   /// - Parameters:
   ///   - form: the submitted form, if the caller has read it.
   ///   - isForm: whether a POST submits a form; `false` for those of scripts.
-  /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in.
+  ///   - outdated: where a form leads to that another tab has outdated by signing in or out; `nil` says that it has expired.
+  /// - Throws: ``ProblemError`` for a form from another site, or from a browser that it was not shown in; ``Redirection``.
   func browserRequest(
-    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ context: some SessionRequestContext
+    _ request: Request, form read: FormFields? = nil, isForm: Bool = true, _ context: some SessionRequestContext,
+    outdated: (BrowserRequest) -> String? = { _ in nil }
   ) async throws -> BrowserRequest {
     var form = read
     if form == nil, isForm, request.method == .post { form = try await self.form(of: request) }
     let session = request.cookie(ResponseCookie.session).map { Secret($0) }
     let known = request.drawnCookie(ResponseCookie.form)
     var web: BrowserSession?
-    if let session { web = try await registry.browserSession(session, now: clock.now) }
+    if let session { web = try await registry.anyBrowserSession(session, now: clock.now) }
     let provider = if web == nil, let session { try await registry.providerOfEnd(of: session) } else { nil as String? }
     if let web {
       recorder.recordDisplacement(web.displaced, logger: context.logger)
       await touch(web, context.logger)
     }
     var visit = BrowserRequest(
-      web: web, session: session, providerOfEnd: provider,
+      web: web?.isRecovering == true ? nil : web, recovering: web?.isRecovering == true ? web : nil, session: session,
+      providerOfEnd: provider,
       device: request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn(),
       name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
       caller: service.caller(request, context),
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     if let form {
-      try check(form, of: visit, request)
+      do throws(ProblemError) { try check(form, of: visit, request) } catch {
+        guard let address = outdated(visit) else { throw error }
+        throw Redirection(address: address)
+      }
       visit.form = form
     }
     return visit
@@ -88,6 +94,23 @@ struct WebSessions: Sendable {
       throw .cookieMissing
     }
     guard let token = form["csrf"], Secret(token) == Secret(visit.token) else { throw .formExpired }
+  }
+
+  /// The same page again, for a form of a user whom another tab has signed out. Without the cookie of forms, only the error helps.
+  func reload(_ visit: BrowserRequest) -> String? {
+    visit.web == nil && !visit.isFormCookieNew ? address(of: visit) : nil
+  }
+
+  /// The address of the page that a request is for.
+  func address(of visit: BrowserRequest) -> String {
+    let path = visit.place.here.dropFirst(pages.base.utf8.count)
+    return issuer + (path.hasSuffix("?") ? path.dropLast() : path)
+  }
+
+  /// The page for signing in, which leads back to that of a request.
+  func signInAddress(for visit: BrowserRequest) -> String {
+    let next = visit.place.here.hasSuffix("?") ? String(visit.place.here.dropLast()) : visit.place.here
+    return issuer + "/sign-in?next=" + PercentEncoding.encode(next)
   }
 
   /// Updates when the session was last seen.
@@ -151,8 +174,12 @@ struct WebSessions: Sendable {
     var next: String?
     /// Whether the user who is asked to prove it again has a passkey.
     var hasPasskey = false
-    /// The identities of that user at other providers.
+    /// The identities of that user at other providers, of those whose word would be enough.
     var identities: [LinkedIdentity] = []
+    /// Whether the password would be enough, with the code of an authenticator app where there is one.
+    var hasPassword = true
+    /// Whether a mailed link would be, because the account has nothing else of its own.
+    var hasMail = false
   }
 
   func signInPage(
@@ -169,7 +196,7 @@ struct WebSessions: Sendable {
     let known =
       confirms ? visit.account?.email?.typed : email ?? purpose.asked?.loginHint ?? visit.account?.email?.typed
     let hasPasskeys = passkeys != nil && (!confirms || purpose.hasPasskey)
-    let hasPassword = !confirms || visit.account?.passwordHash != nil
+    let hasPassword = !confirms || purpose.hasPassword
     page.context = [
       "focus_email": .flag(if: !confirms && known == nil),
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
@@ -179,6 +206,7 @@ struct WebSessions: Sendable {
       "can_sign_up": .flag(if: !confirms && service.signUp != .closed && hasPasswordPages),
       "passkeys": .flag(if: hasPasskeys), "passkey_only": .flag(if: !hasPassword),
       "buttons": buttons(for: confirms ? purpose.identities : nil, alone: !hasPassword && !hasPasskeys),
+      "mail": .flag(if: confirms && purpose.hasMail),
       "unknown_passkey": unknownPasskey.flatMap { id in
         passkeys.map { .object(["id": .text(id), "domain": .text($0.domain)]) }
       },
@@ -268,7 +296,7 @@ struct WebSessions: Sendable {
   /// The one place where a refusal of ``AccountService`` becomes words on a page.
   ///
   /// - Parameter field: that of the password that was checked.
-  /// - Throws: what concerns more than the form, such as ``ProblemError/reauthenticationRequired``.
+  /// - Throws: what concerns more than the form, such as ``ProblemError/reauthenticationRequired(_:)``.
   func refusal(
     of error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest
   ) throws -> Refusal {
@@ -302,12 +330,14 @@ struct WebSessions: Sendable {
   /// until the browser presents the new one.
   func beginOrRenewSession(by use: CredentialUse, _ visit: BrowserRequest) async throws -> BrowserSession {
     let (registry, now) = (service.owned(visit.caller), clock.now)
-    if let former = visit.web, former.account.id == use.account.id {
+    // A session in which a lost factor is replaced is one of its own.
+    let isRenewal = visit.web.map { !$0.isRecovering && !use.methods.isRecovering } ?? false
+    if isRenewal, let former = visit.web, former.account.id == use.account.id {
       return try await registry.reauthenticate(former, by: use, now: now)
     }
     // It goes on until the browser presents the new cookie.
     let new = try await registry.beginBrowserSession(
-      by: use, on: visit.browser, leaving: visit.web?.row.id, now: now)
+      by: use, on: visit.browser, leaving: (visit.web ?? visit.recovering)?.row.id, now: now)
     recorder.recordSignIn(new.row, logger: visit.caller.logger)
     return new
   }
@@ -316,7 +346,9 @@ struct WebSessions: Sendable {
 
   /// Signs this browser out and redirects to `target`.
   func signOut(by visit: BrowserRequest, backTo target: String) async throws -> Response {
-    if let former = visit.web { try await end(former.row.id, of: former.account.id, visit.caller.logger) }
+    if let former = visit.web ?? visit.recovering {
+      try await end(former.row.id, of: former.account.id, visit.caller.logger)
+    }
     var response = Response.seeOther(
       target,
       [ResponseCookie(name: ResponseCookie.session, value: nil), ResponseCookie(name: ResponseCookie.form, value: nil)])
@@ -386,6 +418,14 @@ extension ProblemError {
   static let cookieMissing = ProblemError(
     .forbidden, "cookie_missing", "The browser sent no cookie",
     detail: "Allow cookies for this site. Some browsers take none over http: use https.")
+}
+
+/// An error that is answered by another page.
+struct Redirection: Error, HTTPResponseError {
+  let address: String
+  var status: HTTPResponse.Status { .seeOther }
+
+  func response(from request: Request, context: some RequestContext) -> Response { .seeOther(address) }
 }
 
 extension Response {

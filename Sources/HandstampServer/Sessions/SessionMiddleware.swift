@@ -1,8 +1,14 @@
 #if Server
+import HandstampCore
+import HandstampRegistry
 public import Hummingbird
+import NIOCore
 
 /// Admits only requests with a valid access token of a live session, and sets ``SessionRequestContext/session``. Others are
 /// answered 401, or 403 if the token's scopes are not sufficient, as problem+json (RFC 6750, RFC 9457).
+///
+/// The connection of a response without a length, such as a stream of events, is closed when the session ends, and at the latest with
+/// its token.
 public struct SessionMiddleware<Context: SessionRequestContext>: RouterMiddleware {
   let authenticator: Authenticator
   /// The scopes of which one admits another client's token; without any, only those of the server's own app are admitted.
@@ -12,13 +18,46 @@ public struct SessionMiddleware<Context: SessionRequestContext>: RouterMiddlewar
     _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
   ) async throws -> Response {
     var context = context
+    let session: AuthenticatedSession
     do {
-      context.session = try await authenticator.session(of: request, allowing: scopes, logger: context.logger)
+      session = try await authenticator.session(of: request, allowing: scopes, logger: context.logger)
     } catch {
       // Mapped here, because an app's own routes have no error middleware of this server.
       throw authenticator.errors.problem(for: error, logger: context.logger)
     }
-    return try await next(request, context)
+    context.session = session
+    var response = try await next(request, context)
+    guard response.body.contentLength == nil else { return response }
+    response.body = ResponseBody { [authenticator, channel = context.channel, body = response.body] writer in
+      let watching = Task {
+        await authenticator.waitForEnd(of: session)
+        if !Task.isCancelled { channel.close(promise: nil) }
+      }
+      defer { watching.cancel() }
+      try await body.write(writer)
+    }
+    return response
+  }
+}
+
+extension Authenticator {
+  /// Waits until a session or its token has ended, the server stops, or the task is cancelled.
+  fileprivate func waitForEnd(of session: AuthenticatedSession) async {
+    let place = recorder.hub.place(of: session.account)
+    let expiry = Task {
+      guard (try? await Task.sleep(for: session.tokenExpiresAt.since(clock.now))) != nil else { return }
+      place.bell.ring(.over)
+    }
+    defer {
+      expiry.cancel()
+      place.leave()
+    }
+    place.bell.ring(.news)
+    for await _ in place.bell.bells {
+      if place.bell.take().contains(.over) { return }
+      // A store that cannot be read says nothing.
+      if (try? await registry.isLive(session.id, now: clock.now)) == false { return }
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #if Middleware
 import HandstampCore
+import HandstampSupport
 import HTTPTypes
 public import Hummingbird
 import Logging
@@ -22,6 +23,10 @@ public struct BasicIdentityContext: IdentityRequestContext {
 
 /// Admits only requests with a valid access token, and sets ``IdentityRequestContext/identity``. Others are answered 401, 403, or 503
 /// if it cannot be known, as problem+json (RFC 9457) with the challenges of RFC 6750 section 3 and RFC 9449 section 7.1.
+///
+/// A response without a length, such as a stream of events, ends with its session, and at the latest with its token: its task is
+/// cancelled, what it still writes is dropped, and the connection is closed. A WebSocket is the route's own to close, see
+/// ``TokenVerifier/waitForEnd(of:)``.
 ///
 /// A route that finds out later which scopes it needs throws ``AccessError/insufficientScope(_:)`` with all of them: the response is
 /// then the same, and the client asks its user for more.
@@ -55,13 +60,52 @@ public struct IdentityMiddleware<Context: IdentityRequestContext>: RouterMiddlew
     var context = context
     let access = AccessRequest(request, at: address)
     do {
-      context.identity = try await verifier.authenticate(access, requiring: scopes, rule)
-      return try await next(request, context)
+      let identity = try await verifier.authenticate(access, requiring: scopes, rule)
+      context.identity = identity
+      var response = try await next(request, context)
+      if response.body.contentLength == nil {
+        response.body = response.body.ending { [verifier] in await verifier.waitForEnd(of: identity) }
+      }
+      return response
     } catch let error as AccessError {
       context.logger.debug("Request refused", metadata: ["handstamp.cause": "\(error)"])
       return Response(verifier.response(to: error, of: access, requiring: scopes))
     }
   }
+}
+
+extension ResponseBody {
+  /// A body that is written only until `end` returns a reason.
+  fileprivate func ending(with end: @escaping @Sendable () async -> AccessError?) -> ResponseBody {
+    let isOver = Locked(false)
+    let body = map { buffer in
+      guard !isOver.withLock({ $0 }) else { throw AccessError.sessionEnded }
+      return buffer
+    }
+    return ResponseBody { writer in
+      let handed = HandedWriter(writer: writer)
+      let reason = try await withThrowingTaskGroup(of: AccessError?.self) { group in
+        group.addTask { @concurrent in
+          try await body.write(handed.writer)
+          return nil
+        }
+        group.addTask {
+          let reason = await end()
+          if reason != nil { isOver.withLock { $0 = true } }
+          return reason
+        }
+        defer { group.cancelAll() }
+        return try await group.next() ?? nil
+      }
+      // Only a closed connection says that a response is not complete.
+      if let reason { throw reason }
+    }
+  }
+}
+
+// One task writes, and the one that it comes from waits for that.
+private struct HandedWriter: @unchecked Sendable {
+  let writer: any ResponseBodyWriter
 }
 
 /// Admits only identities with these scopes, behind an ``IdentityMiddleware``.

@@ -10,6 +10,9 @@ final class FeedReader: Sendable {
     var lastError: FeedError?
     /// When bytes last arrived, by the uptime.
     var heardAt = Duration.zero
+    /// Those who wait for the end of a session.
+    var waiting: [UInt64: (session: RevocationList.Key, bell: AsyncStream<Void>.Continuation)] = [:]
+    var lastWaiting: UInt64 = 0
   }
 
   /// The times between two attempts.
@@ -37,11 +40,48 @@ final class FeedReader: Sendable {
     state = Locked(State(feed: RevocationFeed(capacity: settings.capacity, silence: settings.silence)))
   }
 
-  /// Whether a session has ended, and whether that answer can be relied on.
-  func answer(for session: String) -> (hasEnded: Bool, standing: RevocationFeed.Standing) {
+  /// What a token of a session is worth.
+  ///
+  /// - Throws: ``AccessError/sessionEnded``.
+  func verdict(on session: RevocationList.Key) throws(AccessError) -> LostFeedPolicy.Verdict {
     let uptime = clock.uptime()
-    let key = RevocationList.Key(session)
-    return state.withLock { ($0.feed.list.contains(key), $0.feed.standing(at: uptime)) }
+    let (hasEnded, standing) = state.withLock { ($0.feed.list.contains(session), $0.feed.standing(at: uptime)) }
+    if hasEnded { throw .sessionEnded }
+    return settings.whenLost.verdict(standing, at: uptime)
+  }
+
+  /// The time at which the uptime was that.
+  func time(of uptime: Duration) -> UnixTime { clock.now().advanced(by: uptime - clock.uptime()) }
+
+  /// Waits until a session has ended, or its end could not be noticed any more; returns `nil` if the task is cancelled.
+  func waitForEnd(of session: String) async -> AccessError? {
+    let session = RevocationList.Key(session)
+    let (rings, bell) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let number = state.withLock { state in
+      state.lastWaiting += 1
+      state.waiting[state.lastWaiting] = (session, bell)
+      return state.lastWaiting
+    }
+    defer { state.withLock { _ = $0.waiting.removeValue(forKey: number) } }
+    bell.yield()
+    for await _ in rings {
+      do throws(AccessError) {
+        if case .refused(let since) = try verdict(on: session) {
+          return .unavailable(.revocations(since: since.map(time)))
+        }
+      } catch { return error }
+    }
+    return nil
+  }
+
+  /// Wakes those whose session has ended; all if they would not hear of it.
+  private func ring() {
+    let uptime = clock.uptime()
+    state.withLock { state in
+      let verdict = settings.whenLost.verdict(state.feed.standing(at: uptime), at: uptime)
+      let isUnknown = if case .refused = verdict { true } else { false }
+      for (session, bell) in state.waiting.values where isUnknown || state.feed.list.contains(session) { bell.yield() }
+    }
   }
 
   var status: FeedStatus {
@@ -65,6 +105,7 @@ final class FeedReader: Sendable {
     var isNews = true
     while !Task.isCancelled {
       let (fault, wasUseful) = await connection()
+      ring()
       guard !Task.isCancelled else { return }
       state.withLock { state in
         state.lastError = fault
@@ -135,6 +176,7 @@ final class FeedReader: Sendable {
             } catch { return error }
           }
           if let result { throw result }
+          if event.name == "revocations" { ring() }
         }
       }
       return .ended
@@ -154,6 +196,7 @@ final class FeedReader: Sendable {
         state.feed.removeExpired(at: earliest)
         return uptime - state.heardAt
       }
+      ring()
       if quiet > silence { return .silent }
     }
     return .ended

@@ -60,6 +60,28 @@ public struct LostFeedPolicy: Sendable, Hashable {
   }
 }
 
+extension LostFeedPolicy {
+  /// What a token is worth, as far as its session is not known to have ended.
+  enum Verdict: Sendable, Hashable {
+    case live
+    /// Lost at that uptime.
+    case tolerated(since: Duration)
+    /// `nil` if the feed was never complete.
+    case refused(since: Duration?)
+    case introspected(since: Duration?)
+  }
+
+  func verdict(_ standing: RevocationFeed.Standing, at uptime: Duration) -> Verdict {
+    switch standing {
+    case .live: return .live
+    // The silence after which a feed counts as lost is part of the time.
+    case .lost(let since) where uptime - since <= tolerance: return .tolerated(since: since)
+    case .lost(let since): return last == .refuse ? .refused(since: since) : .introspected(since: since)
+    case .incomplete: return last == .refuse ? .refused(since: nil) : .introspected(since: nil)
+    }
+  }
+}
+
 /// The state of a verifier's feed.
 public struct FeedStatus: Sendable, Hashable {
   /// Whether the feed is live, and so a session that ends is refused within a second.

@@ -116,12 +116,14 @@ struct GateFixture: Sendable {
       auth_request_set $session $upstream_http_handstamp_session;
       auth_request_set $client $upstream_http_handstamp_client;
       auth_request_set $scope $upstream_http_handstamp_scope;
+      auth_request_set $expires_at $upstream_http_handstamp_expires;
       auth_request_set $challenge $upstream_http_www_authenticate;
       error_page 403 @forbidden;
       proxy_set_header Handstamp-Subject $subject;
       proxy_set_header Handstamp-Session $session;
       proxy_set_header Handstamp-Client $client;
       proxy_set_header Handstamp-Scope $scope;
+      proxy_set_header Handstamp-Expires $expires_at;
       """
     let text = """
       daemon off;
@@ -167,7 +169,7 @@ struct GateFixture: Sendable {
         request_header -Handstamp*
         forward_auth \(gate.dropFirst("http://".count)) {
           uri \(uri)
-          copy_headers Handstamp-Subject Handstamp-Session Handstamp-Client Handstamp-Scope
+          copy_headers Handstamp-Subject Handstamp-Session Handstamp-Client Handstamp-Scope Handstamp-Expires
         }
         reverse_proxy 127.0.0.1:\(service)
       }
@@ -213,7 +215,7 @@ private struct Service: HTTPResponder {
   }
 
   @concurrent func respond(to request: Hummingbird.Request, context: BasicRequestContext) async throws -> Response {
-    let names = ["Subject", "Session", "Client", "Scope"].compactMap { HTTPField.Name("Handstamp-" + $0) }
+    let names = ["Subject", "Session", "Client", "Scope", "Expires"].compactMap { HTTPField.Name("Handstamp-" + $0) }
     var text = names.map { request.headers[values: $0].joined(separator: "&") }.joined(separator: "|")
     // For CGI and WSGI these are the same fields.
     text += request.headers.map(\.name.canonicalName).filter {

@@ -74,13 +74,15 @@ extension Processes {
         for proxy in [fixture.nginx, fixture.caddy] {
           let session = try await signUp(fixture)
           let token = ("Authorization", "Bearer \(session.access)")
-          let identity = "\(session.account)|\(session.id)|handstamp|"
+          let payload = Base64URL.decode(String(session.access.split(separator: ".")[1]))
+          let end = try #require(payload.flatMap { JSONValue($0) }?["exp"]?.integer)
+          let identity = "\(session.account)|\(session.id)|handstamp||\(end)"
           #expect(text(try await send(proxy + "/things?a=b", [token])) == identity)
           #expect(text(try await send("POST", proxy + "/things", [token], body: "x")) == identity)
           // What a client claims to be is replaced, with and without a token, in any spelling.
           let claims = [
-            "Handstamp-Subject", "handstamp-session", "HANDSTAMP-CLIENT", "Handstamp-Scope", "Handstamp_Subject",
-            "handstamp.session",
+            "Handstamp-Subject", "handstamp-session", "HANDSTAMP-CLIENT", "Handstamp-Scope", "Handstamp-Expires",
+            "Handstamp_Subject", "handstamp.session",
           ].map { ($0, "admin") }
           #expect(text(try await send(proxy + "/things", [token] + claims)) == identity)
           let none = try await send(proxy + "/things", claims)

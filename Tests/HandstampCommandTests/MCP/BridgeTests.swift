@@ -143,5 +143,35 @@ import Testing
     let lines = try await remote.bridge([Self.call]).lines
     #expect(remote.requests.count == 1 && lines[0].contains("redirects to https://evil.org/"))
   }
+
+  @Test func `ends all that is open when another program signs out, and works again after a sign-in`() async throws {
+    let open = Locked<[AsyncThrowingStream<[UInt8], any Error>.Continuation]>([])
+    let tokens = FakeTokens()
+    let remote = FakeRemote { request, _ in
+      let text = String(decoding: request.body, as: UTF8.self)
+      if text.contains("initialize\"") { return .json(#"{"jsonrpc":"2.0","id":1,"result":{}}"#) }
+      if text.contains("initialized") { return FakeRemote.Answer(status: 202) }
+      if request.method == "POST", open.withLock({ $0.count == 2 }) { return .json(Self.answer) }
+      return FakeRemote.Answer(headers: [Self.events]) { stream in open.withLock { $0.append(stream) } }
+    }
+    async let result = remote.bridge(
+      [
+        #"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#, #"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        Self.call, Self.call,
+      ], oneByOne: true, tokens)
+    // The stream of its own, and that of a call that takes long.
+    #expect(await eventually { open.withLock { $0.count == 2 } })
+    let streams = open.withLock { $0 }
+    tokens.signOut()
+    let lines = try await result.lines
+    #expect(lines.count == 3 && lines[1].contains("not signed in") && lines[2] == Self.answer, "\(lines)")
+    for stream in streams {
+      guard case .terminated = stream.yield(Array("data: {}\n\n".utf8)) else {
+        Issue.record("a stream of the ended session is still open")
+        continue
+      }
+    }
+    #expect(remote.requests.count { $0.method == "GET" } == 2, "its own stream begins again with the next session")
+  }
 }
 #endif

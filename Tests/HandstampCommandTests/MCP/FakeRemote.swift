@@ -13,6 +13,8 @@ final class FakeRemote: Transport {
     var parts: [String] = []
     /// Whether the connection breaks after the parts.
     var breaks = false
+    /// Called with the open body instead of its end.
+    var stays: (@Sendable (AsyncThrowingStream<[UInt8], any Error>.Continuation) -> Void)?
 
     static func json(_ text: String, status: Int = 200, headers: [(String, String)] = []) -> Answer {
       Answer(status: status, headers: [("Content-Type", "application/json")] + headers, parts: [text])
@@ -36,7 +38,11 @@ final class FakeRemote: Transport {
     let answer = script(request, number)
     let (body, continuation) = AsyncThrowingStream.makeStream(of: [UInt8].self)
     for part in answer.parts { continuation.yield(Array(part.utf8)) }
-    continuation.finish(throwing: answer.breaks ? TransportError.connectionLost("cut") : nil)
+    if let stays = answer.stays {
+      stays(continuation)
+    } else {
+      continuation.finish(throwing: answer.breaks ? TransportError.connectionLost("cut") : nil)
+    }
     return TransportStream(status: answer.status, headers: answer.headers.map { HeaderField($0.0, $0.1) }, body: body)
   }
 
@@ -51,10 +57,10 @@ final class FakeRemote: Transport {
   ///   - failing: How many tokens cannot be had at first.
   ///   - oneByOne: Whether the client waits for the answer of a request before it sends the next message.
   func bridge(
-    _ messages: [String], failing: Int = 0, oneByOne: Bool = false
+    _ messages: [String], failing: Int = 0, oneByOne: Bool = false, _ tokens: FakeTokens? = nil
   ) async throws -> (lines: [String], tokens: FakeTokens) {
     let client = FakeClient(messages, oneByOne: oneByOne)
-    let tokens = FakeTokens(failing: failing)
+    let tokens = tokens ?? FakeTokens(failing: failing)
     let bridge = Bridge(try RemoteServer(parsing: "https://x.org/mcp"), tokens, over: self, client)
     await bridge.run()
     return (client.lines, tokens)
@@ -78,8 +84,17 @@ actor FakeTokens: BridgeCredentials {
   private nonisolated let asked = Locked<[[String]]>([])
   private var failing: Int
   private var number = 1
+  private nonisolated let ends = AsyncStream.makeStream(of: Void.self)
 
-  init(failing: Int) { self.failing = failing }
+  init(failing: Int = 0) { self.failing = failing }
+
+  /// Signs out in another program.
+  nonisolated func signOut() { ends.continuation.yield() }
+
+  nonisolated func sessionEnd() async -> CommandError? {
+    for await _ in ends.stream { return CommandError(.signInNeeded, "not signed in", hint: "run: handstamp login") }
+    return nil
+  }
 
   /// How many tokens were asked for.
   nonisolated var count: Int { used.withLock { $0 } }

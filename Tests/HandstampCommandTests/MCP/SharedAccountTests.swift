@@ -1,6 +1,8 @@
 #if Programs
 import Foundation
 import HandstampCore
+import HandstampSupport
+import HandstampTesting
 import HandstampVaults
 import Testing
 
@@ -75,6 +77,28 @@ import Testing
       #expect(first == AccessToken("narrow"))
       try await signIn(home, "wide", for: [Self.x, Self.y])
       #expect(try await access.token(insteadOf: first, nil) == AccessToken(Self.own(Self.x)))
+      await access.conclude()
+    }
+  }
+
+  @Test func `hears of a sign-out by another program while a stream is open, and of no other sign-in`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      let home = Home(path: folder + "/home")
+      try await signIn(home, "narrow", for: [Self.x])
+      let access = try bridge(home, to: Self.x)
+      _ = try await access.token()
+      let isOver = Locked(false)
+      async let end = {
+        let end = await access.sessionEnd()
+        isOver.withLock { $0 = true }
+        return end
+      }()
+      try await signIn(home, "again", for: [Self.x])
+      #expect(await eventually { try await access.token() == AccessToken(Self.own(Self.x)) && !isOver.withLock { $0 } })
+      guard case .done = await home.vault(of: Self.account).edit(.signOut(.signedOut, at: SystemClock().now())) else {
+        throw Failed()
+      }
+      #expect(await end?.code == "signed_out")
       await access.conclude()
     }
   }

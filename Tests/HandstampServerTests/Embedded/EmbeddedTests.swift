@@ -1,6 +1,7 @@
 #if Programs
 import HandstampCore
 import HandstampRegistry
+import HandstampTransports
 import Testing
 
 @testable import HandstampServer
@@ -32,6 +33,25 @@ import Testing
       app.store.fail(.all)
       #expect(try await app.client.get("/notes", token: session.access).status == 503)
       #expect(try await app.client.get("/").status == 200)
+    }
+  }
+
+  @Test(arguments: [false, true]) func `ends a stream of the app with its session`(onItsListener: Bool) async throws {
+    try await EmbeddedServer.run(onItsListener: onItsListener) { app in
+      let (session, other) = (try await app.signUp(), try await app.signUp("eve@example.org"))
+      func stream(_ token: String) async throws -> AsyncThrowingStream<[UInt8], any Error>.Iterator {
+        let request = TransportRequest(method: "GET", url: app.client.base + "/notes/stream")
+        var parts = try await AsyncHTTPTransport.shared.open(request.authorized(by: AccessToken(token))).body
+          .makeAsyncIterator()
+        #expect(try await parts.next() == Array(": open\n".utf8))
+        return parts
+      }
+      var parts = try await stream(session.access)
+      let kept = try await stream(other.access)
+      #expect(try await app.client.post("/auth/v1/sign-out", token: session.access, json: "").status == 204)
+      #expect((try? await parts.next()) == nil)
+      #expect(try await app.client.get("/notes", token: other.access).status == 200)
+      withExtendedLifetime(kept) {}
     }
   }
 

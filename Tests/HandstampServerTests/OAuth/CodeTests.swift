@@ -1,7 +1,9 @@
 #if Programs
+import Crypto
 import HandstampCore
 import Testing
 
+@testable import HandstampRegistry
 @testable import HandstampServer
 
 /// OWASP ASVS 10.4.1 to 10.4.4 and 10.4.6, RFC 6749, 7636, 8252, 8707 and 9207, over HTTP.
@@ -133,12 +135,48 @@ import Testing
         #expect(thief.json["reason"] as String? == nil, "\(wrong)")
       }
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+      let fresh = try TestServer.Session(try await app.refresh(session.refresh, at: test))
       let again = try await app.redeem(code, at: test)
       #expect(again.status == 400)
       #expect(again.json["error"] == "invalid_grant")
       #expect(again.json["reason"] == "token_reuse")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
-      #expect(try await app.refresh(session.refresh, at: test).json["error"] == "invalid_grant")
+      #expect(try await app.refresh(fresh.refresh, at: test).json["error"] == "invalid_grant")
+    }
+  }
+
+  enum Second: CaseIterable { case reload, otherProof, noProof, late, strict }
+
+  @Test(arguments: Second.allCases)
+  func `that its own client presents again before its first refresh ends nothing, and gets nothing`(
+    second: Second
+  ) async throws {
+    let clients = try TestServer.clients()
+    try await TestServer.run {
+      $0.clients = clients
+      $0.endsRepeatedCodes = second == .strict
+    } body: { test in
+      _ = try await test.signUp()
+      let app = OAuthApp()
+      let code = try await app.code(Browser(test.client.base))
+      let key = P256.Signing.PrivateKey()
+      func redeem(_ key: P256.Signing.PrivateKey?) async throws -> WireClient.Answer {
+        let now = test.clock.now
+        let proof = DPoPProof(at: now, nonce: test.server.proofs.nonce(at: now)) { $0.key = key ?? $0.key }
+        return try await app.redeem(code, at: test, headers: key == nil ? [:] : ["DPoP": proof.text])
+      }
+      let session = try #require(try await redeem(key).json["session_id"] as String?)
+      if second == .late { test.clock.advance(by: .seconds(60)) }
+      let again = try await redeem(
+        second == .noProof ? nil : second == .otherProof ? P256.Signing.PrivateKey() : key)
+      #expect(again.status == 400 && again.json["error"] == "invalid_grant")
+      #expect(again.json["access_token"] as String? == nil)
+      let isLive = try await test.server.registry.isLive(SessionID(session), now: test.clock.now)
+      #expect(isLive == (second == .reload))
+      #expect((again.json["reason"] == "token_reuse") == !isLive)
+      let actions = try await test.server.registry.auditedActions(limit: 99).map(\.audited)
+      let last = actions.last { $0.session?.rawValue == session }
+      #expect(last?.action == (isLive ? "session.code_repeated" : "session.theft_detected"))
     }
   }
 
@@ -155,6 +193,9 @@ import Testing
       #expect(try await site.redeem(code, at: test).json["error"] == "invalid_client")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
       #expect(try await redeem(TestServer.secret).json["error"] == "invalid_grant")
+      #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+      test.clock.advance(by: .seconds(60))
+      #expect(try await redeem(TestServer.secret).json["reason"] == "token_reuse")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
     }
   }

@@ -57,6 +57,37 @@ import Testing
     }
   }
 
+  @Test func `that another tab has ended is signed out here as well, and other forms lead to the sign-in`() async throws
+  {
+    try await TestServer.runOpenID { test in
+      let browser = try await browser(test)
+      let app = OAuthApp.party()
+      let consent = try await browser.get(app.page())
+      let page = try await browser.get("/account/devices")
+      let ask = try await browser.get("/sign-out")
+      #expect(ask.status == 303 && ask.location == Browser.issuer + "/oauth/logout")
+      #expect(try await browser.get("/oauth/logout").title.hasPrefix("Sign out"))
+      #expect(try await browser.press("sign-out", on: page, at: "/sign-out").status == 303)
+      // The page after a sign-out has a form of its own.
+      _ = try await browser.get("/sign-in")
+      for path in ["/sign-out", "/oauth/logout"] {
+        let again = try await browser.press("sign-out", on: page, at: path)
+        #expect(again.location == Browser.issuer + "/oauth/logout", "\(path): \(again.status)")
+      }
+      #expect(try await browser.get("/oauth/logout").title == "You are signed out")
+      let other = try await browser.press("end", on: page, at: "/account/devices?lang=de")
+      #expect(other.location?.hasPrefix(Browser.issuer + "/sign-in?next=") == true)
+      #expect(other.location?.contains("account%2Fdevices") == true, "\(other.location ?? "")")
+      let allowed = try await browser.press("allow", on: consent, at: app.page())
+      #expect(allowed.status == 303 && allowed.location?.hasPrefix(Browser.issuer + "/oauth/authorize?") == true)
+      let back = String(try #require(allowed.location).dropFirst(Browser.issuer.count))
+      #expect(try await browser.signIn(at: back).status == 200, "the request of the app is kept")
+      // With a session, a form that it was not shown stays refused.
+      #expect(try await browser.press("sign-out", on: page, at: "/sign-out").status == 403)
+      #expect(try await isSignedIn(browser))
+    }
+  }
+
   @Test func `keeps nothing in the browser when it is signed out, but its name`() async throws {
     try await TestServer.runOpenID { test in
       let browser = try await browser(test)

@@ -75,6 +75,8 @@ import Testing
       let plain = try await code(app, test).fields["code"]
       #expect(try await redeem(plain, of: app, at: test, verifier: app.verifier).json["error"] == "invalid_grant")
       #expect(try await redeem(plain, of: app, at: test).status == 200)
+      // Without a verifier, a second use tells of a second party.
+      #expect(try await redeem(plain, of: app, at: test).json["reason"] == "token_reuse")
       let half = try await code(app, test, leaving: ["code_challenge"])
       #expect(half.fields["error"] == "invalid_request")
     }

@@ -7,14 +7,15 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct `Names of header fields` {
   @Test func `are all valid`() {
     let names: [HTTPField.Name] = [
-      .crossOriginOpenerPolicy, .dpop, .dpopNonce, .forwarded, .lastEventID, .pragma, .rateLimit, .rateLimitPolicy,
-      .referrerPolicy, .secFetchSite, .xAccelBuffering, .xForwardedFor, .xFrameOptions,
+      .crossOriginOpenerPolicy, .dpop, .dpopNonce, .forwarded, .lastEventID, .pragma, .purpose, .rateLimit,
+      .rateLimitPolicy,
+      .referrerPolicy, .secFetchSite, .xAccelBuffering, .xForwardedFor, .xMoz, .xPurpose, .xFrameOptions,
     ]
     #expect(
       names.map(\.rawName) == [
-        "Cross-Origin-Opener-Policy", "DPoP", "DPoP-Nonce", "Forwarded", "Last-Event-ID", "Pragma", "RateLimit",
-        "RateLimit-Policy", "Referrer-Policy", "Sec-Fetch-Site", "X-Accel-Buffering", "X-Forwarded-For",
-        "X-Frame-Options",
+        "Cross-Origin-Opener-Policy", "DPoP", "DPoP-Nonce", "Forwarded", "Last-Event-ID", "Pragma", "Purpose",
+        "RateLimit", "RateLimit-Policy", "Referrer-Policy", "Sec-Fetch-Site", "X-Accel-Buffering",
+        "X-Forwarded-For", "X-Moz", "X-Purpose", "X-Frame-Options",
       ])
   }
 }

@@ -5,7 +5,9 @@ import HTTPTypes
 import HandstampCore
 import HandstampSupport
 import HandstampTesting
+import HandstampTransports
 import Hummingbird
+import NIOCore
 import ServiceLifecycle
 import Testing
 
@@ -40,6 +42,17 @@ import Testing
           try await request.body.collect(upTo: 100).readableBytesView.elementsEqual("b".utf8) ? ["b", "c"] : []
         guard context.identity?.has(scopes: needed) == true else { throw AccessError.insufficientScope(needed) }
         return "called"
+      }
+      api.get("stream") { _, _ in
+        Response(
+          status: .ok, headers: [.contentType: "text/event-stream"],
+          body: ResponseBody { writer in
+            try await writer.write(ByteBuffer(string: ": open\n"))
+            // Until the task is cancelled, which the writer does not notice.
+            for await _ in AsyncStream(Void.self, { _ in }) {}
+            try await writer.write(ByteBuffer(string: "data: late\n\n"))
+            try await writer.finish(nil)
+          })
       }
       let (ports, continuation) = AsyncStream.makeStream(of: Int.self)
       let app = Application(
@@ -99,6 +112,29 @@ import Testing
       _ = try await test.client.post("/v1/sign-out", token: session.access, json: "{}")
       _ = try await test.oauth("/oauth/revoke", [("token", session.refresh), ("client_id", app.id)])
       #expect(await eventually { (try? await client.get("/api/me", token: session.access))?.code == "session_ended" })
+    }
+  }
+
+  @Test func `ends an open stream with its session, and passes nothing on after that`() async throws {
+    try await Self.run { test, client, _ async throws in
+      _ = try await test.signUp()
+      let app = OAuthApp()
+      let (session, other) = (try await app.session(test), try await app.session(test))
+      func stream(_ token: String) async throws -> AsyncThrowingStream<[UInt8], any Error>.Iterator {
+        let request = TransportRequest(method: "GET", url: client.base + "/api/stream").authorized(
+          by: AccessToken(token))
+        var parts = try await AsyncHTTPTransport.shared.open(request).body.makeAsyncIterator()
+        #expect(try await parts.next() == Array(": open\n".utf8))
+        return parts
+      }
+      var parts = try await stream(session.access)
+      let kept = try await stream(other.access)
+      _ = try await test.oauth("/oauth/revoke", [("token", session.refresh), ("client_id", app.id)])
+      // A response that is not complete ends with its connection.
+      let late = try? await parts.next()
+      #expect(late == nil, "\(String(decoding: late ?? [], as: UTF8.self))")
+      #expect(try await client.get("/api/me", token: other.access).status == 200)
+      withExtendedLifetime(kept) {}
     }
   }
 

@@ -3,6 +3,7 @@ import HandstampCore
 import HandstampRegistry
 import HandstampServer
 import Hummingbird
+import NIOCore
 import ServiceLifecycle
 
 /// An app with accounts and routes of its own, which serves sessions below `/auth`.
@@ -38,6 +39,14 @@ struct EmbeddedServer: Sendable {
     server.addRoutes(to: router)
     let notes = server.protected(router.group("/notes"))
     notes.get { _, context in "\(context.session.account) \(context.session.id)" }
+    notes.get("/stream") { _, _ in
+      Response(
+        status: .ok, headers: [.contentType: "text/event-stream"],
+        body: ResponseBody { writer in
+          try await writer.write(ByteBuffer(string: ": open\n"))
+          for await _ in AsyncStream(Void.self, { _ in }) {}
+        })
+    }
     notes.get("/teapot") { _, _ -> String in throw HTTPError(.init(code: 418)) }
 
     let (ports, continuation) = AsyncStream.makeStream(of: Int.self)

@@ -127,6 +127,7 @@ import Testing
       // Used: the same request, once more and late, gets nothing, and ends nothing.
       #expect(try await redeem(Self.key).json["error"] == "invalid_grant")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 200)
+      #expect(try await app.refresh(session.refresh, at: test, [("rotation_key", Self.otherKey)]).status == 200)
       #expect(try await redeem(Self.otherKey).json["reason"] == "token_reuse")
       #expect(try await test.client.get("/v1/me", token: session.access).status == 401)
     }

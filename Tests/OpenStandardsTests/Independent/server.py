@@ -33,6 +33,7 @@ options.add_argument("--overlap", type=float, default=0, help="seconds in which 
 options.add_argument("--replace", action="store_true", help="a refresh ends earlier access tokens")
 options.add_argument("--delay", type=float, default=0, help="between a refresh and its response")
 options.add_argument("--hold", action="store_true", help="the response of every refresh, until POST /release")
+options.add_argument("--hold-devices", action="store_true", help="the tokens of every device, until POST /release")
 options.add_argument("--broken", type=int, default=0, help="that many refreshes are carried out, but answered with 500")
 options.add_argument("--agree", action="store_true", help="devices are allowed at once")
 options.add_argument("--bare-401", action="store_true", help="answer every revocation with it, and ignore the request")
@@ -307,6 +308,8 @@ def token():
         if astray and request.form["grant_type"] == "refresh_token":
             return "", astray.pop()
         answer = server.create_token_response()
+        if options.hold_devices and "device_code" in request.form and answer.status_code == 200:
+            released.wait()
         if options.same_token and request.form["grant_type"] == "refresh_token":
             tokens[-1].access = tokens[-2].access
             return jsonify(dict(answer.json, access_token=tokens[-2].access))

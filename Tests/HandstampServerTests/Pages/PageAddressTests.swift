@@ -1,0 +1,78 @@
+#if Programs
+import HandstampCore
+import Testing
+
+@testable import HandstampServer
+
+/// What browsers and programs ask for before a user does, or instead.
+@Suite(.timeLimit(.minutes(10))) struct `A page that is opened ahead of its user` {
+  private static let ahead = [
+    ("Sec-Purpose", "prefetch"), ("Sec-Purpose", "prefetch;prerender"), ("Purpose", "prefetch"), ("X-Moz", "prefetch"),
+    ("X-Purpose", "preview"),
+  ]
+
+  @Test func `is listed with what it changes, as every page is`() throws {
+    let documents = ["/v1/", "/admin/", "/.well-known/", "/openapi.json", "/health", "/ready", "/oauth/userinfo"]
+    let pages = try OpenAPIDocument(for: ServerConfiguration()).operations.filter { operation in
+      operation.method == "GET" && !documents.contains { operation.path.hasPrefix($0) }
+    }
+    #expect(Set(pages.map(\.path)) == Set(PageAddress.allCases.map(\.rawValue)))
+  }
+
+  @Test func `does not sign out, and a look at it is answered as the question`() async throws {
+    try await TestServer.runOpenID { test in
+      let browser = Browser(test.client.base)
+      let tokens = try await OAuthApp.party().tokens(browser, at: test)
+      let path = Browser.path("/oauth/logout", [("id_token_hint", tokens.json["id_token"] ?? "")])
+      for (name, value) in Self.ahead {
+        for method in ["GET", "HEAD"] {
+          let answer = try await browser.send(method, path, headers: [name: value])
+          #expect(answer.status == 503 && answer.text.isEmpty && answer.all("set-cookie").isEmpty, "\(name): \(value)")
+          #expect(answer.header("cache-control") == "no-store" && answer.header("vary") == "Sec-Purpose, Purpose")
+        }
+      }
+      #expect(try await browser.send("HEAD", path).status == 200)
+      #expect(try await browser.get("/device").title != "Sign in")
+      #expect(try await browser.get(path).status == 303)
+      #expect(try await browser.get("/device").title == "Sign in")
+    }
+  }
+
+  @Test func `gives no code, and none for a look at it`() async throws {
+    try await TestServer.runOpenID { test in
+      let (browser, app) = (Browser(test.client.base), OAuthApp.party())
+      _ = try await app.code(browser)
+      for (name, value) in Self.ahead {
+        #expect(try await browser.get(app.page(), headers: [name: value]).status == 503)
+      }
+      let look = try await browser.send("HEAD", app.page())
+      #expect(look.status == 200 && look.location == nil)
+      #expect(try await browser.get(app.page()).fields["code"] != nil)
+    }
+  }
+
+  @Test func `uses up no way back from a provider`() async throws {
+    try await ProviderPair.run { pair in
+      _ = try await pair.person("ada@example.org")
+      let browser = pair.browser
+      let back = try await pair.visit(try await pair.leave(browser, from: "/sign-in"), as: "ada@example.org")
+      for (name, value) in Self.ahead {
+        #expect(try await browser.get(back, headers: [name: value]).status == 503)
+      }
+      #expect(try await browser.send("HEAD", back).status == 503)
+      #expect(try await browser.get(back).status == 303)
+      #expect(try await browser.get("/account").status == 200)
+    }
+  }
+
+  @Test func `is shown if it changes nothing`() async throws {
+    try await TestServer.run { test in
+      for path in ["/sign-in", "/recover", "/forgot-password"] {
+        let browser = Browser(test.client.base)
+        let answer = try await browser.get(path, headers: ["Sec-Purpose": "prefetch"])
+        #expect(answer.status < 500, "\(path)")
+      }
+    }
+  }
+}
+#endif
