@@ -16,6 +16,7 @@ extension PageLibrary {
     "confirm.mustache": text(PackageResources.confirm_mustache),
     "confirm_email.mustache": text(PackageResources.confirm_email_mustache),
     "confirm_end.mustache": text(PackageResources.confirm_end_mustache),
+    "confirm_owner.mustache": text(PackageResources.confirm_owner_mustache),
     "consent.mustache": text(PackageResources.consent_mustache),
     "console.mustache": text(PackageResources.console_mustache),
     "de.json": text(PackageResources.de_json),

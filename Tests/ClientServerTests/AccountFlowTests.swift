@@ -60,6 +60,18 @@ final class Post: Mailer {
         try await backend.signIn(email: email, password: password, code: Secret(setup.secret.code(at: step + 1)))
       }
       #expect(signedIn.profile?.id == id)
+      // Of the two sessions, this one has shown the code.
+      let refused = await #expect(throws: SessionError.self) {
+        try await backend.deleteAccount(password: password, token: up.accessToken)
+      }
+      #expect(refused?.code == "second_factor_required")
+      let late = await #expect(throws: SessionError.self) {
+        try await backend.changePassword(
+          from: password, to: Secret("another password"), endingOthers: false,
+          code: Secret(setup.secret.code(at: step)), token: up.accessToken)
+      }
+      #expect(late?.code == "second_factor_wrong")
+      try await backend.deleteAccount(password: password, token: try await controller.token())
     }
   }
 

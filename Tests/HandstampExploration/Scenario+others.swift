@@ -121,13 +121,11 @@ extension Scenario {
     [KeylessServer.Kind.graceSameSuccessor, .graceNewSuccessor].map { kind in
       apart(kind, "a broken connection or a killed sender, with a short overlap", .nobodyOut) { limits in
         limits.overlap = .seconds(5)
-        limits.isPrompt = true
         limits.kinds = [.lost, .killed]
         limits.passes = 2
       }
     } + [
       apart(.graceSameSuccessor, "a killed sender whose child has the lock", .nobodyOut) { limits in
-        limits.isPrompt = true
         limits.kinds = [.killed]
         limits.passes = 2
         limits.childrenLive = true
@@ -135,7 +133,7 @@ extension Scenario {
       apart(.strict, "a sender that is stopped, or waits without the refresh lock", .nobodyOut) { limits in
         limits.kinds = [.suspended, .leftOpen, .refused]
         limits.suspensionGivesUpLock = true
-        limits.passes = 1
+        limits.passes = 2
         limits.troubles = 2
       },
       apart(.strict, "locks that exclude nobody", .nobodyOut) { limits in
@@ -150,7 +148,6 @@ extension Scenario {
     [
       apart(.graceSameSuccessor, "no locks of attempts", .findsOut) { limits in
         limits.overlap = .seconds(5)
-        limits.isPrompt = true
         limits.kinds = [.killed]
         limits.passes = 2
         limits.faults = [.attemptsAreNotLocked]
@@ -164,6 +161,7 @@ extension Scenario {
       apart(.strict, name, .findsBroken) { limits in
         limits.kinds = [.suspended, .leftOpen]
         limits.suspensionGivesUpLock = true
+        limits.passes = 1
         limits.locksExcludeNobody = fault == .anyLockIsBelieved
         limits.faults = [fault]
       }
@@ -174,6 +172,7 @@ extension Scenario {
   ) -> Scenario {
     at(kind, "in containers: " + name, expectation) { limits in
       limits.hasNamespaces = true
+      limits.isPrompt = true
       limits.troubles = 1
       limits.checksLiveness = false
       change(&limits)

@@ -217,7 +217,7 @@ private struct Safe {
     var bare = try #require(try await safe.registry.removePassword(by: safe.user, now: start))
     let week = start.advanced(by: .seconds(7 * 86_400))
     let mail = MailJob.reset(try #require(bare.email))
-    // Whoever has set up the passkey may have had another's address.
+    // A stranger with this address may have set up the passkey.
     #expect(try await safe.registry.mailedToken(mail, now: week) != nil)
     bare.emailConfirmedAt = start
     bare = try await safe.registry.update(bare)

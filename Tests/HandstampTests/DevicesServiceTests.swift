@@ -118,6 +118,28 @@ import Testing
     #expect(tokens.withLock { $0.last } != "proof")
   }
 
+  /// A server that has asked for the code of an authenticator app, after the right password.
+  @Test func `are ended with the password alone, once, if the code is missing`() async throws {
+    let bodies = Locked<[String]>([])
+    let transport = StubTransport { request in
+      let body = String(decoding: request.body, as: UTF8.self)
+      bodies.withLock { $0.append(body) }
+      let refusal = request.url.hasSuffix("/v1/reauthenticate") ? "second_factor_required" : "reauthentication_required"
+      guard !request.url.hasSuffix("/end-others") || body.isEmpty else { return .init(status: 200) }
+      return .init(status: 403, headers: [], body: Array(#"{"code":"\#(refusal)","title":1}"#.utf8))
+    }
+    let controller = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet)
+    try await controller.signIn { .sample(0) }
+    let backend = ServerBackend(baseURL: base, device: .init(id: DeviceID("d"), name: "d"), transport: transport)
+    let service = ServerDevices(backend, controller: controller)
+    let refusal = SessionError.refused(code: "reauthentication_required", detail: nil)
+    await #expect(throws: refusal) { try await service.endOthers() }
+    try await service.reauthenticate(password: Secret("right"), code: nil)
+    try await service.endOthers()
+    await #expect(throws: refusal) { try await service.endOthers() }
+    #expect(bodies.withLock { $0 } == ["", #"{"password":"right"}"#, #"{"password":"right"}"#, ""])
+  }
+
   @Test func `are not requested while signed out`() async throws {
     let controller = SessionController(backend: ScriptedBackend.rotating(), vault: MemoryVault(), policy: quiet)
     let backend = ServerBackend(

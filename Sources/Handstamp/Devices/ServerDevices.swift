@@ -7,9 +7,10 @@ public struct ServerDevices: Sendable {
   private let controller: SessionController
   private let proof = Locked<Proof?>(nil)
 
-  /// The access token that a reauthentication gave.
   private struct Proof: Sendable {
-    var token: AccessToken
+    /// The access token that a reauthentication gave; `nil` if it is the password, for one call.
+    var token: AccessToken?
+    var password: Secret?
     var session: SessionID
   }
 
@@ -31,30 +32,41 @@ public struct ServerDevices: Sendable {
   /// - Throws: ``SessionError/refused(code:detail:)`` with `not_found` if the session is unknown or belongs to another account, with
   ///   `reauthentication_required` if this session's sign-in was too long ago: call ``reauthenticate(password:code:)``, then repeat.
   @concurrent public func end(_ session: SessionID) async throws(SessionError) {
-    try await proven { token throws(SessionError) in try await backend.end(session, token: token) }
+    try await proven { token, password throws(SessionError) in
+      try await backend.end(session, password: password, token: token)
+    }
   }
 
   /// Ends every session of the account except the current one.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)``, as ``end(_:)`` does.
   @concurrent public func endOthers() async throws(SessionError) {
-    try await proven { token throws(SessionError) in try await backend.endOtherSessions(token: token) }
+    try await proven { token, password throws(SessionError) in
+      try await backend.endOtherSessions(password: password, token: token)
+    }
   }
 
   /// Proves that the user is the account's owner. For a while, ``end(_:)`` and ``endOthers()`` of this value need no other
   /// proof.
   ///
-  /// - Parameter code: the code of an authenticator app, if the account has one.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong, with `second_factor_required` or
-  ///   `second_factor_wrong` for the code.
+  /// - Parameter code: the code of an authenticator app, if the account has one. Without it, the password alone holds for the next call:
+  ///   the lost device may have the app.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong, with `second_factor_wrong` for the
+  ///   code.
   @concurrent public func reauthenticate(password: Secret, code: Secret?) async throws(SessionError) {
     // Also waits until the session is restored.
     _ = try await controller.token()
     let session = session
-    let token = try await backend.reauthenticate(password: password, code: code, token: try await controller.token())
+    var token: AccessToken?
+    do throws(SessionError) {
+      token = try await backend.reauthenticate(password: password, code: code, token: try await controller.token())
+    } catch {
+      guard case .refused(code: "second_factor_required", _) = error else { throw error }
+    }
     // If another session has come into use in the meantime, the token may be of either.
     guard let session, session == self.session else { return }
-    proof.withLock { $0 = Proof(token: token, session: session) }
+    let proof = Proof(token: token, password: token == nil ? password : nil, session: session)
+    self.proof.withLock { $0 = proof }
   }
 
   /// The session in use.
@@ -63,18 +75,19 @@ public struct ServerDevices: Sendable {
     return facts.id
   }
 
-  /// Calls `work` with the token of the last proof, if it is still good for the session in use, or else with the session's own.
-  private func proven(_ work: (AccessToken) async throws(SessionError) -> Void) async throws(SessionError) {
+  /// Calls `work` with the last proof, if it is still good for the session in use, or else with the session's own token.
+  private func proven(_ work: (AccessToken, Secret?) async throws(SessionError) -> Void) async throws(SessionError) {
     let token = try await controller.token()
     if let proof = proof.withLock({ $0 }), proof.session == session {
-      do throws(SessionError) { return try await work(proof.token) } catch {
+      if proof.password != nil { self.proof.withLock { $0 = nil } }
+      do throws(SessionError) { return try await work(proof.token ?? token, proof.password) } catch {
         switch error {
         case .tokenRejected, .refused(code: "reauthentication_required", _): self.proof.withLock { $0 = nil }
         default: throw error
         }
       }
     }
-    try await work(token)
+    try await work(token, nil)
   }
 
   /// Yields for every event of the account's live feed. If the current session was ended elsewhere, it ends here too.
@@ -105,7 +118,16 @@ extension ServerBackend {
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` if the session is unknown or belongs to another account.
   @concurrent public func end(_ session: SessionID, token: AccessToken) async throws(SessionError) {
-    try check(try await send("DELETE", try path(of: session), token: token))
+    try await end(session, password: nil, token: token)
+  }
+
+  /// - Parameter password: proves for this request that the user is the owner.
+  @concurrent func end(_ session: SessionID, password: Secret?, token: AccessToken) async throws(SessionError) {
+    try check(try await send("DELETE", try path(of: session), json: Body(proof: password), token: token))
+  }
+
+  @concurrent func endOtherSessions(password: Secret?, token: AccessToken) async throws(SessionError) {
+    try check(try await send("POST", "/v1/sessions/end-others", json: Body(proof: password), token: token))
   }
 }
 

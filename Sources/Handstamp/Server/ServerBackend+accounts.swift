@@ -92,14 +92,38 @@ extension ServerBackend {
   @concurrent public func changePassword(
     from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
   ) async throws(SessionError) {
-    try await check(
-      send(
-        "POST", "/v1/password", json: Body(current: old.exposed, new: new.exposed, end_others: endingOthers),
-        token: token))
+    try await changePassword(from: old, to: new, endingOthers: endingOthers, code: nil, token: token)
+  }
+
+  /// Changes the account's password.
+  ///
+  /// - Parameter code: the code of an authenticator app, after a refusal with `second_factor_required`.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if `old` is wrong, with `second_factor_required` or
+  ///   `second_factor_wrong` for the code, or with `reauthentication_required` if the server asks for a passkey: call
+  ///   ``reauthenticate(withPasskey:token:)``, then repeat with its token.
+  @concurrent public func changePassword(
+    from old: Secret, to new: Secret, endingOthers: Bool, code: Secret?, token: AccessToken
+  ) async throws(SessionError) {
+    var body = Body(current: old.exposed, new: new.exposed, end_others: endingOthers)
+    body.code = code?.exposed
+    try await check(send("POST", "/v1/password", json: body, token: token))
   }
 
   @concurrent public func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) {
-    try await check(send("DELETE", "/v1/me", json: Body(password: password?.exposed), token: token))
+    try await deleteAccount(password: password, code: nil, token: token)
+  }
+
+  /// Deletes the account and ends all its sessions.
+  ///
+  /// - Parameters:
+  ///   - password: `nil` for an account without a password.
+  ///   - code: as for ``changePassword(from:to:endingOthers:code:token:)``, which throws the same.
+  @concurrent public func deleteAccount(
+    password: Secret?, code: Secret?, token: AccessToken
+  ) async throws(SessionError) {
+    var body = Body(password: password?.exposed)
+    body.code = code?.exposed
+    try await check(send("DELETE", "/v1/me", json: body, token: token))
   }
 
   /// Proves that the user is the account's owner.
@@ -123,7 +147,7 @@ extension ServerBackend {
   /// - Throws: ``SessionError/refused(code:detail:)`` with `reauthentication_required` if the sign-in was too long ago: call
   ///   ``reauthenticate(password:code:token:)``, then repeat with its token.
   @concurrent public func endOtherSessions(token: AccessToken) async throws(SessionError) {
-    try await check(send("POST", "/v1/sessions/end-others", token: token))
+    try await endOtherSessions(password: nil, token: token)
   }
 
   @concurrent public func registerPushToken(
@@ -180,6 +204,14 @@ extension ServerBackend {
       body.rotation_key = key.wireText.exposed
       return body
     }
+  }
+}
+
+extension ServerBackend.Body {
+  /// The password as the proof of one request; `nil` without one.
+  init?(proof password: Secret?) {
+    guard let password else { return nil }
+    self.init(password: password.exposed)
   }
 }
 

@@ -128,15 +128,24 @@ extension SessionManager {
 
   /// Changes the account's password.
   ///
-  /// - Parameter endingOthers: whether the account's sessions on other devices end.
+  /// - Parameters:
+  ///   - endingOthers: whether the account's sessions on other devices end.
+  ///   - code: the code of an authenticator app, after a refusal with `second_factor_required`.
+  ///   - proof: the token of a reauthentication, after a refusal with `reauthentication_required`:
+  ///     ``ServerBackend/reauthenticate(withPasskey:token:)``.
   /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if `old` is wrong.
   public func changePassword(
-    from old: String, to new: String, endingOthers: Bool = true
+    from old: String, to new: String, endingOthers: Bool = true, code: String? = nil, proof: AccessToken? = nil
   ) async throws(SessionError) {
     try await working { () async throws(SessionError) in
       let token = try await controller.token()
-      try await accountBackend.changePassword(
-        from: Secret(old), to: Secret(new), endingOthers: endingOthers, token: token)
+      let (old, new) = (Secret(old), Secret(new))
+      guard let server else {
+        return try await accountBackend.changePassword(
+          from: old, to: new, endingOthers: endingOthers, token: proof ?? token)
+      }
+      try await server.changePassword(
+        from: old, to: new, endingOthers: endingOthers, code: code.map { Secret($0) }, token: proof ?? token)
     }
   }
 
@@ -145,18 +154,24 @@ extension SessionManager {
   ///
   /// - Parameters:
   ///   - password: `nil` for an account without a password.
+  ///   - code: the code of an authenticator app, after a refusal with `second_factor_required`.
   ///   - proof: the token of a reauthentication, which an account without a password needs some time after its sign-in:
   ///     ``ServerBackend/reauthenticate(withApple:nonce:token:)``.
   /// - Throws: ``SessionError`` if the server refused, or its response was lost; the session continues. In the second case the
   ///   account may be deleted, and the session then ends at the next refresh.
   @discardableResult
   public func deleteAccount(
-    password: String? = nil, proof: AccessToken? = nil
+    password: String? = nil, code: String? = nil, proof: AccessToken? = nil
   ) async throws(SessionError) -> SignOutReport {
     try await working { () async throws(SessionError) in
       let token = try await controller.token()
       let state = controller.state
-      try await accountBackend.deleteAccount(password: password.map { Secret($0) }, token: proof ?? token)
+      let secret = password.map { Secret($0) }
+      if let server {
+        try await server.deleteAccount(password: secret, code: code.map { Secret($0) }, token: proof ?? token)
+      } else {
+        try await accountBackend.deleteAccount(password: secret, token: proof ?? token)
+      }
       // Not a session that replaced it meanwhile.
       if case .signedIn(let before) = state, case .signedIn(let now) = controller.state, before.id != now.id {
         return SignOutReport()

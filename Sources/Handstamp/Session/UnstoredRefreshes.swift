@@ -30,7 +30,7 @@ package enum UnstoredRefreshes {
   /// Sets what the program does at an exit while there are such refreshes.
   ///
   /// - Parameters:
-  ///   - waiting: called before it waits, with the error of the last attempt to store a response.
+  ///   - waiting: called once it has waited for a second, with the error of the last attempt to store a response.
   ///   - lost: called after ``limit``. It may end the process with a status of its own.
   package static func atExit(
     waiting: @escaping @Sendable (VaultError?) -> Void, lost: @escaping @Sendable (VaultError?) -> Void
@@ -40,7 +40,8 @@ package enum UnstoredRefreshes {
 
   /// Waits as an exit does: before the process becomes another program.
   package static func finish() {
-    if close(within: .zero) { return }
+    // The usual case, which needs no word.
+    if close(within: .seconds(1)) { return }
     let found = state.withLock { $0 }
     found.waiting(found.trouble)
     if !close(within: limit) { found.lost(trouble) }

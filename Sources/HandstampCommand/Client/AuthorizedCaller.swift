@@ -57,13 +57,7 @@ enum AuthorizedCaller: Sendable {
 
   /// Sends a request with the token, to the account's own origin only.
   ///
-  /// - Parameter proof: another token of the same session, to be tried first.
-  func respond(to request: TransportRequest, proof: AccessToken? = nil) async throws(CommandError) -> TransportResponse
-  {
-    if let proof {
-      let response = try await send(request, with: proof)
-      if response.status != 401 { return response }
-    }
+  func respond(to request: TransportRequest) async throws(CommandError) -> TransportResponse {
     switch self {
     case .session(let client):
       do throws(APIError) {
@@ -102,12 +96,9 @@ enum AuthorizedCaller: Sendable {
 
   /// Calls the API of a Handstamp server and decodes the response.
   ///
-  /// - Parameters:
-  ///   - proof: another token of the same session, to be tried first.
-  ///   - what: The feature, named in the refusal for third-party servers, which are not sent the request.
+  /// - Parameter what: The feature, named in the refusal for third-party servers, which are not sent the request.
   func call<Answer: Decodable>(
-    _ method: String, _ path: String, json: [String: String]? = nil, proof: AccessToken? = nil, as type: Answer.Type,
-    for what: String
+    _ method: String, _ path: String, json: [String: String]? = nil, as type: Answer.Type, for what: String
   ) async throws(CommandError) -> Answer {
     if let foreign = try await foreign() { throw foreign.lacks(what, at: server) }
     let sent = json.flatMap { try? JSONEncoder().encode($0) } ?? Data()
@@ -115,7 +106,7 @@ enum AuthorizedCaller: Sendable {
     let response = try await respond(
       to: TransportRequest(
         method: method, url: server.text + path, headers: [HeaderField("Accept", "application/json")] + types,
-        body: Array(sent)), proof: proof)
+        body: Array(sent)))
     guard (200..<300).contains(response.status) else {
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
       throw CommandError(.status(response.status, problem), server: server)
@@ -130,14 +121,15 @@ enum AuthorizedCaller: Sendable {
 extension AuthorizedCaller {
   /// Ends sessions of the account by a request to a Handstamp server. Returns how many.
   ///
-  /// - Parameter proof: another token of the same session, to be tried first.
+  /// - Parameter password: proves for this request that the user is the owner.
   @discardableResult
   func endSessions(
-    _ method: String, _ path: String, proof: AccessToken? = nil
+    _ method: String, _ path: String, password: Secret? = nil
   ) async throws(CommandError) -> Int {
     struct Ended: Decodable { var ended: Int? }
     do throws(CommandError) {
-      return try await call(method, path, proof: proof, as: Ended.self, for: "ending other sessions").ended ?? 0
+      let fields = password.map { ["password": $0.withExposed { $0 }] }
+      return try await call(method, path, json: fields, as: Ended.self, for: "ending other sessions").ended ?? 0
     } catch { throw suggestingOwnClient(error) }
   }
 

@@ -57,8 +57,7 @@ struct RefusedRefresh: Sendable, Hashable, Codable {
     if let error, RequestError.configurationErrors.contains(error) {
       return CommandError(
         .configuration, message,
-        hint:
-          "check this client's registration at \(server.text); if it worked before, run: handstamp login --force",
+        hint: CommandError.clientHint(error, at: server.text) + "; if it worked before, run: handstamp login --force",
         code: error)
     }
     if isRefusal { return CommandError(.signInNeeded, message, hint: "run: handstamp login", code: "refresh_refused") }

@@ -22,18 +22,19 @@ struct Revoke: SessionCommand {
     } catch {
       guard error.code == "reauthentication_required" else { throw error }
       Terminal.say("you signed in some time ago: confirm that it is you")
-      try await perform(by: caller, proof: try await caller.proven(for: "ending other sessions"))
+      // The code of an authenticator app is not asked for: its device may be the one to end.
+      try await perform(by: caller, password: try Terminal.secret("password"))
     }
   }
 
-  private func perform(by caller: AuthorizedCaller, proof: AccessToken? = nil) async throws(CommandError) {
+  private func perform(by caller: AuthorizedCaller, password: Secret? = nil) async throws(CommandError) {
     switch (session, others, all) {
-    case (let id?, false, false): try await end(id, by: caller, proof: proof)
+    case (let id?, false, false): try await end(id, by: caller, password: password)
     case (nil, true, false):
-      let count = try await caller.endSessions("POST", "/v1/sessions/end-others", proof: proof)
+      let count = try await caller.endSessions("POST", "/v1/sessions/end-others", password: password)
       Terminal.say("ended \(count) other session(s)")
     case (nil, false, true):
-      let count = try await caller.endSessions("DELETE", "/v1/sessions", proof: proof)
+      let count = try await caller.endSessions("DELETE", "/v1/sessions", password: password)
       if case .session(let client) = caller { _ = await client.controller.signOut(reason: .revoked) }
       Terminal.say("ended \(count) session(s), including this one")
     default:
@@ -42,11 +43,11 @@ struct Revoke: SessionCommand {
     }
   }
 
-  private func end(_ id: String, by caller: AuthorizedCaller, proof: AccessToken?) async throws(CommandError) {
+  private func end(_ id: String, by caller: AuthorizedCaller, password: Secret?) async throws(CommandError) {
     guard let path = PercentEncoding.path("v1", "sessions", id) else {
       throw CommandError(.usage, "not a valid session ID", hint: "run: handstamp sessions")
     }
-    do throws(CommandError) { try await caller.endSessions("DELETE", path, proof: proof) } catch {
+    do throws(CommandError) { try await caller.endSessions("DELETE", path, password: password) } catch {
       throw error.code == "not_found" ? error.saying("this account has no session \(id)") : error
     }
     if case .session(let client) = caller, case .signedIn(let facts) = client.controller.state,

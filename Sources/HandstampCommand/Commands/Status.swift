@@ -297,7 +297,8 @@ struct StatusReport: Document {
   func show(_ output: OutputOptions) {
     if output.json { writeLine() } else { for line in lines { Terminal.out(line) } }
     if isMisconfigured {
-      Terminal.say("hint: check this client's registration at \(server ?? "the server"), then run the command again")
+      let hint = CommandError.clientHint(refreshFailure?.error, at: server ?? "the server")
+      Terminal.say("hint: \(hint), then run the command again")
     } else if refusal != nil {
       Terminal.say("hint: run: handstamp login" + (namedAs.map { " --account \(shellWord($0))" } ?? ""))
     }

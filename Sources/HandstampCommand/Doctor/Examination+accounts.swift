@@ -70,7 +70,7 @@ extension Examination {
           let hint =
             switch refusal.exit {
             case .signInNeeded: login
-            case .configuration: "check this client's registration at \(account.serverAddress.text)"
+            case .configuration: CommandError.clientHint(note.error, at: account.serverAddress.text)
             default: "if this persists, \(login)"
             }
           problem("refresh", refusal.message, account: name, hint: hint)

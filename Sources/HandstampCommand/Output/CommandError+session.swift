@@ -78,7 +78,8 @@ extension CommandError {
       default:
         self.init(
           .configuration, "\(server.text) does not accept this client: \(plain("\(response)"))",
-          hint: "check the client's registration at \(server.text); if it worked before, run: handstamp login --force")
+          hint: CommandError.clientHint(response.error, at: server.text)
+            + "; if it worked before, run: handstamp login --force")
       }
     case .unusableTokens(let reason, _):
       self.init(
@@ -89,6 +90,12 @@ extension CommandError {
     case .preparation(let error): self.init(error, server: server)
     }
     if code != NetworkFailure.settingsCode { code = failure.code }
+  }
+
+  /// The way out of a refusal of the client rather than its session. A proof is refused for a wrong clock as well.
+  static func clientHint(_ code: String?, at server: String) -> String {
+    (code == "invalid_dpop_proof" ? "set the clock of this machine if it is wrong; otherwise check" : "check")
+      + " this client's registration at \(server)"
   }
 
   private static let assumeBearer =

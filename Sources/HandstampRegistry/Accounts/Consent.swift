@@ -114,7 +114,8 @@ extension Registry {
       .voidOneTimeTokens(.authorizationCode, subject: account.rawValue),
       .voidOneTimeTokens(.deviceCode, subject: account.rawValue),
     ])
-    return try await end(.revoked, now: now) { () throws(RegistryStoreError) in
+    let told = actor.isOwner ? notice(.sessionsEnded, of: account, device: client, now: now) : []
+    return try await end(.revoked, now: now, finally: told) { () throws(RegistryStoreError) in
       try await store.sessions(of: account).filter { $0.client?.id == client }
     }
   }

@@ -24,7 +24,7 @@ extension OneTimeTokenRecord.Purpose {
   /// The least that voids those of an account; `nil` if none of them gives access to an account that exists.
   fileprivate var voidedBy: TakeBack? {
     switch self {
-    case .passwordReset, .upgrade, .emailChange, .authorizationCode, .deviceCode: .pending
+    case .passwordReset, .upgrade, .emailChange, .ownerProof, .authorizationCode, .deviceCode: .pending
     // Without an account, or no way into one. What a used code says of its session keeps a second use from being missed.
     case .signUp, .nonce, .usedCode, .userCode, .pushedRequest, .webSession: nil
     }

@@ -1,4 +1,4 @@
-import HandstampCore
+package import HandstampCore
 
 /// A password, a passkey, a recovery code, a one-time password or an identity at another provider that a user has signed in
 /// with, to be recorded in the write that begins the session: it counts only if it was not used at the same time, or removed.
@@ -14,6 +14,20 @@ public struct CredentialUse: Sendable, Hashable {
   var latestExpiry: UnixTime?
   /// The session at the provider that the user has signed in with; `nil` for a credential of this server.
   public var upstream: UpstreamSession?
+
+  /// How long a session lasts in which a lost factor is replaced.
+  package static let recovery = Duration.seconds(3600)
+
+  /// A recovery code beside another proof, for an account that one factor alone must not open (NIST SP 800-63B-4 section 4.2.2). The
+  /// session may only set up a new factor, and ends soon.
+  ///
+  /// - Parameter other: `nil` if the account has none.
+  package func beside(_ other: CredentialUse?, now: UnixTime) -> CredentialUse {
+    var use = CredentialUse(
+      account: account, way: way, methods: .recovered, changes: changes + (other?.changes ?? []))
+    use.latestExpiry = now.advanced(by: CredentialUse.recovery)
+    return use
+  }
 
   /// A password alone, which was checked against exactly this record of the account. Its use changes nothing.
   public static func password(of account: AccountRecord) -> CredentialUse {

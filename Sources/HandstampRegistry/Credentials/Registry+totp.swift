@@ -58,13 +58,15 @@ extension Registry {
   ///   - code: its first one-time password, which counts as used.
   ///   - wall: another time that it may be, while the clock is doubted.
   ///   - session: the session that the owner asked in.
-  /// - Returns: `false` if the code is wrong, or the account has an app.
+  ///   - replacing: whether it takes the place of the app that the account has.
+  /// - Returns: `false` if the code is wrong, or the account has an app that stays.
   /// - Throws: ``RegistryError/accountChanged`` if the session has ended, or the account has changed.
   public func addTOTP(
-    _ setup: TOTPSetup, code: String, to account: AccountRecord, in session: SessionID, now: UnixTime,
-    or wall: UnixTime? = nil
+    _ setup: TOTPSetup, code: String, to account: AccountRecord, in session: SessionID,
+    replacing: Bool = false, now: UnixTime, or wall: UnixTime? = nil
   ) async throws(RegistryError) -> Bool {
     guard let step = setup.secret.step(of: code, at: now, or: wall) else { return false }
+    let former = replacing ? try await totp(of: account.id) : nil
     let record = TOTPRecord(
       account: account.id, createdAt: now, step: step,
       sealed: try mint.seal(setup.secret.secret, for: .totp, boundTo: Registry.totpContext(account.id)))
@@ -72,7 +74,9 @@ extension Registry {
       [
         .expectSession(session),
         // Replaced, so that a sign-in with the password alone that is under way does not begin a session.
-        .replaceAccount(account, expecting: account.revision), .createItem(record.item(now: now)),
+        .replaceAccount(account, expecting: account.revision),
+        former.map { .replaceItem(record.item(now: now), expecting: $0.revision) }
+          ?? .createItem(record.item(now: now)),
       ] + changed(.totpAdded, .totpAdded, of: account.id, "", now: now), of: account.id, now: now)
   }
 

@@ -5,6 +5,8 @@ public enum AccountNotice: String, Sendable, Hashable, CaseIterable {
   /// A sign-in on a device that was not used within ``Registry/deviceMemory``, or whose session was ended from elsewhere since; the
   /// first session of an OAuth client in a browser, and each on another device. The first device of a new account is not one.
   case newDevice = "new-device"
+  /// The owner's sessions on other devices were ended from one of them.
+  case sessionsEnded = "sessions-ended"
   /// The password was changed or removed, or set anew with a mailed code.
   case passwordChanged = "password-changed"
   /// A refresh token or a sign-in code was used twice, and its session ended.

@@ -11,6 +11,10 @@ package struct MailJob: StoredJob {
     case signUp = "sign-up"
     /// A guest wants the address for its account.
     case upgrade
+    /// The owner of an account proves to read its mails: in a session, or beside a recovery code.
+    case ownerProof = "owner-proof"
+    case recovery
+    case sessionsEnded = "sessions-ended"
     case newDevice = "new-device"
     case passwordChanged = "password-changed"
     case tokenTheft = "token-theft"
@@ -59,6 +63,11 @@ package struct MailJob: StoredJob {
     MailJob(kind: guest == nil ? .signUp : .upgrade, email: email, account: guest, name: username)
   }
 
+  /// A mail by which the owner of the account with that address proves to read it.
+  package static func ownerProof(_ email: EmailAddress, isRecovery: Bool) -> MailJob {
+    MailJob(kind: isRecovery ? .recovery : .ownerProof, email: email)
+  }
+
   /// How long a mail that was not claimed is kept. A worker gives up long before.
   private static let memory = Duration.seconds(48 * 3600)
 
@@ -99,6 +108,8 @@ package struct Letter: Sendable, Hashable {
     case reset(OneTimeToken)
     case confirmation(OneTimeToken)
     case emailChange(OneTimeToken)
+    /// Proves that the owner reads the mails: in a session, or beside a recovery code.
+    case ownerProof(OneTimeToken, isRecovery: Bool)
     /// The address is no longer that of the account, but this one.
     case emailChanged(String)
     /// The address that wants an account has one.

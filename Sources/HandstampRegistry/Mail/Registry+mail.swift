@@ -67,8 +67,12 @@ extension Registry {
       }
       let (token, changes) = emailChangeToken(for: named, wish, now: now)
       return (Letter(to: address, content: .emailChange(token)), changes)
+    case .ownerProof, .recovery:
+      guard let account, account.closedAt == nil, let email = account.email else { return (nil, []) }
+      let (token, change) = ownerToken(for: account, now: now)
+      return (Letter(to: email, content: .ownerProof(token, isRecovery: job.kind == .recovery)), [change])
     case .emailChanged: return (Letter(to: address, content: .emailChanged(job.name)), [])
-    case .newDevice, .passwordChanged, .tokenTheft, .emailChanging, .passkeyAdded, .passkeyRemoved,
+    case .newDevice, .sessionsEnded, .passwordChanged, .tokenTheft, .emailChanging, .passkeyAdded, .passkeyRemoved,
       .totpAdded, .totpRemoved, .identityLinked, .identityUnlinked, .recoveryCodesMade, .recoveryCodeUsed:
       return (nil, [])
     }

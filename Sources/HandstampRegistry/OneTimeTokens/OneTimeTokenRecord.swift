@@ -13,6 +13,8 @@ public struct OneTimeTokenRecord: Sendable, Hashable, Identifiable {
     case upgrade
     /// Changes the address of an account to the one that the mail was sent to.
     case emailChange = "email_change"
+    /// Shows that who has it reads the mails to an account's address.
+    case ownerProof = "owner_proof"
     /// Records that a nonce was used, so that it is accepted only once.
     case nonce
     /// An authorization code (RFC 6749 section 4.1.2).

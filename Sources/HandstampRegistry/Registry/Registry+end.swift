@@ -52,7 +52,9 @@ extension Registry {
     let audit = isAudited ? [audited(.sessionEnded, account: account, session: id, at: now)] : []
     // A device that was thrown out must not be one that the account knows.
     let forgotten = reason == .revoked ? [forgetting(row.device.id, of: account, now: now)] : []
-    return try await end(reason, now: now, finally: audit + forgotten) { () throws(RegistryStoreError) in
+    let told =
+      reason == .revoked && !isAudited ? notice(.sessionsEnded, of: account, device: row.device.name, now: now) : []
+    return try await end(reason, now: now, finally: audit + forgotten + told) { () throws(RegistryStoreError) in
       guard let row = try await store.session(id) else { return [] }
       return [row] + (row.kind == .browser ? try await twins(of: row) : [])
     }
@@ -80,7 +82,8 @@ extension Registry {
     func others() async throws(RegistryStoreError) -> [SessionRow] {
       try await store.sessions(of: account).filter { $0.id != kept }
     }
-    let first = try await end(reason, now: now, keeping: kept, finally: [audit], rows: others)
+    let told = actor.isOwner ? notice(.sessionsEnded, of: account, device: "", now: now) : []
+    let first = try await end(reason, now: now, keeping: kept, finally: [audit] + told, rows: others)
     // Those that began between the look and the write, by a code of a session that had not ended then. From now on none can.
     guard !first.isEmpty else { return first }
     return first + (try await end(reason, now: now, keeping: kept, rows: others))

@@ -148,6 +148,23 @@ extension Registry {
     return SessionOrigin(start: start, way: .signUp, subject: ["confirmation", Base64URL.encode(id.bytes)])
   }
 
+  /// Makes a one-time token that proves who the owner of an account is.
+  func ownerToken(for account: AccountRecord, now: UnixTime) -> (OneTimeToken, RegistryChange) {
+    token(
+      .ownerProof, subject: account.id.rawValue, account: account.id, email: account.email,
+      lasting: OneTimeTokenLimits.reset, now: now)
+  }
+
+  /// Returns the use of a mailed token that proves who the owner is; `nil` if it is not valid.
+  package func credentialUse(byMailed token: OneTimeToken, now: UnixTime) async throws(RegistryError) -> CredentialUse?
+  {
+    guard let stored = try await find(token, .ownerProof, now: now), let id = stored.account,
+      let account = try await account(id), account.closedAt == nil, account.email == stored.email
+    else { return nil }
+    return CredentialUse(
+      account: account, way: .mailedCode, methods: .recoveryCode, changes: [.redeemOneTimeToken(stored.id)])
+  }
+
   func oneTimeToken(_ id: OneTimeTokenID) async throws(RegistryError) -> OneTimeTokenRecord? {
     try await read(try await store.oneTimeToken(id))
   }

@@ -8,8 +8,8 @@ import HandstampCore
 /// | password and one-time password | `pwd otp mfa` |
 /// | passkey that never leaves its device | `hwk user mfa` |
 /// | passkey that may be copied to others | `swk user mfa` |
-/// | recovery code | `otp`, for it works once (RFC 4949) |
-/// | another provider | `fed`, and those that the provider names |
+/// | recovery code, or a mailed code | `otp`, for it works once (RFC 4949) |
+/// | another provider | `fed`, `undated` if it does not say when, and those that the provider names |
 /// | guest | none |
 public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
   public let rawValue: String
@@ -38,6 +38,10 @@ public struct AuthenticationMethod: RawRepresentable, Sendable, Hashable {
   public static let multiFactor = AuthenticationMethod("mfa")
   /// Another provider has seen the proof. Not in RFC 8176, but in use.
   public static let federated = AuthenticationMethod("fed")
+  /// Another provider does not say when it has seen the proof. Not in RFC 8176.
+  package static let undated = AuthenticationMethod("undated")
+  /// A recovery code in place of a second factor. Not in RFC 8176: a session with it gets no tokens.
+  package static let recovery = AuthenticationMethod("recovery")
 }
 
 /// The methods of one proof. Empty if they are not known, as for sessions that an earlier version began, and for guests.
@@ -55,8 +59,10 @@ public struct AuthenticationMethods: Sendable, Hashable, ExpressibleByArrayLiter
   public init(arrayLiteral elements: AuthenticationMethod...) { self.init(elements) }
 
   /// A proof that another provider has seen, with the methods that it names. Leaves out words that no client could read.
-  public init(provider words: [String]) {
-    self.init([.federated] + words.compactMap { AuthenticationMethod(rawValue: $0) })
+  ///
+  /// - Parameter isDated: whether the provider says when it has seen it.
+  public init(provider words: [String], isDated: Bool = true) {
+    self.init([.federated] + (isDated ? [] : [.undated]) + words.compactMap { AuthenticationMethod(rawValue: $0) })
   }
 
   private static let mark = "acr="
@@ -83,6 +89,10 @@ public struct AuthenticationMethods: Sendable, Hashable, ExpressibleByArrayLiter
   public static let password: AuthenticationMethods = [.password]
   public static let passwordAndCode: AuthenticationMethods = [.password, .oneTimePassword, .multiFactor]
   public static let recoveryCode: AuthenticationMethods = [.oneTimePassword]
+  /// A recovery code beside another proof, see ``CredentialUse/beside(_:now:)``.
+  package static let recovered: AuthenticationMethods = [.oneTimePassword, .recovery]
+  package var isRecovering: Bool { all == AuthenticationMethods.recovered.all }
+  package var isUndated: Bool { all.contains(.undated) }
 
   /// Those of a passkey, whose user the authenticator has recognized.
   public static func passkey(mayBeCopied: Bool) -> AuthenticationMethods {

@@ -24,6 +24,9 @@ public struct BrowserSession: Sendable, Hashable {
     methods = row.methods(shownBy: number)
   }
 
+  /// Whether a recovery code began it in place of a second factor, so that its user may only set up a new one.
+  package var isRecovering: Bool { row.methods.isRecovering }
+
   /// The changes that let a write fail if the session has ended in the meantime, or the account has changed.
   var expectations: [RegistryChange] {
     [.expectSession(row.id), .expectAccount(account.id, revision: account.revision)]
@@ -62,7 +65,15 @@ extension Registry {
   ///
   /// A cookie made with a key that this server does not have counts as none: unlike an app, a browser cannot try again later, and
   /// may have the cookie of another server that had this address before.
+  ///
+  /// Nor is there one for a session that a recovery code began, see ``anyBrowserSession(_:now:)``.
   public func browserSession(_ presented: Secret, now: UnixTime) async throws(RegistryError) -> BrowserSession? {
+    try await anyBrowserSession(presented, now: now).flatMap { $0.isRecovering ? nil : $0 }
+  }
+
+  /// The same, also for a session whose user may only set up a new factor: the caller tells them apart by
+  /// ``BrowserSession/isRecovering``.
+  package func anyBrowserSession(_ presented: Secret, now: UnixTime) async throws(RegistryError) -> BrowserSession? {
     guard case .genuine(let claims) = mint.read(browserCookie: presented),
       let row = try await storedSession(claims.session.id), row.endReason(at: now) == nil, row.kind == .browser,
       let proven = row.provenAt(cookie: claims.counter), let account = try await account(row.account),

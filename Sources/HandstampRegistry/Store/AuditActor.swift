@@ -5,6 +5,8 @@ public struct AuditActor: Sendable, Hashable {
   /// The client's IP address, if there is a request.
   public let address: String?
 
+  var isOwner: Bool { name == "owner" }
+
   /// The server, by its own rules.
   public static func server(from address: String? = nil) -> AuditActor { AuditActor(name: "server", address: address) }
 

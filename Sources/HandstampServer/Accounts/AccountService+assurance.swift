@@ -1,7 +1,7 @@
 #if Server
+import HTTPTypes
 import HandstampCore
 import HandstampRegistry
-import HTTPTypes
 
 /// How strong the proofs of people have to be, as clients ask and the operator requires.
 extension AccountService {
@@ -18,9 +18,19 @@ extension AccountService {
 
   /// Returns the strongest context that an account can prove with what it has; `nil` with one factor alone.
   func reachableContext(of account: AccountRecord) async throws -> AuthenticationContext? {
-    guard passkeys != nil else { return nil }
-    guard try await registry.passkeys(of: account.id).isEmpty else { return .phishingResistant }
-    return try await registry.totp(of: account.id) == nil ? nil : .multiFactor
+    if try await hasPasskey(account) { return .phishingResistant }
+    return try await hasApp(account) ? .multiFactor : nil
+  }
+
+  func hasPasskey(_ account: AccountRecord) async throws -> Bool {
+    guard passkeys != nil else { return false }
+    return try await !registry.passkeys(of: account.id).isEmpty
+  }
+
+  /// Whether the password of an account needs the code of an authenticator app.
+  func hasApp(_ account: AccountRecord) async throws -> Bool {
+    guard account.passwordHash != nil else { return false }
+    return try await registry.totp(of: account.id) != nil
   }
 
   /// Refuses a sign-in of an app that is weaker than the operator requires. Sessions that began before go on: a new rule signs out
@@ -33,31 +43,103 @@ extension AccountService {
     }
   }
 
-  /// Asks for a recent proof before the ways into an account are changed. Where the operator requires two factors and the account has
-  /// them, it has to be such a proof: else one factor alone would be enough to add another second one. A recovery code counts, for
-  /// it replaces a lost one.
+  // MARK: Actions of owners
+
+  /// Asks for the proof of an action.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``.
-  func requireStrongProof(_ owner: Owner) async throws {
-    try requireProof(owner)
-    guard let required = try await requiredContext(of: owner.account), !owner.methods.amount(to: required),
-      owner.methods != .recoveryCode, try await keepsFactors(owner.account)
-    else { return }
-    throw ProblemError.reauthenticationRequired
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  func require(_ action: OwnerAction, of owner: Owner) async throws {
+    guard !owner.methods.isRecovering else { return try await requireRecovery(action, of: owner) }
+    switch action.proof {
+    case .session: return
+    case .oneFactor: try requireProof(owner)
+    case .strong, .strongOrRecovery: try await requireStrongProof(owner)
+    }
   }
 
-  /// Returns whether one factor alone must not add or remove another: the operator requires two, and the account has them.
+  private func requireRecovery(_ action: OwnerAction, of owner: Owner) async throws {
+    switch action.proof {
+    case .strongOrRecovery: try requireProof(owner)
+    case .session, .oneFactor, .strong:
+      throw ProblemError.reauthenticationRequired(try await neededContext(of: owner.account))
+    }
+  }
+
+  /// Asks for the proof of an action whose request has the account's password: that is a proof of now. It has the code of an
+  /// authenticator app as well, unless the session has shown a second factor.
+  ///
+  /// - Returns: the place in the queue, for the hash of a new password.
+  /// - Throws: ``ProblemError/wrongPassword``; ``ProblemError/secondFactorRequired``, ``ProblemError/secondFactorWrong`` for the code;
+  ///   ``ProblemError/reauthenticationRequired(_:)`` if that is not enough.
+  func require(
+    _ action: OwnerAction, of owner: Owner, password: Secret?, code: Secret?
+  ) async throws -> PasswordPool.Place {
+    if owner.methods.isRecovering { try await require(action, of: owner) }
+    let place = try await verify(password, of: owner)
+    guard try await !isAllowed(action, to: owner) else { return place }
+    var proven = owner
+    (proven.provenAt, proven.methods) = (clock.now, .passwordAndCode)
+    // No code is asked for that would not be enough.
+    try await require(action, of: proven)
+    proven.methods = try await withSecondFactor(of: owner, code: code) { use in
+      if use.methods != .password { try await owned(owner.caller).commit(use, now: clock.now) }
+      return use.methods
+    }
+    try await require(action, of: proven)
+    return place
+  }
+
+  /// Returns whether ``require(_:of:)`` lets the owner.
+  func isAllowed(_ action: OwnerAction, to owner: Owner) async throws -> Bool {
+    do { try await require(action, of: owner) } catch let problem as ProblemError
+      where problem.code == ProblemError.reauthenticationRequired(nil).code
+    { return false }
+    return true
+  }
+
+  /// Asks for a recent proof. Where the operator requires two factors or the account has an authenticator app, and it can prove them, it
+  /// has to be such a proof: else one factor alone would be enough to add another second one.
+  private func requireStrongProof(_ owner: Owner) async throws {
+    guard !owner.account.isGuest else { return }
+    let needed = try await neededContext(of: owner.account)
+    guard isProven(owner.provenAt), owner.methods.amount(to: needed), try await isDated(owner) else {
+      throw ProblemError.reauthenticationRequired(needed)
+    }
+  }
+
+  /// Returns what a proof has to amount to before one of the ways into an account is changed; `nil` if one factor is enough, as it is to
+  /// add the first second one.
+  func neededContext(of account: AccountRecord) async throws -> AuthenticationContext? {
+    let asked = [try await requiredContext(of: account), try await hasApp(account) ? .multiFactor : nil]
+    guard let asked = asked.compactMap(\.self).max(), let reachable = try await reachableContext(of: account) else {
+      return nil
+    }
+    return min(asked, reachable)
+  }
+
+  /// Returns whether the owner's proof has a time. That of a provider that names none may be of any time (OpenID Connect Core 1.0
+  /// section 3.1.2.1): it counts only for an account that has nothing else.
+  private func isDated(_ owner: Owner) async throws -> Bool {
+    guard reauthentication != nil, owner.methods.isUndated else { return true }
+    return try await !hasOtherProof(owner.account)
+  }
+
+  /// Whether an account has a proof besides the word of other providers.
+  func hasOtherProof(_ account: AccountRecord) async throws -> Bool {
+    guard account.passwordHash == nil, try await !hasPasskey(account) else { return true }
+    return account.email != nil && outbox.hasMailer
+  }
+
+  /// Whether a mailed code proves who an account's owner is: only without a factor of its own, which no mail must replace.
+  func takesMailedProof(_ account: AccountRecord) async throws -> Bool {
+    guard account.email != nil, outbox.hasMailer, account.passwordHash == nil else { return false }
+    return try await !hasPasskey(account)
+  }
+
+  /// Returns whether who reads an account's mails must not replace a second factor: the operator requires it, and the account has it.
   func keepsFactors(_ account: AccountRecord) async throws -> Bool {
     guard let required = try await requiredContext(of: account) else { return false }
     return try await reachableContext(of: account).map { $0 >= required } ?? false
-  }
-
-  /// Returns whether ``requireStrongProof(_:)`` lets the owner.
-  func isStronglyProven(_ owner: Owner) async throws -> Bool {
-    do { try await requireStrongProof(owner) } catch let problem as ProblemError
-      where problem.code == ProblemError.reauthenticationRequired.code
-    { return false }
-    return true
   }
 }
 
@@ -76,6 +158,22 @@ extension ProblemError {
       detail:
         "Sign in with a passkey, or with the code of an authenticator app. To set one up, open \(page) in a browser.",
       page: page)
+  }
+
+  /// The session's user was last seen to be the owner too long ago, or not by enough. `POST /v1/reauthenticate` helps.
+  ///
+  /// - Parameter context: the least that a proof has to amount to; `nil` if one factor is enough.
+  static func reauthenticationRequired(_ context: AuthenticationContext?) -> ProblemError {
+    let detail =
+      switch context {
+      case nil: "Enter the password again."
+      case .multiFactor: "Enter the password again, and the code of the authenticator app; or use a passkey."
+      case .phishingResistant: "Use a passkey."
+      }
+    var problem = ProblemError(
+      .forbidden, "reauthentication_required", "Confirm that it is you", detail: detail)
+    problem.context = context
+    return problem
   }
 }
 #endif

@@ -55,19 +55,22 @@ extension AccountService {
 
   /// Changes the password, given the present one, and ends the other sessions on request.
   ///
-  /// - Throws: ``ProblemError/wrongPassword``, `weak_password`.
-  func changePassword(of owner: Owner, from current: Secret?, to new: Secret, endingOthers: Bool) async throws {
-    let place = try await verify(current, of: owner)
+  /// - Parameter code: that of an authenticator app, where the session does not show a second factor that the account asks for.
+  /// - Throws: `weak_password`, and as ``require(_:of:password:code:)``.
+  func changePassword(
+    of owner: Owner, from current: Secret?, code: Secret? = nil, to new: Secret, endingOthers: Bool
+  ) async throws {
     try policy.check(new: new, of: owner.account.email, owner.account.username)
+    let place = try await require(.changePassword, of: owner, password: current, code: code)
     try await setPassword(of: owner, hash: try await place.hash(new), endingOthers: endingOthers)
   }
 
   /// Sets the first password of an account that signs in with passkeys.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``, `weak_password`; ``ProblemError/wrongPassword`` if there is a password.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `weak_password`; ``ProblemError/wrongPassword`` if there is a password.
   func setFirstPassword(of owner: Owner, to new: Secret, endingOthers: Bool) async throws {
     guard owner.account.passwordHash == nil, owner.account.email != nil else { throw ProblemError.wrongPassword }
-    try await requireStrongProof(owner)
+    try await require(.setPassword, of: owner)
     try policy.check(new: new, of: owner.account.email, owner.account.username)
     try await setPassword(of: owner, hash: try await passwords.hash(new), endingOthers: endingOthers)
   }
@@ -85,9 +88,9 @@ extension AccountService {
   /// Removes the password of an account that has passkeys.
   ///
   /// - Returns: whether it did.
-  /// - Throws: ``ProblemError/reauthenticationRequired``.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
   func removePassword(of owner: Owner, in browser: BrowserSession) async throws -> Bool {
-    try await requireStrongProof(owner)
+    try await require(.removePassword, of: owner)
     let record = try await owned(owner.caller).removePassword(by: browser, now: clock.now)
     recorder.announceChange(owner.account.id)
     return record != nil
@@ -99,17 +102,17 @@ extension AccountService {
   /// the device.
   ///
   /// - Parameter place: what only this browser or session knows, which ``addPasskey(_:boundTo:orNamed:of:)`` names again.
-  /// - Throws: ``ProblemError/reauthenticationRequired``, `not_offered`.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `not_offered`.
   func passkeyOptions(boundTo place: String, of owner: Owner) async throws -> JSONText {
-    try await requireStrongProof(owner)
+    try await require(.addPasskey, of: owner)
     return try await passkeys(for: owner).creationOptions(for: owner.account, boundTo: place)
   }
 
   /// Adds the passkey of an authenticator's answer.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``, ``PasskeyService/VerificationError``, `not_offered`.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, ``PasskeyService/VerificationError``, `not_offered`.
   func addPasskey(_ answer: String, boundTo place: String, orNamed name: String, of owner: Owner) async throws {
-    try await requireStrongProof(owner)
+    try await require(.addPasskey, of: owner)
     try await passkeys(for: owner).add(
       answer, boundTo: place, to: owner.account, in: owner.session, orNamed: name, owner.caller.logger)
     recorder.announceChange(owner.account.id)
@@ -123,9 +126,9 @@ extension AccountService {
     return passkeys
   }
 
-  /// - Throws: ``ProblemError/reauthenticationRequired``.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
   func removePasskey(_ id: String, of owner: Owner) async throws -> PasskeyRemoval {
-    try await requireStrongProof(owner)
+    try await require(.removePasskey, of: owner)
     let removal = try await owned(owner.caller).removePasskey(
       id, of: owner.account.id, in: owner.session, now: clock.now)
     recorder.announceChange(owner.account.id)
@@ -134,12 +137,13 @@ extension AccountService {
 
   /// Makes new recovery codes; former ones no longer work.
   ///
-  /// - Parameter isFirst: whether the second factor was added just now, and so is not what the session shows.
-  /// - Throws: ``ProblemError/reauthenticationRequired``.
-  func makeRecoveryCodes(
-    of owner: Owner, in browser: BrowserSession, isFirst: Bool = false
-  ) async throws -> [RecoveryCode] {
-    if isFirst { try requireProof(owner) } else { try await requireStrongProof(owner) }
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
+  func makeRecoveryCodes(of owner: Owner, in browser: BrowserSession) async throws -> [RecoveryCode] {
+    try await require(.makeRecoveryCodes, of: owner)
+    return try await newRecoveryCodes(of: owner, in: browser)
+  }
+
+  func newRecoveryCodes(of owner: Owner, in browser: BrowserSession) async throws -> [RecoveryCode] {
     let codes = try await owned(owner.caller).makeRecoveryCodes(by: browser, now: clock.now)
     recorder.announceChange(owner.account.id)
     return codes
@@ -152,31 +156,63 @@ extension AccountService {
   /// - Parameter code: the one-time password that the account may ask for.
   func prove(_ password: Secret, code: Secret?, _ owner: Owner) async throws -> AuthenticationMethods {
     _ = try await verify(password, of: owner)
-    let device = try await registry.session(owner.session, now: clock.now)?.device.id
-    do {
-      return try await withSecondFactor(of: owner.account, code: code, on: device, owner.caller) { use in
-        let registry = owned(owner.caller)
-        if use.methods == .password {
-          try await registry.audit(
-            .reauthenticated, account: owner.account.id, session: owner.session,
-            details: JSONText([("way", SignInWay.password.rawValue)]).text, now: clock.now)
-        } else {
-          try await registry.commit(use, now: clock.now)
-        }
-        return use.methods
+    return try await withSecondFactor(of: owner, code: code) { use in
+      let registry = owned(owner.caller)
+      if use.methods == .password {
+        try await registry.audit(
+          .reauthenticated, account: owner.account.id, session: owner.session,
+          details: JSONText([("way", SignInWay.password.rawValue)]).text, now: clock.now)
+      } else {
+        try await registry.commit(use, now: clock.now)
       }
-    } catch let problem as ProblemError where problem.status == .unauthorized { throw problem.forSignedInUser }
+      return use.methods
+    }
   }
 
   /// The user proves to be the account's owner by a token of another provider.
   func prove(by token: Secret, nonce: String, _ owner: Owner) async throws -> AuthenticationMethods {
     try limits.take(.passwords, from: owner.caller.client, .own)
     let claims = try await verify(token, nonce: nonce)
-    let proof = IdentityProof(claims.identity, provider: AppleSignIn.provider, label: "")
+    let time = claims.authenticatedAt
+    guard time.map(isProven) ?? true else { throw ProblemError.badIDToken }
+    let proof = IdentityProof(
+      claims.identity, provider: AppleSignIn.provider, label: "",
+      methods: AuthenticationMethods(provider: [], isDated: time != nil))
     guard let use = try await owned(owner.caller).credentialUse(by: proof, of: owner.account, now: clock.now) else {
       throw ProblemError.badIDToken
     }
     try await registry.use(claims.usedNonce(at: clock.now))
+    try await owned(owner.caller).commit(use, now: clock.now)
+    return use.methods
+  }
+
+  /// Mails a code to the owner of an account that has no factor of its own. Returns the address.
+  ///
+  /// - Throws: `not_offered`, `rate_limited`.
+  func mailProof(to owner: Owner) async throws -> EmailAddress {
+    guard let email = owner.account.email, try await takesMailedProof(owner.account) else {
+      throw ProblemError.notOffered("A mailed code is for accounts without password and passkey")
+    }
+    try limits.take(.mails, from: owner.caller.client, about: email.normalized)
+    try await outbox.add(.ownerProof(email, isRecovery: false), to: email)
+    return email
+  }
+
+  /// Returns the use of a code that was mailed to the owner.
+  ///
+  /// - Throws: ``RegistryError/oneTimeTokenInvalid``, `rate_limited`.
+  func use(ofMailed presented: Secret, by owner: Owner) async throws -> CredentialUse {
+    try limits.take(.codes, from: owner.caller.client, .own)
+    guard let token = OneTimeToken(presented: presented), try await takesMailedProof(owner.account),
+      let use = try await owned(owner.caller).credentialUse(byMailed: token, now: clock.now),
+      use.account.id == owner.account.id
+    else { throw await refusedCode(owner.caller) }
+    return use
+  }
+
+  /// The user proves to be the account's owner by a mailed code.
+  func prove(byMailed code: Secret, _ owner: Owner) async throws -> AuthenticationMethods {
+    let use = try await use(ofMailed: code, by: owner)
     try await owned(owner.caller).commit(use, now: clock.now)
     return use.methods
   }

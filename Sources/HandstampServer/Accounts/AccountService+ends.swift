@@ -7,12 +7,13 @@ import Logging
 extension AccountService {
   /// Ends one session of the account, which another one than its own may do only with a recent proof.
   ///
+  /// - Parameter password: a proof for this alone, with which the code of an authenticator app is not needed: the lost device may have it.
   /// - Returns: the sessions that ended; none if it had ended already.
   /// - Throws: ``RegistryError/notFound`` for one that is unknown or belongs to another account.
   @discardableResult
-  func end(_ session: SessionID, by owner: Owner) async throws -> [SessionRow] {
+  func end(_ session: SessionID, by owner: Owner, password: Secret? = nil) async throws -> [SessionRow] {
     let isOwn = session == owner.session
-    if !isOwn { try requireProof(owner) }
+    try await require(isOwn ? .signOut : .endDevices, of: owner, by: password)
     return ended(
       try await owned(owner.caller).end(
         session, of: owner.account.id, reason: isOwn ? .signedOut : .revoked, now: clock.now), owner.caller)
@@ -20,11 +21,13 @@ extension AccountService {
 
   /// Ends all sessions of the account, after what waits to be answered.
   ///
-  /// - Parameter keepingOwn: whether the one that asks for it stays.
-  /// - Throws: ``ProblemError/reauthenticationRequired``.
+  /// - Parameters:
+  ///   - keepingOwn: whether the one that asks for it stays.
+  ///   - password: as for ``end(_:by:password:)``.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
   @discardableResult
-  func endAll(by owner: Owner, keepingOwn: Bool) async throws -> [SessionRow] {
-    try requireProof(owner)
+  func endAll(by owner: Owner, keepingOwn: Bool, password: Secret? = nil) async throws -> [SessionRow] {
+    try await require(.endDevices, of: owner, by: password)
     return ended(
       try await owned(owner.caller).endAll(
         of: owner.account.id, except: keepingOwn ? owner.session : nil, now: clock.now), owner.caller)
@@ -32,33 +35,55 @@ extension AccountService {
 
   /// Withdraws what the owner allows a client, and ends the client's sessions of the account.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``: it ends sessions elsewhere.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``: it ends sessions elsewhere.
   func withdrawConsent(to client: String, by owner: Owner) async throws {
-    try requireProof(owner)
+    try await require(.withdrawConsent, of: owner)
     ended(
       try await owned(owner.caller).withdrawConsent(of: owner.account.id, to: client, now: clock.now), owner.caller)
   }
 
   /// Renames the device of a session. Another than the own one only with a recent proof: a thief could have the owner end the wrong one.
   func rename(_ session: SessionID, to name: String, by owner: Owner) async throws -> SessionRow {
-    if session != owner.session { try requireProof(owner) }
+    try await require(session == owner.session ? .renameOwnDevice : .renameDevice, of: owner)
     return try await registry.rename(session, of: owner.account.id, to: name, now: clock.now)
   }
 
   /// Permanently deletes the account and ends all its sessions. Takes the password if the account has one, or a recent proof unless it
   /// is a guest's.
   ///
-  /// - Throws: ``ProblemError/wrongPassword``, ``ProblemError/reauthenticationRequired``.
-  func delete(_ owner: Owner, password: Secret?) async throws {
+  /// - Parameter code: that of an authenticator app, where the session does not show a second factor that the account asks for.
+  /// - Throws: as ``require(_:of:password:code:)``.
+  func delete(_ owner: Owner, password: Secret?, code: Secret? = nil) async throws {
     if owner.account.passwordHash != nil {
-      _ = try await verify(password, of: owner)
+      _ = try await require(.delete, of: owner, password: password, code: code)
     } else {
-      try requireProof(owner)
+      try await require(.delete, of: owner)
     }
     ended(
       try await owned(owner.caller).deleteAccount(owner.account, now: clock.now), of: owner.account.id, owner.caller)
     recorder.metrics.update { $0.accountsDeleted += 1 }
     owner.caller.logger.info("Account deleted", metadata: ["handstamp.account": "\(owner.account.id)"])
+  }
+
+  /// Returns everything that is stored about the owner.
+  ///
+  /// - Parameter export: reads it, for the audit log by the owner.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `rate_limited`.
+  func download(
+    _ owner: Owner, by export: (AccountID, AuditActor) async throws -> [UInt8]
+  ) async throws -> [UInt8] {
+    try await require(.download, of: owner)
+    // It reads the whole audit log.
+    try limits.take(.codes, from: owner.caller.client, about: owner.account.id.rawValue)
+    return try await export(owner.account.id, .owner(from: owner.caller.client.text))
+  }
+
+  /// - Parameter password: a proof for this action alone, which gives the session no other right.
+  private func require(_ action: OwnerAction, of owner: Owner, by password: Secret?) async throws {
+    do { try await require(action, of: owner) } catch {
+      guard let password else { throw error }
+      _ = try await verify(password, of: owner)
+    }
   }
 
   @discardableResult

@@ -6,7 +6,8 @@ import HandstampRegistry
 extension AccountService {
   /// - Parameter name: 1 to ``AccountRecord/maxUsername`` bytes.
   func rename(_ owner: Owner, to name: String) async throws -> AccountRecord {
-    try await changing(owner) { record in
+    try await require(.rename, of: owner)
+    return try await changing(owner) { record in
       var changed = record
       changed.username = name
       return try await owned(owner.caller).update(changed)
@@ -15,10 +16,10 @@ extension AccountService {
 
   /// Asks for a mail to another address, which confirms it, and one to the present one with the news.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``: who reads the mails to the address owns the account. `rate_limited`.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``: who reads the mails to the address owns the account. `rate_limited`.
   func beginEmailChange(of owner: Owner, to email: EmailAddress) async throws {
     // A mailed link to that address removes passkeys.
-    try await requireStrongProof(owner)
+    try await require(.changeEmail, of: owner)
     try limits.take(.mails, from: owner.caller.client, about: email.normalized)
     try await owned(owner.caller).beginEmailChange(
       of: owner.account, to: email, by: owner.session, now: clock.now)
@@ -26,6 +27,7 @@ extension AccountService {
   }
 
   func cancelEmailChange(of owner: Owner) async throws {
+    try await require(.cancelEmailChange, of: owner)
     try await owned(owner.caller).cancelEmailChange(of: owner.account.id, now: clock.now)
   }
 
@@ -40,6 +42,7 @@ extension AccountService {
   func completeEmailChange(of owner: Owner, with token: Secret, in browser: BrowserSession) async throws
     -> AccountRecord
   {
+    try await require(.confirmEmailChange, of: owner)
     try limits.take(.codes, from: owner.caller.client, .own)
     guard let token = OneTimeToken(presented: token) else { throw RegistryError.oneTimeTokenInvalid }
     let changed = try await owned(owner.caller).completeEmailChange(with: token, by: browser, now: clock.now)

@@ -37,30 +37,79 @@ extension AccountService {
     }
   }
 
-  /// Verifies a recovery code as it was typed, and lets `work` record its use in the write that it makes; again if another code
-  /// of the account was used at the same time. The audit log gets a refusal.
+  /// A recovery code as it was typed, with the other proof that it may need.
+  struct TypedRecovery: Sendable {
+    var code: String
+    var email: String
+    var password: Secret?
+    var mailed: Secret?
+  }
+
+  /// The result of a recovery code.
+  enum Recovery<Value> {
+    case done(Value)
+    /// The account has no such code.
+    case unknown
+    /// The code is right, and was not used: another proof has to be beside it.
+    case incomplete(AccountRecord)
+  }
+
+  /// Verifies a recovery code, and lets `work` record its use in the write that it makes; again if another code of the account was used
+  /// at the same time. The audit log gets a refusal.
   ///
-  /// - Parameter device: the name of the device that it is used on.
-  /// - Returns: the result of `work`; `nil` if the account has no such code.
-  /// - Throws: `rate_limited`, and the errors of `work`.
-  func verify<Result>(
-    recoveryCode typed: String, of address: String, on device: String, _ caller: Caller,
-    _ work: (CredentialUse) async throws -> Result
-  ) async throws -> Result? {
+  /// Where the operator requires a second factor, or the account has an authenticator app, it takes a password or a mailed code as well
+  /// (NIST SP 800-63B-4 section 4.2.2), unless the account can have neither.
+  ///
+  /// - Throws: ``ProblemError/wrongCredentials`` for the password, ``RegistryError/oneTimeTokenInvalid`` for the mailed code,
+  ///   `rate_limited`, and the errors of `work`.
+  func verify<Value>(
+    _ typed: TypedRecovery, on browser: DeviceInfo, _ caller: Caller, _ work: (CredentialUse) async throws -> Value
+  ) async throws -> Recovery<Value> {
     try limits.take(.codes, from: caller.client, .own)
-    guard let email = EmailAddress(composed: address), let code = RecoveryCode(typed: typed) else { return nil }
+    guard let email = EmailAddress(composed: typed.email), let code = RecoveryCode(typed: typed.code) else {
+      return .unknown
+    }
     let none = AccountRecord(id: AccountID(""), email: nil, username: "", passwordHash: nil, createdAt: clock.now)
     for _ in 0..<2 {
-      let account = try await registry.account(email: email)
+      var account = try await registry.account(email: email)
+      var other: CredentialUse?
+      if let password = typed.password {
+        let owner = try await accounts.account(
+          PasswordAttempt(email: email, password: password, device: browser.id, caller: caller))
+        (account, other) = (owner, .password(of: owner))
+      } else if let mailed = typed.mailed {
+        guard let token = OneTimeToken(presented: mailed),
+          let use = try await registry.credentialUse(byMailed: token, now: clock.now), use.account.id == account?.id
+        else { throw await refusedCode(caller) }
+        other = use
+      }
       // Without an account, the same work as for one without codes.
-      let use = try await owned(caller).credentialUse(for: code, account: account ?? none, on: device, now: clock.now)
+      let use = try await owned(caller).credentialUse(
+        for: code, account: account ?? none, on: browser.name, now: clock.now)
       guard let use else {
         await note(refused: .recoveryCode, of: account?.id, because: "unknown", caller)
-        return nil
+        return .unknown
       }
-      do { return try await work(use) } catch RegistryError.oneTimeTokenInvalid { continue }
+      let isProtected =
+        if try await hasApp(use.account) { true } else { try await requiredContext(of: use.account) != nil }
+      let canHaveOther = use.account.passwordHash != nil || outbox.hasMailer
+      if isProtected, canHaveOther, other == nil { return .incomplete(use.account) }
+      do {
+        return .done(try await work(isProtected ? use.beside(other, now: clock.now) : use))
+      } catch RegistryError.oneTimeTokenInvalid { continue }
     }
-    return nil
+    return .unknown
+  }
+
+  /// Mails a code that counts beside a recovery code, which has to be right.
+  func mailRecovery(_ typed: TypedRecovery, on browser: DeviceInfo, _ caller: Caller) async throws -> EmailAddress? {
+    let typed = TypedRecovery(code: typed.code, email: typed.email)
+    guard case .incomplete(let account) = try await verify(typed, on: browser, caller, { _ in }),
+      let email = account.email
+    else { return nil }
+    try limits.take(.mails, from: caller.client, about: email.normalized)
+    try await outbox.add(.ownerProof(email, isRecovery: true), to: email)
+    return email
   }
 
   /// Returns the refusal of a mailed code, which the audit log gets.

@@ -46,36 +46,47 @@ extension AccountService {
     return value
   }
 
+  /// The same for a signed-in owner.
+  func withSecondFactor<Value>(
+    of owner: Owner, code: Secret?, _ work: (CredentialUse) async throws -> Value
+  ) async throws -> Value {
+    let device = try await registry.session(owner.session, now: clock.now)?.device.id
+    do {
+      return try await withSecondFactor(of: owner.account, code: code, on: device, owner.caller, work)
+    } catch let problem as ProblemError where problem.status == .unauthorized { throw problem.forSignedInUser }
+  }
+
   /// Begins to set up an authenticator app.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``, `not_offered`.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `not_offered`.
   func newTOTP(of owner: Owner) async throws -> TOTPSetup {
-    try await requireStrongProof(owner)
+    try await require(.addApp, of: owner)
     try requirePassword(owner)
     return try registry.newTOTP(in: owner.session, now: clock.now)
   }
 
-  /// Adds an authenticator app that shows the right code.
+  /// Adds an authenticator app that shows the right code. In a session of a recovery code, it replaces the one that was lost.
   ///
   /// - Returns: `false` if the code is wrong, or there is an app.
-  /// - Throws: ``ProblemError/reauthenticationRequired``, `not_offered`, `rate_limited`.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``, `not_offered`, `rate_limited`.
   func addTOTP(_ setup: TOTPSetup, code: String, of owner: Owner) async throws -> Bool {
-    try await requireStrongProof(owner)
+    try await require(.addApp, of: owner)
     try requirePassword(owner)
     try limits.take(.codes, from: owner.caller.client)
     let isAdded = try await changing(owner) { record in
       let time = clock.read()
       return try await owned(owner.caller).addTOTP(
-        setup, code: code, to: record, in: owner.session, now: time.now, or: time.wall)
+        setup, code: code, to: record, in: owner.session, replacing: owner.methods.isRecovering, now: time.now,
+        or: time.wall)
     }
     if isAdded { recorder.announceChange(owner.account.id) }
     return isAdded
   }
 
   /// - Returns: whether there was one.
-  /// - Throws: ``ProblemError/reauthenticationRequired``.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
   func removeTOTP(of owner: Owner) async throws -> Bool {
-    try await requireStrongProof(owner)
+    try await require(.removeApp, of: owner)
     let isRemoved = try await owned(owner.caller).removeTOTP(of: owner.account.id, in: owner.session, now: clock.now)
     recorder.announceChange(owner.account.id)
     return isRemoved

@@ -116,6 +116,7 @@ extension AccountService {
   ///
   /// - Throws: ``ProblemError/signUpClosed``, ``ProblemError/notGuest``, ``RegistryError/emailTaken``, `weak_password`, `rate_limited`.
   func upgrade(_ owner: Owner, to full: NewAccount) async throws -> SignUpResult {
+    try await require(.upgrade, of: owner)
     try requireOpen()
     let (guest, caller, start) = (owner.account, owner.caller, full.session)
     if signUp == .confirmed {
@@ -157,7 +158,9 @@ extension AccountService {
     if !isKnown { try requireOpen() }
     if let known { try await require(AuthenticationMethods(provider: []), of: known) }
     let new = try await owned(caller).signIn(
-      as: claims.identity, username: username, start, nonce: claims.usedNonce(at: clock.now), now: clock.now)
+      as: claims.identity, username: username, start,
+      methods: AuthenticationMethods(provider: [], isDated: claims.authenticatedAt != nil),
+      nonce: claims.usedNonce(at: clock.now), now: clock.now)
     return recordSignIn(new, as: isKnown ? .signIn : .signUp, caller)
   }
 

@@ -69,10 +69,10 @@ struct AccountService: Sendable {
   /// Asks for a recent proof where a session alone is not enough: a person who holds the owner's phone must not be able to do that.
   /// Guests have nothing to prove it with.
   ///
-  /// - Throws: ``ProblemError/reauthenticationRequired``.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
   func requireProof(_ owner: Owner) throws(ProblemError) {
     guard !owner.account.isGuest, !isProven(owner.provenAt) else { return }
-    throw .reauthenticationRequired
+    throw .reauthenticationRequired(nil)
   }
 
   /// Returns whether a proof is recent enough. In whole seconds, as access tokens have it: never less than the operator's time, and

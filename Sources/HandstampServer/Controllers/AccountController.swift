@@ -20,6 +20,7 @@ struct AccountController: Sendable {
     own.delete("/v1/me", use: delete)
     own.post("/v1/password", use: changePassword)
     own.post("/v1/reauthenticate", use: reauthenticate)
+    own.post("/v1/reauthenticate/mail", use: mailProof)
     ownAccounts.post("/v1/password-reset", use: requestReset)
     ownAccounts.post("/v1/password-reset/confirm", use: resetPassword)
   }
@@ -39,16 +40,16 @@ struct AccountController: Sendable {
     return .json(json)
   }
 
-  /// `POST /v1/password`: changes the password, given the current one, and ends the other sessions on request. The session that
-  /// makes the request stays.
+  /// `POST /v1/password`: changes the password, given the current one and the code of an authenticator app that the account may ask
+  /// for, and ends the other sessions on request. The session that makes the request stays.
   @concurrent func changePassword(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(upTo: bodyLimit)
     let (current, new) = (try body.secret("current"), try body.secret("new"))
-    let endsOthers = try body.flag("end_others")
+    let (endsOthers, code) = (try body.flag("end_others"), try body.optionalSecret("code"))
     try await service.changePassword(
-      of: try await service.owner(request, context), from: current, to: new, endingOthers: endsOthers)
+      of: try await service.owner(request, context), from: current, code: code, to: new, endingOthers: endsOthers)
     return .nothing
   }
 
@@ -86,8 +87,16 @@ struct AccountController: Sendable {
     return .json(try responses.tokens(of: row, for: row.client, proof: (now, methods)))
   }
 
-  /// Checks a password, with the one-time password that the account may ask for; a passkey's answer (`AuthenticationResponseJSON`); or a
-  /// token of another identity provider with its nonce: of the one with that ID, or of Apple.
+  /// `POST /v1/reauthenticate/mail`: mails a code to the owner of an account that has neither password nor passkey.
+  @concurrent func mailProof(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    _ = try await service.mailProof(to: try await service.owner(request, context))
+    return .accepted("mail_sent")
+  }
+
+  /// Checks a password, with the one-time password that the account may ask for; a passkey's answer (`AuthenticationResponseJSON`); a
+  /// mailed code; or a token of another identity provider with its nonce: of the one with that ID, or of Apple.
   private func prove(_ body: JSONFields, _ owner: AccountService.Owner) async throws -> AuthenticationMethods {
     if body.contains("id_token") {
       let (token, nonce) = (try body.secret("id_token"), try body.text("nonce"))
@@ -96,16 +105,20 @@ struct AccountController: Sendable {
       }
       return try await service.prove(by: token, nonce: nonce, at: provider, owner)
     }
+    if let code = try body.optionalSecret("mailed_code") { return try await service.prove(byMailed: code, owner) }
     if let answer = try body.optionalText("passkey") { return try await service.prove(byPasskey: answer, owner) }
     return try await service.prove(try body.secret("password"), code: try body.optionalSecret("code"), owner)
   }
 
-  /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. For an account without a password there is no body.
+  /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. The body has the password of an account with one, and
+  /// the code of an authenticator app that the account may ask for.
   @concurrent func delete(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    let password = try await request.optionalJSON(upTo: bodyLimit)?.optionalSecret("password")
-    try await service.delete(try await service.owner(request, context), password: password)
+    let body = try await request.optionalJSON(upTo: bodyLimit)
+    try await service.delete(
+      try await service.owner(request, context), password: try body?.optionalSecret("password"),
+      code: try body?.optionalSecret("code"))
     return .nothing
   }
 }

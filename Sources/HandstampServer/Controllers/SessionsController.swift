@@ -50,8 +50,14 @@ struct SessionsController: Sendable {
   @concurrent func end(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    try await service.end(SessionID(try context.decoded("id")), by: try await service.owner(request, context))
+    let (id, owner) = (SessionID(try context.decoded("id")), try await service.owner(request, context))
+    try await service.end(id, by: owner, password: try await password(request))
     return .nothing
+  }
+
+  /// The password, which proves to be the owner for this request alone.
+  private func password(_ request: Request) async throws -> Secret? {
+    try await request.optionalJSON(upTo: bodyLimit)?.optionalSecret("password")
   }
 
   /// `DELETE /v1/sessions`: ends all sessions of the account, including the one that makes the request.
@@ -60,14 +66,22 @@ struct SessionsController: Sendable {
   ) async throws -> Response {
     // A client that adds a condition does not mean all sessions.
     guard request.uri.query == nil else { throw ProblemError.invalidRequest("Query parameters are not supported.") }
-    return .ended(try await service.endAll(by: try await service.owner(request, context), keepingOwn: false).count)
+    return try await endAll(request, context, keepingOwn: false)
   }
 
   /// `POST /v1/sessions/end-others`: ends all sessions of the account except the one that makes the request.
   @concurrent func endOthers(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
-    return .ended(try await service.endAll(by: try await service.owner(request, context), keepingOwn: true).count)
+    try await endAll(request, context, keepingOwn: true)
+  }
+
+  private func endAll(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>, keepingOwn: Bool
+  ) async throws -> Response {
+    let password = try await password(request)
+    let owner = try await service.owner(request, context)
+    return .ended(try await service.endAll(by: owner, keepingOwn: keepingOwn, password: password).count)
   }
 
   /// `POST /v1/sign-out`: ends the session that makes the request.

@@ -1,6 +1,7 @@
 #if Server
 import HTTPTypes
 import HandstampCore
+import HandstampRegistry
 import HandstampSupport
 import Hummingbird
 import NIOCore
@@ -18,6 +19,8 @@ struct ProblemError: Error, HTTPResponseError {
   var provider: String?
   /// The page where a person can do something about it.
   var page: String?
+  /// The least strength of a proof that would be enough, if one factor is not.
+  var context: AuthenticationContext?
   /// Seconds after which the same request may succeed.
   var retryAfter: Int?
   var headers: HTTPFields
@@ -52,6 +55,7 @@ struct ProblemError: Error, HTTPResponseError {
     json.add("reason", ifPresent: reason)
     json.add("provider", ifPresent: provider)
     json.add("page", ifPresent: page)
+    json.add("acr_values", ifPresent: context?.rawValue)
     return json.buffer
   }
 
@@ -128,10 +132,6 @@ extension ProblemError {
 
   /// The error for a signed-in user: the access token is valid, so the status is not 401.
   static let wrongPassword = ProblemError(.forbidden, "wrong_credentials", "The password is wrong")
-
-  /// The session's user was last seen to be the owner too long ago. `POST /v1/reauthenticate` helps.
-  static let reauthenticationRequired = ProblemError(
-    .forbidden, "reauthentication_required", "Confirm that it is you", detail: "Enter the password again.")
 
   static let signUpClosed = ProblemError(.forbidden, "sign_up_closed", "Sign-up is disabled on this server")
 

@@ -29,18 +29,15 @@ extension Request {
       }
       return nil
     }
-    return try await json(upTo: limit)
+    let buffer = try await wholeBody(of: "application/json", upTo: limit)
+    return buffer.readableBytes == 0 ? nil : try JSONFields(buffer)
   }
 
   /// Reads the body: a JSON object.
   ///
   /// - Throws: ``ProblemError``, which never repeats data from the request.
   func json(upTo limit: Int) async throws -> JSONFields {
-    let buffer = try await wholeBody(of: "application/json", upTo: limit)
-    guard case .object(let members)? = JSONValue(Array(buffer.readableBytesView)) else {
-      throw ProblemError.invalidRequest("The body is not the expected JSON object.")
-    }
-    return JSONFields(members)
+    try JSONFields(try await wholeBody(of: "application/json", upTo: limit))
   }
 }
 
@@ -63,6 +60,13 @@ struct JSONFields {
   init(_ members: [String: JSONValue], path: String = "") {
     self.members = members
     self.path = path
+  }
+
+  init(_ body: ByteBuffer) throws(ProblemError) {
+    guard case .object(let members)? = JSONValue(Array(body.readableBytesView)) else {
+      throw .invalidRequest("The body is not the expected JSON object.")
+    }
+    self.init(members)
   }
 
   func contains(_ name: String) -> Bool { members[name] != nil }

@@ -40,6 +40,13 @@ struct MailWriter: Sendable {
         "Confirm your new email address",
         text("change the address of your account to this one", token, action: "email", life: "24 hours")
       )
+    case .ownerProof(let token, let isRecovery):
+      (
+        "Confirm that it's you",
+        text(
+          isRecovery ? "sign in to your account with a recovery code" : "confirm that you own your account", token,
+          action: isRecovery ? "recover" : "owner", life: "30 minutes")
+      )
     case .emailChanged(let email):
       (
         "Your email address was changed",
@@ -77,6 +84,18 @@ struct MailWriter: Sendable {
           account lately, or was signed out from elsewhere.\(device.map { " It calls itself \($0)." } ?? "")
 
           If this was you, you don't need to do anything. If it wasn't, end that session and change your password:
+          \(devicesLink)
+          """)
+      )
+    case .sessionsEnded:
+      (
+        "Devices were signed out of your account",
+        Secret(
+          """
+          Devices or apps were signed out of your account at \(issuer) from another device, on \(time).\(device.map { " One calls itself \($0)." } ?? "")
+
+          If this was you, you don't need to do anything. If it wasn't, end the sessions that you don't know, and change your \
+          password:
           \(devicesLink)
           """)
       )
@@ -213,6 +232,8 @@ struct MailWriter: Sendable {
   private func address(_ action: String, _ code: String) -> String {
     switch (action, link) {
     case ("email", _): issuer + "/account/email/confirm?token=" + code
+    case ("owner", _): issuer + "/account/confirm?token=" + code
+    case ("recover", _): issuer + "/recover?token=" + code
     case (_, let link?): link.replacing("{action}", with: action).replacing("{token}", with: code)
     case ("reset", nil): issuer + "/reset-password?token=" + code
     case (_, nil): issuer + "/sign-up/confirm?token=" + code

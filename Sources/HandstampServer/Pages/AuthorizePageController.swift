@@ -119,6 +119,7 @@ struct AuthorizePageController: Sendable {
   private func allow(
     _ ask: Ask, by user: BrowserSession, remembered: Consent? = nil
   ) async throws -> Response {
+    try await web.service.require(.allowClient, of: AccountService.Owner(user, ask.visit.caller))
     do throws(RegistryError) {
       let code = try await web.registry.issueCode(
         ask.request.grant, by: user, for: ask.pushed, remembered: remembered, now: web.clock.now)

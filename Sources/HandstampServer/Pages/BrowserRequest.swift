@@ -12,6 +12,8 @@ import Hummingbird
 struct BrowserRequest: Sendable {
   /// `nil` if the browser is not signed in.
   var web: BrowserSession?
+  /// A session whose user may only set up a new factor, on the page for that; any other takes the browser as not signed in.
+  var recovering: BrowserSession?
   /// The cookie of the session as received, valid or not.
   var session: Secret?
   /// The name of the provider where the browser's session ended; `nil` if it did not end so.

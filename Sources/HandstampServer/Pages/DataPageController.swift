@@ -14,7 +14,7 @@ struct DataPageController: Sendable {
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
     routes.get("/account/data") { try await web.withSignedInUser($0, $1) { show($0) } }
     routes.post("/account/data") { try await web.withSignedInUser($0, $1, download) }
-    routes.get("/account/delete") { try await web.withSignedInUser($0, $1) { deletePage($0) } }
+    routes.get("/account/delete") { try await web.withSignedInUser($0, $1, showDelete) }
     routes.post("/account/delete") { try await web.withSignedInUser($0, $1, delete) }
   }
 
@@ -24,18 +24,23 @@ struct DataPageController: Sendable {
 
   @concurrent private func download(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "download" else { return web.unknownAction(call.visit) }
-    try web.service.requireProof(call.owner)
-    do throws(ProblemError) {
-      // It reads the whole audit log.
-      try web.limits.take(.codes, from: call.visit.caller.client, about: call.account.id.rawValue)
-    } catch { return show(call, notice: web.notice(of: error, call.visit)) }
-    let json = try await export(call.account.id, .owner(from: call.visit.caller.client.text))
+    let json: [UInt8]
+    do { json = try await web.service.download(call.owner, by: export) } catch {
+      return show(call, notice: try web.refusal(of: error, call.visit).notice)
+    }
     return Response(
       status: .ok,
       headers: [
         .contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
         .contentDisposition: "attachment; filename=\"account.json\"",
       ], body: .init(byteBuffer: ByteBuffer(bytes: json)))
+  }
+
+  @concurrent private func showDelete(_ call: AccountRequest) async throws -> Response {
+    // The form has the password, which may be enough.
+    let needed = try await web.service.neededContext(of: call.account)
+    if needed != nil || call.account.passwordHash == nil { try await web.service.require(.delete, of: call.owner) }
+    return deletePage(call)
   }
 
   private func deletePage(

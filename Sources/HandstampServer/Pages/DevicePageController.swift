@@ -45,6 +45,7 @@ struct DevicePageController: Sendable {
         return detour
       }
       let allows = visit.action == "allow"
+      try await web.service.require(.allowClient, of: AccountService.Owner(user, visit.caller))
       guard try await web.registry.answerDevice(showing: code, by: user, allows: allows, now: web.clock.now) else {
         return codePage(user.account, visit, typed: typed, isWrong: true)
       }

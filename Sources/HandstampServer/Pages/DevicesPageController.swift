@@ -18,7 +18,7 @@ struct DevicesPageController: Sendable {
     routes.post("/account/devices") { try await web.withSignedInUser($0, $1, end) }
     routes.get("/account/devices/list", use: list)
     routes.get("/account/devices/events", use: events)
-    routes.get("/account/devices/end") { try await web.withSignedInUser($0, $1) { try await confirmPage($0) } }
+    routes.get("/account/devices/end") { try await web.withSignedInUser($0, $1) { try await confirmPage($0, nil) } }
     routes.post("/account/devices/end") { try await web.withSignedInUser($0, $1, endOthers) }
   }
 
@@ -77,26 +77,50 @@ struct DevicesPageController: Sendable {
       return web.unknownAction(call.visit)
     }
     var name = ""
-    // Someone else's, or deleted: the list shows what is left.
-    do { name = try await web.service.end(id, by: call.owner).first?.shownName ?? "" } catch RegistryError.notFound {}
+    do {
+      let ended = try await web.service.end(id, by: call.owner, password: call.visit.form?.password("password"))
+      name = ended.first?.shownName ?? ""
+    } catch RegistryError.notFound {
+      // Someone else's, or deleted: the list shows what is left.
+    } catch { return try await confirmPage(call, id, after: error) }
     guard !name.isEmpty else { return try await show(call) }
     return try await show(call, notice: .good(PageText("notice.session_ended", ["name": .text(name)])))
   }
 
-  private func confirmPage(_ call: AccountRequest) async throws -> Response {
-    try web.service.requireProof(call.owner)
+  /// Asks whether to end the other sessions, or one of them. For an account with an authenticator app, whose device may be the lost one,
+  /// the password on this page is the proof.
+  ///
+  /// - Parameter error: the refusal of an attempt.
+  private func confirmPage(
+    _ call: AccountRequest, _ session: SessionID?, after error: (any Error)? = nil
+  ) async throws -> Response {
+    let asks = try await !web.service.isAllowed(.endDevices, to: call.owner)
+    if asks, try await !web.service.hasApp(call.account) { try await web.service.require(.endDevices, of: call.owner) }
+    var refusal = WebSessions.Refusal()
+    if let error, (error as? ProblemError)?.code != ProblemError.reauthenticationRequired(nil).code {
+      refusal = try web.refusal(of: error, passwordIn: "password", call.visit)
+    }
     let rows = try await web.registry.sessions(of: call.account.id, now: web.clock.now)
-    var page = Page(name: "confirm_end", title: "confirm_end.title", section: .devices)
-    page.context["others"] = .list(
-      rows.filter { $0.id != call.user.row.id }.map {
-        .object(["icon": .text($0.icon), "name": .text($0.shownName)])
-      })
+    var page = Page(
+      name: "confirm_end", title: session == nil ? "confirm_end.title" : "confirm_end.title_one",
+      status: refusal.status, errors: refusal.errors, notice: refusal.notice, section: .devices)
+    page.context = [
+      "others": .list(
+        rows.filter { session == nil ? $0.id != call.user.row.id : $0.id == session }.map {
+          .object(["icon": .text($0.icon), "name": .text($0.shownName)])
+        }),
+      "session": .text(ifPresent: session?.rawValue), "has_password": .flag(if: asks),
+      "email": .text(ifPresent: asks ? call.account.email?.typed : nil),
+    ]
     return web.show(page, call.visit)
   }
 
   @concurrent private func endOthers(_ call: AccountRequest) async throws -> Response {
     guard call.visit.action == "end-others" else { return web.unknownAction(call.visit) }
-    try await web.service.endAll(by: call.owner, keepingOwn: true)
+    do {
+      try await web.service.endAll(
+        by: call.owner, keepingOwn: true, password: call.visit.form?.password("password"))
+    } catch { return try await confirmPage(call, nil, after: error) }
     return try await show(call, notice: .good("notice.others_ended"))
   }
 }

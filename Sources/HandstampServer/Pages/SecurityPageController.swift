@@ -6,13 +6,15 @@ import HandstampSupport
 import HandstampWebAuthn
 import Hummingbird
 
-/// `/account/security`: how a person signs in.
+/// `/account/security`: how a person signs in. `/account/confirm`: a mailed link by which a person proves to be the owner.
 struct SecurityPageController: Sendable {
   let web: WebSessions
 
   func addRoutes<Context: SessionRequestContext>(to routes: some RouterMethods<Context>) {
-    routes.get("/account/security") { try await web.withSignedInUser($0, $1) { try await show($0) } }
-    routes.post("/account/security") { try await web.withSignedInUser($0, $1, change) }
+    routes.get("/account/security") { try await web.withSignedInUser($0, $1, recovering: true) { try await show($0) } }
+    routes.post("/account/security") { try await web.withSignedInUser($0, $1, recovering: true, change) }
+    routes.get("/account/confirm") { try await web.withSignedInUser($0, $1, web.ownerPage) }
+    routes.post("/account/confirm") { try await web.withSignedInUser($0, $1, web.proveOwner) }
     routes.post("/account/passkey/options", use: options)
   }
 
@@ -20,12 +22,15 @@ struct SecurityPageController: Sendable {
     _ call: AccountRequest, errors: [String: PageText] = [:], notice: PageNotice? = nil, codes: [RecoveryCode] = []
   ) async throws -> Response {
     let account = call.account
+    let recovering: PageNotice? = call.user.isRecovering ? PageNotice(kind: .note, text: "notice.recovering") : nil
     var page = Page(
-      name: "account_security", title: "account_security.title", errors: errors, notice: notice, section: .security)
+      name: "account_security", title: "account_security.title", errors: errors, notice: notice ?? recovering,
+      section: .security)
     page.context = [
       "email": .text(account.email?.typed ?? ""), "has_password": .flag(if: account.passwordHash != nil),
       "password_changed": account.credentialsChangedAt.map { web.dates(call.visit).relative($0) },
       "password_least": web.service.policy.shownLeast,
+      "password_locked": .flag(if: try await isLocked(call)), "recovering": .flag(if: call.user.isRecovering),
     ]
     try await addIdentities(to: &page, call)
     if let passkeys = web.passkeys { try await addPasskeys(of: passkeys.domain, to: &page, call, codes) }
@@ -38,6 +43,12 @@ struct SecurityPageController: Sendable {
       }
     }
     return web.show(page, call.visit)
+  }
+
+  /// Whether more than the password has to be proved before it is changed.
+  private func isLocked(_ call: AccountRequest) async throws -> Bool {
+    guard try await web.service.neededContext(of: call.account) != nil else { return call.user.isRecovering }
+    return try await !web.service.isAllowed(.changePassword, to: call.owner)
   }
 
   private func addPasskeys(
@@ -58,7 +69,7 @@ struct SecurityPageController: Sendable {
           "used": passkey.lastUsedAt.map { dates.relative($0) },
         ])
       })
-    page.context["passkeys_locked"] = .flag(if: try await !web.service.isStronglyProven(call.owner))
+    page.context["passkeys_locked"] = .flag(if: try await !web.service.isAllowed(.addPasskey, to: call.owner))
     page.context["can_remove_password"] = .flag(if: call.account.passwordHash != nil && !passkeys.isEmpty)
     page.context["recovery_on"] = .flag
     page.context["codes_left"] = .text(ifPresent: left > 0 ? String(left) : nil)
@@ -92,10 +103,10 @@ struct SecurityPageController: Sendable {
     case "change-password" where hasPassword, "set-password" where !hasPassword:
       return try await setPassword(call, isFirst: !hasPassword)
     case "unlock":
-      try await web.service.requireStrongProof(call.owner)
+      try await web.service.require(.changePassword, of: call.owner)
       return .seeOther(web.issuer + "/account/security")
     case "link":
-      try await web.service.requireStrongProof(call.owner)
+      try await web.service.require(.link, of: call.owner)
       return try await web.leave(call.visit, .link, next: "/account/security", isFresh: true)
     case "unlink":
       switch try await web.service.unlink(call.visit.form?["identity"] ?? "", of: call.owner) {
@@ -117,7 +128,7 @@ struct SecurityPageController: Sendable {
     switch call.visit.action {
     case "add-totp": return try showTOTP(try await service.newTOTP(of: call.owner), call)
     case "confirm-totp":
-      try await service.requireStrongProof(call.owner)
+      try await service.require(.addApp, of: call.owner)
       let sealed = form?["setup"] ?? ""
       guard let setup = try web.registry.totpSetup(sealed, in: call.owner.session, now: web.clock.now) else {
         return try await show(call, notice: .warning("notice.totp_expired"))
@@ -133,7 +144,7 @@ struct SecurityPageController: Sendable {
       var call = call
       if let account = try await web.registry.account(call.account.id) { call.user.account = account }
       let left = try await web.registry.recoveryCodesLeft(of: call.account.id)
-      let codes = left > 0 ? [] : try await service.makeRecoveryCodes(of: call.owner, in: call.user, isFirst: true)
+      let codes = left > 0 ? [] : try await service.newRecoveryCodes(of: call.owner, in: call.user)
       return try await show(call, notice: .good("notice.totp_added"), codes: codes)
     default:
       let isRemoved = try await service.removeTOTP(of: call.owner)
@@ -220,7 +231,7 @@ struct SecurityPageController: Sendable {
   /// `PublicKeyCredentialCreationOptionsJSON`, for the script.
   @concurrent private func options(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.scriptRequest(request, context)
-    guard let user = visit.web else { return Response(status: .unauthorized) }
+    guard let user = visit.web ?? visit.recovering else { return Response(status: .unauthorized) }
     let owner = AccountService.Owner(user, visit.caller)
     return .json(try await web.service.passkeyOptions(boundTo: visit.token, of: owner))
   }

@@ -18,29 +18,102 @@ struct AccountRequest: Sendable {
 /// The pages of an account: they are for a signed-in person, who proves it again for what a session alone may not do.
 extension WebSessions {
   /// Runs `body` for a signed-in person. Others are sent to the page for signing in, and come back.
+  ///
+  /// - Parameter recovering: whether the page is also for a person who may only set up a new factor.
   func withSignedInUser<Context: SessionRequestContext>(
-    _ request: Request, _ context: Context, _ body: @concurrent (AccountRequest) async throws -> Response
+    _ request: Request, _ context: Context, recovering: Bool = false,
+    _ body: @concurrent (AccountRequest) async throws -> Response
   ) async throws -> Response {
-    let visit = try await browserRequest(request, context) { $0.web == nil ? signInAddress(for: $0) : nil }
+    var visit = try await browserRequest(request, context) { visit in
+      visit.web == nil && !(recovering && visit.recovering != nil) ? signInAddress(for: visit) : nil
+    }
+    if recovering { visit.web = visit.web ?? visit.recovering }
     guard let user = visit.web else { return .seeOther(signInAddress(for: visit)) }
+    let call = AccountRequest(visit: visit, user: user)
     // The page that asks for a proof was shown at this address.
     if visit.signsIn {
-      return try await signIn(by: visit, try await confirmation(by: user)) { _ in
+      return try await signIn(by: visit, try await confirmation(by: call.owner)) { _ in
         issuer + visit.place.here.dropFirst(pages.base.utf8.count)
       }
     }
-    do { return try await body(AccountRequest(visit: visit, user: user)) } catch let problem as ProblemError
-      where problem.code == ProblemError.reauthenticationRequired.code
-    {
-      return signInPage(visit, try await confirmation(by: user))
+    if visit.action == "mail-link" {
+      do { return sent("owner_sent", to: try await service.mailProof(to: call.owner), visit) } catch {
+        return signInPage(
+          visit, try await confirmation(by: call.owner), notice: try refusal(of: error, visit).notice)
+      }
+    }
+    do { return try await body(call) } catch let problem as ProblemError {
+      let needed: AuthenticationContext?
+      switch problem.code {
+      case ProblemError.reauthenticationRequired(nil).code: needed = problem.context
+      case ProblemError.secondFactorRequired.code: needed = .multiFactor
+      default: throw problem
+      }
+      return signInPage(
+        visit, try await confirmation(by: call.owner, needing: needed), notice: needed.map { .stronger($0) })
     }
   }
 
-  private func confirmation(by user: BrowserSession) async throws -> Purpose {
-    let hasPasskey = passkeys != nil ? try await !registry.passkeys(of: user.account.id).isEmpty : false
+  /// What the owner can prove it with.
+  ///
+  /// - Parameter context: the least strength that would be enough; `nil` for one factor.
+  private func confirmation(
+    by owner: AccountService.Owner, needing context: AuthenticationContext? = nil
+  ) async throws -> Purpose {
+    let account = owner.account
+    let hasPassword =
+      switch context {
+      case nil: account.passwordHash != nil
+      case .multiFactor: try await service.hasApp(account)
+      case .phishingResistant: false
+      }
+    let hasOther = try await service.hasOtherProof(account)
+    let identities = context == nil ? try await registry.identities(of: account) : []
     return Purpose(
-      cancel: pages.base + "/account", hasPasskey: hasPasskey,
-      identities: try await registry.identities(of: user.account))
+      cancel: pages.base + "/account", hasPasskey: try await service.hasPasskey(account),
+      // A provider without ID tokens does not say when the user has signed in.
+      identities: identities.filter { link in
+        !hasOther || service.providers.contains { $0.provider.isOf(link) && $0.provider.userInfo == nil }
+      },
+      hasPassword: hasPassword, hasMail: context == nil ? try await service.takesMailedProof(account) : false)
+  }
+
+  // MARK: A mailed proof
+
+  /// The page that a mailed link leads to. It changes nothing: mail programs open links, too.
+  @concurrent func ownerPage(_ call: AccountRequest) async throws -> Response {
+    ownerPage(call, isExpired: false)
+  }
+
+  @concurrent func proveOwner(_ call: AccountRequest) async throws -> Response {
+    guard call.visit.action == "prove" else { return unknownAction(call.visit) }
+    do {
+      let use = try await service.use(ofMailed: Secret(call.visit.form?["token"] ?? ""), by: call.owner)
+      let new = try await beginOrRenewSession(by: use, call.visit)
+      return redirect(to: issuer + "/account", with: new, call.visit)
+    } catch RegistryError.oneTimeTokenInvalid { return ownerPage(call, isExpired: true) }
+  }
+
+  private func ownerPage(_ call: AccountRequest, isExpired: Bool) -> Response {
+    let token = call.visit.query?["token"] ?? ""
+    var page = Page(
+      name: "confirm_owner", title: isExpired ? "confirm_owner.title_expired" : "confirm_owner.title",
+      status: isExpired ? .badRequest : .ok)
+    page.context = [
+      "token": .text(String(token.prefix(OneTimeToken.maxLength))), "expired": .flag(if: isExpired),
+      "email": .text(call.account.email?.typed ?? call.account.shownName),
+    ]
+    return show(page, call.visit)
+  }
+}
+
+extension PageNotice {
+  /// What is missing from a proof.
+  static func stronger(_ context: AuthenticationContext) -> PageNotice {
+    switch context {
+    case .multiFactor: PageNotice(kind: .note, text: "sign_in.stronger")
+    case .phishingResistant: PageNotice(kind: .note, text: "sign_in.stronger_passkey")
+    }
   }
 }
 

@@ -24,8 +24,7 @@ extension WebSessions {
     let context = [needs.context, required].compactMap(\.self).max()
     guard session.methods.amount(to: context) else {
       if let context, let reachable = try await service.reachableContext(of: session.account), reachable >= context {
-        let text: PageText = context == .phishingResistant ? "sign_in.stronger_passkey" : "sign_in.stronger"
-        return .signIn(PageNotice(kind: .note, text: text))
+        return .signIn(.stronger(context))
       }
       return session.methods.amount(to: required) ? .unmet : .setUp
     }

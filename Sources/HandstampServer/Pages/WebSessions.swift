@@ -51,14 +51,15 @@ struct WebSessions: Sendable {
     let session = request.cookie(ResponseCookie.session).map { Secret($0) }
     let known = request.drawnCookie(ResponseCookie.form)
     var web: BrowserSession?
-    if let session { web = try await registry.browserSession(session, now: clock.now) }
+    if let session { web = try await registry.anyBrowserSession(session, now: clock.now) }
     let provider = if web == nil, let session { try await registry.providerOfEnd(of: session) } else { nil as String? }
     if let web {
       recorder.recordDisplacement(web.displaced, logger: context.logger)
       await touch(web, context.logger)
     }
     var visit = BrowserRequest(
-      web: web, session: session, providerOfEnd: provider,
+      web: web?.isRecovering == true ? nil : web, recovering: web?.isRecovering == true ? web : nil, session: session,
+      providerOfEnd: provider,
       device: request.drawnCookie(ResponseCookie.device) ?? ResponseCookie.drawn(),
       name: BrowserName(userAgent: request.headers[.userAgent] ?? "").text,
       formCookie: known ?? ResponseCookie.drawn(), isFormCookieNew: known == nil, place: pages.reader(of: request),
@@ -173,8 +174,12 @@ struct WebSessions: Sendable {
     var next: String?
     /// Whether the user who is asked to prove it again has a passkey.
     var hasPasskey = false
-    /// The identities of that user at other providers.
+    /// The identities of that user at other providers, of those whose word would be enough.
     var identities: [LinkedIdentity] = []
+    /// Whether the password would be enough, with the code of an authenticator app where there is one.
+    var hasPassword = true
+    /// Whether a mailed link would be, because the account has nothing else of its own.
+    var hasMail = false
   }
 
   func signInPage(
@@ -191,7 +196,7 @@ struct WebSessions: Sendable {
     let known =
       confirms ? visit.account?.email?.typed : email ?? purpose.asked?.loginHint ?? visit.account?.email?.typed
     let hasPasskeys = passkeys != nil && (!confirms || purpose.hasPasskey)
-    let hasPassword = !confirms || visit.account?.passwordHash != nil
+    let hasPassword = !confirms || purpose.hasPassword
     page.context = [
       "focus_email": .flag(if: !confirms && known == nil),
       "email": .text(ifPresent: known.map { String($0.prefix(EmailAddress.maxLength)) }),
@@ -201,6 +206,7 @@ struct WebSessions: Sendable {
       "can_sign_up": .flag(if: !confirms && service.signUp != .closed && hasPasswordPages),
       "passkeys": .flag(if: hasPasskeys), "passkey_only": .flag(if: !hasPassword),
       "buttons": buttons(for: confirms ? purpose.identities : nil, alone: !hasPassword && !hasPasskeys),
+      "mail": .flag(if: confirms && purpose.hasMail),
       "unknown_passkey": unknownPasskey.flatMap { id in
         passkeys.map { .object(["id": .text(id), "domain": .text($0.domain)]) }
       },
@@ -290,7 +296,7 @@ struct WebSessions: Sendable {
   /// The one place where a refusal of ``AccountService`` becomes words on a page.
   ///
   /// - Parameter field: that of the password that was checked.
-  /// - Throws: what concerns more than the form, such as ``ProblemError/reauthenticationRequired``.
+  /// - Throws: what concerns more than the form, such as ``ProblemError/reauthenticationRequired(_:)``.
   func refusal(
     of error: any Error, passwordIn field: String = "current_password", _ visit: BrowserRequest
   ) throws -> Refusal {
@@ -324,12 +330,14 @@ struct WebSessions: Sendable {
   /// until the browser presents the new one.
   func beginOrRenewSession(by use: CredentialUse, _ visit: BrowserRequest) async throws -> BrowserSession {
     let (registry, now) = (service.owned(visit.caller), clock.now)
-    if let former = visit.web, former.account.id == use.account.id {
+    // A session in which a lost factor is replaced is one of its own.
+    let isRenewal = visit.web.map { !$0.isRecovering && !use.methods.isRecovering } ?? false
+    if isRenewal, let former = visit.web, former.account.id == use.account.id {
       return try await registry.reauthenticate(former, by: use, now: now)
     }
     // It goes on until the browser presents the new cookie.
     let new = try await registry.beginBrowserSession(
-      by: use, on: visit.browser, leaving: visit.web?.row.id, now: now)
+      by: use, on: visit.browser, leaving: (visit.web ?? visit.recovering)?.row.id, now: now)
     recorder.recordSignIn(new.row, logger: visit.caller.logger)
     return new
   }
@@ -338,7 +346,9 @@ struct WebSessions: Sendable {
 
   /// Signs this browser out and redirects to `target`.
   func signOut(by visit: BrowserRequest, backTo target: String) async throws -> Response {
-    if let former = visit.web { try await end(former.row.id, of: former.account.id, visit.caller.logger) }
+    if let former = visit.web ?? visit.recovering {
+      try await end(former.row.id, of: former.account.id, visit.caller.logger)
+    }
     var response = Response.seeOther(
       target,
       [ResponseCookie(name: ResponseCookie.session, value: nil), ResponseCookie(name: ResponseCookie.form, value: nil)])

@@ -6,7 +6,7 @@ import HandstampSupport
 import HTTPTypes
 import Hummingbird
 
-/// `/recover`: a person without password and passkey signs in with a recovery code.
+/// `/recover`: a person without password and passkey signs in with a recovery code, beside another proof where the account takes two.
 struct RecoverPageController: Sendable {
   let web: WebSessions
 
@@ -16,37 +16,62 @@ struct RecoverPageController: Sendable {
   }
 
   @concurrent func show(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
-    let visit = try await web.browserRequest(request, context)
-    return page(visit)
+    page(try await web.browserRequest(request, context))
   }
 
   @concurrent func recover(_ request: Request, _ context: some SessionRequestContext) async throws -> Response {
     let visit = try await web.browserRequest(request, context)
-    guard visit.action == "recover" else { return web.unknownAction(visit) }
+    let (form, service) = (visit.form, web.service)
+    let typed = AccountService.TypedRecovery(
+      code: form?["recovery_code"] ?? "", email: form?["email"] ?? "", password: form?.password("password"),
+      mailed: form?["token"].map { Secret($0) })
     do {
-      let new = try await web.service.verify(
-        recoveryCode: visit.form?["recovery_code"] ?? "", of: visit.form?["email"] ?? "", on: visit.browser.name,
-        visit.caller
-      ) { try await web.beginOrRenewSession(by: $0, visit) }
-      guard let new else { return page(visit, error: "field_error.recovery_code", status: .unauthorized) }
-      let next = NextPage(visit.query?["next"]).asked ?? "/account/security"
-      return web.redirect(to: web.issuer + next, with: new, visit)
-    } catch let problem as ProblemError where problem.status == .tooManyRequests {
-      return page(visit, notice: web.notice(of: problem, visit), status: problem.status)
+      switch visit.action {
+      case "mail":
+        guard let email = try await service.mailRecovery(typed, on: visit.browser, visit.caller) else {
+          return page(visit, errors: ["recovery_code": "field_error.recovery_code"], status: .unauthorized)
+        }
+        return web.sent("owner_sent", to: email, visit)
+      case "recover":
+        let outcome = try await service.verify(typed, on: visit.browser, visit.caller) {
+          try await web.beginOrRenewSession(by: $0, visit)
+        }
+        switch outcome {
+        case .unknown: return page(visit, errors: ["recovery_code": "field_error.recovery_code"], status: .unauthorized)
+        case .incomplete(let account): return page(visit, of: account)
+        case .done(let new):
+          let next = new.isRecovering ? nil : NextPage(visit.query?["next"]).asked
+          return web.redirect(to: web.issuer + (next ?? "/account/security"), with: new, visit)
+        }
+      default: return web.unknownAction(visit)
+      }
+    } catch RegistryError.oneTimeTokenInvalid {
+      return page(visit, notice: .warning("recover.link_expired"), status: .badRequest)
+    } catch {
+      let refusal = try web.refusal(of: error, passwordIn: "password", visit)
+      return page(visit, errors: refusal.errors, notice: refusal.notice, status: refusal.status)
     }
   }
 
+  /// - Parameter account: the one whose recovery code is right, and that takes another proof beside it.
   private func page(
-    _ visit: BrowserRequest, error: PageText? = nil, notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
+    _ visit: BrowserRequest, of account: AccountRecord? = nil, errors: [String: PageText] = [:],
+    notice: PageNotice? = nil, status: HTTPResponse.Status = .ok
   ) -> Response {
-    var page = Page(name: "recover", title: "recover.title", status: status, notice: notice)
-    let next = NextPage(visit.query?["next"]).asked
+    var page = Page(name: "recover", title: "recover.title", status: status, errors: errors, notice: notice)
+    let (form, next) = (visit.form, NextPage(visit.query?["next"]).asked)
+    // Of the mailed link, which a mail program may open as well: it changes nothing.
+    let token = form?["token"] ?? visit.query?["token"]
+    let hasPassword = account.map { $0.passwordHash != nil } ?? (form?["password"] != nil)
     page.context = [
-      "email": .text(ifPresent: visit.form?["email"].map { String($0.prefix(EmailAddress.maxLength)) }),
-      "recovery_code": .text(ifPresent: visit.form?["recovery_code"].map { String($0.prefix(64)) }),
+      "email": .text(ifPresent: form?["email"].map { String($0.prefix(EmailAddress.maxLength)) }),
+      "recovery_code": .text(ifPresent: form?["recovery_code"].map { String($0.prefix(64)) }),
+      "token": .text(ifPresent: token.map { String($0.prefix(OneTimeToken.maxLength)) }),
+      "more": .flag(if: account != nil), "has_password": .flag(if: hasPassword),
+      "mail": .flag(if: account != nil && web.service.outbox.hasMailer),
+      "mail_alone": .flag(if: account != nil && !hasPassword),
       "next": next.map { .text("?next=" + PercentEncoding.encode($0)) },
     ]
-    if let error { page.errors["recovery_code"] = error }
     return web.show(page, visit)
   }
 }

@@ -95,7 +95,7 @@ extension AccountService {
     let time = clock.read()
     let (user, used) = try await provider(id).user(identityToken: token, nonce: nonce, at: time)
     let proof = user.proof(nil, at: time)
-    // The provider may have asked the user for nothing now.
+    // The provider may have asked the user for nothing now. Without a time, the proof says so.
     guard user.authenticatedAt.map({ isProven($0, at: time.earliest) }) ?? true,
       let use = try await owned(owner.caller).credentialUse(by: proof, of: owner.account, now: clock.now)
     else { throw ProblemError.badIDToken }
@@ -104,7 +104,7 @@ extension AccountService {
     return use.methods
   }
 
-  /// Lets a user of a provider sign in to the account. The owner has proved both: with ``requireStrongProof(_:)`` before the browser was
+  /// Lets a user of a provider sign in to the account. The owner has proved both: with ``OwnerAction/link`` before the browser was
   /// sent to the provider, and there.
   func link(_ user: UpstreamUser, to owner: Owner) async throws -> IdentityChange {
     guard !owner.account.isGuest else { throw ProblemError.notOffered("A guest has no other ways to sign in") }
@@ -115,9 +115,9 @@ extension AccountService {
   }
 
   /// - Parameter link: its ``LinkedIdentity/id``.
-  /// - Throws: ``ProblemError/reauthenticationRequired``.
+  /// - Throws: ``ProblemError/reauthenticationRequired(_:)``.
   func unlink(_ link: String, of owner: Owner) async throws -> IdentityChange {
-    try await requireStrongProof(owner)
+    try await require(.unlink, of: owner)
     let change = try await owned(owner.caller).unlink(
       link, of: owner.account.id, orMailed: outbox.hasMailer, in: owner.session, now: clock.now)
     if case .done = change { recorder.announceChange(owner.account.id) }
@@ -130,7 +130,7 @@ extension UpstreamUser {
   func proof(_ nonce: OneTimeTokenRecord?, at time: ServerClock.Reading) -> IdentityProof {
     IdentityProof(
       identity, provider: provider, label: email?.typed ?? name ?? "",
-      methods: AuthenticationMethods(provider: methods), session: session,
+      methods: AuthenticationMethods(provider: methods, isDated: authenticatedAt != nil), session: session,
       authenticatedAt: authenticatedAt.map { min($0, time.latest) }, latestExpiry: sessionExpiry, nonce: nonce)
   }
 }

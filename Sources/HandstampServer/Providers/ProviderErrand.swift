@@ -24,7 +24,7 @@ struct ProviderErrand: Sendable, Hashable {
   private static let skew = Duration.seconds(60)
 
   /// Returns whether a sign-in is as fresh as it has to be. Of providers that do not say when it was, the browser's way there and back
-  /// is all that is known.
+  /// is all that is known: the session's methods say so, and it proves nothing for what takes ``OwnerAction/Proof/strong``.
   func isMet(by user: UpstreamUser) -> Bool {
     guard let freshSince, let proven = user.authenticatedAt else { return true }
     return proven >= freshSince.advanced(by: .zero - ProviderErrand.skew)

@@ -40,6 +40,11 @@ extension UpstreamProvider {
     }
   }
 
+  /// Whether an identity is one of this provider's.
+  func isOf(_ link: LinkedIdentity) -> Bool {
+    link.provider == id || link.provider.isEmpty && link.identity.issuer == issuer
+  }
+
   /// The reason why it is unusable, in words that follow its ID; `nil` if it can be used.
   package var defect: String? {
     guard UpstreamProvider.isID(id) else { return "has an ID with other characters than a to z, 0 to 9 and -" }

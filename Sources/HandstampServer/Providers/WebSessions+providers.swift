@@ -14,8 +14,7 @@ extension WebSessions {
   ///   - alone: whether they are the only way.
   func buttons(for linked: [LinkedIdentity]? = nil, alone: Bool = false) -> PageValue? {
     let rows: [PageValue] = service.providers.map(\.provider).filter { provider in
-      linked?.contains { $0.provider == provider.id || $0.provider.isEmpty && $0.identity.issuer == provider.issuer }
-        ?? true
+      linked?.contains { provider.isOf($0) } ?? true
     }.map { provider in
       .object([
         "id": .text(provider.id), "name": .text(provider.name), "logo": pages.logos[provider.id].map { .text($0) },

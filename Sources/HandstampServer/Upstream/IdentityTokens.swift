@@ -16,6 +16,8 @@ struct IdentityTokens: Sendable {
     /// When it stops being accepted, by the server time.
     var expiresAt: UnixTime
     var all: JSONValue
+    /// When the user proved it to the issuer, `auth_time`; `nil` if it does not say.
+    var authenticatedAt: UnixTime? { all.time("auth_time")?.stated }
   }
 
   /// How a token contains the nonce of its request.

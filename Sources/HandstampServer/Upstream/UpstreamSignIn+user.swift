@@ -83,7 +83,7 @@ extension UpstreamUser {
     let json = claims.all
     self.init(provider: provider.id, identity: claims.identity, profile: json)
     session = json.word("sid").flatMap { $0.utf8.count <= 255 ? $0 : nil }
-    authenticatedAt = json.time("auth_time")?.stated
+    authenticatedAt = claims.authenticatedAt
     methods = json["amr"]?.array?.prefix(16).compactMap(\.string).filter { (1...64).contains($0.utf8.count) } ?? []
     acr = json.word("acr").flatMap { $0.utf8.count <= 255 ? $0 : nil }
     sessionExpiry = json.time("session_expiry")?.stated

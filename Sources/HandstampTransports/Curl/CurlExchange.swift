@@ -154,9 +154,9 @@ final class CurlExchange: @unchecked Sendable {
     return easy
   }
 
-  /// Whether libcurl may repeat it.
+  /// Whether libcurl may repeat it. All transports of the process share its connections, and it does not compare keys of certificates.
   private var mayReuseConnection: Bool {
-    guard case .none = body else { return false }
+    guard case .none = body, settings.clientCertificate == nil else { return false }
     return request.mayReuseConnection && ["GET", "HEAD", "OPTIONS"].contains(request.method)
   }
 

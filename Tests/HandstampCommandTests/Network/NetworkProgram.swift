@@ -92,8 +92,8 @@ struct NetworkProgram: Sendable {
     }
   }
 
-  /// Makes two authorities, `ca` and `other`; the certificates `server`, `client` and the expired `old` of the first, `fake` of the second; and
-  /// `locked.key`, the client's key under the passphrase `word`.
+  /// Makes two authorities, `ca` and `other`; the certificates `server`, `client`, `elsewhere` and the expired `old` of the first, `fake` of the
+  /// second; and `locked.key`, the client's key under the passphrase `word`.
   static func makeCertificates(in folder: String) async throws {
     try await shell(
       """
@@ -103,6 +103,7 @@ struct NetworkProgram: Sendable {
       make ca -addext basicConstraints=critical,CA:TRUE
       make other -addext basicConstraints=critical,CA:TRUE
       make server -CA ca.pem -CAkey ca.key -addext $names -addext basicConstraints=critical,CA:FALSE
+      make elsewhere -CA ca.pem -CAkey ca.key -addext subjectAltName=DNS:elsewhere.test
       openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=old -addext $names -keyout old.key -out old.csr
       openssl x509 -req -in old.csr -CA ca.pem -CAkey ca.key -copy_extensions copy -days -1 -out old.pem
       make fake -CA other.pem -CAkey other.key -addext $names -addext basicConstraints=critical,CA:FALSE

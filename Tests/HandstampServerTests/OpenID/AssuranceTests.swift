@@ -16,19 +16,7 @@ import Testing
     return try #require(try await test.server.registry.account(email: email))
   }
 
-  /// Gives Ada a passkey. Signatures are verified in HandstampWebAuthnTests.
-  private func addPasskey(_ test: TestServer) async throws {
-    let (registry, now) = (test.server.registry, test.clock.now)
-    let account = try await ada(test)
-    let session = try #require(try await registry.sessions(of: account.id, now: now).first)
-    let passkey = PasskeyRecord(
-      id: "one", account: account.id, publicKey: [1], signCount: 0, isBackupEligible: true, isBackedUp: true,
-      transports: [], name: "Key", createdAt: now)
-    let challenge = OneTimeTokenRecord(usedNonce: "1", at: now, until: now.advanced(by: .seconds(600)))
-    let isAdded = try await registry.addPasskey(
-      passkey, to: account, in: session.id, challenge: challenge, now: now)
-    #expect(isAdded)
-  }
+  private func addPasskey(_ test: TestServer) async throws { try await test.addPasskey("one", to: try await ada(test)) }
 
   /// A browser in which Ada has signed in with these methods.
   private func signedIn(by methods: AuthenticationMethods, _ test: TestServer) async throws -> Browser {
@@ -273,10 +261,16 @@ import Testing
         "/v1/password-reset/confirm", json: #"{"token":"\#(token)","new_password":"\#(TestServer.password)"}"#)
       #expect(done.status == 204)
       #expect(try await test.server.registry.passkeys(of: try await ada(test).id).count == 1)
-      // A recovery code is there for a lost device.
-      let lost = try await signedIn(by: .recoveryCode, test)
+      // A recovery code is there for a lost device, and lets its user set up another one.
+      let lost = try await signedIn(by: .recovered, test)
       let page = try await lost.press("make-codes", on: lost.get("/account/security"), at: "/account/security")
-      #expect(page.status == 200 && !page.title.hasPrefix("Confirm"))
+      #expect(page.title.hasPrefix("Confirm"))
+      let options = try await lost.send(
+        "POST", "/account/passkey/options", headers: ["X-CSRF-Token": lost.get("/account/security").csrf ?? ""])
+      #expect(options.status == 200)
+      let alone = try await signedIn(by: .recoveryCode, test)
+      let asks = try await alone.press("unlock", on: alone.get("/account/security"), at: "/account/security")
+      #expect(asks.title.hasPrefix("Confirm"), "a code alone is one factor")
     }
   }
 

@@ -139,7 +139,8 @@ import Testing
     // The same boot, it seems, and yet its clock runs backwards: as in a sandbox with a boot clock of its own.
     #expect((restarted(after: seconds, by: -900).doubt == nil) == isBelieved)
     guard seconds > 130 else { return }
-    #expect(restarted(after: seconds, by: -900, boot: 8, of: nil).doubt?.margin == ClockCheck.slack, "another machine's")
+    #expect(
+      restarted(after: seconds, by: -900, boot: 8, of: nil).doubt?.margin == ClockCheck.slack, "another machine's")
     #expect(restarted(after: seconds, by: -900, boot: 8, doubted: true).doubt != nil, "times have to be moved")
   }
 

@@ -20,6 +20,8 @@ import Testing
     case disabled
     /// A password alone is not enough for an account with an authenticator app.
     case factor
+    /// A recent proof with one factor is not enough where an app or the operator's rule asks for two.
+    case strong
   }
 
   /// The routes that change something, and the rules that they are under.
@@ -37,17 +39,21 @@ import Testing
     "POST /sign-in/with/{provider}/logout": [], "POST /sign-in/with/{provider}/events": [],
     "POST /v1/sign-in/passkey": [], "POST /v1/sign-in/passkey/options": [], "POST /passkey/options": [],
     "POST /recover": [.disabled],
-    "POST /v1/passkeys": [.proof], "POST /v1/passkeys/options": [.proof], "DELETE /v1/passkeys/{id}": [.proof],
-    "POST /v1/password": [.policy], "POST /v1/reauthenticate": [.factor], "DELETE /v1/me": [],
+    "POST /v1/passkeys": [.proof, .strong], "POST /v1/passkeys/options": [.proof, .strong],
+    "DELETE /v1/passkeys/{id}": [.proof, .strong],
+    "POST /v1/password": [.policy, .strong], "POST /v1/reauthenticate": [.factor], "DELETE /v1/me": [.strong],
+    // It is for accounts without a factor of their own.
+    "POST /v1/reauthenticate/mail": [],
     "POST /v1/password-reset": [], "POST /v1/password-reset/confirm": [.policy, .disabled],
     "POST /forgot-password": [], "POST /reset-password": [.policy, .disabled],
     "DELETE /v1/sessions": [.proof], "DELETE /v1/sessions/{id}": [.proof], "PATCH /v1/sessions/{id}": [.proof],
     "POST /v1/sessions/end-others": [.proof], "POST /v1/sign-out": [], "PUT /v1/device/push-token": [],
     "POST /v1/session/confirm": [], "DELETE /v1/session": [], "POST /v1/session/token": [],
-    "POST /account": [], "POST /account/email": [.proof], "POST /account/email/confirm": [],
-    "POST /account/security": [.proof, .policy, .factor], "POST /account/passkey/options": [.proof],
+    "POST /account": [], "POST /account/email": [.proof, .strong], "POST /account/email/confirm": [],
+    "POST /account/confirm": [],
+    "POST /account/security": [.proof, .policy, .factor, .strong], "POST /account/passkey/options": [.proof, .strong],
     "POST /account/devices": [.proof], "POST /account/devices/end": [.proof], "POST /account/apps": [.proof],
-    "POST /account/data": [.proof], "POST /account/delete": [], "POST /sign-out": [],
+    "POST /account/data": [.proof, .strong], "POST /account/delete": [.strong], "POST /sign-out": [],
     "POST /device": [.factor], "POST /oauth/authorize": [.factor], "POST /oauth/logout": [], "POST /oauth/userinfo": [],
     "POST /oauth/token": [.disabled], "POST /oauth/revoke": [], "POST /oauth/introspect": [],
     "POST /oauth/device_authorization": [], "POST /oauth/par": [],
@@ -57,6 +63,39 @@ import Testing
     let all = try OpenAPIDocument(for: ServerConfiguration()).operations.filter { $0.method != "GET" }
       .map { "\($0.method) \($0.path)" }
     #expect(Set(all) == Set(Self.rows.keys))
+  }
+
+  /// The doors of each action of an account's owner.
+  private static let doors: [OwnerAction: [String]] = [
+    .signOut: ["POST /v1/sign-out", "POST /sign-out"], .renameOwnDevice: [], .rename: ["POST /account"],
+    .allowClient: ["POST /oauth/authorize", "POST /device"], .upgrade: ["POST /v1/upgrade"],
+    .cancelEmailChange: [], .confirmEmailChange: ["POST /account/email/confirm"],
+    .endDevices: [
+      "DELETE /v1/sessions", "DELETE /v1/sessions/{id}", "POST /v1/sessions/end-others", "POST /account/devices",
+      "POST /account/devices/end",
+    ], .renameDevice: ["PATCH /v1/sessions/{id}"], .withdrawConsent: ["POST /account/apps"],
+    .addPasskey: [
+      "POST /v1/passkeys", "POST /v1/passkeys/options", "POST /account/passkey/options", "POST /account/security",
+    ], .removePasskey: ["DELETE /v1/passkeys/{id}", "POST /account/security"],
+    .addApp: ["POST /account/security"], .removeApp: ["POST /account/security"],
+    .makeRecoveryCodes: ["POST /account/security"], .link: ["POST /account/security"],
+    .unlink: ["POST /account/security"], .changeEmail: ["POST /account/email"],
+    .changePassword: ["POST /v1/password", "POST /account/security"], .setPassword: ["POST /account/security"],
+    .removePassword: ["POST /account/security"], .download: ["POST /account/data"],
+    .delete: ["DELETE /v1/me", "POST /account/delete"],
+  ]
+
+  @Test func `is stated for every door of an owner’s action`() {
+    #expect(Set(OwnerAction.allCases) == Set(Self.doors.keys))
+    for (action, doors) in Self.doors {
+      for door in doors {
+        switch action.proof {
+        case .session: #expect(Self.rows[door] != nil, "\(door)")
+        case .oneFactor: #expect(Self.rows[door]?.contains(.proof) == true, "\(door)")
+        case .strong, .strongOrRecovery: #expect(Self.rows[door]?.contains(.strong) == true, "\(door)")
+        }
+      }
+    }
   }
 
   private func routes(_ rule: Rule) -> [String] { Self.rows.filter { $0.value.contains(rule) }.keys.sorted() }
@@ -275,6 +314,73 @@ import Testing
       }
       let after = try await test.server.registry.sessions(of: AccountID(ada.account), now: test.clock.now).count
       #expect(after == before)
+    }
+  }
+
+  // MARK: Stronger proofs
+
+  /// Someone who knows the password has signed in a moment ago, in an app and in a browser.
+  @Test(arguments: [AuthenticationContext.multiFactor, .phishingResistant])
+  func `that asks for the stronger proof asks at every door`(_ context: AuthenticationContext) async throws {
+    let hasApp = context == .multiFactor
+    try await TestServer.run(mailer: Post()) {
+      if !hasApp { $0.requiredAssurance = AssuranceRequirement(groups: ["*": .phishingResistant]) }
+    } body: { test in
+      let ada = try await test.signUp()
+      let browser = try await Browser.signedIn(test)
+      let app = hasApp ? try await test.addApp(to: ada) : nil
+      if !hasApp { try await test.addPasskey("one", to: ada) }
+      let registry = test.server.registry
+      let record = try #require(try await registry.account(AccountID(ada.account)))
+      let (old, new) = (TestServer.password, "another password 7")
+      let bodies = [
+        "/v1/password": #"{"current":"\#(old)","new":"\#(new)","end_others":true}"#,
+        "/v1/me": #"{"password":"\#(old)"}"#, "/v1/passkeys": #"{"passkey":"{}"}"#,
+      ]
+      var forms = Self.forms
+      forms["/account/security", default: []].append(
+        ("change-password", { _ in [("current_password", old), ("new_password", new)] }))
+      forms["/account/delete"] = [("delete", { _ in [("typed_email", "ada@example.org"), ("password", old)] })]
+      for route in routes(.strong) {
+        let parts = route.split(separator: " ").map(String.init)
+        let path = parts[1].replacing("{id}", with: "one")
+        if path == "/account/passkey/options" {
+          let token = try await browser.get("/account").csrf ?? ""
+          let answer = try await browser.send("POST", path, headers: ["X-CSRF-Token": token])
+          #expect(answer.status == 403, "\(route)")
+        } else if path.hasPrefix("/account") {
+          for (action, fields) in forms[path] ?? [] {
+            let page = try await browser.get("/account")
+            let answer = try await browser.press(action, on: page, at: path, fields(ada.id))
+            #expect(answer.title == "Confirm it’s you", "\(route) \(action): \(answer.status) \(answer.title)")
+            #expect(answer.text.contains(#"type="password""#) == hasApp, "\(route) \(action)")
+          }
+          #expect(forms[path] != nil, "\(route)")
+        } else {
+          let body = bodies[path]
+          let answer = try await test.client.send(
+            parts[0], path, token: ada.access, headers: body == nil ? [:] : ["Content-Type": "application/json"],
+            body: body.map { Array($0.utf8) })
+          let takesCode = hasApp && ["/v1/password", "/v1/me"].contains(path)
+          #expect(answer.status == 403, "\(route)")
+          #expect(answer.code == (takesCode ? "second_factor_required" : "reauthentication_required"), "\(route)")
+          if !takesCode { #expect(answer.json["acr_values"] == context.rawValue, "\(route)") }
+        }
+      }
+      #expect(try await registry.account(record.id) == record)
+      #expect(try await registry.emailChange(of: record.id, now: test.clock.now) == nil)
+      #expect(try await test.client.get("/v1/me", token: ada.access).status == 200)
+      // The control: with the code, it works.
+      guard let app else { return }
+      func body(_ fields: String) -> String { #"{\#(fields),"code":"\#(app.code(at: test.clock.now))"}"# }
+      let changed = try await test.client.post(
+        "/v1/password", token: ada.access, json: body(#""current":"\#(old)","new":"\#(new)","end_others":false"#))
+      #expect(changed.status == 204)
+      test.clock.advance(by: .seconds(30))
+      let deleted = try await test.client.send(
+        "DELETE", "/v1/me", token: ada.access, headers: ["Content-Type": "application/json"],
+        body: Array(body(#""password":"\#(new)""#).utf8))
+      #expect(deleted.status == 204)
     }
   }
 

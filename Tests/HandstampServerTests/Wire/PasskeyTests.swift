@@ -7,6 +7,25 @@ import Testing
 @testable import HandstampRegistry
 @testable import HandstampServer
 
+extension TestServer {
+  func addPasskey(_ id: String, to session: Session) async throws {
+    guard let account = try await server.registry.account(AccountID(session.account)) else { return }
+    try await addPasskey(id, to: account)
+  }
+
+  /// Adds a passkey whose signature was verified.
+  func addPasskey(_ id: String, to account: AccountRecord) async throws {
+    let (registry, now) = (server.registry, clock.now)
+    let session = try #require(try await registry.sessions(of: account.id, now: now).first)
+    let passkey = PasskeyRecord(
+      id: id, account: account.id, publicKey: [1], signCount: 0, isBackupEligible: true, isBackedUp: true,
+      transports: [], name: "Key", createdAt: now)
+    let challenge = OneTimeTokenRecord(usedNonce: id, at: now, until: now.advanced(by: .seconds(600)))
+    let isAdded = try await registry.addPasskey(passkey, to: account, in: session.id, challenge: challenge, now: now)
+    #expect(isAdded)
+  }
+}
+
 /// Signatures are verified in HandstampWebAuthnTests, and by other authenticators in `scripts/dev passkeys`.
 @Suite(.timeLimit(.minutes(10))) struct `The passkeys of an account in an app` {
   private func ids(_ answer: WireClient.Answer) throws -> [String] {
@@ -19,17 +38,8 @@ import Testing
 
   /// Adds passkeys whose signatures were verified.
   private func add(_ ids: [String], to session: TestServer.Session, _ test: TestServer) async throws {
-    let registry = test.server.registry
     for id in ids {
-      let account = try #require(try await registry.account(AccountID(session.account)))
-      let passkey = PasskeyRecord(
-        id: id, account: account.id, publicKey: [1], signCount: 0, isBackupEligible: true, isBackedUp: true,
-        transports: [], name: "Key", createdAt: test.clock.now)
-      let challenge = OneTimeTokenRecord(
-        usedNonce: id, at: test.clock.now, until: test.clock.now.advanced(by: .seconds(600)))
-      let isAdded = try await registry.addPasskey(
-        passkey, to: account, in: SessionID(session.id), challenge: challenge, now: test.clock.now)
-      #expect(isAdded)
+      try await test.addPasskey(id, to: session)
       // They are listed by age.
       test.clock.advance(by: .seconds(1))
     }
