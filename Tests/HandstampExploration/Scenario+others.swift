@@ -136,7 +136,7 @@ extension Scenario {
         limits.passes = 2
         limits.troubles = 2
       },
-      apart(.strict, "locks that exclude nobody", .nobodyOut) { limits in
+      apart(.strict, "locks that exclude no process", .nobodyOut) { limits in
         limits.kinds = [.suspended, .leftOpen]
         limits.suspensionGivesUpLock = true
         limits.passes = 1
@@ -156,7 +156,7 @@ extension Scenario {
     + ([
       (.refreshLockProvesTheEnd, "the refresh lock taken for that of the attempt"),
       (.attemptIsUnlockedWithTheRefreshLock, "an attempt unlocked while it is open"),
-      (.anyLockIsBelieved, "locks that exclude nobody, believed in"),
+      (.anyLockIsBelieved, "locks that exclude no process, believed in"),
     ] as [(World.Fault, String)]).map { fault, name in
       apart(.strict, name, .findsBroken) { limits in
         limits.kinds = [.suspended, .leftOpen]

@@ -311,8 +311,8 @@ struct KeyProgram: Sendable {
 
 /// Runs in `make check-deep`: it starts some hundred processes.
 @Suite(
-  .serialized, .enabled(if: ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] != nil),
-  .enabled("needs strace and permission to trace") { await Strace.isUsable() }, .timeLimit(.minutes(30)))
+  .timeLimit(.minutes(30)), .serialized, .enabled(if: ProcessInfo.processInfo.environment["HANDSTAMP_DEEP"] != nil),
+  .enabled("needs strace and permission to trace") { await Strace.isUsable() })
 struct `A process that moves the key` {
   @Test(arguments: [(KeyPlace.file, KeyPlace.passphrase), (.passphrase, .file)])
   func `can be killed at every system call`(from: KeyPlace, to: KeyPlace) async throws {

@@ -67,7 +67,7 @@ public final class DPoPProver: Sendable {
   func lesson(of answer: TransportResponse, from url: String) -> Lesson? {
     learn(from: answer.headers, of: url)
     if answer.header("DPoP-Nonce") != nil, answer.refusesProof("use_dpop_nonce") { return .nonce }
-    // Only a date that nobody else can have written, and that is no cache's.
+    // Only a date that no third party can have written, and that is no cache's.
     guard answer.refusesProof("invalid_dpop_proof"), let origin = Origin(url), origin.isTrustworthy,
       let lead = answer.servedAt?.since(now())
     else { return nil }

@@ -174,7 +174,7 @@ extension AccountService {
     try limits.take(.passwords, from: owner.caller.client, .own)
     let claims = try await verify(token, nonce: nonce)
     let time = claims.authenticatedAt
-    guard time.map(isProven) ?? true else { throw ProblemError.badIDToken }
+    guard time.map({ isProven($0, at: clock.read().earliest) }) ?? true else { throw ProblemError.badIDToken }
     let proof = IdentityProof(
       claims.identity, provider: AppleSignIn.provider, label: "",
       methods: AuthenticationMethods(provider: [], isDated: time != nil))

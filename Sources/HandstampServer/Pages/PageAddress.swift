@@ -29,6 +29,7 @@ enum PageAddress: String, CaseIterable, Sendable {
   case apps = "/account/apps"
   case activity = "/account/activity"
   case security = "/account/security"
+  case confirmOwner = "/account/confirm"
   case data = "/account/data"
   case delete = "/account/delete"
 
@@ -49,7 +50,7 @@ enum PageAddress: String, CaseIterable, Sendable {
     // A session, or another way in.
     case .providerCallback: .immediate
     // Mailed links, and the one that a device shows, lead to a form.
-    case .confirmSignUp, .resetPassword, .confirmEmail, .device: .none
+    case .confirmSignUp, .resetPassword, .confirmEmail, .confirmOwner, .device: .none
     case .signIn, .signOut, .signUp, .forgotPassword, .recover: .none
     case .account, .email, .devices, .deviceList, .deviceEvents, .endDevices, .apps, .activity, .security, .data,
       .delete:

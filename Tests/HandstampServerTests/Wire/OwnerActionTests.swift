@@ -252,7 +252,7 @@ private func accessToken(of browser: Browser, _ test: TestServer) async throws -
       #expect(asked.text.contains("Continue with Work") != isGitHub)
       if !isGitHub {
         #expect(try await signIn(browser, "/account/security", false).status == 303)
-        #expect(try await options(browser) == 403, "whoever sits at an unlocked browser gets there")
+        #expect(try await options(browser) == 403, "a person at an unlocked browser gets there")
       }
       #expect(try await browser.fill("/account/data", "download").title == "Confirm it’s you")
       #expect(try await browser.get("/account/delete").title == "Confirm it’s you")
