@@ -107,7 +107,7 @@ import Testing
     clock.advance(by: .seconds(61))
     async let token = session.token()
     #expect(
-      try await eventually {
+      await eventually {
         server.forms(to: "/token").count == 2 && (clock.untilNextWake ?? .seconds(60)) <= RepeatRule.pause * 2
       })
     clock.advance(by: RepeatRule.pause * 2)
