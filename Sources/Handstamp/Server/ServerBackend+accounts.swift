@@ -89,19 +89,19 @@ extension ServerBackend {
         json: Body(token: .some(code.exposed), new_password: newPassword.exposed)))
   }
 
+  /// Changes the account's password.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if `old` is wrong. With `second_factor_required` or
+  ///   `reauthentication_required` the account asks for a stronger proof: call ``reauthenticate(password:code:token:)`` or
+  ///   ``reauthenticate(withPasskey:token:)``, then repeat with its token. The same holds for ``deleteAccount(password:token:)``.
   @concurrent public func changePassword(
     from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
   ) async throws(SessionError) {
     try await changePassword(from: old, to: new, endingOthers: endingOthers, code: nil, token: token)
   }
 
-  /// Changes the account's password.
-  ///
-  /// - Parameter code: the code of an authenticator app, after a refusal with `second_factor_required`.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if `old` is wrong, with `second_factor_required` or
-  ///   `second_factor_wrong` for the code, or with `reauthentication_required` if the server asks for a passkey: call
-  ///   ``reauthenticate(withPasskey:token:)``, then repeat with its token.
-  @concurrent public func changePassword(
+  /// - Parameter code: the code of an authenticator app.
+  @concurrent package func changePassword(
     from old: Secret, to new: Secret, endingOthers: Bool, code: Secret?, token: AccessToken
   ) async throws(SessionError) {
     var body = Body(current: old.exposed, new: new.exposed, end_others: endingOthers)
@@ -113,12 +113,8 @@ extension ServerBackend {
     try await deleteAccount(password: password, code: nil, token: token)
   }
 
-  /// Deletes the account and ends all its sessions.
-  ///
-  /// - Parameters:
-  ///   - password: `nil` for an account without a password.
-  ///   - code: as for ``changePassword(from:to:endingOthers:code:token:)``, which throws the same.
-  @concurrent public func deleteAccount(
+  /// - Parameter code: the code of an authenticator app.
+  @concurrent package func deleteAccount(
     password: Secret?, code: Secret?, token: AccessToken
   ) async throws(SessionError) {
     var body = Body(password: password?.exposed)
