@@ -10,10 +10,10 @@ extension TestServer {
   ///
   /// - Parameter isFirst: whether its address was never confirmed, if it is not. Then the token takes back everything.
   func mailedReset(of account: AccountRecord, isFirst: Bool = false) async throws -> String {
-    if !isFirst, account.emailConfirmedAt == nil {
-      var confirmed = account
-      confirmed.emailConfirmedAt = account.createdAt
-      try await store.write([.replaceAccount(confirmed, expecting: account.revision)], events: [])
+    if !isFirst, let stored = try await server.registry.account(account.id), stored.emailConfirmedAt == nil {
+      var confirmed = stored
+      confirmed.emailConfirmedAt = stored.createdAt
+      try await store.write([.replaceAccount(confirmed, expecting: stored.revision)], events: [])
     }
     let (token, change) = server.registry.resetToken(for: account, now: clock.now)
     return try await stored(token, change)

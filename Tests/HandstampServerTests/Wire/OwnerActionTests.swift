@@ -22,8 +22,8 @@ import Testing
       $0.accessTokenLife = .seconds(86_400)
       $0.mail.notices = [.sessionsEnded]
     } body: { test in
-      let laptop = try await test.signUp()
-      let phone = try await test.signIn(device: "phone")
+      let phone = try await test.signUp()
+      let laptop = try await test.signIn()
       _ = try await test.addApp(to: laptop)
       test.clock.advance(by: .seconds(3600))
       func end(_ body: String?) async throws -> WireClient.Answer {
@@ -44,7 +44,9 @@ import Testing
   }
 
   @Test func `are ended on the page with the password, and still need both for the rest`() async throws {
-    try await TestServer.run(mailer: Post()) { test in
+    try await TestServer.run(mailer: Post()) {
+      $0.accessTokenLife = .seconds(86_400)
+    } body: { test in
       let phone = try await test.signUp()
       let browser = try await Browser.signedIn(test)
       _ = try await test.addApp(to: phone)
