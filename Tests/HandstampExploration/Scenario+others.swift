@@ -145,14 +145,17 @@ extension Scenario {
     ]
 
   private static let containersFaults: [Scenario] =
-    [
-      apart(.graceSameSuccessor, "no locks of attempts", .findsOut) { limits in
+    ([
+      (.attemptsAreNotLocked, "no locks of attempts"),
+      (.waitingTakesTheLock, "a lock taken by a process that waits"),
+    ] as [(World.Fault, String)]).map { fault, name in
+      apart(.graceSameSuccessor, name, .findsOut) { limits in
         limits.overlap = .seconds(5)
         limits.kinds = [.killed]
         limits.passes = 2
-        limits.faults = [.attemptsAreNotLocked]
+        limits.faults = [fault]
       }
-    ]
+    }
     + ([
       (.refreshLockProvesTheEnd, "the refresh lock taken for that of the attempt"),
       (.attemptIsUnlockedWithTheRefreshLock, "an attempt unlocked while it is open"),

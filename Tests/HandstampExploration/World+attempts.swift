@@ -38,10 +38,11 @@ extension World {
     }
   }
 
-  /// Returns the edit; an attempt that it records is locked before, and names the lock.
+  /// As `SessionVault.locking`.
   mutating func locking(_ edit: VaultEdit, by index: Int) -> VaultEdit {
     guard limits.hasNamespaces, copy == nil, !limits.faults.contains(.attemptsAreNotLocked),
       case .prepare(let id, holding: let token, replacing: let access, let key, var attempt?, over: let former) = edit,
+      limits.faults.contains(.waitingTakesTheLock) || edit.isWritten(to: vault),
       // A sender notices that a second lock is granted.
       !limits.locksExcludeNobody || limits.faults.contains(.anyLockIsBelieved)
     else { return edit }
@@ -63,5 +64,11 @@ extension World {
   mutating func releaseAttempt(of index: Int) {
     guard limits.hasNamespaces, !processes[index].machine.holdsAttempt(at: now) else { return }
     attempts.unlock(by: index)
+  }
+}
+
+extension VaultEdit {
+  fileprivate func isWritten(to entry: VaultEntry) -> Bool {
+    if case .write = applied(to: entry) { true } else { false }
   }
 }

@@ -145,8 +145,8 @@ import Testing
       let request = RefreshRequest(token: RefreshToken("r0"), key: try #require(Self.key))
       guard case .noDecision(let failure, _) = await other.refresh(request) else { throw Unexpected() }
       #expect(failure.exchange == .withoutEffect && failure.recovery == .retry(after: nil), "\(status) \(failure)")
-      guard case .noDecision(let failure) = await other.revoke(RevocationHandle("h")) else { throw Unexpected() }
-      #expect(failure.recovery == .retry(after: nil), "\(status) \(failure)")
+      guard case .noDecision(let unsent) = await other.revoke(RevocationHandle("h")) else { throw Unexpected() }
+      #expect(unsent.recovery == .retry(after: nil), "\(status) \(unsent)")
       await #expect(throws: SessionError.self) { try await other.metadata() }
     }
   }

@@ -79,8 +79,8 @@ struct KeyProgram: Sendable {
   }
 
   /// The session that the vault has, or the trouble; never "absent".
-  func session(keyAt noted: Place? = nil) async throws -> Result<SessionID?, VaultError> {
-    switch await try vault(keyAt: noted?.rawValue).read() {
+  func session(keyAt noted: KeyPlace? = nil) async throws -> Result<SessionID?, VaultError> {
+    switch try await vault(keyAt: noted?.rawValue).read() {
     case .value(let entry): return .success(entry.session?.id)
     case .trouble(let error): return .failure(error)
     case .absent, .accessOnly: throw Unexpected()

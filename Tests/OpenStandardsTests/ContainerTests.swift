@@ -1,5 +1,6 @@
 #if Programs
 import Foundation
+import HandstampCore
 import HandstampTransports
 import Testing
 

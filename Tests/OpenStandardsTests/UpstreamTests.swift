@@ -32,7 +32,7 @@ import Testing
         UpstreamProvider(
           id: "mock", name: "Mock", issuer: server.url, clientID: "forum", clientSecret: Secret("any")),
         base: "https://forum.example.org", mint: mint, transport: transport, now: { .current })
-      let start = try await signIn.begin(for: "/notes", boundTo: "", at: .init(exactly: .current))
+      let start = try await signIn.begin(for: "/notes", boundTo: "", at: .current)
       let back = try await transport.send(
         TransportRequest(
           method: "POST", url: start.url, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],

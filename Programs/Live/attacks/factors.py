@@ -167,7 +167,7 @@ def guessed_codes():
 
 def skipped_factor():
     """Signs in without the code of the authenticator app: by each page and route that takes a password, a reset by mail, an account elsewhere
-    with the owner's address, another person's form, and ways that add one of one's own."""
+    with the owner's address, a recovery code, another person's form, and ways that add one of one's own; and changes the account so."""
     lies = Lies("work")
     work = lies["work"]
     server = Relying(lies.entries(trustsEmail=True), "--rate-limits", "none", "--issuer", ISSUER, administered=True)
@@ -214,6 +214,14 @@ def skipped_factor():
             stays_out(f"{path}, other buttons {when}", browser)
 
     without(PASSWORD, "with the password")
+    # A session in which the password was shown, with the password; and a recovery code alone.
+    for method, path, fields in (("POST", "/v1/password", dict(current=PASSWORD, new=NEW, end_others=True)),
+                                 ("DELETE", "/v1/me", dict(password=PASSWORD)), ("POST", "/v1/passkeys/options", {}),
+                                 ("DELETE", "/v1/passkeys/x", {})):
+        answer = client.request(method, path, json.dumps(fields), {
+            "Authorization": bearer(person.session), "Content-Type": "application/json"})
+        asks(f"{method} {path}", answer, "second_factor_required", "reauthentication_required")
+    require(not person.recovers(codes[1]), "a recovery code alone signs in")
     # A form of another person, in the thief's browser, with the thief's own code, and forged.
     other = protect(eve)
     browser, proof = half(server, eve.email)

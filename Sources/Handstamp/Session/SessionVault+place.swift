@@ -37,7 +37,7 @@ extension SessionVault {
     // Any other edit belongs to what is here already, and may hold its refresh lock: it waits for no move.
     default: break
     }
-    var outcome = await store.edit(locking(edit), noting: audit)
+    var outcome = await store.edit(await locking(edit), noting: audit)
     if let trouble { return .failed(trouble) }
     do throws(VaultError) {
       if case .begin = edit, case .conflict(let entry) = outcome,

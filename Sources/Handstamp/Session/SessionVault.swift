@@ -47,10 +47,12 @@ final class SessionVault: Sendable {
 
   var holdsAttempt: Bool { attempt.withLock { $0 != nil } }
 
-  /// Returns the edit; an attempt that it records is locked before, and names the lock.
-  func locking(_ edit: VaultEdit) -> VaultEdit {
+  /// Returns the edit; an attempt that it records is locked before, and names the lock. One that it does not record, because another
+  /// one is stored, leaves the lock of that alone.
+  func locking(_ edit: VaultEdit) async -> VaultEdit {
     guard case .prepare(let id, holding: let token, replacing: let access, let key, var new?, over: let former) = edit,
-      let locks = store as? any AttemptLocks
+      let locks = store as? any AttemptLocks, case .value(let entry) = await store.load(),
+      case .write = edit.applied(to: entry)
     else { return edit }
     new.lock = attempt.withLock { held in
       if held == nil { held = locks.lockAttempt() }

@@ -105,6 +105,8 @@ struct Inheritance: Sendable {
   /// Whether SIGQUIT was neither.
   var takesQuit: Bool { !ignored.contains(SIGQUIT) && !blocked.contains(SIGQUIT) }
   private var files: Set<Int32> = []
+  /// The number of files that were open.
+  var fileCount: Int { files.count }
 
   private static let known = Interruption.signals + [SIGQUIT, SIGUSR1, SIGUSR2]
   private static let remembered = Locked(Inheritance())

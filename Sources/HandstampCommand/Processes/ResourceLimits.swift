@@ -9,9 +9,12 @@ enum ResourceLimits {
   /// The least address space in which every command works, with a reserve.
   private static let leastAddressSpace: UInt64 = 384 << 20
 
+  /// The files that a command must be able to open: SwiftNIO ends the process where an event loop cannot open its own.
+  private static let leastFiles: UInt64 = 24
+
   /// Call this before the first thread is created.
   ///
-  /// - Throws: A refusal if the address space is too small.
+  /// - Throws: A refusal if the address space is too small, or too few files may be open.
   static func arrange() throws(CommandError) {
     #if canImport(Glibc)
     // The default is the limit of the main thread's stack: too small under `ulimit -s 64`, and 8 MiB of address space otherwise.
@@ -24,6 +27,13 @@ enum ResourceLimits {
       pthread_attr_setstacksize(attributes, stack)
       _ = unsafeBitCast(symbol, to: SetDefault.self)(attributes)
       pthread_attr_destroy(attributes)
+    }
+    var files = rlimit()
+    let needed = UInt64(Inheritance.current.fileCount) + leastFiles
+    if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files) == 0, files.rlim_cur < needed {
+      throw CommandError(
+        .failure, "the number of open files is limited to \(files.rlim_cur), and this command needs \(needed)",
+        hint: "run: ulimit -n \(needed)")
     }
     var limit = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit) == 0, limit.rlim_cur < leastAddressSpace else {

@@ -43,7 +43,7 @@ import Testing
         let other = AccessTokens(
           keys: test.keys, issuer: issuer, audience: audience, client: "x", life: .seconds(60))
         let token = try other.mint(
-          account: AccountID(session.account), session: SessionID(session.id), at: test.clock.now
+          account: AccountID(session.account), session: SessionID(session.id), at: .init(exactly: test.clock.now)
         ).text
         #expect(try await test.client.get("/v1/me", token: token).code == "token_invalid")
       }
