@@ -142,10 +142,11 @@ struct AdminKeys: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "retire", abstract: "remove a key, so that nothing made with it is accepted",
       discussion: """
-        refused while something needs the key: tokens in use, webhooks, authenticator
-        apps; what is stored sealed gets the current key first; with --force, clients
-        that present a token of a refresh key are signed out, and the key is never
-        accepted again: for one that has leaked, or is lost
+        refused while something needs the key: tokens in use, webhooks,
+        authenticator apps; what is stored sealed gets the current key first;
+        with --force, clients that present a token of a refresh key are signed
+        out, and the key is never accepted again: for one that has leaked, or is
+        lost
         """)
 
     @Argument(help: "ID of the key") var id: String

@@ -119,7 +119,7 @@ import Testing
       let wrongs: [(String, (inout DPoPProof) -> Void)] = [
         ("another path", { $0.url = "https://id.example.org/v1/sign-up" }), ("another method", { $0.method = "GET" }),
         ("another signature", { $0.signedBy = P256.Signing.PrivateKey() }),
-        ("too old", { $0.at = test.clock.now.advanced(by: .seconds(-301)) }), ("no nonce", { $0.nonce = nil }),
+        ("no nonce", { $0.nonce = nil }),
       ]
       for (name, change) in wrongs {
         let answer = try await client.post(
