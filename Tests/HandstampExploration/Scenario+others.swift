@@ -145,17 +145,14 @@ extension Scenario {
     ]
 
   private static let containersFaults: [Scenario] =
-    ([
-      (.attemptsAreNotLocked, "no locks of attempts"),
-      (.waitingTakesTheLock, "a lock taken by a process that waits"),
-    ] as [(World.Fault, String)]).map { fault, name in
-      apart(.graceSameSuccessor, name, .findsOut) { limits in
+    [
+      apart(.graceSameSuccessor, "no locks of attempts", .findsOut) { limits in
         limits.overlap = .seconds(5)
         limits.kinds = [.killed]
         limits.passes = 2
-        limits.faults = [fault]
+        limits.faults = [.attemptsAreNotLocked]
       }
-    }
+    ]
     + ([
       (.refreshLockProvesTheEnd, "the refresh lock taken for that of the attempt"),
       (.attemptIsUnlockedWithTheRefreshLock, "an attempt unlocked while it is open"),

@@ -42,7 +42,7 @@ extension World {
   mutating func locking(_ edit: VaultEdit, by index: Int) -> VaultEdit {
     guard limits.hasNamespaces, copy == nil, !limits.faults.contains(.attemptsAreNotLocked),
       case .prepare(let id, holding: let token, replacing: let access, let key, var attempt?, over: let former) = edit,
-      limits.faults.contains(.waitingTakesTheLock) || edit.isWritten(to: vault),
+      edit.isWritten(to: vault),
       // A sender notices that a second lock is granted.
       !limits.locksExcludeNobody || limits.faults.contains(.anyLockIsBelieved)
     else { return edit }

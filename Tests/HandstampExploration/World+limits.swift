@@ -216,8 +216,6 @@ extension World {
     case repeatsAtOnce
     /// Senders hold no lock of their attempt.
     case attemptsAreNotLocked
-    /// A process that finds an attempt takes the lock for its own, also where it waits, and removes that.
-    case waitingTakesTheLock
     /// A sender that does not hold the refresh lock counts as dead.
     case refreshLockProvesTheEnd
     /// A sender that waits without the refresh lock has released that of its attempt as well.
