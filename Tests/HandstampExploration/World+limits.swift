@@ -218,7 +218,7 @@ extension World {
     case attemptsAreNotLocked
     /// A sender that does not hold the refresh lock counts as dead.
     case refreshLockProvesTheEnd
-    /// A sender that waits without the refresh lock has released that of its attempt as well.
+    /// A sender that waits without the refresh lock has released that of its attempt as well, and left the file.
     case attemptIsUnlockedWithTheRefreshLock
     /// A lock is believed in that another process could have, too.
     case anyLockIsBelieved

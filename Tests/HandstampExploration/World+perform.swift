@@ -61,7 +61,7 @@ extension World {
       if case .success = result { processes[index].answer = true } else { processes[index].answer = false }
     case .unlock(let operation):
       if holder == Holder(process: index, operation: operation) { holder = nil }
-      if limits.faults.contains(.attemptIsUnlockedWithTheRefreshLock) { attempts.unlock(by: index) }
+      if limits.faults.contains(.attemptIsUnlockedWithTheRefreshLock) { attempts.die(index, leaving: nil) }
     case .read(let operation): processes[index].queue.append(.read(operation))
     case .edit(let operation, let edit):
       processes[index].queue.append(.edit(operation, edit))

@@ -7,6 +7,6 @@ package protocol AttemptLocks: Sendable {
   /// Locks a new attempt. `nil` if the lock would prove nothing.
   func lockAttempt() -> (lock: any VaultLock, identity: FileIdentity)?
 
-  /// Whether the holder of that lock has released it, or has died. `false` if that cannot be seen from here.
+  /// Whether the holder of that lock has died. `false` if that cannot be seen from here, or if it has released the lock.
   func isFree(_ lock: FileIdentity) -> Bool
 }
