@@ -170,7 +170,7 @@ import Testing
       let third = Browser(test.client.base)
       #expect(try await enter(next, third, on: try await third.signIn(at: "/sign-in")).status == 401, "used")
 
-      let removed = try await browser.fill("/account/security", "remove-totp")
+      let removed = try await other.fill("/account/security", "remove-totp")
       #expect(removed.text.contains("The authenticator app is removed"))
       #expect(try await post.next().subject == "The authenticator app was removed from your account")
       #expect(try await test.signIn(code: nil).status == 200)
