@@ -67,7 +67,7 @@ struct WebSessions: Sendable {
       query: try? FormFields(Array((request.uri.query ?? "").utf8)))
     if let form {
       do throws(ProblemError) { try check(form, of: visit, request) } catch {
-        guard error.code != ProblemError.formElsewhere(issuer).code, let address = outdated(visit) else { throw error }
+        guard isFromHere(request), let address = outdated(visit) else { throw error }
         throw Redirection(address: address)
       }
       visit.form = form
