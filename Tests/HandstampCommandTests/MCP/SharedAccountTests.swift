@@ -96,7 +96,7 @@ import Testing
       try await signIn(home, "again", for: [Self.x])
       #expect(
         try await eventually {
-          try await access.token() == AccessToken(Self.own(Self.x)) && !isOver.withLock { $0 }
+          try await access.token() == AccessToken("again") && !isOver.withLock { $0 }
         })
       guard case .done = await home.vault(of: Self.account).edit(.signOut(.signedOut, at: SystemClock().now())) else {
         throw Failed()
