@@ -47,7 +47,7 @@ import Testing
         try await pair.test.store.items(.upstreamSession, after: nil, limit: 9)
       }
       #expect(try await !notes().isEmpty)
-      _ = try await Administration(pair.test.server.registry, by: .server()).delete(account)
+      _ = try await pair.test.server.administration(by: .machineUser("bob")).delete(account)
       #expect(try await notes().allSatisfy { $0.payload.isEmpty })
       await Sweeper(server: pair.test.server).sweep()
       #expect(try await notes().isEmpty)
