@@ -42,6 +42,8 @@ extension RequestError.ServerResponse {
     // Gateways and frameworks fill the member, too: "Not Found".
     case .astray: isFromEndpoint = error.map(RequestError.endpointErrors.contains) ?? false
     }
+    // Where the code tells already, the value is the same as one made of status and code.
+    if isFromEndpoint == (error != nil) { isFromEndpoint = nil }
   }
 }
 
