@@ -58,7 +58,8 @@ extension SessionMachine {
   package func holdsAttempt(at now: Moment) -> Bool {
     if isRefreshUnstored { return true }
     if case .preparing? = live?.refresh?.state { return true }
-    guard let live, live.attemptState == .open, let attempt = live.attempt else { return false }
+    guard let live, live.attemptState == .open, let attempt = live.attempt, attempt.isSame(as: live.stored.attempt)
+    else { return false }
     return attempt.age(at: now).map { $0 < attempt.limit ?? policy.refresh.responseTimeout } ?? true
   }
 
