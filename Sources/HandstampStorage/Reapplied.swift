@@ -143,9 +143,7 @@ extension RestoredDatabase {
   /// servers that ran then. Returns how many codes.
   package func voidCodes() throws -> Int {
     _ = try delete([], StoredItem.Kind.allCases.filter { $0.afterRestore == .isVoid && $0 != .emailChange })
-    return try delete(
-      [.passwordReset, .signUp, .upgrade, .emailChange, .authorizationCode, .deviceCode, .userCode, .pushedRequest],
-      [.emailChange])
+    return try delete(OneTimeTokenRecord.Purpose.allCases.filter(\.isVoidAfterRestore), [.emailChange])
   }
 
   private func changes(

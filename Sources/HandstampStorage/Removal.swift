@@ -82,6 +82,19 @@ package struct AccountState: Sendable, Hashable {
   var isErased: Bool { closedAt != nil && email == nil && identity == nil }
 }
 
+extension OneTimeTokenRecord.Purpose {
+  /// Whether a restored database lacks those with this purpose: whether they were used since the backup is not known.
+  package var isVoidAfterRestore: Bool {
+    switch self {
+    case .passwordReset, .signUp, .upgrade, .emailChange, .ownerProof, .authorizationCode, .deviceCode, .userCode,
+      .pushedRequest:
+      true
+    // They say that something was used, or are of earlier versions.
+    case .nonce, .usedCode, .webSession: false
+    }
+  }
+}
+
 extension StoredItem.Kind {
   /// The state in which a restored database has items that were changed or removed since the backup.
   package enum AfterRestore: Sendable {
