@@ -18,7 +18,7 @@ extension RevocationResult {
     case (200..<300, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (400, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
     case (401, let code?) where RevocationResult.final.contains(code): self = .refused(code: code)
-    default: self = .noDecision(RequestError(.init(response, error: error, detail: nil)))
+    default: self = .noDecision(RequestError(.init(status: response.status, error: error)))
     }
   }
 
