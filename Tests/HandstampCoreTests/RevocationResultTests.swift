@@ -50,7 +50,7 @@ import Testing
     case .ended, .refused: #expect(result == one.means)
     case .noDecision(let failure):
       #expect(one.means == nil)
-      let response = RequestError.ServerResponse(response, error: one.error, detail: nil)
+      let response = RequestError.ServerResponse(status: one.status, error: one.error)
       #expect(failure == .server(response) || failure == .configuration(response))
     }
   }
