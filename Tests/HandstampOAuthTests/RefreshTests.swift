@@ -66,7 +66,7 @@ import Testing
     }
     // An error of RFC 6749 section 5.2 means that the token is unchanged.
     for (status, code) in [
-      (400, "invalid_request"), (401, "invalid_client"), (403, "access_denied"), (404, "not_found"),
+      (400, "invalid_request"), (401, "invalid_client"), (403, "access_denied"),
       (429, "slow_down"),
     ] {
       let answer = try await refresh(answer(status, #"{"error":"\#(code)"}"#))
