@@ -66,7 +66,7 @@ import Testing
     }
     // An error of RFC 6749 section 5.2 means that the token is unchanged.
     for (status, code) in [
-      (400, "invalid_request"), (401, "invalid_client"), (403, "access_denied"),
+      (400, "invalid_request"), (401, "invalid_client"), (403, "access_denied"), (404, "invalid_client"),
       (429, "slow_down"),
     ] {
       let answer = try await refresh(answer(status, #"{"error":"\#(code)"}"#))
@@ -78,7 +78,8 @@ import Testing
     }
     // Anything else is undecided: the server may have replaced the token.
     for (status, body) in [
-      (400, "<html>"), (500, #"{"error":"invalid_grant"}"#), (302, ""), (429, ""), (503, "{}"),
+      (400, "<html>"), (500, #"{"error":"invalid_grant"}"#), (302, ""), (404, #"{"error":"not_found"}"#), (429, ""),
+      (503, "{}"),
       (200, "<html>"),
       (200, ""), (200, "[]"), (200, #"{"access_token":"a"}"#), (200, #"{"access_token":"a\n","token_type":"Bearer"}"#),
       (200, #"{"access_token":"a","token_type":"mac"}"#),
