@@ -31,7 +31,8 @@ def options(parser):
 def on_linux():
     """The graphs of what `import Handstamp` shows on Linux."""
     place = os.path.dirname(build.given) if build.given else build.build("build", *build.ALL, "--target", "HandstampUI")
-    return list(declarations.graphs(["-I", place + "/Modules", "-target", build.triple()], modules()))
+    maps = apple.module_maps(".build")
+    return list(declarations.graphs(["-I", place + "/Modules", "-target", build.triple(), *maps], modules()))
 
 
 def lists(linux):
