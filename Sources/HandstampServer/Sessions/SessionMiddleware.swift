@@ -3,12 +3,13 @@ import HandstampCore
 import HandstampRegistry
 public import Hummingbird
 import NIOCore
+import ServiceLifecycle
 
 /// Admits only requests with a valid access token of a live session, and sets ``SessionRequestContext/session``. Others are
 /// answered 401, or 403 if the token's scopes are not sufficient, as problem+json (RFC 6750, RFC 9457).
 ///
-/// The connection of a response without a length, such as a stream of events, is closed when the session ends, and at the latest with
-/// its token.
+/// The connection of a response without a length, such as a stream of events, is closed, and its task is cancelled, when the session
+/// ends, at the latest with its token, and when the server stops.
 public struct SessionMiddleware<Context: SessionRequestContext>: RouterMiddleware {
   let authenticator: Authenticator
   /// The scopes of which one admits another client's token; without any, only those of the server's own app are admitted.
@@ -29,15 +30,28 @@ public struct SessionMiddleware<Context: SessionRequestContext>: RouterMiddlewar
     var response = try await next(request, context)
     guard response.body.contentLength == nil else { return response }
     response.body = ResponseBody { [authenticator, channel = context.channel, body = response.body] writer in
-      let watching = Task {
-        await authenticator.waitForEnd(of: session)
-        if !Task.isCancelled { channel.close(promise: nil) }
+      let handed = HandedWriter(writer: writer)
+      try await withThrowingTaskGroup(of: Bool.self) { group in
+        group.addTask { @concurrent in
+          try await body.write(handed.writer)
+          return false
+        }
+        group.addTask {
+          await authenticator.waitForEnd(of: session)
+          return !Task.isCancelled
+        }
+        // The app's code may wait for something else than the connection.
+        defer { group.cancelAll() }
+        if try await group.next() == true { channel.close(promise: nil) }
       }
-      defer { watching.cancel() }
-      try await body.write(writer)
     }
     return response
   }
+}
+
+// One task writes, and the one that it comes from waits for that.
+private struct HandedWriter: @unchecked Sendable {
+  let writer: any ResponseBodyWriter
 }
 
 extension Authenticator {
@@ -53,10 +67,15 @@ extension Authenticator {
       place.leave()
     }
     place.bell.ring(.news)
-    for await _ in place.bell.bells {
-      if place.bell.take().contains(.over) { return }
-      // A store that cannot be read says nothing.
-      if (try? await registry.isLive(session.id, now: clock.now)) == false { return }
+    // Where the server runs in another program, its services may learn of the shutdown only after all requests.
+    await withGracefulShutdownHandler {
+      for await _ in place.bell.bells {
+        if place.bell.take().contains(.over) { return }
+        // A store that cannot be read says nothing.
+        if (try? await registry.isLive(session.id, now: clock.now)) == false { return }
+      }
+    } onGracefulShutdown: { [bell = place.bell] in
+      bell.ring(.over)
     }
   }
 }

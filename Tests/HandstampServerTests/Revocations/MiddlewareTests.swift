@@ -128,13 +128,11 @@ import Testing
         return parts
       }
       var parts = try await stream(session.access)
-      let kept = try await stream(other.access)
       _ = try await test.oauth("/oauth/revoke", [("token", session.refresh), ("client_id", app.id)])
       // A response that is not complete ends with its connection.
       let late = try? await parts.next()
       #expect(late == nil, "\(String(decoding: late ?? [], as: UTF8.self))")
       #expect(try await client.get("/api/me", token: other.access).status == 200)
-      withExtendedLifetime(kept) {}
     }
   }
 
