@@ -6,7 +6,7 @@ import HandstampSupport
 /// ```swift
 /// let present = ScriptedPresence()                                // confirms every time
 /// let declining = ScriptedPresence { _ in .declined }
-/// let late = ScriptedPresence { _ in await gate.wait(); return nil }
+/// let late = ScriptedPresence { _ in await Task { await gate.wait() }.value; return nil }
 /// ```
 public final class ScriptedPresence: UserPresence {
   private struct Content: Sendable {

@@ -45,7 +45,7 @@ struct `Two containers on one home` {
       ["--overlap", "10", "--hold"],
       """
       $APART "$PROGRAM" token &
-      until [ "$(presented)" = 1 ]; do :; done
+      tries=200; until [ "$(presented)" = 1 ]; do tries=$((tries - 1)); [ $tries -gt 0 ]; done
       kill -KILL $!
       wait $! || true
       python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/release", b"")' "$SERVER"

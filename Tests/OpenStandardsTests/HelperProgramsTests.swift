@@ -233,7 +233,7 @@ extension `The credential helper` {
         Bad(words: role + ["--region", "evil.example.org/"]),
         Bad(words: role, variables: ["AWS_ENDPOINT_URL": "http://evil.example.org"]),
         // Another server than AWS's.
-        Bad(words: role, variables: ["AWS_ENDPOINT_URL": terminal.server.url], status: 7),
+        Bad(words: role, variables: ["AWS_ENDPOINT_URL": terminal.server.url], status: 6),
         Bad(words: role, variables: ["AWS_ENDPOINT_URL_STS": "http://127.0.0.1:1"], status: 6),
       ]
       for bad in table {

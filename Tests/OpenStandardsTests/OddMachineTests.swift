@@ -249,6 +249,11 @@ enum Shell {
     process.terminationHandler = { _ in end.finish() }
     try process.run()
     for await _ in ends {}
+    // The test has timed out.
+    if process.isRunning {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
     return (process.terminationStatus, String(decoding: words.fileHandleForReading.availableData, as: UTF8.self))
   }
 }

@@ -6,7 +6,7 @@ from kit import build
 
 NEEDS = ["--tests"]
 SANITIZED = "HandstampTests|HandstampCoreTests|HandstampVaultsTests"
-LONG = "fifty expiries|on its way into the vault|is fixed by the command|Ten thousand sessions|GuideMovesTests|A process that moves the key"
+LONG = "fifty expiries|on its way into the vault|is fixed by the command|Ten thousand sessions|GuideMovesTests|A process that moves the key|A move of the key"
 VERBS = ["plain", "apple", "outside --deep", "build --release", "instructions --release", "instructions --webhooks", "explore", "diagram --check", "pictures --check", "schemathesis", "dist-check",
          "container --deep", "attack", "openid --deep", "pages --deep", "cluster", "simulate --seeds {seeds}"]
 

@@ -115,7 +115,8 @@ import Testing
   @Test func `lets each caller cancel alone, and withdraws the prompt with the last one`() async throws {
     let gate = Gate()
     let person = ScriptedPresence { _ in
-      await gate.wait()
+      // Also once the prompt is cancelled.
+      await Task { await gate.wait() }.value
       return nil
     }
     let (session, lock) = try await session(person, .untilExit)
