@@ -47,7 +47,7 @@ struct `Two containers on one home` {
       $APART "$PROGRAM" token &
       tries=200; until [ "$(presented)" = 1 ]; do tries=$((tries - 1)); [ $tries -gt 0 ]; done
       kill -KILL $!
-      wait $! || true
+      until flock -n "$HANDSTAMP_HOME"/vault/*.attempt true; do :; done
       python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/release", b"")' "$SERVER"
       $APART "$PROGRAM" token
       ls "$HANDSTAMP_HOME"/vault | grep attempt >&2 && exit 1 || true
