@@ -227,7 +227,7 @@ import Testing
         var expected = Reapplied()
         (expected.deletedAccounts, expected.disabledAccounts, expected.movedAddresses) = (1, 1, 4)
         (expected.credentials, expected.consents) = (3, 2)
-        (expected.sessions, expected.webhooks, expected.codes) = (1, 1, 9)
+        (expected.sessions, expected.webhooks, expected.codes) = (1, 1, 10)
         expected.lostPasswords = store.reapplied.lostPasswords
         #expect(store.reapplied == expected)
         #expect(store.reapplied.lostPasswords.map(\.account.rawValue) == ["unconfirmed", "changed"])
