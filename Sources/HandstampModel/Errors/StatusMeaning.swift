@@ -1,4 +1,4 @@
-/// What a status says by itself, of a response at a token endpoint or another endpoint of a session's server. Every reading of such a
+/// The meaning of a status by itself, of a response at a token endpoint or another endpoint of a session's server. Every reading of such a
 /// response begins with it.
 ///
 /// | status | meaning | without an error code |

@@ -55,7 +55,7 @@ public final class DPoPProver: Sendable {
     known.withLock { $0[origin, default: Server()].nonce = nonce }
   }
 
-  /// What the refusal of a proof has taught: with it, the same request may be accepted.
+  /// The lesson of a proof's refusal: with it, the same request may be accepted.
   enum Lesson: Hashable {
     /// The server's nonce (RFC 9449 sections 8 and 9).
     case nonce

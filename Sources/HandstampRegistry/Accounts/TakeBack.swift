@@ -32,7 +32,7 @@ extension OneTimeTokenRecord.Purpose {
 }
 
 extension StoredItem.Kind {
-  /// What becomes of an account's items of a kind.
+  /// The fate of an account's items of a kind.
   fileprivate enum Fate {
     /// They are removed, by this extent at the least.
     case removed(TakeBack)

@@ -54,7 +54,7 @@ extension WebSessions {
     }
   }
 
-  /// What the owner can prove it with.
+  /// The ways in which the owner can prove it.
   ///
   /// - Parameter context: the least strength that would be enough; `nil` for one factor.
   private func confirmation(
@@ -108,7 +108,7 @@ extension WebSessions {
 }
 
 extension PageNotice {
-  /// What is missing from a proof.
+  /// The part that a proof lacks.
   static func stronger(_ context: AuthenticationContext) -> PageNotice {
     switch context {
     case .multiFactor: PageNotice(kind: .note, text: "sign_in.stronger")

@@ -17,7 +17,7 @@ final class CurlExchange: @unchecked Sendable {
     case wholeResponse, head, progress
   }
 
-  /// What the loop leaves for the reader.
+  /// The state that the loop leaves for the reader.
   struct Arrived: Sendable {
     var head: CurlHead?
     var bytes: [UInt8] = []

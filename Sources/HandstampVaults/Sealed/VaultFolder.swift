@@ -11,7 +11,7 @@ struct VaultFolder: Sendable {
   let path: String
   /// The folder in which data was found last.
   private let seen = Locked<FileIdentity?>(nil)
-  /// What the response to a request in flight needs to be stored.
+  /// The files that storing the response to a request in flight needs.
   private let kept = Locked<Kept?>(nil)
   /// Tells later processes that there was data, for a folder in the platform's place: its disk may be mounted there.
   private let note: (folder: String, name: String)?

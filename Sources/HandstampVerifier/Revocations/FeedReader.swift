@@ -40,7 +40,7 @@ final class FeedReader: Sendable {
     state = Locked(State(feed: RevocationFeed(capacity: settings.capacity, silence: settings.silence)))
   }
 
-  /// What a token of a session is worth.
+  /// The worth of a session's token.
   ///
   /// - Throws: ``AccessError/sessionEnded``.
   func verdict(on session: RevocationList.Key) throws(AccessError) -> LostFeedPolicy.Verdict {

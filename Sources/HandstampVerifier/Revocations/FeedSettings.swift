@@ -61,7 +61,7 @@ public struct LostFeedPolicy: Sendable, Hashable {
 }
 
 extension LostFeedPolicy {
-  /// What a token is worth, as far as its session is not known to have ended.
+  /// The worth of a token, as far as its session is not known to have ended.
   enum Verdict: Sendable, Hashable {
     case live
     /// Lost at that uptime.
