@@ -26,13 +26,14 @@ struct AttendedProgram: Sendable {
     posix_spawnattr_setsigmask(&attributes, &mask)
     posix_spawnattr_setsigdefault(&attributes, &usual)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF))
-    Inheritance.current.closeOtherFilesAtExec()
-    var id: pid_t = 0
-    try command.start { path, arguments, environment in
-      posix_spawn(&id, path, nil, &attributes, arguments, environment)
+    id = try Interruption.passOn(AttendedProgram.passedOn) { () throws(CommandError) in
+      Inheritance.current.closeOtherFilesAtExec()
+      var id: pid_t = 0
+      try command.start { path, arguments, environment in
+        posix_spawn(&id, path, nil, &attributes, arguments, environment)
+      }
+      return id
     }
-    self.id = id
-    Interruption.passOn(AttendedProgram.passedOn, to: id)
   }
 
   /// Returns a value that a function of C fills. What is a structure on Linux is a pointer on macOS.

@@ -38,11 +38,14 @@ enum Interruption {
     }
   }()
 
-  private static func take(_ number: Int32) {
+  /// Has a signal handled here. One that arrives before `isTaken` is balanced is lost.
+  private static func take(_ number: Int32, isTaken: DispatchGroup? = nil) {
+    isTaken?.enter()
     signal(number, SIG_IGN)
     let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
     // Its handler keeps it alive as long as the program runs.
     source.setEventHandler { withExtendedLifetime(source) { happened(number) } }
+    if let isTaken { source.setRegistrationHandler { isTaken.leave() } }
     source.resume()
   }
 
@@ -59,22 +62,49 @@ enum Interruption {
   /// were ignored or blocked when the program started stay so.
   static func arrange() { _ = handlers }
 
-  /// The program that a signal is meant for, while this one attends it.
-  private static let attended = Locked<pid_t?>(nil)
+  /// The program that signals are meant for, while this one attends it.
+  private enum Attended {
+    case none
+    /// It is about to start, and gets these then.
+    case starting([Int32])
+    case running(pid_t)
+  }
+  private static let attended = Locked(Attended.none)
 
-  /// Sends these signals on to a program. Others that end a process are ignored here: the terminal sends them to both.
-  static func passOn(_ signals: [Int32], to program: pid_t) {
+  /// Starts a program, and sends these signals on to it, also those that arrive before it has started. Others that end a process are
+  /// ignored here: the terminal sends them to both.
+  static func passOn(
+    _ signals: [Int32], to start: () throws(CommandError) -> pid_t
+  ) throws(CommandError) -> pid_t {
     arrange()
-    attended.withLock { $0 = program }
+    attended.withLock { $0 = .starting([]) }
+    let areTaken = DispatchGroup()
     let others = ([SIGQUIT] + signals).filter { !Interruption.signals.contains($0) }
     for number in others where !Inheritance.current.ignored.contains(number) {
       signal(number, SIG_IGN)
-      if signals.contains(number) { take(number) }
+      if signals.contains(number) { take(number, isTaken: areTaken) }
     }
+    areTaken.wait()
+    let program: pid_t
+    do { program = try start() } catch {
+      for number in leave(for: .none) { happened(number) }
+      throw error
+    }
+    for number in leave(for: .running(program)) { kill(program, number) }
+    return program
   }
 
   /// The program has ended.
-  static func stopPassingOn() { attended.withLock { $0 = nil } }
+  static func stopPassingOn() { _ = leave(for: .none) }
+
+  /// Returns the signals that nobody has got.
+  private static func leave(for next: Attended) -> [Int32] {
+    attended.withLock { attended in
+      defer { attended = next }
+      guard case .starting(let early) = attended else { return [] }
+      return early
+    }
+  }
 
   /// Ends the program if a signal asked for it. Call this before it exits or becomes another program.
   static func conclude() {
@@ -94,11 +124,16 @@ enum Interruption {
   }
 
   private static func happened(_ signal: Int32) {
-    if let program = attended.withLock({ $0 }) {
-      // Ctrl-C has reached it already.
-      if signal != SIGINT { kill(program, signal) }
-      return
+    let isPassedOn = attended.withLock { attended in
+      switch attended {
+      case .none: return false
+      case .starting(let early): attended = .starting(early + [signal])
+      // Ctrl-C has reached it already. It exists until `stopPassingOn`, which waits for this lock.
+      case .running(let program): if signal != SIGINT { kill(program, signal) }
+      }
+      return true
     }
+    if isPassedOn { return }
     // Meant for a program that has ended just now, as this one is about to.
     guard ending.withLock({ $0.contains(signal) }) else { return }
     let now = ContinuousClock.now
