@@ -62,16 +62,16 @@ final class Post: Mailer {
       #expect(signedIn.profile?.id == id)
       // Of the two sessions, this one has shown the code.
       let refused = await #expect(throws: SessionError.self) {
-        try await backend.deleteAccount(password: password, token: up.accessToken)
+        try await backend.deleteAccount(proof: .password(password), token: up.accessToken)
       }
       #expect(refused?.code == "second_factor_required")
       let late = await #expect(throws: SessionError.self) {
         try await backend.changePassword(
-          from: password, to: Secret("another password"), endingOthers: false,
-          code: Secret(setup.secret.code(at: step)), token: up.accessToken)
+          to: Secret("another password"), endingOthers: false,
+          proof: .password(password, code: Secret(setup.secret.code(at: step))), token: up.accessToken)
       }
       #expect(late?.code == "second_factor_wrong")
-      try await backend.deleteAccount(password: password, token: try await controller.token())
+      try await backend.deleteAccount(proof: .password(password), token: try await controller.token())
     }
   }
 
@@ -84,7 +84,7 @@ final class Post: Mailer {
       #expect(guest.profile?.isAnonymous == true)
       let token = try await controller.token()
       let outcome = try await backend.upgrade(
-        email: "ada@example.org", password: password, username: "Ada", token: token)
+        by: .password(email: "ada@example.org", password: password, username: "Ada"), token: token)
       let full = try await controller.signIn { try outcome.get() }
       #expect(full.profile?.id == guest.profile?.id)
       #expect(full.profile?.isAnonymous == false)
@@ -109,11 +109,14 @@ final class Post: Mailer {
       let second = try await other.signIn(email: "ada@example.org", password: password)
       let next = Secret("another password")
       await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: "The password is wrong")) {
-        try await backend.changePassword(from: next, to: next, endingOthers: true, token: grant.accessToken)
+        try await backend.changePassword(
+          to: next, endingOthers: true, proof: .password(next), token: grant.accessToken)
       }
-      try await backend.changePassword(from: password, to: next, endingOthers: false, token: grant.accessToken)
+      try await backend.changePassword(
+          to: next, endingOthers: false, proof: .password(password), token: grant.accessToken)
       try await other.registerPushToken(Secret("push"), token: second.accessToken)
-      try await backend.changePassword(from: next, to: password, endingOthers: true, token: grant.accessToken)
+      try await backend.changePassword(
+          to: password, endingOthers: true, proof: .password(next), token: grant.accessToken)
       await #expect(throws: SessionError.sessionEnded(.revoked)) {
         try await other.registerPushToken(nil, token: second.accessToken)
       }
@@ -128,9 +131,9 @@ final class Post: Mailer {
       let backend = server.backend(kind)
       let grant = try await backend.signUp(email: "ada@example.org", password: password, username: "Ada").get()
       await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: "The password is wrong")) {
-        try await backend.deleteAccount(password: nil, token: grant.accessToken)
+        try await backend.deleteAccount(token: grant.accessToken)
       }
-      try await backend.deleteAccount(password: password, token: grant.accessToken)
+      try await backend.deleteAccount(proof: .password(password), token: grant.accessToken)
       var random = SystemRandomNumberGenerator()
       let refresh = try #require(grant.tokens.refresh)
       #expect(
@@ -171,7 +174,7 @@ final class Post: Mailer {
       #expect(grant.profile?.name == "Ada")
       let guest = try await server.backend(kind, device: "tablet").signInAnonymously()
       let pending = try await backend.upgrade(
-        email: "bob@example.org", password: password, username: "Bob", token: guest.accessToken)
+        by: .password(email: "bob@example.org", password: password, username: "Bob"), token: guest.accessToken)
       #expect(pending == .confirmationSent)
       let full = try await server.backend(kind, device: "tablet").confirmSignUp(
         try await post.nextCode(), password: password)

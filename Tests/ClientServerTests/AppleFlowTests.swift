@@ -15,10 +15,13 @@ import Testing
       .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
   }
 
-  private static func token(_ key: _RSA.Signing.PrivateKey, nonce: String) throws -> Secret {
+  private static func token(
+    _ key: _RSA.Signing.PrivateKey, nonce: String, subject: String = "1",
+    more: String = #","email":"ada@example.org","email_verified":"true""#
+  ) throws -> Secret {
     let hash = SHA256.hash(data: Data(nonce.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     let end = Int(Date().timeIntervalSince1970) + 300
-    let payload = #"{"iss":"https://stand.in","aud":"org.example","sub":"1","exp":\#(end),"nonce":"\#(hash)"}"#
+    let payload = #"{"iss":"https://stand.in","aud":"org.example","sub":"\#(subject)","exp":\#(end),"nonce":"\#(hash)"\#(more)}"#
     let body = text(Data(#"{"alg":"RS256","kid":"one"}"#.utf8)) + "." + text(Data(payload.utf8))
     let signature = try key.signature(for: Data(body.utf8), padding: .insecurePKCS1v1_5)
     return Secret(body + "." + text(signature.rawRepresentation))
@@ -41,13 +44,13 @@ import Testing
         let token = try Self.token(key, nonce: "the first nonce of this test")
         let first = try await controller.signIn { () async throws(SessionError) in
           try await backend.signInWithApple(
-            idToken: token, nonce: "the first nonce of this test", username: "Ada")
+            AppleCredential(idToken: token, nonce: "the first nonce of this test", name: "Ada"))
         }
         #expect(first.profile?.name == "Ada")
         #expect(first.profile?.isAnonymous == false)
         for nonce in ["the first nonce of this test", "another nonce than the token's"] {
           do throws(SessionError) {
-            _ = try await backend.signInWithApple(idToken: token, nonce: nonce)
+            _ = try await backend.signInWithApple(AppleCredential(idToken: token, nonce: nonce))
             Issue.record("the token was accepted")
           } catch {
             guard case .refused("id_token_invalid", _) = error else {
@@ -57,13 +60,35 @@ import Testing
           }
         }
         let later = try Self.token(key, nonce: "the second nonce of this test")
-        let again = try await backend.signInWithApple(idToken: later, nonce: "the second nonce of this test")
+        let again = try await backend.signInWithApple(AppleCredential(idToken: later, nonce: "the second nonce of this test"))
         #expect(again.profile?.id == first.profile?.id)
+        let registry = server.server.registry
+        let ada = try #require(try await registry.account(try #require(first.profile?.id)))
+        #expect(ada.email?.typed == "ada@example.org" && ada.emailConfirmedAt != nil)
+        #expect(try await backend.proofs(token: again.accessToken) == [.apple])
+
+        // A guest becomes Apple's user, unless that one has an account.
+        let guest = try await server.backend(kind, device: "tablet").signInAnonymously()
+        let taken = await #expect(throws: SessionError.self) {
+          try await backend.upgrade(
+            by: .apple(
+              AppleCredential(
+                idToken: try Self.token(key, nonce: "the third nonce of this test"),
+                nonce: "the third nonce of this test")),
+            token: guest.accessToken)
+        }
+        #expect(taken?.code == "identity_taken")
+        let new = try Self.token(key, nonce: "the fourth nonce of this test", subject: "2", more: "")
+        let full = try await server.backend(kind, device: "tablet").upgrade(
+          by: .apple(AppleCredential(idToken: new, nonce: "the fourth nonce of this test", name: "Ada")), token: guest.accessToken
+        ).get()
+        #expect(full.profile?.id == guest.profile?.id && full.profile?.name == "Ada")
+        #expect(full.profile?.isAnonymous == false)
       }
     }
     try await RealServer.run { server async throws in
       do throws(SessionError) {
-        _ = try await server.backend(kind).signInWithApple(idToken: Secret("x"), nonce: "y")
+        _ = try await server.backend(kind).signInWithApple(AppleCredential(idToken: Secret("x"), nonce: "y"))
         Issue.record("a server without Sign in with Apple accepted the token")
       } catch {
         guard case .unsupported = error else {

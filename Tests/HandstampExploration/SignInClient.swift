@@ -179,7 +179,7 @@ final class SignInClient: SignInStage {
       }
       guard let email = EmailAddress("ada@example.org") else { return nil }
       return try await registry.upgrade(
-        account, email: email, username: "Ada", passwordHash: Secret("hash"),
+        account, to: .password(email, hash: Secret("hash")), username: "Ada",
         SessionStart(device: SignInClient.device, key: request.key), now: now)
     case .authorizationCode:
       let claim = CodeClaim(client: "tool", redirectURI: "app:/", verifier: SignInClient.verifier, key: request.key)

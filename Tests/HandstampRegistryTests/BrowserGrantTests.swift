@@ -174,7 +174,7 @@ import Testing
     let email = try #require(EmailAddress("eve@example.org"))
     let own = DeviceInfo(id: DeviceID("own"), name: "o", platform: "")
     _ = try await world.registry.upgrade(
-      guest.account, email: email, username: "Eve", passwordHash: Secret("h"), SessionStart(device: own), now: start)
+      guest.account, to: .password(email, hash: Secret("h")), username: "Eve", SessionStart(device: own), now: start)
     #expect(try await !world.registry.knows(DeviceID("stranger"), of: guest.account.id, now: now))
     #expect(try await world.registry.knows(own.id, of: guest.account.id, now: now))
   }

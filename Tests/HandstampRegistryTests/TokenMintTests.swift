@@ -66,7 +66,7 @@ import Testing
     #expect(bob.row.session == derived("sign-up", "bob@example.org", "phone"))
     let other = try #require(EmailAddress("carol@example.org"))
     let carol = try await world.registry.upgrade(
-      guest.account, email: other, username: "C", passwordHash: Secret("$hash"), start, now: now)
+      guest.account, to: .password(other, hash: Secret("$hash")), username: "C", start, now: now)
     #expect(carol.row.session == derived("upgrade", guest.account.id.rawValue, "phone"))
     let nonce = OneTimeTokenRecord(usedNonce: "n", at: now, until: now.advanced(by: .seconds(60)))
     let dave = try await world.registry.signIn(

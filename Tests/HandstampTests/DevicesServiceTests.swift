@@ -100,7 +100,7 @@ import Testing
     let refusal = SessionError.refused(code: "reauthentication_required", detail: nil)
     await #expect(throws: refusal) { try await service.end(SessionID("s")) }
 
-    try await service.reauthenticate(password: Secret("right"), code: nil)
+    try await service.reauthenticate(.password(Secret("right")))
     try await service.end(SessionID("s"))
     try await service.endOthers()
     isOld.withLock { $0 = true }
@@ -110,7 +110,7 @@ import Testing
 
     // The proof of one session is of no use to the next.
     isOld.withLock { $0 = false }
-    try await service.reauthenticate(password: Secret("right"), code: nil)
+    try await service.reauthenticate(.password(Secret("right")))
     await controller.signOut()
     await #expect(throws: SessionError.signedOut(.signedOut)) { try await service.endOthers() }
     try await controller.signIn { .sample(1, session: "s2") }
@@ -134,7 +134,7 @@ import Testing
     let service = ServerDevices(backend, controller: controller)
     let refusal = SessionError.refused(code: "reauthentication_required", detail: nil)
     await #expect(throws: refusal) { try await service.endOthers() }
-    try await service.reauthenticate(password: Secret("right"), code: nil)
+    try await service.reauthenticate(.password(Secret("right")))
     try await service.endOthers()
     await #expect(throws: refusal) { try await service.endOthers() }
     #expect(bodies.withLock { $0 } == ["", #"{"password":"right"}"#, #"{"password":"right"}"#, ""])

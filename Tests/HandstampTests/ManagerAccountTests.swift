@@ -41,7 +41,7 @@ private final class Desk: AccountBackend {
     try note("confirm \(code.withExposed { $0 }) \(password.withExposed { $0 })")
     return grant("ada", session: "confirmed")
   }
-  func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
+  func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse {
     try note("sign-in")
     return grant("ada", session: "in")
   }
@@ -49,33 +49,40 @@ private final class Desk: AccountBackend {
     try note("guest")
     return grant("g1", session: "guest", guest: true)
   }
-  func upgrade(
-    email: String, password: Secret, username: String, token: AccessToken
-  ) async throws(SessionError) -> SignUpResponse {
-    try note("upgrade \(token.text)")
+  func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse {
+    let kind =
+      switch way {
+      case .password: ""
+      case .apple(let credential): " apple \(credential.name ?? "-")"
+      case .passkey: " passkey"
+      }
+    try note("upgrade \(token.text)\(kind)")
     return .signedIn(grant("g1", session: "full"))
   }
-  func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
-    try note("apple \(nonce)")
+  func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse {
+    try note("apple \(credential.nonce)")
     return grant("apple", session: "apple")
   }
-  @concurrent func signInWithPasskey(
-    asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> TokenResponse {
+  @concurrent func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse {
     try note("passkey \(String(decoding: try await ask(Array("options".utf8)), as: UTF8.self))")
     return grant("ada", session: "passkey")
   }
   func requestPasswordReset(email: String) async throws(SessionError) { try note("reset") }
+  func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> { throw .unsupported("proofs") }
+  func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken { throw .unsupported("proofs") }
+  func mailProof(token: AccessToken) async throws(SessionError) { throw .unsupported("proofs") }
   func changePassword(
-    from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
+    to new: Secret, endingOthers: Bool, proof: Proof?, token: AccessToken
   ) async throws(SessionError) { try note("password \(endingOthers)") }
-  func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) {
+  func deleteAccount(proof: Proof?, token: AccessToken) async throws(SessionError) {
     try note("delete")
     await whileDeleting.withLock { $0 }?()
   }
   func endOtherSessions(token: AccessToken) async throws(SessionError) { try note("end-others") }
   func registerPushToken(_ pushToken: Secret?, token: AccessToken) async throws(SessionError) { try note("push") }
 }
+
+private struct Unexpected: Error {}
 
 @MainActor @Suite(.timeLimit(.minutes(10))) struct `An account in a session manager` {
   private let desk = Desk()
@@ -111,7 +118,7 @@ private final class Desk: AccountBackend {
     let session = manager()
     try await session.signIn(email: "a@example.org", password: "p")
     #expect(session.currentUser?.id == AccountID("ada"))
-    try await session.signInWithApple(idToken: Secret("jwt"), nonce: "n1")
+    try await session.signInWithApple(AppleCredential(idToken: Secret("jwt"), nonce: "n1"))
     #expect(session.currentUser?.id == AccountID("apple"))
     try await session.signInWithPasskey { options throws(SessionError) in options + Array(" answered".utf8) }
     #expect(session.currentUser?.id == AccountID("ada"))
@@ -122,16 +129,53 @@ private final class Desk: AccountBackend {
     let session = manager()
     try await session.signInAnonymously()
     #expect(session.isAnonymous)
-    try await session.upgrade(email: "a@example.org", password: "p", username: "ada")
+    try await session.upgrade(by: .password(email: "a@example.org", password: Secret("p"), username: "ada"))
     #expect(session.currentUser?.id == AccountID("g1"))
     #expect(session.isAuthenticated && !session.isAnonymous)
     #expect(desk.calls == ["guest", "upgrade access-guest-0"])
   }
 
+  @Test func `of a guest gets the same id by a sign-up, and by Apple`() async throws {
+    for apple in [false, true] {
+      let session = SessionManager(backend: desk, vault: MemoryVault(), baseURL: base, clock: clock)
+      try await session.signInAnonymously()
+      if apple {
+        try await session.signInWithApple(AppleCredential(idToken: Secret("jwt"), nonce: "n", name: "Ada"))
+      } else {
+        try await session.signUp(email: "a@example.org", password: "p", username: "ada")
+      }
+      #expect(session.currentUser?.id == AccountID("g1") && !session.isAnonymous)
+    }
+    #expect(
+      desk.calls == ["guest", "upgrade access-guest-0", "guest", "upgrade access-guest-0 apple Ada"])
+  }
+
+  @Test func `takes over what a guest has before the guest's session ends`() async throws {
+    let session = manager()
+    try await session.signInAnonymously()
+    let (vault, seen) = (vault, Locked<[String]>([]))
+    session.mergeGuest = { merge in
+      seen.withLock { $0.append("\(merge.guest.profile?.id.rawValue ?? "-") \(merge.account.id) \(merge.token.text)") }
+      // Killed here, the program finds the guest.
+      guard case .value(let entry) = await vault.read() else { throw Unexpected() }
+      #expect(entry.session?.profile?.id == AccountID("g1"))
+      if seen.withLock({ $0.count }) == 1 { throw Unexpected() }
+    }
+    await #expect(throws: SessionError.contentFailed("Unexpected")) { @MainActor in
+      try await session.signIn(email: "a@example.org", password: "p")
+    }
+    #expect(session.isAnonymous)
+    try await session.signIn(email: "a@example.org", password: "p")
+    #expect(session.currentUser?.id == AccountID("ada") && !session.isAnonymous)
+    #expect(seen.withLock { $0 } == ["g1 ada access-in-0", "g1 ada access-in-0"])
+    try await session.signIn(email: "a@example.org", password: "p")
+    #expect(seen.withLock { $0.count } == 2, "no guest is left")
+  }
+
   @Test func `of a guest that is not remembered stays that way`() async throws {
     let session = manager()
     try await session.signIn(remember: false) { [desk] in try await desk.signInAnonymously() }
-    try await session.upgrade(email: "a@example.org", password: "p", username: "ada")
+    try await session.upgrade(by: .password(email: "a@example.org", password: Secret("p"), username: "ada"))
     #expect(session.isAuthenticated && !session.isAnonymous)
     if case .value(let entry) = await vault.read() { #expect(entry.session == nil) }
   }
@@ -140,10 +184,10 @@ private final class Desk: AccountBackend {
     let session = manager()
     try await session.resetPassword(email: "a@example.org")
     await #expect(throws: SessionError.signedOut(nil)) { @MainActor in
-      try await session.changePassword(from: "a", to: "b")
+      try await session.changePassword(to: "b", proof: .password(Secret("a")))
     }
     try await session.signIn(email: "a@example.org", password: "a")
-    try await session.changePassword(from: "a", to: "b", endingOthers: false)
+    try await session.changePassword(to: "b", endingOthers: false, proof: .password(Secret("a")))
     #expect(desk.calls == ["reset", "sign-in", "password false"])
   }
 
@@ -152,11 +196,11 @@ private final class Desk: AccountBackend {
     try await session.signIn(email: "a@example.org", password: "a")
     desk.fail(with: .refused(code: "wrong_credentials", detail: nil))
     await #expect(throws: SessionError.refused(code: "wrong_credentials", detail: nil)) { @MainActor in
-      try await session.deleteAccount(password: "x")
+      try await session.deleteAccount(proof: .password(Secret("x")))
     }
     #expect(session.isAuthenticated && !session.snapshot.isWorking)
     desk.fail(with: nil)
-    let report = try await session.deleteAccount(password: "a")
+    let report = try await session.deleteAccount(proof: .password(Secret("a")))
     #expect(report.cleanup.cleared == ["store"])
     #expect(session.snapshot.endReason == .accountClosed)
   }
@@ -189,7 +233,7 @@ private final class Desk: AccountBackend {
     _ = try? await session.signUp(email: "a@example.org", password: "p", username: "a")
     _ = try? await session.signIn(email: "a@example.org", password: "p")
     _ = try? await session.signInAnonymously()
-    _ = try? await session.signInWithApple(idToken: Secret("jwt"), nonce: "n")
+    _ = try? await session.signInWithApple(AppleCredential(idToken: Secret("jwt"), nonce: "n"))
     _ = try? await session.resetPassword(email: "a@example.org")
     #expect(!session.snapshot.isWorking)
     #expect(desk.calls.count == 5)

@@ -138,23 +138,22 @@ private final class LateBackend: AccountBackend {
   @concurrent func confirmSignUp(_ code: Secret, password: Secret) async throws(SessionError) -> TokenResponse {
     throw .unsupported("sign-up")
   }
-  @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
+  @concurrent func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse {
     throw .unsupported("passwords")
   }
-  @concurrent func upgrade(
-    email: String, password: Secret, username: String, token: AccessToken
-  ) async throws(SessionError) -> SignUpResponse { .confirmationSent }
-  @concurrent func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
+  @concurrent func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse { .confirmationSent }
+  @concurrent func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse {
     throw .unsupported("Apple")
   }
-  @concurrent func signInWithPasskey(
-    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> TokenResponse { throw .unsupported("passkeys") }
+  @concurrent func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse { throw .unsupported("passkeys") }
   @concurrent func requestPasswordReset(email: String) async throws(SessionError) {}
+  @concurrent func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> { throw .unsupported("proofs") }
+  @concurrent func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken { throw .unsupported("proofs") }
+  @concurrent func mailProof(token: AccessToken) async throws(SessionError) { throw .unsupported("proofs") }
   @concurrent func changePassword(
-    from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
+    to new: Secret, endingOthers: Bool, proof: Proof?, token: AccessToken
   ) async throws(SessionError) {}
-  @concurrent func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) {}
+  @concurrent func deleteAccount(proof: Proof?, token: AccessToken) async throws(SessionError) {}
   @concurrent func endOtherSessions(token: AccessToken) async throws(SessionError) {}
   @concurrent func registerPushToken(_ pushToken: Secret?, token: AccessToken) async throws(SessionError) {}
 }

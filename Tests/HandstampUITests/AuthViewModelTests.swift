@@ -1,3 +1,4 @@
+import Foundation
 import Handstamp
 import HandstampCore
 import HandstampSupport
@@ -63,7 +64,7 @@ import Testing
   }
 
   @Test func `sends the hash of a nonce to Apple, and the nonce to the server`() async throws {
-    let apple = ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"))))
+    let apple = ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"), nonce: "")))
     let model = filled(apple: apple)
     #expect(model.offersApple && !AuthViewModel(service).offersApple)
     await model.signInWithApple()?.value
@@ -121,7 +122,7 @@ import Testing
 
   @Test(arguments: [AuthViewModel.Action.submit, .guest, .apple])
   func `runs one operation at a time, and shows it while it runs`(action: AuthViewModel.Action) async throws {
-    let model = filled(apple: ScriptedApple(.success(AppleCredential(idToken: Secret("jwt")))))
+    let model = filled(apple: ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"), nonce: ""))))
     let gate = Gate()
     service.gate = gate
     let task = press(action, on: model)
@@ -137,7 +138,7 @@ import Testing
   func `never leaves a button stuck after a failure, and can repeat the action`(action: AuthViewModel.Action)
     async throws
   {
-    let model = filled(apple: ScriptedApple(.success(AppleCredential(idToken: Secret("jwt")))))
+    let model = filled(apple: ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"), nonce: ""))))
     service.error = .requestFailed(.network(.timedOut))
     await press(action, on: model)?.value
     let failure = try #require(model.failure)
@@ -224,8 +225,128 @@ import Testing
     case .guest: model.continueAsGuest()
     case .apple: model.signInWithApple()
     case .passkey: model.signInWithPasskey()
+    case .passkeySignUp: model.signUpWithPasskey()
+    case .browser: model.signInWithBrowser()
     }
   }
+}
+
+/// An account that exists, a second factor, and what a guest has.
+@MainActor @Suite(.timeLimit(.minutes(10))) struct `The sign-in form for` {
+  let service = ScriptedAuth()
+  private let store = Preferences()
+
+  private func model(
+    _ form: AuthViewModel.Form = .signIn, apple: ScriptedApple? = nil, passkeys: ScriptedPasskeys? = nil,
+    page: BrowserPage? = nil
+  ) -> AuthViewModel {
+    let model = AuthViewModel(
+      service, apple: apple, passkeys: passkeys, page: page, preferences: store.defaults)
+    model.form = form
+    (model.email, model.password, model.username) = ("ada@example.org", "correct horse", "Ada")
+    return model
+  }
+
+  @Test func `an account with an authenticator app asks for its code`() async throws {
+    let model = model()
+    service.error = .refused(code: "second_factor_required", detail: nil)
+    await model.submit()?.value
+    #expect(model.form == .secondFactor && model.failure == nil && !model.canSubmit)
+    model.code = " 123456 "
+    service.error = .refused(code: "second_factor_wrong", detail: nil)
+    await model.submit()?.value
+    #expect(model.form == .secondFactor && model.failure?.wording.word == .codeOfAppWrong)
+    service.error = nil
+    await model.submit()?.value
+    #expect(service.calls.last == "signIn ada@example.org correct horse 123456 true")
+    #expect(model.form == .signIn && model.password.isEmpty && model.code.isEmpty && model.failure == nil)
+  }
+
+  @Test(arguments: ["email_taken", "identity_taken"])
+  func `a guest asks before anything of another account happens`(code: String) async throws {
+    service.isAnonymous = true
+    let apple = ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"), nonce: "", name: "Ada")))
+    let model = model(.signUp, apple: apple)
+    service.error = .refused(code: code, detail: nil)
+    await (code == "email_taken" ? model.submit() : model.signInWithApple())?.value
+    #expect(model.question == .accountExists && model.failure == nil && !model.canSubmit)
+    #expect(model.submit() == nil && model.continueAsGuest() == nil)
+    model.stayGuest()
+    #expect(model.question == nil && model.canSubmit)
+    await (code == "email_taken" ? model.submit() : model.signInWithApple())?.value
+    service.error = nil
+    await model.signInThere()?.value
+    if code == "email_taken" {
+      // The password that was typed is not that account's.
+      #expect(model.form == .signIn && model.email == "ada@example.org" && model.password.isEmpty)
+    } else {
+      #expect(service.calls.last == "apple jwt 43 there true")
+      #expect(apple.hashes.withLock { $0.count } == 2, "the sheet is not shown again")
+    }
+  }
+
+  @Test func `a guest asks before a sign-in ends the guest's session`() async throws {
+    (service.isAnonymous, service.losesGuest) = (true, true)
+    let model = model(passkeys: ScriptedPasskeys(result: .success("yes")))
+    #expect(model.offerPasskeys() == nil)
+    #expect(model.submit() == nil && model.question == .leavesGuest)
+    model.stayGuest()
+    #expect(model.signInWithPasskey() == nil && model.question == .leavesGuest && service.calls.isEmpty)
+    await model.signInThere()?.value
+    #expect(service.calls == ["passkey yes to options true"])
+    // The next one asks again.
+    #expect(model.signInWithPasskey() == nil)
+  }
+
+  @Test func `a guest signs up with a passkey`() async throws {
+    let model = model(.signUp, passkeys: ScriptedPasskeys(result: .success("x"), add: .success("made")))
+    #expect(!model.offersPasskeySignUp && model.signUpWithPasskey() == nil)
+    service.isAnonymous = true
+    service.signUpResult = .signedIn(SignedIn(id: "s", startedAt: UnixTime(milliseconds: 0)))
+    await model.signUpWithPasskey()?.value
+    #expect(service.calls == ["upgrade ada@example.org Ada made to new options"])
+  }
+
+  @Test func `a backend shows only what it can do`() async throws {
+    let apple = ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"), nonce: "")))
+    let page = BrowserPage(NoPage(), redirectURI: "org.example.app:/back")
+    service.offer = SignInOffer(identifier: .either, accounts: false, browser: false)
+    let site = model(apple: apple, passkeys: ScriptedPasskeys(result: .success("x")), page: page)
+    site.email = "ada"
+    #expect(site.canSubmit && !site.offersApple && !site.offersPasskeys && !site.offersBrowser)
+    #expect(site.signInWithApple() == nil && site.signInWithBrowser() == nil)
+    service.offer = SignInOffer(identifier: nil, accounts: false, browser: true)
+    #expect(!site.canSubmit && site.submit() == nil)
+    await site.signInWithBrowser()?.value
+    #expect(service.calls == ["browser org.example.app:/back true"])
+    #expect(SignInOffer(NoAccounts()) == SignInOffer(identifier: .email, accounts: true, browser: false))
+    #expect(SignInOffer(ScriptedBackend { _, _, _ in .superseded }).identifier == nil)
+  }
+
+  @Test func `the last person keeps address and choice, and no secret`() async throws {
+    let first = model()
+    await first.submit()?.value
+    #expect(AuthViewModel(service, preferences: store.defaults).email == "ada@example.org")
+    let second = model()
+    second.remembers = false
+    await second.submit()?.value
+    let third = AuthViewModel(service, preferences: store.defaults)
+    #expect(third.email.isEmpty && !third.remembers)
+    #expect(!"\(store.defaults.dictionaryRepresentation())".contains("correct horse"))
+  }
+}
+
+private struct NoPage: RedirectReceiver {
+  @concurrent func receive(
+    from authorizationURL: String, callbackScheme: String
+  ) async throws(RedirectError) -> Secret { throw .cancelled }
+}
+
+/// Preferences of one test.
+private final class Preferences: Sendable {
+  private let name = "handstamp-test-" + UUID().uuidString
+  var defaults: UserDefaults { UserDefaults(suiteName: name) ?? .standard }
+  deinit { defaults.removePersistentDomain(forName: name) }
 }
 
 /// Signs Ada in, and supports nothing else.
@@ -235,7 +356,7 @@ struct NoAccounts: AccountBackend {
     .noDecision(.network(.timedOut))
   }
   @concurrent func revoke(_ handle: RevocationHandle) async -> RevocationResult { .ended }
-  @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
+  @concurrent func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse {
     TokenResponse(
       tokens: TokenSet(access: AccessToken("a"), expiresIn: .seconds(600), refresh: RefreshToken("r")), sessionID: "s",
       profile: Profile(id: "ada", name: "Ada"))
@@ -247,20 +368,19 @@ struct NoAccounts: AccountBackend {
     throw .unsupported("sign-up")
   }
   @concurrent func signInAnonymously() async throws(SessionError) -> TokenResponse { throw .unsupported("guests") }
-  @concurrent func upgrade(
-    email: String, password: Secret, username: String, token: AccessToken
-  ) async throws(SessionError) -> SignUpResponse { throw .unsupported("guests") }
-  @concurrent func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
+  @concurrent func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse { throw .unsupported("guests") }
+  @concurrent func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse {
     throw .unsupported("Sign in with Apple")
   }
-  @concurrent func signInWithPasskey(
-    asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> TokenResponse { throw .unsupported("passkeys") }
+  @concurrent func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse { throw .unsupported("passkeys") }
   @concurrent func requestPasswordReset(email: String) async throws(SessionError) { throw .unsupported("reset") }
+  @concurrent func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> { throw .unsupported("proofs") }
+  @concurrent func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken { throw .unsupported("proofs") }
+  @concurrent func mailProof(token: AccessToken) async throws(SessionError) { throw .unsupported("proofs") }
   @concurrent func changePassword(
-    from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
+    to new: Secret, endingOthers: Bool, proof: Proof?, token: AccessToken
   ) async throws(SessionError) { throw .unsupported("change of password") }
-  @concurrent func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) {
+  @concurrent func deleteAccount(proof: Proof?, token: AccessToken) async throws(SessionError) {
     throw .unsupported("deletion")
   }
   @concurrent func endOtherSessions(token: AccessToken) async throws(SessionError) { throw .unsupported("others") }

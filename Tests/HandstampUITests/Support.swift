@@ -17,6 +17,9 @@ let base = URL(fileURLWithPath: "/nowhere")
   /// The options of a sign-in with a passkey.
   var options = "options"
   private(set) var calls: [String] = []
+  var offer = SignInOffer(identifier: .email, accounts: true, browser: false)
+  var isAnonymous = false
+  var losesGuest = false
 
   private func answer(_ call: String) async throws(SessionError) {
     calls.append(call)
@@ -25,8 +28,23 @@ let base = URL(fileURLWithPath: "/nowhere")
     if let error { throw error }
   }
 
-  func signIn(email: String, password: String, remember: Bool) async throws(SessionError) {
-    try await answer("signIn \(email) \(password) \(remember)")
+  func signIn(email: String, password: String, code: String?, remember: Bool) async throws(SessionError) {
+    try await answer("signIn \(email) \(password) \(code.map { $0 + " " } ?? "")\(remember)")
+  }
+
+  func signInWithBrowser(_ page: BrowserPage, remember: Bool) async throws(SessionError) {
+    try await answer("browser \(page.redirectURI) \(remember)")
+  }
+
+  func upgrade(by way: GuestUpgrade) async throws(SessionError) -> SignUpResult {
+    switch way {
+    case .password(let email, _, let username): try await answer("upgrade \(email) \(username)")
+    case .apple(let credential): try await answer("upgrade apple \(credential.name ?? "-")")
+    case .passkey(let email, let username, let ask):
+      let text = String(decoding: try await ask(Array("new options".utf8)), as: UTF8.self)
+      try await answer("upgrade \(email) \(username) \(text)")
+    }
+    return signUpResult
   }
 
   func signUp(
@@ -42,20 +60,20 @@ let base = URL(fileURLWithPath: "/nowhere")
 
   func signInAnonymously() async throws(SessionError) { try await answer("guest") }
 
-  func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {
-    try await answer("apple \(idToken.withExposed { $0 }) \(nonce.count) \(remember)")
+  func signInWithApple(
+    _ credential: AppleCredential, upgradesGuest: Bool, remember: Bool
+  ) async throws(SessionError) {
+    let way = isAnonymous ? " \(upgradesGuest ? "upgrade" : "there")" : ""
+    try await answer(
+      "apple \(credential.idToken.withExposed { $0 }) \(credential.nonce.count)\(way) \(remember)")
   }
 
-  func signInWithPasskey(
-    remember: Bool, asking ask: @escaping @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) {
+  func signInWithPasskey(remember: Bool, asking ask: @escaping PasskeyPrompt) async throws(SessionError) {
     let text = String(decoding: try await ask(Array(options.utf8)), as: UTF8.self)
     try await answer("passkey \(text) \(remember)")
   }
 
-  func addPasskey(
-    proof: AccessToken?, asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> PasskeyList {
+  func addPasskey(proof: AccessToken?, asking ask: PasskeyPrompt) async throws(SessionError) -> PasskeyList {
     let text = String(decoding: try await ask(Array("new options".utf8)), as: UTF8.self)
     try await answer("add \(text)")
     return ScriptedPasskeyList.of("new")
@@ -115,9 +133,7 @@ enum ScriptedPasskeyList {
 
   func passkeys() async throws(SessionError) -> PasskeyList { try list(AccessToken("proof")) }
 
-  func addPasskey(
-    proof: AccessToken?, asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> PasskeyList {
+  func addPasskey(proof: AccessToken?, asking ask: PasskeyPrompt) async throws(SessionError) -> PasskeyList {
     _ = try list(proof)
     ids.append(String(decoding: try await ask(Array("options".utf8)), as: UTF8.self))
     return try list(proof)
@@ -129,15 +145,12 @@ enum ScriptedPasskeyList {
     return try list(proof)
   }
 
-  func reauthenticate(password: Secret, code: Secret?) async throws(SessionError) -> AccessToken {
-    guard password == Secret("right") else { throw .refused(code: "wrong_credentials", detail: nil) }
-    return AccessToken("proof")
-  }
-
-  func reauthenticate(
-    asking ask: @concurrent @Sendable ([UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> AccessToken {
-    _ = try await ask(Array("options".utf8))
+  func reauthenticate(_ proof: Proof) async throws(SessionError) -> AccessToken {
+    switch proof {
+    case .password(Secret("right"), _): break
+    case .passkey(let ask): _ = try await ask(Array("options".utf8))
+    default: throw .refused(code: "wrong_credentials", detail: nil)
+    }
     return AccessToken("proof")
   }
 }
@@ -148,9 +161,11 @@ final class ScriptedApple: AppleCredentialSource {
   private let result: Result<AppleCredential, SessionError>
   init(_ result: Result<AppleCredential, SessionError>) { self.result = result }
 
-  @concurrent func request(nonceHash: String) async throws(SessionError) -> AppleCredential {
-    hashes.withLock { $0.append(nonceHash) }
-    return try result.get()
+  @concurrent func request(_ nonce: AppleNonce) async throws(SessionError) -> AppleCredential {
+    hashes.withLock { $0.append(nonce.hash) }
+    var credential = try result.get()
+    credential.nonce = nonce.raw
+    return credential
   }
 }
 
@@ -197,9 +212,9 @@ final class ScriptedDevices: DevicesService {
     content.withLock { $0.list.removeAll { !$0.isCurrent } }
   }
 
-  @concurrent func reauthenticate(password: Secret, code: Secret?) async throws(SessionError) {
+  @concurrent func reauthenticate(_ proof: Proof) async throws(SessionError) {
     let isRight = content.withLock { content in
-      guard content.password == password else { return false }
+      guard let right = content.password, case .password(right, _) = proof else { return false }
       content.error = nil
       return true
     }

@@ -30,7 +30,7 @@ public struct APIClient: Sendable {
     public var retryPolicy: RetryPolicy
     /// Asks the user for the proof that an API demands before it carries out a request: 401 `insufficient_user_authentication` (RFC
     /// 9470). The request is then repeated once with the returned token, such as that of
-    /// ``ServerBackend/reauthenticate(password:code:token:)``; `nil` gives the caller the API's refusal. The session stays as it is.
+    /// ``SessionManager/reauthenticate(_:)``; `nil` gives the caller the API's refusal. The session stays as it is.
     ///
     /// Called for each request that is refused, so that several at once ask several times. `nil`, the default, asks for nothing.
     ///

@@ -5,9 +5,9 @@ import HandstampSupport
 public struct ServerDevices: Sendable {
   private let backend: ServerBackend
   private let controller: SessionController
-  private let proof = Locked<Proof?>(nil)
+  private let shown = Locked<Shown?>(nil)
 
-  private struct Proof: Sendable {
+  private struct Shown: Sendable {
     /// The access token that a reauthentication gave; `nil` if it is the password, for one call.
     var token: AccessToken?
     var password: Secret?
@@ -30,7 +30,7 @@ public struct ServerDevices: Sendable {
   /// Ends one of the account's sessions at the server.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `not_found` if the session is unknown or belongs to another account, with
-  ///   `reauthentication_required` if this session's sign-in was too long ago: call ``reauthenticate(password:code:)``, then repeat.
+  ///   `reauthentication_required` if this session's sign-in was too long ago: call ``reauthenticate(_:)``, then repeat.
   @concurrent public func end(_ session: SessionID) async throws(SessionError) {
     try await proven { token, password throws(SessionError) in
       try await backend.end(session, password: password, token: token)
@@ -49,24 +49,26 @@ public struct ServerDevices: Sendable {
   /// Proves that the user is the account's owner. For a while, ``end(_:)`` and ``endOthers()`` of this value need no other
   /// proof.
   ///
-  /// - Parameter code: the code of an authenticator app, if the account has one. Without it, the password alone holds for the next call:
-  ///   the lost device may have the app.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong, with `second_factor_wrong` for the
-  ///   code.
-  @concurrent public func reauthenticate(password: Secret, code: Secret?) async throws(SessionError) {
+  /// - Parameter proof: a password without the code of an authenticator app that the account has holds for the next call: the lost
+  ///   device may have the app.
+  /// - Throws: ``SessionError/refused(code:detail:)`` as ``AccountBackend/reauthenticate(_:token:)`` does.
+  @concurrent public func reauthenticate(_ proof: Proof) async throws(SessionError) {
     // Also waits until the session is restored.
     _ = try await controller.token()
     let session = session
-    var token: AccessToken?
+    var (token, password): (AccessToken?, Secret?)
     do throws(SessionError) {
-      token = try await backend.reauthenticate(password: password, code: code, token: try await controller.token())
+      token = try await backend.reauthenticate(proof, token: try await controller.token())
     } catch {
-      guard case .refused(code: "second_factor_required", _) = error else { throw error }
+      guard case .refused(code: "second_factor_required", _) = error, case .password(let given, code: nil) = proof else {
+        throw error
+      }
+      password = given
     }
     // If another session has come into use in the meantime, the token may be of either.
     guard let session, session == self.session else { return }
-    let proof = Proof(token: token, password: token == nil ? password : nil, session: session)
-    self.proof.withLock { $0 = proof }
+    let shown = Shown(token: token, password: password, session: session)
+    self.shown.withLock { $0 = shown }
   }
 
   /// The session in use.
@@ -78,11 +80,11 @@ public struct ServerDevices: Sendable {
   /// Calls `work` with the last proof, if it is still good for the session in use, or else with the session's own token.
   private func proven(_ work: (AccessToken, Secret?) async throws(SessionError) -> Void) async throws(SessionError) {
     let token = try await controller.token()
-    if let proof = proof.withLock({ $0 }), proof.session == session {
-      if proof.password != nil { self.proof.withLock { $0 = nil } }
-      do throws(SessionError) { return try await work(proof.token ?? token, proof.password) } catch {
+    if let last = shown.withLock({ $0 }), last.session == session {
+      if last.password != nil { shown.withLock { $0 = nil } }
+      do throws(SessionError) { return try await work(last.token ?? token, last.password) } catch {
         switch error {
-        case .tokenRejected, .refused(code: "reauthentication_required", _): self.proof.withLock { $0 = nil }
+        case .tokenRejected, .refused(code: "reauthentication_required", _): shown.withLock { $0 = nil }
         default: throw error
         }
       }

@@ -1,3 +1,4 @@
+import Foundation
 public import HandstampCore
 
 /// The account functions of Handstamp's own server. A refusal throws ``SessionError/refused(code:detail:)`` with the server's
@@ -18,17 +19,8 @@ extension ServerBackend {
     }
   }
 
-  @concurrent public func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
-    try await signIn(email: email, password: password, code: nil)
-  }
-
-  /// Signs in with an address and a password.
-  ///
-  /// - Parameter code: the code of an authenticator app, after a sign-in was refused with `second_factor_required`.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials`, with `second_factor_required` if the account has such an
-  ///   app, or with `second_factor_wrong` if the code is wrong or was used before.
   @concurrent public func signIn(
-    email: String, password: Secret, code: Secret?
+    email: String, password: Secret, code: Secret? = nil
   ) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.exchange(for: "sign-in \(email)") { key throws(SessionError) in
       var body = Body(device: device, email: email, password: password.exposed).keyed(key)
@@ -43,15 +35,23 @@ extension ServerBackend {
     }
   }
 
-  @concurrent public func upgrade(
-    email: String, password: Secret, username: String, token: AccessToken
-  ) async throws(SessionError) -> SignUpResponse {
-    try await SignInTurn.exchange(for: "upgrade \(email)") { key throws(SessionError) in
-      try await outcome(
-        of: send(
-          "POST", "/v1/upgrade",
-          json: Body(device: device, email: email, password: password.exposed, username: username).keyed(key),
-          token: token))
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `not_anonymous`, with ``GuestUpgrade/taken``, or as the way in it does;
+  ///   ``SessionError/unsupported(_:)`` for a passkey where addresses are confirmed by mail.
+  @concurrent public func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse {
+    let (body, purpose): (Body, String)
+    switch way {
+    case .password(let email, let password, let username):
+      body = Body(device: device, email: email, password: password.exposed, username: username)
+      purpose = email
+    case .apple(let credential): (body, purpose) = (Body(credential, on: device), "apple")
+    case .passkey(let email, let username, let ask):
+      let answer = try await answer(
+        to: "/v1/upgrade/passkey/options", json: Body(email: email, username: username), by: ask, token: token)
+      body = Body(device: device, email: email, username: username, passkey: answer)
+      purpose = "passkey \(email)"
+    }
+    return try await SignInTurn.exchange(for: "upgrade \(purpose)") { key throws(SessionError) in
+      try await outcome(of: send("POST", "/v1/upgrade", json: body.keyed(key), token: token))
     }
   }
 
@@ -89,59 +89,68 @@ extension ServerBackend {
         json: Body(token: .some(code.exposed), new_password: newPassword.exposed)))
   }
 
-  /// Changes the account's password.
-  ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if `old` is wrong. With `second_factor_required` or
-  ///   `reauthentication_required` the account asks for a stronger proof: call ``reauthenticate(password:code:token:)`` or
-  ///   ``reauthenticate(withPasskey:token:)``, then repeat with its token. The same holds for ``deleteAccount(password:token:)``.
-  @concurrent public func changePassword(
-    from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
-  ) async throws(SessionError) {
-    try await changePassword(from: old, to: new, endingOthers: endingOthers, code: nil, token: token)
+  @concurrent public func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> {
+    let response = try await send("GET", "/v1/me", token: token)
+    try check(response)
+    guard let account = try? JSONDecoder().decode(OwnAccount.self, from: Data(response.body)) else {
+      throw .invalidResponse("malformed account")
+    }
+    return Set(account.proofs.compactMap(Proof.Kind.init))
   }
 
-  /// - Parameter code: the code of an authenticator app.
-  @concurrent package func changePassword(
-    from old: Secret, to new: Secret, endingOthers: Bool, code: Secret?, token: AccessToken
-  ) async throws(SessionError) {
-    var body = Body(current: old.exposed, new: new.exposed, end_others: endingOthers)
-    body.code = code?.exposed
-    try await check(send("POST", "/v1/password", json: body, token: token))
-  }
-
-  @concurrent public func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) {
-    try await deleteAccount(password: password, code: nil, token: token)
-  }
-
-  /// - Parameter code: the code of an authenticator app.
-  @concurrent package func deleteAccount(
-    password: Secret?, code: Secret?, token: AccessToken
-  ) async throws(SessionError) {
-    var body = Body(password: password?.exposed)
-    body.code = code?.exposed
-    try await check(send("DELETE", "/v1/me", json: body, token: token))
-  }
-
-  /// Proves that the user is the account's owner.
-  ///
-  /// - Parameter code: the code of an authenticator app, if the account has one.
   /// - Returns: another access token of the same session, which for a while may end the account's other sessions. The session
   ///   keeps its own tokens, which may not.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong, with `second_factor_required` or
-  ///   `second_factor_wrong` for the code.
   @concurrent public func reauthenticate(
-    password: Secret, code: Secret? = nil, token: AccessToken
+    _ proof: Proof, token: AccessToken
   ) async throws(SessionError) -> AccessToken {
-    var body = Body(password: password.exposed)
+    let body: Body
+    switch proof {
+    case .password(let password, let code): body = Body(password: password.exposed, code: code?.exposed)
+    case .passkey(let ask): body = Body(passkey: try await passkeyAnswer(by: ask))
+    case .apple(let credential): body = Body(credential, on: nil)
+    case .mailedCode(let code): body = Body(mailed_code: code.exposed)
+    }
+    return try AccessToken(reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
+  }
+
+  @concurrent public func mailProof(token: AccessToken) async throws(SessionError) {
+    try check(try await send("POST", "/v1/reauthenticate/mail", token: token))
+  }
+
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong, with `weak_password` if the new
+  ///   one is, with `second_factor_required` or `reauthentication_required` if the account asks for another proof, see
+  ///   ``proofs(token:)``. The same holds for ``deleteAccount(proof:token:)``.
+  @concurrent public func changePassword(
+    to new: Secret, endingOthers: Bool, proof: Proof? = nil, token: AccessToken
+  ) async throws(SessionError) {
+    var body = Body(new: new.exposed, end_others: endingOthers)
+    let token = try await show(proof, as: \.current, in: &body, token)
+    try check(try await send("POST", "/v1/password", json: body, token: token))
+  }
+
+  @concurrent public func deleteAccount(proof: Proof? = nil, token: AccessToken) async throws(SessionError) {
+    var body = Body()
+    let token = try await show(proof, as: \.password, in: &body, token)
+    try check(try await send("DELETE", "/v1/me", json: body, token: token))
+  }
+
+  /// Writes a password into the body of the request that it is for; shows any other proof before.
+  ///
+  /// - Returns: the token of the request.
+  private func show(
+    _ proof: Proof?, as member: WritableKeyPath<Body, String?>, in body: inout Body, _ token: AccessToken
+  ) async throws(SessionError) -> AccessToken {
+    guard let proof else { return token }
+    guard case .password(let password, let code) = proof else { return try await reauthenticate(proof, token: token) }
+    body[keyPath: member] = password.exposed
     body.code = code?.exposed
-    return try AccessToken(
-      reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
+    return token
   }
 
   /// Ends every session of the account but the token's own.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `reauthentication_required` if the sign-in was too long ago: call
-  ///   ``reauthenticate(password:code:token:)``, then repeat with its token.
+  ///   ``reauthenticate(_:token:)``, then repeat with its token.
   @concurrent public func endOtherSessions(token: AccessToken) async throws(SessionError) {
     try await endOtherSessions(password: nil, token: token)
   }
@@ -193,6 +202,7 @@ extension ServerBackend {
     var id_token: String?
     var nonce: String?
     var passkey: String?
+    var mailed_code: String?
 
     /// Adds the key with which the request can be repeated.
     func keyed(_ key: RotationKey) -> Body {
@@ -204,11 +214,23 @@ extension ServerBackend {
 }
 
 extension ServerBackend.Body {
+  /// Apple's credential, with the name of a new account.
+  init(_ credential: AppleCredential, on device: Device?) {
+    self.init(
+      device: device, username: device == nil ? nil : credential.name, id_token: credential.idToken.exposed,
+      nonce: credential.nonce)
+  }
+
   /// The password as the proof of one request; `nil` without one.
   init?(proof password: Secret?) {
     guard let password else { return nil }
     self.init(password: password.exposed)
   }
+}
+
+/// The response to `GET /v1/me`.
+private struct OwnAccount: Decodable {
+  var proofs: [String]
 }
 
 extension Secret {

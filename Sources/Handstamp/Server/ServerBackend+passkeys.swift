@@ -8,9 +8,7 @@ extension ServerBackend {
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `passkey_unknown` if no account has the passkey, `passkey_expired` if
   ///   the answer took longer than 10 min; ``SessionError/unsupported(_:)`` if the server has no passkeys; and what `ask` throws.
-  @concurrent public func signInWithPasskey(
-    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> TokenResponse {
+  @concurrent public func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse {
     try await signIn(byPasskey: try await passkeyAnswer(by: ask))
   }
 
@@ -22,22 +20,21 @@ extension ServerBackend {
     }
   }
 
-  /// Proves with a passkey that the user is the account's owner, as ``reauthenticate(password:code:token:)`` does.
-  ///
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `passkey_refused` if it is another account's, and what `ask` throws.
-  @concurrent public func reauthenticate(
-    withPasskey ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8],
-    token: AccessToken
-  ) async throws(SessionError) -> AccessToken {
-    let body = Body(passkey: try await passkeyAnswer(by: ask))
-    return try AccessToken(reauthentication: try await send("POST", "/v1/reauthenticate", json: body, token: token))
+  /// Returns the device's answer to the options of a sign-in.
+  @concurrent func passkeyAnswer(by ask: PasskeyPrompt) async throws(SessionError) -> String {
+    try await answer(to: "/v1/sign-in/passkey/options", by: ask)
   }
 
-  /// Returns the device's answer to the options of a sign-in.
-  @concurrent func passkeyAnswer(
-    by ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> String {
-    try await answer(to: "/v1/sign-in/passkey/options", by: ask)
+  // MARK: Apple
+
+  /// Signs in with the credential of Sign in with Apple. The first sign-in creates the account, with its name and address.
+  ///
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `id_token_invalid` if the server rejects the token, and
+  ///   ``SessionError/unsupported(_:)`` if it is not configured for Apple.
+  @concurrent public func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse {
+    try await SignInTurn.exchange(for: "apple") { key throws(SessionError) in
+      try await grant(of: send("POST", "/v1/sign-in/apple", json: Body(credential, on: device).keyed(key)))
+    }
   }
 
   // MARK: The passkeys of an account
@@ -47,7 +44,7 @@ extension ServerBackend {
   }
 
   @concurrent func addPasskey(
-    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8], token: AccessToken
+    asking ask: PasskeyPrompt, token: AccessToken
   ) async throws(SessionError) -> PasskeyList {
     let body = Body(passkey: try await answer(to: "/v1/passkeys/options", by: ask, token: token))
     return try PasskeyList(try await send("POST", "/v1/passkeys", json: body, token: token))
@@ -58,11 +55,10 @@ extension ServerBackend {
     return try PasskeyList(try await send("DELETE", path, token: token))
   }
 
-  private func answer(
-    to path: String, by ask: @concurrent (_ options: [UInt8]) async throws(SessionError) -> [UInt8],
-    token: AccessToken? = nil
+  func answer(
+    to path: String, json: Body? = nil, by ask: PasskeyPrompt, token: AccessToken? = nil
   ) async throws(SessionError) -> String {
-    let options = try await send("POST", path, token: token)
+    let options = try await send("POST", path, json: json, token: token)
     try check(options)
     return String(decoding: try await ask(options.body), as: UTF8.self)
   }

@@ -15,16 +15,14 @@ extension SessionManager {
   /// Adds a passkey of this device.
   ///
   /// - Parameters:
-  ///   - proof: the token of a reauthentication, such as ``ServerBackend/reauthenticate(password:code:token:)``, which the server asks for
-  ///     some time after the sign-in.
+  ///   - proof: the token of ``reauthenticate(_:)``, which the server asks for some time after the sign-in.
   ///   - ask: passes the server's options to the device, and returns its answer. Both are JSON text of WebAuthn Level 3:
   ///     `PublicKeyCredentialCreationOptionsJSON` and `RegistrationResponseJSON`.
   /// - Throws: ``SessionError/refused(code:detail:)`` with `reauthentication_required` before `ask` is called, or afterwards with
   ///   `passkey_expired` or `passkey_limit`; and what `ask` throws.
   @discardableResult
   public func addPasskey(
-    proof: AccessToken? = nil,
-    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+    proof: AccessToken? = nil, asking ask: PasskeyPrompt
   ) async throws(SessionError) -> PasskeyList {
     let server = try passkeyServer
     return try await working { () async throws(SessionError) in

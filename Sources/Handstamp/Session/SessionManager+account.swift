@@ -9,7 +9,8 @@ extension SessionManager {
     }
   }
 
-  /// Creates an account and signs in, unless the address must be confirmed first, see ``SignUpResult/confirmationSent``.
+  /// Creates an account and signs in, unless the address must be confirmed first, see ``SignUpResult/confirmationSent``. For a guest
+  /// it is an upgrade of the guest's account, see ``upgrade(by:)``.
   ///
   /// - Parameters:
   ///   - username: the display name, ``Profile/name``. The user signs in with the email address.
@@ -19,7 +20,10 @@ extension SessionManager {
   public func signUp(
     email: String, password: String, username: String, remember: Bool = true
   ) async throws(SessionError) -> SignUpResult {
-    try await working { () async throws(SessionError) in
+    if await isGuest {
+      return try await upgrade(by: .password(email: email, password: Secret(password), username: username))
+    }
+    return try await working { () async throws(SessionError) in
       try await controller.signedUp(remember: remember) { () async throws(SessionError) in
         try await accountBackend.signUp(email: email, password: Secret(password), username: username)
       }
@@ -43,16 +47,35 @@ extension SessionManager {
     }
   }
 
-  /// Signs in with an email address and a password.
+  /// Signs in with an email address and a password, or with a user name at a ``CredentialBackend``.
   ///
-  /// - Parameter remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default
-  ///   `true`.
+  /// - Parameters:
+  ///   - code: the code of an authenticator app, after a refusal with `second_factor_required`. Default: none.
+  ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
   /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses the sign-in, such as with `wrong_credentials`.
-  public func signIn(email: String, password: String, remember: Bool = true) async throws(SessionError) {
+  public func signIn(
+    email: String, password: String, code: String? = nil, remember: Bool = true
+  ) async throws(SessionError) {
     try await signIn(remember) { () async throws(SessionError) in
-      try await accountBackend.signIn(email: email, password: Secret(password))
+      if let backend = backend as? any CredentialBackend {
+        return try await backend.signIn(email, Secret(password))
+      }
+      return try await accountBackend.signIn(
+        email: email, password: Secret(password), code: code.map { Secret($0) })
     }
   }
+
+  /// Signs in on the server's own page.
+  ///
+  /// - Parameter remember: as for the others. Default `true`.
+  /// - Throws: ``SessionError/cancelled`` if the user closes the page; ``SessionError/unsupported(_:)`` without a ``BrowserBackend``.
+  public func signInWithBrowser(_ page: BrowserPage, remember: Bool = true) async throws(SessionError) {
+    guard let backend = backend as? any BrowserBackend else { throw .unsupported("sign-in on a page") }
+    try await signIn(remember) { () async throws(SessionError) in try await backend.signIn(on: page) }
+  }
+
+  /// What a form can offer at ``backend``.
+  public var offer: SignInOffer { SignInOffer(backend) }
 
   /// Creates a guest account and signs in to it.
   ///
@@ -64,34 +87,42 @@ extension SessionManager {
   /// Turns the guest account in use into a full one with the same ID, so that its data stays, at the server and here. The new
   /// session replaces the guest's; no clean-up step runs.
   ///
-  /// - Parameter username: the display name, ``Profile/name``.
   /// - Returns: ``SignUpResult/confirmationSent`` if the address must be confirmed first. Until then the guest's session stays
   ///   in use, and the account a guest's.
-  /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses, such as with `email_taken` or `not_anonymous`.
+  /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses, such as with ``GuestUpgrade/taken`` or `not_anonymous`.
   @discardableResult
-  public func upgrade(email: String, password: String, username: String) async throws(SessionError) -> SignUpResult {
+  public func upgrade(by way: GuestUpgrade) async throws(SessionError) -> SignUpResult {
     try await working { () async throws(SessionError) in
       let token = try await controller.token()
       // A guest who is not remembered stays in memory.
       let remember = await controller.machine.isRemembered
       return try await controller.signedUp(remember: remember) { () async throws(SessionError) in
-        try await accountBackend.upgrade(email: email, password: Secret(password), username: username, token: token)
+        try await accountBackend.upgrade(by: way, token: token)
       }
     }
+  }
+
+  /// Whether a guest's session is in use, as the vault has it.
+  private var isGuest: Bool {
+    get async { await restoreSession().value??.profile?.isAnonymous ?? false }
   }
 
   /// Signs in with the credential of Sign in with Apple.
   ///
   /// - Parameters:
-  ///   - idToken: the identity token that Apple issued.
-  ///   - nonce: the value whose SHA-256, in hexadecimal, was passed to Apple's request.
+  ///   - upgradesGuest: whether a guest's account becomes that of the credential, see ``upgrade(by:)``: refused with `identity_taken` if
+  ///     there is one. `false` signs in to that one. Default `true`.
   ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
   /// - Throws: ``SessionError/unsupported(_:)`` if the server does not offer Sign in with Apple.
   public func signInWithApple(
-    idToken: Secret, nonce: String, remember: Bool = true
+    _ credential: AppleCredential, upgradesGuest: Bool = true, remember: Bool = true
   ) async throws(SessionError) {
+    if upgradesGuest, await isGuest {
+      try await upgrade(by: .apple(credential))
+      return
+    }
     try await signIn(remember) { () async throws(SessionError) in
-      try await accountBackend.signInWithApple(idToken: idToken, nonce: nonce)
+      try await accountBackend.signInWithApple(credential)
     }
   }
 
@@ -103,8 +134,7 @@ extension SessionManager {
   ///     ``AccountBackend/signInWithPasskey(asking:)`` says; on Apple's systems `PasskeySheet` of HandstampUI.
   /// - Throws: ``SessionError/unsupported(_:)`` if the server has no passkeys.
   public func signInWithPasskey(
-    remember: Bool = true,
-    asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+    remember: Bool = true, asking ask: @escaping PasskeyPrompt
   ) async throws(SessionError) {
     guard let server else {
       return try await signIn(remember) { () async throws(SessionError) in
@@ -126,52 +156,58 @@ extension SessionManager {
     try await working { () async throws(SessionError) in try await accountBackend.requestPasswordReset(email: email) }
   }
 
-  /// Changes the account's password.
+  // MARK: The owner's proof
+
+  /// Returns how the account's owner can prove to be that; empty for a guest.
+  public func proofs() async throws(SessionError) -> Set<Proof.Kind> {
+    try await working { () async throws(SessionError) in
+      try await accountBackend.proofs(token: try await controller.token())
+    }
+  }
+
+  /// Proves that the user is the account's owner, after a function was refused with `reauthentication_required`.
+  ///
+  /// - Returns: the token of the proof.
+  public func reauthenticate(_ proof: Proof) async throws(SessionError) -> AccessToken {
+    try await working { () async throws(SessionError) in
+      try await accountBackend.reauthenticate(proof, token: try await controller.token())
+    }
+  }
+
+  /// Mails a code for ``Proof/mailedCode(_:)`` to the account's address.
+  public func mailProof() async throws(SessionError) {
+    try await working { () async throws(SessionError) in
+      try await accountBackend.mailProof(token: try await controller.token())
+    }
+  }
+
+  /// Changes the account's password, or sets its first one.
   ///
   /// - Parameters:
   ///   - endingOthers: whether the account's sessions on other devices end.
-  ///   - code: the code of an authenticator app, after a refusal with `second_factor_required`.
-  ///   - proof: the token of a reauthentication, after a refusal with `reauthentication_required`:
-  ///     ``ServerBackend/reauthenticate(withPasskey:token:)``.
-  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if `old` is wrong.
+  ///   - proof: that the user is the owner, of one of ``proofs()``.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials` if the password is wrong, and as ``proofs()`` says.
   public func changePassword(
-    from old: String, to new: String, endingOthers: Bool = true, code: String? = nil, proof: AccessToken? = nil
+    to new: String, endingOthers: Bool = true, proof: Proof?
   ) async throws(SessionError) {
     try await working { () async throws(SessionError) in
-      let token = try await controller.token()
-      let (old, new) = (Secret(old), Secret(new))
-      guard let server else {
-        return try await accountBackend.changePassword(
-          from: old, to: new, endingOthers: endingOthers, token: proof ?? token)
-      }
-      try await server.changePassword(
-        from: old, to: new, endingOthers: endingOthers, code: code.map { Secret($0) }, token: proof ?? token)
+      try await accountBackend.changePassword(
+        to: Secret(new), endingOthers: endingOthers, proof: proof, token: try await controller.token())
     }
   }
 
   /// Deletes the account at the server, then signs out here, as ``signOut(_:reason:)`` does with ``SignOutPlan/everything``: it
   /// runs every clean-up step. If another session has replaced this one meanwhile, that continues, and no step runs.
   ///
-  /// - Parameters:
-  ///   - password: `nil` for an account without a password.
-  ///   - code: the code of an authenticator app, after a refusal with `second_factor_required`.
-  ///   - proof: the token of a reauthentication, which an account without a password needs some time after its sign-in:
-  ///     ``ServerBackend/reauthenticate(withApple:nonce:token:)``.
+  /// - Parameter proof: that the user is the owner, of one of ``proofs()``; `nil` for a guest.
   /// - Throws: ``SessionError`` if the server refused, or its response was lost; the session continues. In the second case the
   ///   account may be deleted, and the session then ends at the next refresh.
   @discardableResult
-  public func deleteAccount(
-    password: String? = nil, code: String? = nil, proof: AccessToken? = nil
-  ) async throws(SessionError) -> SignOutReport {
+  public func deleteAccount(proof: Proof? = nil) async throws(SessionError) -> SignOutReport {
     try await working { () async throws(SessionError) in
       let token = try await controller.token()
       let state = controller.state
-      let secret = password.map { Secret($0) }
-      if let server {
-        try await server.deleteAccount(password: secret, code: code.map { Secret($0) }, token: proof ?? token)
-      } else {
-        try await accountBackend.deleteAccount(password: secret, token: proof ?? token)
-      }
+      try await accountBackend.deleteAccount(proof: proof, token: token)
       // Not a session that replaced it meanwhile.
       if case .signedIn(let before) = state, case .signedIn(let now) = controller.state, before.id != now.id {
         return SignOutReport()

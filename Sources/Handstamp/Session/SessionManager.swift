@@ -35,6 +35,11 @@ public final class SessionManager<Content: Sendable> {
 
   /// The backend that the session was created with.
   public nonisolated let backend: any Backend
+  /// Takes over what a guest has, before the guest's session ends because the user signs in to an account that exists. Called by every
+  /// sign-in during a guest's session. The guest's session stays in the vault, and in use, until it has returned; if the program ends
+  /// before, the guest is still there. If it throws, so does the sign-in, with ``SessionError/contentFailed(_:)``, and the guest stays.
+  /// `nil` (the default): the guest's session ends without it.
+  @ObservationIgnored public var mergeGuest: (@Sendable (GuestMerge) async throws -> Void)?
   @ObservationIgnored private let load: @Sendable (APIClient) async throws -> Content
   @ObservationIgnored private var version: UInt64 = 0
   @ObservationIgnored private var session: SessionID?
@@ -146,7 +151,7 @@ public final class SessionManager<Content: Sendable> {
   public func signIn(remember: Bool = true, _ perform: () async throws -> TokenResponse) async throws {
     begin()
     do {
-      _ = try await controller.signIn(remember: remember, perform)
+      _ = try await controller.signIn(remember: remember) { try await merged(try await perform()) }
       await end()
     } catch {
       await end()
@@ -163,7 +168,24 @@ public final class SessionManager<Content: Sendable> {
     _ remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) {
     _ = try await working { () async throws(SessionError) in
-      try await controller.signedIn(remember: remember, perform)
+      try await controller.signedIn(remember: remember) { () async throws(SessionError) in
+        try await merged(try await perform())
+      }
+    }
+  }
+
+  /// Returns the tokens of a sign-in, once the app has taken over what a guest in use has.
+  private func merged(_ tokens: TokenResponse) async throws(SessionError) -> TokenResponse {
+    guard let mergeGuest, case .signedIn(let guest) = controller.state, guest.profile?.isAnonymous == true,
+      let account = tokens.profile, account.id != guest.profile?.id, let token = tokens.tokens.access
+    else { return tokens }
+    do {
+      try await mergeGuest(GuestMerge(guest: guest, account: account, token: token))
+      return tokens
+    } catch {
+      // The session that has begun is in nobody's hands.
+      if let handle = tokens.revocation { _ = await Task { [backend] in await backend.revoke(handle) }.value }
+      throw SessionError(loading: error)
     }
   }
 
@@ -286,6 +308,16 @@ public final class SessionManager<Content: Sendable> {
       self.snapshot.content = result
     }
   }
+}
+
+/// A guest who signs in to an account that exists.
+public struct GuestMerge: Sendable {
+  /// The guest's session, with which ``SessionManager/api`` still calls.
+  public let guest: SignedIn
+  /// The account that the user has signed in to.
+  public let account: Profile
+  /// Its access token, for the app's requests in its name, as `Authorization: Bearer`. It is not refreshed meanwhile.
+  public let token: AccessToken
 }
 
 extension SessionError {

@@ -1,13 +1,15 @@
 public import HandstampCore
 
 /// Signs in the way a browser does.
-extension CookieBackend {
+extension CookieBackend: CredentialBackend {
   /// Signs in with the site's form. Cookies of a failed attempt are discarded.
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with the site's own code; ``SessionError/requestFailed(_:retryAfter:)``
   ///   if the site is down; ``SessionError/invalidResponse(_:)`` for an unknown page, and for a success without the login
   ///   cookie.
-  public func signIn(_ username: String, _ password: Secret) async throws(SessionError) -> TokenResponse {
+  @concurrent public func signIn(
+    _ username: String, _ password: Secret
+  ) async throws(SessionError) -> TokenResponse {
     guard let address = WebAddress(site.base)?.resolving(site.signInPath) else {
       throw .invalidResponse("the site's URL is not valid")
     }

@@ -19,7 +19,11 @@ public protocol AccountBackend: Backend {
   @concurrent func confirmSignUp(_ code: Secret, password: Secret) async throws(SessionError) -> TokenResponse
 
   /// Signs in with an email address and a password.
-  @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse
+  ///
+  /// - Parameter code: the code of an authenticator app, six digits, after a refusal with `second_factor_required`; else `nil`.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials`; with `second_factor_required` if the account has such an
+  ///   app; with `second_factor_wrong` if the code is wrong or was used before.
+  @concurrent func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse
 
   /// Creates a guest account, without a name, and signs in to it.
   @concurrent func signInAnonymously() async throws(SessionError) -> TokenResponse
@@ -27,49 +31,70 @@ public protocol AccountBackend: Backend {
   /// Turns a guest account into a full one, under the same account ID. The new session replaces the guest's. After
   /// ``SignUpResponse/confirmationSent`` the account stays a guest's, with its session, until the address is confirmed.
   ///
-  /// - Parameters:
-  ///   - username: the display name, ``Profile/name``.
-  ///   - token: the guest's access token.
-  @concurrent func upgrade(
-    email: String, password: Secret, username: String, token: AccessToken
-  ) async throws(SessionError) -> SignUpResponse
+  /// - Parameter token: the guest's access token.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with ``GuestUpgrade/taken`` if another account has the address or the Apple
+  ///   account: the guest's account and session are then unchanged.
+  @concurrent func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse
 
-  /// Signs in with the credential of Sign in with Apple.
-  ///
-  /// - Parameters:
-  ///   - idToken: the identity token that Apple issued.
-  ///   - nonce: the value whose SHA-256, in hexadecimal, was passed to Apple's request.
-  @concurrent func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse
+  /// Signs in with the credential of Sign in with Apple. The first sign-in creates the account, with the credential's name.
+  @concurrent func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse
 
   /// Signs in with a passkey.
   ///
-  /// - Parameter ask: passes the server's options to the device, and returns its answer. Both are JSON text of WebAuthn Level 3:
-  ///   `PublicKeyCredentialRequestOptionsJSON` and `AuthenticationResponseJSON`.
-  @concurrent func signInWithPasskey(
-    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> TokenResponse
+  /// - Parameter ask: asks the device. Its options are `PublicKeyCredentialRequestOptionsJSON`, its answer is
+  ///   `AuthenticationResponseJSON` (WebAuthn Level 3 sections 5.1.10 and 5.1.8.2).
+  @concurrent func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse
 
   /// Requests a mail with a link or a code that resets the password. The response does not reveal whether the account exists.
   /// The reset is completed by that link, or by a function of the backend that is not part of this protocol.
   @concurrent func requestPasswordReset(email: String) async throws(SessionError)
 
-  /// Changes the account's password.
+  /// Returns how the account's owner can prove to be that; empty for a guest, who has nothing to prove it with.
+  @concurrent func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind>
+
+  /// Proves that the user is the account's owner.
   ///
-  /// - Parameter endingOthers: whether the account's other sessions end.
+  /// - Returns: another access token of the same session, which for a while may do what the session alone may not. The session keeps its
+  ///   own tokens.
+  /// - Throws: ``SessionError/refused(code:detail:)`` with `wrong_credentials`, `second_factor_required`, `second_factor_wrong`,
+  ///   `passkey_refused`, `id_token_invalid` or `link_invalid`, by the kind of the proof.
+  @concurrent func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken
+
+  /// Mails a code for ``Proof/mailedCode(_:)`` to the account's address.
+  @concurrent func mailProof(token: AccessToken) async throws(SessionError)
+
+  /// Changes the account's password, or sets its first one.
+  ///
+  /// - Parameters:
+  ///   - endingOthers: whether the account's other sessions end.
+  ///   - proof: that the user is the owner; `nil` if `token` shows it.
   @concurrent func changePassword(
-    from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
+    to new: Secret, endingOthers: Bool, proof: Proof?, token: AccessToken
   ) async throws(SessionError)
 
   /// Deletes the account and ends all its sessions.
   ///
-  /// - Parameter password: `nil` for an account without a password.
-  @concurrent func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError)
+  /// - Parameter proof: that the user is the owner; `nil` for a guest, or if `token` shows it.
+  @concurrent func deleteAccount(proof: Proof?, token: AccessToken) async throws(SessionError)
 
   /// Ends every session of the account except the caller's.
   @concurrent func endOtherSessions(token: AccessToken) async throws(SessionError)
 
   /// Registers the token for push messages to this device; `nil` unregisters it.
   @concurrent func registerPushToken(_ pushToken: Secret?, token: AccessToken) async throws(SessionError)
+}
+
+/// What makes a guest's account a full one.
+public enum GuestUpgrade: Sendable {
+  /// - Parameter username: the display name, ``Profile/name``. The user signs in with the email address.
+  case password(email: String, password: Secret, username: String)
+  /// Signs in with Apple from then on.
+  case apple(AppleCredential)
+  /// Signs in with a passkey from then on. The address is where a lost one is replaced.
+  case passkey(email: String, username: String, asking: PasskeyPrompt)
+
+  /// The codes of a refusal because another account has the address or the Apple account.
+  public static let taken: Set<String> = ["email_taken", "identity_taken"]
 }
 
 /// The result of a sign-up.

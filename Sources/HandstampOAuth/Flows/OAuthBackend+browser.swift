@@ -1,6 +1,6 @@
 public import HandstampCore
 
-extension OAuthBackend {
+extension OAuthBackend: BrowserBackend {
   /// Signs in with the system's browser: authorization code with PKCE, S256 (RFC 6749 section 4.1, RFC 7636, RFC 8252).
   ///
   /// - Parameters:
@@ -26,6 +26,10 @@ extension OAuthBackend {
       callback = try await receiver.receive(from: flow.url, callbackScheme: flow.callbackScheme)
     } catch { throw error.sessionError }
     return try await finish(flow, with: callback)
+  }
+
+  @concurrent public func signIn(on page: BrowserPage) async throws(SessionError) -> TokenResponse {
+    try await signIn(through: page.receiver, redirectURI: page.redirectURI)
   }
 
   /// Begins a sign-in with a browser that the app opens itself; ``finish(_:with:)`` completes it.

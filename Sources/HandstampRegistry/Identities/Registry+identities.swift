@@ -61,12 +61,13 @@ extension Registry {
   ///
   /// - Parameters:
   ///   - username: for a new account.
+  ///   - email: an address that the provider is trusted to have verified, for a new account; left out if another one has it.
   ///   - start: the session. A repeat with the same key gets the same session until that is used.
   ///   - methods: how the user has proved it to the provider.
   ///   - nonce: a one-time token of purpose `nonce`, unique to this sign-in at the provider. Stored in the same write.
   /// - Throws: ``RegistryError/nonceUsed`` if the nonce is already stored; ``RegistryError/keyUsed``.
   public func signIn(
-    as identity: ExternalIdentity, username: String, _ start: SessionStart,
+    as identity: ExternalIdentity, username: String, email: EmailAddress? = nil, _ start: SessionStart,
     methods: AuthenticationMethods = [.federated], nonce: OneTimeTokenRecord, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
     let origin = SessionOrigin(
@@ -82,7 +83,7 @@ extension Registry {
       let use =
         if let known {
           CredentialUse(by: proof, of: known, changes: [.expectAccount(known.id, revision: known.revision)])
-        } else { credentialUse(opening: proof, email: nil, username: username, now: now) }
+        } else { credentialUse(opening: proof, email: try await unused(email), username: username, now: now) }
       do throws(RegistryStoreError) {
         let live = try await known == nil ? [] : store.sessions(of: use.account.id)
         return try await begin(use.account, origin, among: live, now: now, with: use.changes + upstream)
@@ -95,6 +96,12 @@ extension Registry {
       }
     }
     throw Registry.contention
+  }
+
+  /// Returns an address that no account has.
+  public func unused(_ email: EmailAddress?) async throws(RegistryError) -> EmailAddress? {
+    guard let email, try await account(email: email) == nil else { return nil }
+    return email
   }
 
   /// Returns whether a nonce was used. The write decides. This tells why it failed, and tells an answer that was sent twice apart from
@@ -204,7 +211,7 @@ extension Registry {
 }
 
 extension LinkedIdentity {
-  fileprivate init(_ proof: IdentityProof, of account: AccountID, at now: UnixTime) {
+  init(_ proof: IdentityProof, of account: AccountID, at now: UnixTime) {
     self.init(proof.identity, of: account, provider: proof.provider, label: proof.label, at: now)
   }
 
@@ -216,7 +223,7 @@ extension LinkedIdentity {
 }
 
 extension CredentialUse {
-  fileprivate init(by proof: IdentityProof, of account: AccountRecord, changes: [RegistryChange]) {
+  init(by proof: IdentityProof, of account: AccountRecord, changes: [RegistryChange]) {
     let used: [RegistryChange] = proof.nonce.map { [.createOneTimeToken($0)] } ?? []
     self.init(account: account, way: .provider, methods: proof.methods, changes: changes + used)
     authenticatedAt = proof.authenticatedAt

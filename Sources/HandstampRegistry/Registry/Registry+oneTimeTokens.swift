@@ -104,8 +104,7 @@ extension Registry {
           var origin = origin
           origin.way = .upgrade
           return try await upgrade(
-            guest, email: email, username: stored.username, passwordHash: hash, origin,
-            now: now, using: stored.id)
+            guest, to: .password(email, hash: hash), username: stored.username, origin, now: now, using: stored.id)
         } catch {
           guard error == .accountChanged else { throw error }
           continue

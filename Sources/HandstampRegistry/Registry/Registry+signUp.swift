@@ -46,15 +46,12 @@ extension Registry {
   /// write. The guest's session on the same device goes on until the new one is used.
   ///
   /// - Parameter start: the session. For a repeat with the same key, see ``repeatedUpgrade(of:_:now:)``.
-  /// - Throws: ``RegistryError/emailTaken`` if an account already uses the address, ``RegistryError/notGuest`` if this one is
-  ///   already a full account. The guest's account and sessions are then unchanged.
+  /// - Throws: ``RegistryError/emailTaken`` or ``RegistryError/identityTaken`` if another account has the address or the identity,
+  ///   ``RegistryError/notGuest`` if this one is already a full account. The guest's account and sessions are then unchanged.
   public func upgrade(
-    _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, _ start: SessionStart,
-    now: UnixTime
+    _ guest: AccountRecord, to way: WayIn, username: String, _ start: SessionStart, now: UnixTime
   ) async throws(RegistryError) -> NewSession {
-    try await upgrade(
-      guest, email: email, username: username, passwordHash: passwordHash,
-      upgradeOrigin(guest.id, start), now: now)
+    try await upgrade(guest, to: way, username: username, upgradeOrigin(guest.id, start), now: now)
   }
 
   /// Returns the unused session that an earlier upgrade with the same key has created; `nil` if there is none. Hand it out only to a
@@ -71,19 +68,32 @@ extension Registry {
 
   /// - Parameter token: the confirmation of the address, which the same write redeems.
   func upgrade(
-    _ guest: AccountRecord, email: EmailAddress, username: String, passwordHash: Secret, _ origin: SessionOrigin,
-    now: UnixTime, using token: OneTimeTokenID? = nil
+    _ guest: AccountRecord, to way: WayIn, username: String, _ origin: SessionOrigin, now: UnixTime,
+    using token: OneTimeTokenID? = nil
   ) async throws(RegistryError) -> NewSession {
     guard guest.closedAt == nil else { throw .accountClosed }
     guard guest.isGuest else { throw .notGuest }
-    var full = guest
-    full.email = email
+    var (full, origin) = (guest, origin)
+    full.email = way.email
     full.username = username
-    full.passwordHash = passwordHash
     full.credentialsChangedAt = now
-    // The token came by mail.
-    full.emailConfirmedAt = token == nil ? nil : now
     var changes: [RegistryChange] = token.map { [.redeemOneTimeToken($0)] } ?? []
+    switch way {
+    case .password(_, let hash):
+      full.passwordHash = hash
+      // The token came by mail.
+      full.emailConfirmedAt = token == nil ? nil : now
+    case .identity(let proof, let email):
+      full.identity = email == nil ? proof.identity : nil
+      full.emailConfirmedAt = email == nil ? nil : now
+      let use = CredentialUse(by: proof, of: full, changes: [.createItem(LinkedIdentity(proof, of: guest.id, at: now).item)])
+      (origin.methods, origin.upstream, origin.authenticatedAt) = (use.methods, use.upstream, use.authenticatedAt)
+      origin.latestExpiry = use.latestExpiry
+      changes += use.changes + (try await expectations(of: use.upstream, now: now))
+    case .passkey(_, let passkey, let challenge):
+      origin.methods = .passkey(mayBeCopied: passkey.isBackupEligible)
+      changes += [.createOneTimeToken(challenge), .createItem(passkey.item)]
+    }
     changes.append(.replaceAccount(full, expecting: guest.revision))
     changes.append(.voidOneTimeTokens(.upgrade, subject: guest.id.rawValue))
     // The guest may have been a stranger, who asked for a mail to the address of the one who confirms it.
@@ -103,8 +113,7 @@ extension Registry {
           with: changes, events: [event])
       } catch {
         switch error {
-        case .alreadyExists:
-          if try await account(email: email) != nil { throw .emailTaken }
+        case .alreadyExists: try await refuse(way)
         case .conflict, .notFound:
           if let token, try await liveOneTimeToken(token, now: now) == nil { throw .oneTimeTokenInvalid }
           try await confirm(guest)
@@ -115,6 +124,20 @@ extension Registry {
     throw Registry.contention
   }
 
+  /// Throws what another account has, or what was used before.
+  private func refuse(_ way: WayIn) async throws(RegistryError) {
+    if let email = way.email, try await account(email: email) != nil { throw .emailTaken }
+    switch way {
+    case .password: return
+    case .identity(let proof, _):
+      if try await account(identity: proof.identity) != nil { throw .identityTaken }
+      if let nonce = proof.nonce, try await hasUsed(nonce) { throw .nonceUsed }
+    case .passkey(_, let passkey, let challenge):
+      if try await self.passkey(passkey.id) != nil { throw .oneTimeTokenInvalid }
+      if try await hasUsed(challenge) { throw .oneTimeTokenInvalid }
+    }
+  }
+
   func newAccount(
     email: EmailAddress? = nil, identity: ExternalIdentity? = nil, username: String, passwordHash: Secret?,
     now: UnixTime
@@ -123,5 +146,21 @@ extension Registry {
     return AccountRecord(
       id: AccountID("acc_" + SessionBytes(from: &source).id.rawValue), email: email, identity: identity,
       username: username, passwordHash: passwordHash, createdAt: now)
+  }
+}
+
+/// What makes a guest's account a full one: its owner can sign in to it again.
+public enum WayIn: Sendable {
+  case password(EmailAddress, hash: Secret)
+  /// - Parameter email: an address that the provider is trusted to have verified, and that no account has; `nil` for none.
+  case identity(IdentityProof, email: EmailAddress?)
+  /// - Parameter challenge: the record of the challenge that the passkey was made for, which refuses a second use.
+  case passkey(EmailAddress, PasskeyRecord, challenge: OneTimeTokenRecord)
+
+  var email: EmailAddress? {
+    switch self {
+    case .password(let email, _), .passkey(let email, _, _): email
+    case .identity(_, let email): email
+    }
   }
 }

@@ -18,6 +18,8 @@ public enum RegistryError: Error, Sendable, Hashable {
   case nonceUsed
   /// An account already uses the address.
   case emailTaken
+  /// An account already has the identity at another provider.
+  case identityTaken
   /// A session that the same key began was used, has ended, or was begun by another request: sign in again with another key.
   case keyUsed
   /// The provider that the user has signed in with has announced the end of that sign-in, or has disabled the user: sign in there

@@ -75,6 +75,11 @@ extension AccountService {
     _ action: OwnerAction, of owner: Owner, password: Secret?, code: Secret?
   ) async throws -> PasswordPool.Place {
     if owner.methods.isRecovering { try await require(action, of: owner) }
+    // A passkey shows more than the password does.
+    if password == nil, owner.methods.amount(to: .phishingResistant) {
+      try await require(action, of: owner)
+      return try passwords.admit()
+    }
     let place = try await verify(password, of: owner)
     guard try await !isAllowed(action, to: owner) else { return place }
     var proven = owner
@@ -87,6 +92,30 @@ extension AccountService {
     }
     try await require(action, of: proven)
     return place
+  }
+
+  /// Returns what proves that somebody is the owner of an account, for ``OwnerAction``s that ask for it.
+  func proofs(of account: AccountRecord) async throws -> [Proof.Kind] {
+    guard !account.isGuest else { return [] }
+    var found: [Proof.Kind] = []
+    let onlyPasskeys = try await neededContext(of: account) == .phishingResistant
+    for kind in Proof.Kind.allCases where try await accepts(kind, of: account) {
+      if !onlyPasskeys || kind == .passkey { found.append(kind) }
+    }
+    return found.isEmpty ? [.page] : found
+  }
+
+  private func accepts(_ kind: Proof.Kind, of account: AccountRecord) async throws -> Bool {
+    switch kind {
+    case .password: return try await account.passwordHash != nil && !hasApp(account)
+    case .passwordAndCode: return try await hasApp(account)
+    case .passkey: return try await hasPasskey(account)
+    case .apple:
+      guard let issuer = identityTokens?.issuer else { return false }
+      return try await registry.identities(of: account).contains { $0.identity.issuer == issuer }
+    case .mailedCode: return try await takesMailedProof(account)
+    case .page: return false
+    }
   }
 
   /// Returns whether ``require(_:of:)`` lets the owner.

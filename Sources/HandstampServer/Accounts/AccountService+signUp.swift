@@ -136,14 +136,92 @@ extension AccountService {
     try limits.take(.signUps, from: nil, .shared)
     let hash = try await passwords.hash(password)
     let new = try await owned(caller).upgrade(
-      guest, email: full.email, username: full.username, passwordHash: hash, start, now: clock.now)
+      guest, to: .password(full.email, hash: hash), username: full.username, start, now: clock.now)
     return .session(recordSignIn(new, as: .upgrade, caller))
+  }
+
+  /// The same with an identity at Apple, whose verified address becomes the account's unless another one has it.
+  ///
+  /// - Throws: ``ProblemError/signUpClosed``, ``ProblemError/notGuest``, ``RegistryError/identityTaken``, ``TokenError``, `rate_limited`.
+  func upgrade(
+    _ owner: Owner, toApple token: Secret, nonce: String, username: String, _ start: SessionStart
+  ) async throws -> NewSession {
+    try await require(.upgrade, of: owner)
+    try requireOpen()
+    try limits.take(.signUps, from: owner.caller.client, .own)
+    let claims = try await verify(token, nonce: nonce)
+    guard owner.account.isGuest else {
+      let known = try await registry.account(identity: claims.identity)
+      return try await repeatedUpgrade(of: owner, start, isSame: known?.id == owner.account.id)
+    }
+    try limits.take(.signUps, from: nil, .shared)
+    let proof = IdentityProof(
+      claims.identity, provider: AppleSignIn.provider, label: claims.verifiedEmail?.typed ?? "",
+      methods: AuthenticationMethods(provider: [], isDated: claims.authenticatedAt != nil),
+      nonce: claims.usedNonce(at: clock.now))
+    let email = try await registry.unused(claims.verifiedEmail)
+    let new = try await owned(owner.caller).upgrade(
+      owner.account, to: .identity(proof, email: email), username: username, start, now: clock.now)
+    return recordSignIn(new, as: .upgrade, owner.caller)
+  }
+
+  /// Returns the options of the passkey with which a guest's account becomes a full one.
+  ///
+  /// - Throws: ``ProblemError/notGuest``; `not_offered` where addresses are confirmed: who reads the mail chooses the way in.
+  func upgradeOptions(_ owner: Owner, email: EmailAddress, username: String) async throws -> JSONText {
+    let passkeys = try await passkeys(toUpgrade: owner)
+    guard owner.account.isGuest else { throw ProblemError.notGuest }
+    var full = owner.account
+    (full.email, full.username) = (email, username)
+    return try await passkeys.creationOptions(for: full, boundTo: owner.session.rawValue)
+  }
+
+  /// Turns a guest account into one that signs in with a passkey.
+  ///
+  /// - Parameter answer: `RegistrationResponseJSON` to ``upgradeOptions(_:email:username:)``.
+  /// - Throws: as ``upgradeOptions(_:email:username:)``; ``PasskeyService/VerificationError``, ``RegistryError/emailTaken``, `rate_limited`.
+  func upgrade(
+    _ owner: Owner, toPasskey answer: String, email: EmailAddress, username: String, orNamed name: String,
+    _ start: SessionStart
+  ) async throws -> NewSession {
+    let passkeys = try await passkeys(toUpgrade: owner)
+    try limits.take(.signUps, from: owner.caller.client, .own)
+    guard owner.account.isGuest else {
+      return try await repeatedUpgrade(
+        of: owner, start, isSame: owner.account.email?.normalized == email.normalized)
+    }
+    let (passkey, used) = try passkeys.verify(
+      new: answer, boundTo: owner.session.rawValue, for: owner.account, orNamed: name, owner.caller.logger)
+    try limits.take(.signUps, from: nil, .shared)
+    let new = try await owned(owner.caller).upgrade(
+      owner.account, to: .passkey(email, passkey, challenge: used), username: username, start, now: clock.now)
+    return recordSignIn(new, as: .upgrade, owner.caller)
+  }
+
+  private func passkeys(toUpgrade owner: Owner) async throws -> PasskeyService {
+    try await require(.upgrade, of: owner)
+    try requireOpen()
+    guard let passkeys else { throw ProblemError.noPasskeys }
+    guard signUp != .confirmed else {
+      throw ProblemError.notOffered("A new address is confirmed with a password first")
+    }
+    return passkeys
+  }
+
+  /// Hands out the session of an upgrade again. The client has the guest's access token and the key of that request.
+  private func repeatedUpgrade(
+    of owner: Owner, _ start: SessionStart, isSame: Bool
+  ) async throws -> NewSession {
+    guard isSame, let repeated = try await registry.repeatedUpgrade(of: owner.account, start, now: clock.now) else {
+      throw ProblemError.notGuest
+    }
+    return repeated
   }
 
   // MARK: Other providers
 
-  /// Signs in a user of Apple; the first sign-in creates the account. It is found only by Apple's user ID: an address in the token
-  /// gives access to no account.
+  /// Signs in a user of Apple; the first sign-in creates the account, with the token's verified address unless another account has it.
+  /// It is found only by Apple's user ID: an address in the token gives access to no account.
   ///
   /// - Throws: ``ProblemError/signUpClosed`` for a user without an account; ``ProblemError/notOffered(_:)``, ``TokenError``.
   func signIn(
@@ -158,7 +236,7 @@ extension AccountService {
     if !isKnown { try requireOpen() }
     if let known { try await require(AuthenticationMethods(provider: []), of: known) }
     let new = try await owned(caller).signIn(
-      as: claims.identity, username: username, start,
+      as: claims.identity, username: username, email: claims.verifiedEmail, start,
       methods: AuthenticationMethods(provider: [], isDated: claims.authenticatedAt != nil),
       nonce: claims.usedNonce(at: clock.now), now: clock.now)
     return recordSignIn(new, as: isKnown ? .signIn : .signUp, caller)

@@ -34,6 +34,10 @@ struct AccountController: Sendable {
     // The name used by OpenID Connect's userinfo endpoint.
     json.add("sub", account.id.rawValue)
     if context.session.scopes?.contains("email") ?? true { json.add("email", ifPresent: account.email?.typed) }
+    // No other client's business.
+    if context.session.scopes == nil {
+      json.add("proofs", try await service.proofs(of: account).map(\.rawValue))
+    }
     json.add("session_id", context.session.id.rawValue)
     json.add("created_at", account.createdAt.description)
     json.add("created_at_ms", account.createdAt.milliseconds)
@@ -41,15 +45,20 @@ struct AccountController: Sendable {
   }
 
   /// `POST /v1/password`: changes the password, given the current one and the code of an authenticator app that the account may ask
-  /// for, and ends the other sessions on request. The session that makes the request stays.
+  /// for, or a recent proof by a passkey; or sets the first one. Ends the other sessions on request. The session that makes the request
+  /// stays.
   @concurrent func changePassword(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(upTo: bodyLimit)
-    let (current, new) = (try body.secret("current"), try body.secret("new"))
+    let (current, new) = (try body.optionalSecret("current"), try body.secret("new"))
     let (endsOthers, code) = (try body.flag("end_others"), try body.optionalSecret("code"))
-    try await service.changePassword(
-      of: try await service.owner(request, context), from: current, code: code, to: new, endingOthers: endsOthers)
+    let owner = try await service.owner(request, context)
+    if owner.account.passwordHash == nil, current == nil {
+      try await service.setFirstPassword(of: owner, to: new, endingOthers: endsOthers)
+    } else {
+      try await service.changePassword(of: owner, from: current, code: code, to: new, endingOthers: endsOthers)
+    }
     return .nothing
   }
 
@@ -111,7 +120,7 @@ struct AccountController: Sendable {
   }
 
   /// `DELETE /v1/me`: permanently deletes the account and ends all its sessions. The body has the password of an account with one, and
-  /// the code of an authenticator app that the account may ask for.
+  /// the code of an authenticator app that the account may ask for; or the token shows a recent proof by a passkey.
   @concurrent func delete(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {

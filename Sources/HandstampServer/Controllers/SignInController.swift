@@ -78,7 +78,7 @@ struct SignInController: Sendable {
 
 extension JSONFields {
   /// An ID token with its nonce, and the name of a new account, which Apple gives the app only once.
-  fileprivate func identity() throws(ProblemError) -> (token: Secret, nonce: String, username: String) {
+  func identity() throws(ProblemError) -> (token: Secret, nonce: String, username: String) {
     (try secret("id_token"), try text("nonce"), contains("username") ? try name("username") : "")
   }
 }

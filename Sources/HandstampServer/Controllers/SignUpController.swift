@@ -18,7 +18,9 @@ struct SignUpController: Sendable {
     routes.post("/v1/sign-up", use: create)
     ownAccounts.post("/v1/sign-up/confirm", use: confirm)
     ownAccounts.post("/v1/sign-in/anonymous", use: createGuest)
-    ownAccounts.signedIn(by: authenticator).post("/v1/upgrade", use: upgrade)
+    let own = ownAccounts.signedIn(by: authenticator)
+    own.post("/v1/upgrade", use: upgrade)
+    own.post("/v1/upgrade/passkey/options", use: upgradeOptions)
   }
 
   /// `POST /v1/sign-up`: creates an account and its first session, or answers 202 for every address.
@@ -44,14 +46,38 @@ struct SignUpController: Sendable {
   }
 
   /// `POST /v1/upgrade`: turns a guest account into a full one, with a session that replaces the guest's with its first use; or
-  /// answers 202.
+  /// answers 202. Its owner signs in with a password, with Apple, or with a passkey from then on.
   @concurrent func upgrade(
     _ request: Request, _ context: SignedInContext<some SessionRequestContext>
   ) async throws -> Response {
     let body = try await request.json(upTo: bodyLimit)
-    let (full, proof) = try account(in: body, of: request, replacing: context.session)
     let owner = try await service.owner(request, context)
+    if body.contains("id_token") {
+      let (token, nonce, username) = try body.identity()
+      let (start, proof) = try sessions.start(of: request, body, replacing: context.session)
+      let new = try await service.upgrade(owner, toApple: token, nonce: nonce, username: username, start)
+      return try sessions.answer(new, proof)
+    }
+    if let passkey = try body.optionalText("passkey") {
+      let (email, username) = (try body.newEmail(), try body.name("username"))
+      let (start, proof) = try sessions.start(of: request, body, replacing: context.session)
+      let name = start.device.name.isEmpty ? "Passkey" : start.device.name
+      let new = try await service.upgrade(
+        owner, toPasskey: passkey, email: email, username: username, orNamed: name, start)
+      return try sessions.answer(new, proof)
+    }
+    let (full, proof) = try account(in: body, of: request, replacing: context.session)
     return try answer(try await service.upgrade(owner, to: full), proof, status: .ok)
+  }
+
+  /// `POST /v1/upgrade/passkey/options`: what a guest's app passes to the system, as `PublicKeyCredentialCreationOptionsJSON`.
+  @concurrent func upgradeOptions(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    let body = try await request.json(upTo: bodyLimit)
+    let (email, username) = (try body.newEmail(), try body.name("username"))
+    let owner = try await service.owner(request, context)
+    return .json(try await service.upgradeOptions(owner, email: email, username: username))
   }
 
   /// Returns the account that a body asks for. Where addresses are confirmed, the password is ignored: the owner of the address chooses

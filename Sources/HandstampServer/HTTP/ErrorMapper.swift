@@ -175,8 +175,8 @@ struct ErrorMapper: Sendable {
       logger.error("Store unavailable", metadata: ["handstamp.cause": "\(cause)"])
     case .unknownKey(let id):
       logger.error("Token signed with a key that is not in the key file", metadata: ["handstamp.kid": "\(id)"])
-    case .accountChanged, .accountClosed, .notFound, .emailTaken, .oneTimeTokenInvalid, .notGuest, .nonceUsed, .keyUsed,
-      .upstreamEnded:
+    case .accountChanged, .accountClosed, .notFound, .emailTaken, .identityTaken, .oneTimeTokenInvalid, .notGuest,
+      .nonceUsed, .keyUsed, .upstreamEnded:
       break
     }
   }
@@ -187,6 +187,7 @@ extension ProblemError {
     self =
       switch error {
       case .emailTaken: .emailTaken
+      case .identityTaken: .identityTaken
       case .notFound: .notFound
       case .oneTimeTokenInvalid: .oneTimeTokenInvalid
       case .notGuest: .notGuest
@@ -199,6 +200,9 @@ extension ProblemError {
       }
   }
 
+  static let identityTaken = ProblemError(
+    .conflict, "identity_taken", "An account with this identity at the other provider already exists",
+    detail: "Sign in to that account.")
   static let rotationKeyUsed = ProblemError(
     .conflict, "rotation_key_used", "A session that this key began is in use, or has ended",
     detail: "Sign in again with another rotation_key.")

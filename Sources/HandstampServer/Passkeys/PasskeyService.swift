@@ -55,24 +55,29 @@ struct PasskeyService: Sendable {
     _ answer: String, boundTo place: String, to account: AccountRecord, in session: SessionID,
     orNamed fallback: String, _ logger: Logger
   ) async throws {
-    let now = clock.now
-    let passkey: Passkey
-    let used: OneTimeTokenRecord
-    do throws(PasskeyError) {
-      let response = try RegistrationResponse(Array(answer.utf8))
-      let challenge: PasskeyChallenge
-      (challenge, used) = try verifyChallenge(response.claimedChallenge, for: .creation, boundTo: place, at: now)
-      passkey = try party.verifyRegistration(
-        response, challenge: challenge, user: try PasskeyService.handle(of: account.id))
-    } catch { throw refusal(error, logger) }
-    let name = AuthenticatorModel.name(of: passkey.aaguid) ?? fallback
-    let record = PasskeyRecord(passkey, of: account.id, name: name, at: now)
+    let (record, used) = try verify(new: answer, boundTo: place, for: account, orNamed: fallback, logger)
     guard try await registry.passkeys(of: account.id).count < PasskeyRecord.most else {
       throw VerificationError.tooMany
     }
-    guard try await registry.addPasskey(record, to: account, in: session, challenge: used, now: now) else {
+    guard try await registry.addPasskey(record, to: account, in: session, challenge: used, now: clock.now) else {
       throw VerificationError.expired
     }
+  }
+
+  /// Returns the new passkey of an answer, and the record of its challenge, to be stored with it.
+  func verify(
+    new answer: String, boundTo place: String, for account: AccountRecord, orNamed fallback: String, _ logger: Logger
+  ) throws -> (PasskeyRecord, OneTimeTokenRecord) {
+    let now = clock.now
+    do throws(PasskeyError) {
+      let response = try RegistrationResponse(Array(answer.utf8))
+      let (challenge, used) = try verifyChallenge(
+        response.claimedChallenge, for: .creation, boundTo: place, at: now)
+      let passkey = try party.verifyRegistration(
+        response, challenge: challenge, user: try PasskeyService.handle(of: account.id))
+      let name = AuthenticatorModel.name(of: passkey.aaguid) ?? fallback
+      return (PasskeyRecord(passkey, of: account.id, name: name, at: now), used)
+    } catch { throw refusal(error, logger) }
   }
 
   // MARK: Sign-in

@@ -18,6 +18,10 @@ struct IdentityTokens: Sendable {
     var all: JSONValue
     /// When the user proved it to the issuer, `auth_time`; `nil` if it does not say.
     var authenticatedAt: UnixTime? { all.time("auth_time")?.stated }
+    /// The address, if the issuer has verified it, and it could be a new account's.
+    var verifiedEmail: EmailAddress? {
+      all.isTrue("email_verified") ? all["email"]?.string.flatMap { EmailAddress(new: $0) } : nil
+    }
   }
 
   /// How a token contains the nonce of its request.
@@ -41,6 +45,8 @@ struct IdentityTokens: Sendable {
   var form = NonceForm.hashed
   /// Whether the issuer, whose tenant it may be, is the expected one.
   let isIssuer: @Sendable (_ issuer: String, _ tenant: String?) -> Bool
+  /// The expected issuer, if it has one name.
+  var issuer: String?
 
   /// Returns the claims of `token` if it is genuine, valid now, issued for one of the clients, and was requested with `nonce`.
   /// Before the signature is verified, only the header is parsed.
@@ -89,8 +95,8 @@ extension IdentityTokens {
   /// Those that Apple issues to apps.
   init(_ apple: AppleSignIn, now: @escaping @Sendable () -> UnixTime) {
     self.init(
-      keys: KeySet(url: apple.keysURL, transport: apple.transport, now: now), clientIDs: apple.clientIDs
-    ) { issuer, _ in issuer == apple.issuer }
+      keys: KeySet(url: apple.keysURL, transport: apple.transport, now: now), clientIDs: apple.clientIDs,
+      isIssuer: { issuer, _ in issuer == apple.issuer }, issuer: apple.issuer)
   }
 }
 

@@ -111,6 +111,6 @@ extension JSONValue {
   }
 
   /// Whether a member is true; at some providers, such as Apple, it is a text.
-  fileprivate func isTrue(_ path: String) -> Bool { [.bool(true), .string("true")].contains(member(path)) }
+  func isTrue(_ path: String) -> Bool { [.bool(true), .string("true")].contains(member(path)) }
 }
 #endif

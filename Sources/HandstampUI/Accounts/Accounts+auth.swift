@@ -8,19 +8,47 @@ import HandstampCore
 /// closure, or else that of the active account's session; without an `AccountBackend`, every function throws
 /// `SessionError.unsupported`.
 extension Accounts: AuthService {
-  public func signIn(email: String, password: String, remember: Bool) async throws(SessionError) {
+  public var offer: SignInOffer {
+    (backend ?? active?.backend).map { SignInOffer($0) }
+      ?? SignInOffer(identifier: nil, accounts: false, browser: false)
+  }
+
+  public var isAnonymous: Bool { active?.isAnonymous ?? false }
+  /// A guest stays in the list.
+  public var losesGuest: Bool { false }
+
+  public func signIn(email: String, password: String, code: String?, remember: Bool) async throws(SessionError) {
     try await signIn(remember) { backend throws(SessionError) in
-      try await backend.signIn(email: email, password: Secret(password))
+      if let backend = backend as? any CredentialBackend {
+        return try await backend.signIn(email, Secret(password))
+      }
+      return try await accounts(of: backend).signIn(
+        email: email, password: Secret(password), code: code.map { Secret($0) })
     }
+  }
+
+  public func signInWithBrowser(_ page: BrowserPage, remember: Bool) async throws(SessionError) {
+    try await signIn(remember) { backend throws(SessionError) in
+      guard let backend = backend as? any BrowserBackend else { throw .unsupported("sign-in on a page") }
+      return try await backend.signIn(on: page)
+    }
+  }
+
+  public func upgrade(by way: GuestUpgrade) async throws(SessionError) -> SignUpResult {
+    guard let session = active else { throw .signedOut(nil) }
+    return try await session.upgrade(by: way)
   }
 
   public func signUp(
     email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult {
+    if isAnonymous {
+      return try await upgrade(by: .password(email: email, password: Secret(password), username: username))
+    }
     var isPending = false
     do throws(SessionError) {
       let facts = try await signIn(remember) { backend throws(SessionError) in
-        switch try await backend.signUp(email: email, password: Secret(password), username: username) {
+        switch try await accounts(of: backend).signUp(email: email, password: Secret(password), username: username) {
         case .signedIn(let tokens): return tokens
         case .confirmationSent:
           isPending = true
@@ -36,48 +64,58 @@ extension Accounts: AuthService {
 
   public func confirmSignUp(_ code: String, password: String, remember: Bool) async throws(SessionError) {
     try await signIn(remember) { backend throws(SessionError) in
-      try await backend.confirmSignUp(Secret(code), password: Secret(password))
+      try await accounts(of: backend).confirmSignUp(Secret(code), password: Secret(password))
     }
   }
 
   public func signInAnonymously() async throws(SessionError) {
-    try await signIn(true) { backend throws(SessionError) in try await backend.signInAnonymously() }
-  }
-
-  public func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in
-      try await backend.signInWithApple(idToken: idToken, nonce: nonce)
+    try await signIn(true) { backend throws(SessionError) in
+      try await accounts(of: backend).signInAnonymously()
     }
   }
 
-  public func signInWithPasskey(
-    remember: Bool,
-    asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
+  public func signInWithApple(
+    _ credential: AppleCredential, upgradesGuest: Bool, remember: Bool
   ) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in try await backend.signInWithPasskey(asking: ask) }
+    if upgradesGuest, isAnonymous {
+      _ = try await upgrade(by: .apple(credential))
+      return
+    }
+    try await signIn(remember) { backend throws(SessionError) in
+      try await accounts(of: backend).signInWithApple(credential)
+    }
   }
 
-  public func addPasskey(
-    proof: AccessToken?, asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> PasskeyList {
+  public func signInWithPasskey(remember: Bool, asking ask: @escaping PasskeyPrompt) async throws(SessionError) {
+    try await signIn(remember) { backend throws(SessionError) in
+      try await accounts(of: backend).signInWithPasskey(asking: ask)
+    }
+  }
+
+  public func addPasskey(proof: AccessToken?, asking ask: PasskeyPrompt) async throws(SessionError) -> PasskeyList {
     guard let session = active else { throw .signedOut(nil) }
     return try await session.addPasskey(proof: proof, asking: ask)
   }
 
   public func resetPassword(email: String) async throws(SessionError) {
-    try await accountBackend().requestPasswordReset(email: email)
+    try await accounts(of: try signInBackend()).requestPasswordReset(email: email)
   }
 
-  private func accountBackend() throws(SessionError) -> any AccountBackend {
-    guard let found = (backend ?? active?.backend) as? any AccountBackend else { throw .unsupported("accounts") }
+  private func signInBackend() throws(SessionError) -> any Backend {
+    guard let found = backend ?? active?.backend else { throw .unsupported("accounts") }
+    return found
+  }
+
+  private func accounts(of backend: any Backend) throws(SessionError) -> any AccountBackend {
+    guard let found = backend as? any AccountBackend else { throw .unsupported("accounts") }
     return found
   }
 
   @discardableResult
   private func signIn(
-    _ remember: Bool, _ perform: (any AccountBackend) async throws(SessionError) -> TokenResponse
+    _ remember: Bool, _ perform: (any Backend) async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) -> SignedIn {
-    let backend = try accountBackend()
+    let backend = try signInBackend()
     let id: AccountID
     do {
       id = try await add(remember: remember) {

@@ -4,10 +4,12 @@ import HandstampCore
 public import SwiftUI
 
 #if canImport(UIKit)
+import AuthenticationServices
 import UIKit
 #endif
 
-/// Sign-in, sign-up and its confirmation, password reset, guest access, Sign in with Apple and passkeys.
+/// Sign-in, also with a second factor or on the server's page, sign-up and its confirmation, password reset, guest access, Sign in with
+/// Apple and passkeys. What is shown follows from the backend.
 public struct AuthView: View {
   @State private var model: AuthViewModel
   private let allowsGuests: Bool
@@ -18,13 +20,15 @@ public struct AuthView: View {
   ///   - apple: Shows Apple's sheet, such as `AppleSheet()`; `nil` hides the button.
   ///   - passkeys: The device's passkeys, such as `PasskeySheet()`: a button, an offer above the keyboard, and a new passkey after
   ///     a sign-in with a password, where the password manager makes one by itself. `nil` for none.
+  ///   - page: The way to the server's own page, such as `BrowserPage(WebSignIn(), redirectURI: "org.example.app:/back")`, for a backend
+  ///     that has one. `nil` hides the button.
   ///   - allowsGuests: Whether to show a button for guests.
   ///   - onSignIn: Called when a user has signed in, such as to close a sheet.
   public init(
     _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil,
-    allowsGuests: Bool = false, onSignIn: (@MainActor () -> Void)? = nil
+    page: BrowserPage? = nil, allowsGuests: Bool = false, onSignIn: (@MainActor () -> Void)? = nil
   ) {
-    let model = AuthViewModel(service, apple: apple, passkeys: passkeys)
+    let model = AuthViewModel(service, apple: apple, passkeys: passkeys, page: page)
     model.onSignIn = onSignIn
     self.init(model, allowsGuests: allowsGuests)
   }
@@ -37,7 +41,7 @@ public struct AuthView: View {
 
   public var body: some View {
     Form {
-      Section { fields }
+      if model.offered.identifier != nil { Section { fields } }
       if let failure = model.failure {
         Section {
           FailureRow(failure.wording)
@@ -49,26 +53,41 @@ public struct AuthView: View {
       if let notice = model.notice {
         Section { Label(notice.wording.text, systemImage: "envelope") }
       }
-      Section { actions }
-      Section { links }
+      if let question = model.question {
+        Section {
+          Text(verbatim: question.wording.text)
+          Button(Word.signInThere.text) { model.signInThere() }
+          Button(Word.stayGuest.text, role: .cancel) { model.stayGuest() }
+        }
+      } else {
+        Section { actions }
+        if model.offered.accounts { Section { links } }
+      }
     }
     .onAppear { model.offerPasskeys() }
     .onDisappear { model.cancel() }
   }
 
   @ViewBuilder private var fields: some View {
-    if model.form == .confirm {
+    switch model.form {
+    case .confirm:
       TextField(Word.code.text, text: $model.code)
         .autocorrectionDisabled()
-    } else {
-      TextField(Word.email.text, text: $model.email)
+    case .secondFactor:
+      Text(verbatim: Word.codeOfApp.text)
+      TextField(Word.code.text, text: $model.code)
         .autocorrectionDisabled()
-        .addressKeyboard()
+        .codeContent()
+        .onSubmit { model.submit() }
+    case .signIn, .signUp, .reset:
+      TextField((model.offered.identifier == .email ? Word.email : .username).text, text: $model.email)
+        .autocorrectionDisabled()
+        .addressKeyboard(model.offered.identifier)
     }
     if model.form == .signUp {
       TextField(Word.username.text, text: $model.username)
     }
-    if model.form != .reset {
+    if model.form != .reset, model.form != .secondFactor {
       SecureField(Word.password.text, text: $model.password)
         .passwordContent(isNew: model.form != .signIn)
         .onSubmit { model.submit() }
@@ -77,19 +96,33 @@ public struct AuthView: View {
   }
 
   @ViewBuilder private var actions: some View {
-    Button {
-      model.submit()
-    } label: {
-      WorkingLabel(submitWord, isWorking: model.running == .submit)
-    }
-    .disabled(!model.canSubmit)
-    if model.offersApple, isSignInOrUp {
+    if model.offered.identifier != nil {
       Button {
-        model.signInWithApple()
+        model.submit()
       } label: {
-        WorkingLabel(.appleSignIn, systemImage: "apple.logo", isWorking: model.running == .apple)
+        WorkingLabel(submitWord, isWorking: model.running == .submit)
+      }
+      .disabled(!model.canSubmit)
+    }
+    if model.offersBrowser {
+      Button {
+        model.signInWithBrowser()
+      } label: {
+        WorkingLabel(.browserSignIn, systemImage: "safari", isWorking: model.running == .browser)
       }
       .disabled(model.isWorking)
+    }
+    if model.offersPasskeySignUp {
+      Button {
+        model.signUpWithPasskey()
+      } label: {
+        WorkingLabel(.passkeySignUp, systemImage: "person.badge.key", isWorking: model.running == .passkeySignUp)
+      }
+      .disabled(model.isWorking)
+    }
+    if model.offersApple, isSignInOrUp {
+      AppleButton(isNew: model.form == .signUp, isWorking: model.running == .apple) { model.signInWithApple() }
+        .disabled(model.isWorking)
     }
     if model.offersPasskeys, model.form == .signIn {
       Button {
@@ -99,7 +132,7 @@ public struct AuthView: View {
       }
       .disabled(model.isWorking)
     }
-    if allowsGuests, isSignInOrUp {
+    if allowsGuests, model.offered.accounts, isSignInOrUp {
       Button {
         model.continueAsGuest()
       } label: {
@@ -120,7 +153,7 @@ public struct AuthView: View {
     case .signIn:
       Button(Word.noAccount.text) { model.form = .signUp }
       Button(Word.forgotPassword.text) { model.form = .reset }
-    case .signUp, .confirm, .reset:
+    case .signUp, .secondFactor, .confirm, .reset:
       Button(Word.haveAccount.text) { model.form = .signIn }
     }
   }
@@ -129,13 +162,51 @@ public struct AuthView: View {
 
   private var submitWord: Word {
     switch model.form {
-    case .signIn: .signIn
+    case .signIn, .secondFactor: .signIn
     case .signUp: .signUp
     case .confirm: .confirm
     case .reset: .sendReset
     }
   }
 }
+
+/// Apple's own button, which its guidelines ask for. The tap shows the model's sheet, so that there is one way to a credential.
+private struct AppleButton: View {
+  let isNew: Bool
+  let isWorking: Bool
+  let action: () -> Void
+
+  var body: some View {
+    #if canImport(UIKit) && !os(watchOS)
+    AppleControl(isNew: isNew, action: action).frame(height: 44).overlay { if isWorking { ProgressView() } }
+    #else
+    Button(action: action) { WorkingLabel(.appleSignIn, systemImage: "apple.logo", isWorking: isWorking) }
+    #endif
+  }
+}
+
+#if canImport(UIKit) && !os(watchOS)
+private struct AppleControl: UIViewRepresentable {
+  let isNew: Bool
+  let action: () -> Void
+
+  func makeUIView(context: Context) -> ASAuthorizationAppleIDButton {
+    let button = ASAuthorizationAppleIDButton(
+      authorizationButtonType: isNew ? .signUp : .signIn, authorizationButtonStyle: .black)
+    button.addAction(UIAction { _ in context.coordinator.action() }, for: .touchUpInside)
+    return button
+  }
+
+  func updateUIView(_ button: ASAuthorizationAppleIDButton, context: Context) { context.coordinator.action = action }
+
+  func makeCoordinator() -> Coordinator { Coordinator(action) }
+
+  @MainActor final class Coordinator {
+    var action: () -> Void
+    init(_ action: @escaping () -> Void) { self.action = action }
+  }
+}
+#endif
 
 /// A button's text with a progress indicator, which VoiceOver announces as well.
 private struct WorkingLabel: View {
@@ -165,10 +236,20 @@ private struct WorkingLabel: View {
 }
 
 extension View {
-  /// Uses the keyboard for email addresses, where there is one.
-  @ViewBuilder fileprivate func addressKeyboard() -> some View {
+  /// Lets the system fill in the code of an authenticator app.
+  @ViewBuilder fileprivate func codeContent() -> some View {
     #if canImport(UIKit) && !os(watchOS)
-    keyboardType(.emailAddress).textInputAutocapitalization(.never).textContentType(.username)
+    keyboardType(.numberPad).textContentType(.oneTimeCode)
+    #else
+    self
+    #endif
+  }
+
+  /// Uses the keyboard for email addresses, where there is one.
+  @ViewBuilder fileprivate func addressKeyboard(_ identifier: SignInOffer.Identifier?) -> some View {
+    #if canImport(UIKit) && !os(watchOS)
+    keyboardType(identifier == .email ? .emailAddress : .default).textInputAutocapitalization(.never)
+      .textContentType(.username)
     #else
     self
     #endif

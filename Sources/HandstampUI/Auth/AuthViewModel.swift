@@ -1,9 +1,14 @@
+public import Foundation
 public import Handstamp
 import HandstampCore
 import HandstampSupport
 public import Observation
 
-/// The model of ``AuthView``: sign-in, sign-up and its confirmation, password reset, guest access, Sign in with Apple and passkeys.
+/// The model of ``AuthView``: sign-in, also with a second factor or on the server's page, sign-up and its confirmation, password reset,
+/// guest access, Sign in with Apple and passkeys.
+///
+/// For a guest, a sign-up makes the guest's account a full one, with the same ID. Before a sign-in to an account that exists would end the
+/// guest's session, the user is asked, see ``question``.
 ///
 /// An operation in progress ends, or is abandoned with ``cancel()``: then the form is usable again immediately, whether
 /// or not the server ever answers.
@@ -11,6 +16,8 @@ public import Observation
 public final class AuthViewModel {
   public enum Form: Sendable, Hashable, CaseIterable {
     case signIn, signUp
+    /// Asks for the code of an authenticator app, after name and password.
+    case secondFactor
     /// Asks for the code of the mail that a sign-up causes, and for the password. An app that the mail's link opens shows it with
     /// ``AuthViewModel/code`` filled in.
     case confirm
@@ -18,7 +25,17 @@ public final class AuthViewModel {
   }
 
   /// The operation that the user started.
-  public enum Action: Sendable, Hashable { case submit, guest, apple, passkey }
+  public enum Action: Sendable, Hashable, CaseIterable { case submit, guest, apple, passkey, passkeySignUp, browser }
+
+  /// What the user has to decide first: nothing has happened yet.
+  public enum Question: Sendable, Hashable {
+    /// Another account has the address or the Apple account that a guest's account was to get.
+    case accountExists
+    /// The sign-in ends the guest's session, and nothing takes over what the guest has.
+    case leavesGuest
+
+    public var wording: Wording { Wording(self == .accountExists ? .accountExists : .leavesGuest) }
+  }
 
   /// The message after a success that does not start a session.
   public enum Notice: Sendable, Hashable {
@@ -51,31 +68,50 @@ public final class AuthViewModel {
   }
 
   public var form = Form.signIn { didSet { if form != oldValue { (failure, notice) = (nil, nil) } } }
-  public var email = ""
+  /// The address, or the user name where ``SignInOffer/identifier`` says so. Begins as the last one that has signed in here and wanted to
+  /// be remembered.
+  public var email: String
   public var password = ""
   public var username = ""
-  /// The code of a mail, for ``Form/confirm``.
+  /// The code of a mail, for ``Form/confirm``, or of an authenticator app, for ``Form/secondFactor``.
   public var code = ""
-  /// If `false`, the session ends with the process.
-  public var remembers = true { didSet { if remembers != oldValue, offer != nil { renewOffer() } } }
+  /// If `false`, the session ends with the process. Begins as it was at the last sign-in.
+  public var remembers: Bool { didSet { if remembers != oldValue, offer != nil { renewOffer() } } }
 
   /// The operation in progress, or `nil`.
   public private(set) var running: Action?
   public private(set) var failure: Failure?
   public private(set) var notice: Notice?
+  /// The decision that the user has to make; ``signInThere()`` or ``stayGuest()`` answer it.
+  public private(set) var question: Question?
 
   /// Called when a user has signed in, such as to close a sheet.
   @ObservationIgnored public var onSignIn: (@MainActor () -> Void)?
 
+  /// What the backend can do.
+  public var offered: SignInOffer { service.offer }
+
   /// Whether Sign in with Apple is available.
-  public var offersApple: Bool { apple != nil }
+  public var offersApple: Bool { apple != nil && offered.accounts }
 
   /// Whether passkeys are available.
-  public var offersPasskeys: Bool { passkeys != nil }
+  public var offersPasskeys: Bool { passkeys != nil && offered.accounts }
+
+  /// Whether a guest's account can get a passkey in place of a password.
+  public var offersPasskeySignUp: Bool { offersPasskeys && form == .signUp && service.isAnonymous }
+
+  /// Whether the server's own page is available.
+  public var offersBrowser: Bool { page != nil && offered.browser }
 
   @ObservationIgnored private let service: any AuthService
   @ObservationIgnored private let apple: (any AppleCredentialSource)?
   @ObservationIgnored private let passkeys: (any PasskeySource)?
+  @ObservationIgnored private let page: BrowserPage?
+  @ObservationIgnored private let preferences: UserDefaults
+  /// Whether the user has chosen to sign in to an account that exists, although a guest is signed in.
+  @ObservationIgnored private var leavesGuest = false
+  /// What ``signInThere()`` does.
+  @ObservationIgnored private var chosen: (@MainActor (AuthViewModel) -> Task<Void, Never>?)?
   @ObservationIgnored private var task: Task<Void, Never>?
   /// The offer above the keyboard that the user has not taken.
   @ObservationIgnored private var offer: Task<Void, Never>?
@@ -89,12 +125,31 @@ public final class AuthViewModel {
   /// - Parameters:
   ///   - apple: Shows Apple's sheet; `nil` disables Sign in with Apple.
   ///   - passkeys: The device's passkeys; `nil` disables them.
+  ///   - page: The way to the server's own page, for a backend that has one; `nil` disables it.
+  ///   - preferences: Where the last address, and whether to remember a session, are kept: they are no secrets.
   public init(
-    _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil
+    _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil,
+    page: BrowserPage? = nil, preferences: UserDefaults = .standard
   ) {
     self.service = service
     self.apple = apple
     self.passkeys = passkeys
+    self.page = page
+    self.preferences = preferences
+    email = preferences.string(forKey: AuthViewModel.lastAddress) ?? ""
+    remembers = preferences.object(forKey: AuthViewModel.lastChoice) as? Bool ?? true
+  }
+
+  private static let lastAddress = "org.handstamp.last_address"
+  private static let lastChoice = "org.handstamp.remembers"
+
+  private func keepChoice() {
+    preferences.set(remembers, forKey: AuthViewModel.lastChoice)
+    if remembers, !trimmed(email).isEmpty {
+      preferences.set(trimmed(email), forKey: AuthViewModel.lastAddress)
+    } else {
+      preferences.removeObject(forKey: AuthViewModel.lastAddress)
+    }
   }
 
   deinit {
@@ -106,12 +161,13 @@ public final class AuthViewModel {
 
   /// Whether the form is filled in, as far as the client can tell; the server decides whether the input is valid.
   public var canSubmit: Bool {
-    guard running == nil else { return false }
+    guard running == nil, question == nil, let identifier = offered.identifier else { return false }
     return switch form {
-    case .signIn: isAddress(email) && !password.isEmpty
-    case .signUp: isAddress(email) && !password.isEmpty && !trimmed(username).isEmpty
+    case .signIn: identifier.accepts(email) && !password.isEmpty
+    case .secondFactor: identifier.accepts(email) && !password.isEmpty && !trimmed(code).isEmpty
+    case .signUp: identifier.accepts(email) && !password.isEmpty && !trimmed(username).isEmpty
     case .confirm: !trimmed(code).isEmpty && !password.isEmpty
-    case .reset: isAddress(email)
+    case .reset: identifier.accepts(email)
     }
   }
 
@@ -121,10 +177,12 @@ public final class AuthViewModel {
     guard canSubmit else { return nil }
     let (service, email, password, name) = (service, trimmed(email), password, trimmed(username))
     let (form, code, remembers) = (form, trimmed(code), remembers)
+    if form == .signIn, !mayLeaveGuest(then: { $0.submit() }) { return nil }
     return start(.submit) { [weak self] () async throws(SessionError) in
       switch form {
-      case .signIn:
-        try await service.signIn(email: email, password: password, remember: remembers)
+      case .signIn, .secondFactor:
+        try await service.signIn(
+          email: email, password: password, code: form == .signIn ? nil : code, remember: remembers)
         self?.addPasskeyQuietly()
         return nil
       case .signUp:
@@ -148,24 +206,90 @@ public final class AuthViewModel {
     }
   }
 
+  /// Signs in with Apple. A guest's account becomes that of the credential.
   @discardableResult
   public func signInWithApple() -> Task<Void, Never>? {
-    guard let apple else { return nil }
-    return start(.apple) { [service, remembers] () async throws(SessionError) in
-      let (credential, nonce) = try await apple.credential()
-      try await service.signInWithApple(idToken: credential.idToken, nonce: nonce, remember: remembers)
+    guard offersApple, let apple else { return nil }
+    return start(.apple) { [weak self] () async throws(SessionError) in
+      let credential = try await apple.credential()
+      do throws(SessionError) { try await self?.signIn(with: credential, upgradesGuest: true) } catch {
+        // The credential was not used: it signs in to the account that it belongs to.
+        if case .refused(code: "identity_taken", _) = error {
+          self?.chosen = { model in
+            model.start(.apple) { [weak model] () async throws(SessionError) in
+              try await model?.signIn(with: credential, upgradesGuest: false)
+              return nil
+            }
+          }
+        }
+        throw error
+      }
       return nil
     }
   }
 
+  private func signIn(with credential: AppleCredential, upgradesGuest: Bool) async throws(SessionError) {
+    try await service.signInWithApple(credential, upgradesGuest: upgradesGuest, remember: remembers)
+  }
+
   @discardableResult
   public func signInWithPasskey() -> Task<Void, Never>? {
-    guard let passkeys else { return nil }
+    guard offersPasskeys, let passkeys, mayLeaveGuest(then: { $0.signInWithPasskey() }) else { return nil }
     return start(.passkey) { [service, remembers] () async throws(SessionError) in
       try await service.signIn(by: passkeys, for: .signIn, remember: remembers) { true }
       return nil
     }
   }
+
+  /// Makes a guest's account one that signs in with a new passkey of this device. It needs the address and the name.
+  @discardableResult
+  public func signUpWithPasskey() -> Task<Void, Never>? {
+    let (email, name) = (trimmed(email), trimmed(username))
+    guard offersPasskeySignUp, let passkeys, offered.identifier?.accepts(email) == true, !name.isEmpty else {
+      return nil
+    }
+    return start(.passkeySignUp) { [service] () async throws(SessionError) in
+      let way = GuestUpgrade.passkey(email: email, username: name) { options throws(SessionError) in
+        try await passkeys.answer(to: options, for: .add)
+      }
+      _ = try await service.upgrade(by: way)
+      return nil
+    }
+  }
+
+  /// Signs in on the server's own page.
+  @discardableResult
+  public func signInWithBrowser() -> Task<Void, Never>? {
+    guard offersBrowser, let page, mayLeaveGuest(then: { $0.signInWithBrowser() }) else { return nil }
+    return start(.browser) { [service, remembers] () async throws(SessionError) in
+      try await service.signInWithBrowser(page, remember: remembers)
+      return nil
+    }
+  }
+
+  // MARK: A guest
+
+  /// Asks before a guest's session ends for good; returns whether it may.
+  private func mayLeaveGuest(then again: @escaping @MainActor (AuthViewModel) -> Task<Void, Never>?) -> Bool {
+    guard service.losesGuest, !leavesGuest else { return true }
+    (question, chosen) = (.leavesGuest, again)
+    return false
+  }
+
+  /// The user signs in to the account that exists. The guest's session ends when that has succeeded.
+  @discardableResult
+  public func signInThere() -> Task<Void, Never>? {
+    guard let question else { return nil }
+    (self.question, leavesGuest) = (nil, true)
+    defer { chosen = nil }
+    if let chosen { return chosen(self) }
+    // The password is another account's.
+    if question == .accountExists { (form, password) = (.signIn, "") }
+    return nil
+  }
+
+  /// The user stays a guest.
+  public func stayGuest() { (question, chosen, leavesGuest) = (nil, nil, false) }
 
   /// Offers passkeys above the keyboard, until ``cancel()`` or while no other way in is used. The view calls it when it appears.
   ///
@@ -173,7 +297,8 @@ public final class AuthViewModel {
   @discardableResult
   public func offerPasskeys() -> Task<Void, Never>? {
     offers = true
-    guard passkeys != nil, running == nil, offer == nil else { return nil }
+    // A guest is asked first.
+    guard offersPasskeys, running == nil, offer == nil, !service.losesGuest || leavesGuest else { return nil }
     return renewOffer()
   }
 
@@ -239,6 +364,8 @@ public final class AuthViewModel {
       case .guest: continueAsGuest()
       case .apple: signInWithApple()
       case .passkey: signInWithPasskey()
+      case .passkeySignUp: signUpWithPasskey()
+      case .browser: signInWithBrowser()
       }
     case .resetPassword: form = .reset
     case .signInInstead: form = .signIn
@@ -258,7 +385,7 @@ public final class AuthViewModel {
   private func start(
     _ action: Action, _ body: @escaping @MainActor () async throws(SessionError) -> Notice?
   ) -> Task<Void, Never>? {
-    guard running == nil else { return nil }
+    guard running == nil, question == nil else { return nil }
     // The system refuses a second request.
     endOffer()
     run += 1
@@ -284,12 +411,19 @@ public final class AuthViewModel {
     case .success(let new):
       notice = new
       (password, code) = ("", "")
+      if form == .secondFactor { form = .signIn }
       if new == nil {
+        (leavesGuest, chosen) = (false, nil)
+        keepChoice()
         onSignIn?()
       } else if offers {
         // The form stays.
         offerPasskeys()
       }
+    case .failure(.refused(code: "second_factor_required", _)) where form == .signIn:
+      form = .secondFactor
+    case .failure(.refused(let code, _)) where GuestUpgrade.taken.contains(code) && service.isAnonymous:
+      question = .accountExists
     case .failure(let error):
       failure = Wording(error).map {
         Failure(error: error, action: action, wording: $0, remedy: remedy(for: error, action))
@@ -313,11 +447,6 @@ public final class AuthViewModel {
     case .freeStorage?, .grantAccess?, .updateApp?, .restoreKey?, .fixConfiguration?, .setClock?: .tryAgain
     case nil: nil
     }
-  }
-
-  private func isAddress(_ text: String) -> Bool {
-    let parts = trimmed(text).split(separator: "@", omittingEmptySubsequences: false)
-    return parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
   }
 
   private func trimmed(_ text: String) -> String {

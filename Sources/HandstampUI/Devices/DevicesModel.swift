@@ -85,7 +85,7 @@ public final class DevicesModel {
   public func confirm(password: String, code: String = "") async {
     guard let refused else { return }
     do throws(SessionError) {
-      try await service.reauthenticate(password: Secret(password), code: code.isEmpty ? nil : Secret(code))
+      try await service.reauthenticate(.password(Secret(password), code: code.isEmpty ? nil : Secret(code)))
     } catch {
       if case .refused(code: "second_factor_required", _) = error { needsCode = true }
       failure = Wording(error) ?? failure

@@ -14,9 +14,7 @@ public protocol DevicesService: Sendable {
 
   /// Proves that the user is the account's owner, after ``end(_:)`` or ``endOthers()`` was refused with
   /// `reauthentication_required`.
-  ///
-  /// - Parameter code: the code of an authenticator app, after a refusal with `second_factor_required`.
-  @concurrent func reauthenticate(password: Secret, code: Secret?) async throws(SessionError)
+  @concurrent func reauthenticate(_ proof: Proof) async throws(SessionError)
 
   /// Yields when the list may have changed; may yield too often. Ends with its task.
   func changes() -> AsyncStream<Void>
@@ -24,7 +22,7 @@ public protocol DevicesService: Sendable {
 
 extension DevicesService {
   /// Of a service that asks for no further proof.
-  @concurrent public func reauthenticate(password: Secret, code: Secret?) async throws(SessionError) {
+  @concurrent public func reauthenticate(_ proof: Proof) async throws(SessionError) {
     throw .unsupported("reauthentication")
   }
 

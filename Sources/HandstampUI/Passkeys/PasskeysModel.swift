@@ -51,18 +51,13 @@ public final class PasskeysModel {
   ///
   /// - Parameter code: the code of an authenticator app, see ``needsCode``.
   public func confirm(password: String, code: String = "") async {
-    await confirm { [service] () async throws(SessionError) in
-      try await service.reauthenticate(password: Secret(password), code: code.isEmpty ? nil : Secret(code))
-    }
+    await confirm(.password(Secret(password), code: code.isEmpty ? nil : Secret(code)))
   }
 
   /// The same with a passkey, for an account without a password.
   public func confirmWithPasskey() async {
-    await confirm { [service, source] () async throws(SessionError) in
-      try await service.reauthenticate { options throws(SessionError) in
-        try await source.answer(to: options, for: .signIn)
-      }
-    }
+    await confirm(
+      .passkey { [source] options throws(SessionError) in try await source.answer(to: options, for: .signIn) })
   }
 
   /// The user does not want to prove it.
@@ -71,16 +66,17 @@ public final class PasskeysModel {
     refused = nil
   }
 
-  private func confirm(_ prove: () async throws(SessionError) -> AccessToken) async {
+  /// Proves it, in one of the ways of `SessionManager.proofs()`, and repeats what was refused.
+  public func confirm(_ proof: Proof) async {
     guard let refused else { return }
-    let proof: AccessToken
-    do throws(SessionError) { proof = try await prove() } catch {
+    let shown: AccessToken
+    do throws(SessionError) { shown = try await service.reauthenticate(proof) } catch {
       if case .refused(code: "second_factor_required", _) = error { needsCode = true }
       failure = Wording(error)
       return
     }
     dismissProof()
-    await attempt(refused, proof: proof)
+    await attempt(refused, proof: shown)
   }
 
   private func attempt(_ attempt: Attempt, proof: AccessToken?) async {

@@ -26,7 +26,7 @@ public struct PreviewBackend: AccountBackend {
     PreviewBackend.signIn(PreviewBackend.profile(of: "ada"))
   }
 
-  @concurrent public func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
+  @concurrent public func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse {
     PreviewBackend.signIn(PreviewBackend.profile(of: email))
   }
 
@@ -34,27 +34,38 @@ public struct PreviewBackend: AccountBackend {
     PreviewBackend.signIn(Profile(id: AccountID("guest"), name: "", isAnonymous: true))
   }
 
-  @concurrent public func upgrade(
-    email: String, password: Secret, username: String, token: AccessToken
-  ) async throws(SessionError) -> SignUpResponse {
-    .signedIn(PreviewBackend.signIn(Profile(id: AccountID("guest"), name: username)))
+  @concurrent public func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse {
+    let name =
+      switch way {
+      case .password(_, _, let username), .passkey(_, let username, _): username
+      case .apple(let credential): credential.name ?? "Ada"
+      }
+    return .signedIn(PreviewBackend.signIn(Profile(id: AccountID("guest"), name: name)))
   }
 
-  @concurrent public func signInWithApple(idToken: Secret, nonce: String) async throws(SessionError) -> TokenResponse {
+  @concurrent public func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse {
     PreviewBackend.signIn(PreviewBackend.profile(of: "ada"))
   }
 
-  @concurrent public func signInWithPasskey(
-    asking ask: @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
-  ) async throws(SessionError) -> TokenResponse { PreviewBackend.signIn(PreviewBackend.profile(of: "ada")) }
+  @concurrent public func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse {
+    PreviewBackend.signIn(PreviewBackend.profile(of: "ada"))
+  }
 
   @concurrent public func requestPasswordReset(email: String) async throws(SessionError) {}
 
+  @concurrent public func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> { [.password] }
+
+  @concurrent public func reauthenticate(
+    _ proof: Proof, token: AccessToken
+  ) async throws(SessionError) -> AccessToken { token }
+
+  @concurrent public func mailProof(token: AccessToken) async throws(SessionError) {}
+
   @concurrent public func changePassword(
-    from old: Secret, to new: Secret, endingOthers: Bool, token: AccessToken
+    to new: Secret, endingOthers: Bool, proof: Proof?, token: AccessToken
   ) async throws(SessionError) {}
 
-  @concurrent public func deleteAccount(password: Secret?, token: AccessToken) async throws(SessionError) {}
+  @concurrent public func deleteAccount(proof: Proof?, token: AccessToken) async throws(SessionError) {}
 
   @concurrent public func endOtherSessions(token: AccessToken) async throws(SessionError) {}
 

@@ -17,18 +17,28 @@ public struct AppleSheet: AppleCredentialSource {
   @available(visionOSApplicationExtension, unavailable)
   public init() { self.init(anchor: WindowAnchor.front) }
 
-  @concurrent public func request(nonceHash: String) async throws(SessionError) -> AppleCredential {
+  @concurrent public func request(_ nonce: AppleNonce) async throws(SessionError) -> AppleCredential {
     try await AuthorizationSheet.answer(over: anchor, named: "Sign in with Apple") {
       let request = ASAuthorizationAppleIDProvider().createRequest()
       request.requestedScopes = [.fullName, .email]
-      request.nonce = nonceHash
+      request.nonce = nonce.hash
       return request
     } reading: { credential in
       guard let credential = credential as? ASAuthorizationAppleIDCredential, let token = credential.identityToken
       else { return nil }
       let name = credential.fullName.map { [$0.givenName, $0.familyName].compactMap { $0 }.joined(separator: " ") }
-      return AppleCredential(idToken: Secret(bytes: Array(token)), name: name?.isEmpty == false ? name : nil)
+      return AppleCredential(
+        idToken: Secret(bytes: Array(token)), nonce: nonce.raw, name: name?.isEmpty == false ? name : nil,
+        authorizationCode: credential.authorizationCode.map { Secret(bytes: Array($0)) }, user: credential.user)
     }
+  }
+
+  /// Returns whether a user's credential may still be used here: not after the user has taken the app off the list in the settings of
+  /// the device. Ask at each launch, with the ``AppleCredential/user`` that was kept, and sign out if it may not. `true` if Apple does not
+  /// say now.
+  public static func isValid(_ user: String) async -> Bool {
+    let state = try? await ASAuthorizationAppleIDProvider().credentialState(forUserID: user)
+    return state != .revoked && state != .notFound
   }
 }
 #endif

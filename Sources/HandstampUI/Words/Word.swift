@@ -33,6 +33,12 @@ public enum Word: String, Sendable, CaseIterable {
   case confirm
   case resetSent = "reset_sent"
   case sendReset = "send_reset"
+  case accountExists = "account_exists"
+  case leavesGuest = "leaves_guest"
+  case signInThere = "sign_in_there"
+  case stayGuest = "stay_guest"
+  case browserSignIn = "browser_sign_in"
+  case passkeySignUp = "passkey_sign_up"
 
   case devices
   case thisDevice = "this_device"
@@ -68,6 +74,7 @@ public enum Word: String, Sendable, CaseIterable {
 
   case errorWrongCredentials = "error_wrong_credentials"
   case errorEmailTaken = "error_email_taken"
+  case errorIdentityTaken = "error_identity_taken"
   case errorCodeInvalid = "error_code_invalid"
   case errorWeakPassword = "error_weak_password"
   case errorSignUpClosed = "error_sign_up_closed"

@@ -222,6 +222,7 @@ extension Wording {
     case "second_factor_required": Wording(.codeOfApp)
     case "second_factor_wrong": Wording(.codeOfAppWrong)
     case "email_taken": Wording(.errorEmailTaken)
+    case "identity_taken": Wording(.errorIdentityTaken)
     case "link_invalid": Wording(.errorCodeInvalid)
     case "weak_password": Wording(.errorWeakPassword)
     case "sign_up_closed": Wording(.errorSignUpClosed)

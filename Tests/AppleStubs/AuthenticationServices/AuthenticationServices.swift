@@ -56,8 +56,20 @@ open class ASAuthorizationAppleIDRequest: ASAuthorizationOpenIDRequest {}
 
 open class ASAuthorizationAppleIDProvider: NSObject {
   public override init() { super.init() }
+  public enum CredentialState: Int, Sendable { case revoked, authorized, notFound, transferred }
   public func createRequest() -> ASAuthorizationAppleIDRequest { ASAuthorizationAppleIDRequest() }
+  public func credentialState(forUserID userID: String) async throws -> CredentialState { .authorized }
 }
+
+#if canImport(UIKit)
+/// iOS 13, tvOS 13; not on watchOS
+@available(watchOS, unavailable)
+@MainActor open class ASAuthorizationAppleIDButton: UIControl {
+  public enum ButtonType: Int, Sendable { case signIn, `continue`, signUp }
+  public enum Style: Int, Sendable { case white, whiteOutline, black }
+  public init(authorizationButtonType type: ButtonType, authorizationButtonStyle style: Style) { super.init() }
+}
+#endif
 
 public protocol ASAuthorizationCredential: NSObjectProtocol {}
 
@@ -70,7 +82,9 @@ open class ASAuthorization: NSObject {
 }
 
 open class ASAuthorizationAppleIDCredential: NSObject, ASAuthorizationCredential {
+  public var user: String { "" }
   public var identityToken: Data? { nil }
+  public var authorizationCode: Data? { nil }
   public var fullName: PersonNameComponents? { nil }
 }
 

@@ -12,7 +12,7 @@ public struct UITextContentType: Sendable, Hashable {
 }
 
 @available(iOS 2, tvOS 9, *)
-public enum UIKeyboardType: Int, Sendable { case `default`, emailAddress }
+public enum UIKeyboardType: Int, Sendable { case `default`, emailAddress, numberPad }
 
 @available(iOS 2, tvOS 9, *)
 @MainActor open class UIWindow: NSObject {
@@ -72,6 +72,25 @@ open class NSExtensionItem: NSObject {
 @available(watchOS, unavailable)
 @MainActor open class UIView: NSObject {
   public override nonisolated init() { super.init() }
+}
+
+@available(iOS 2, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor open class UIControl: UIView {
+  public struct Event: OptionSet, Sendable {
+    public let rawValue: UInt
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+    public static let touchUpInside = Event(rawValue: 1 << 6)
+  }
+  @available(iOS 14, tvOS 14, *)
+  open func addAction(_ action: UIAction, for controlEvents: Event) {}
+}
+
+@available(iOS 13, tvOS 13, *)
+@available(watchOS, unavailable)
+@MainActor open class UIAction: NSObject {
+  public convenience init(title: String = "", handler: @escaping (UIAction) -> Void) { self.init() }
+  override nonisolated init() { super.init() }
 }
 
 @available(iOS 2, tvOS 9, *)

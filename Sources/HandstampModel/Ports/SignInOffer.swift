@@ -1,0 +1,67 @@
+/// A backend that signs in with a name and a password, such as by a site's form, and has no other account functions.
+public protocol CredentialBackend: Backend {
+  @concurrent func signIn(_ username: String, _ password: Secret) async throws(SessionError) -> TokenResponse
+}
+
+/// A backend whose server signs people in on its own page.
+public protocol BrowserBackend: Backend {
+  @concurrent func signIn(on page: BrowserPage) async throws(SessionError) -> TokenResponse
+}
+
+/// The way to a server's page, and back.
+public struct BrowserPage: Sendable {
+  /// Opens the page and captures the redirect, such as `WebSignIn()` of HandstampUI.
+  public var receiver: any RedirectReceiver
+  /// As registered at the server.
+  public var redirectURI: String
+
+  public init(_ receiver: any RedirectReceiver, redirectURI: String) {
+    self.receiver = receiver
+    self.redirectURI = redirectURI
+  }
+}
+
+/// What a form for signing in can offer. It follows from the backend: a form that must fail is not shown.
+public struct SignInOffer: Sendable, Hashable {
+  /// How people are named in the form.
+  public enum Identifier: Sendable, Hashable, CaseIterable {
+    /// By an email address.
+    case email
+    /// By a user name, which has no form of its own.
+    case username
+    /// By one of the two.
+    case either
+
+    /// Whether a text could be such a name; the server decides whether it is one.
+    public func accepts(_ text: String) -> Bool {
+      let text = text.drop(while: \.isWhitespace)
+      switch self {
+      case .username, .either: return !text.isEmpty
+      case .email:
+        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts.allSatisfy { $0.contains { !$0.isWhitespace } }
+      }
+    }
+  }
+
+  /// The name beside a password; `nil` if the backend takes no passwords.
+  public var identifier: Identifier?
+  /// Sign-up, guests, a forgotten password, passkeys and Sign in with Apple, as far as the server has them.
+  public var accounts: Bool
+  /// The server's own page.
+  public var browser: Bool
+
+  public init(identifier: Identifier?, accounts: Bool, browser: Bool) {
+    self.identifier = identifier
+    self.accounts = accounts
+    self.browser = browser
+  }
+
+  /// What a backend can do.
+  public init(_ backend: any Backend) {
+    let accounts = backend is any AccountBackend
+    self.init(
+      identifier: accounts ? .email : backend is any CredentialBackend ? .either : nil, accounts: accounts,
+      browser: backend is any BrowserBackend)
+  }
+}
