@@ -51,6 +51,15 @@ public enum Word: String, Sendable, CaseIterable {
   case noOtherDevices = "no_other_devices"
   case lastSeen = "last_seen"
 
+  case deleteAccount = "delete_account"
+  case deleteQuestion = "delete_question"
+  case changePassword = "change_password"
+  case newPassword = "new_password"
+  case proof
+  case mailCode = "mail_code"
+  case openPage = "open_page"
+  case done
+
   case accounts
   case addAccount = "add_account"
   case removeAccount = "remove_account"

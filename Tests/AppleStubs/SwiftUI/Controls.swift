@@ -70,3 +70,19 @@ public struct Spacer: View {
   public init(minLength: CGFloat? = nil) {}
   public var body: Never { fatalError() }
 }
+
+public struct Picker<Label: View, SelectionValue: Hashable, Content: View>: View {
+  public init<S: StringProtocol>(_ title: S, selection: Binding<SelectionValue>, @ViewBuilder content: () -> Content)
+  where Label == Text {}
+  public var body: Never { fatalError() }
+}
+
+@available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
+public struct Link<Label: View>: View {
+  public init<S: StringProtocol>(_ title: S, destination: URL) where Label == Text {}
+  public var body: Never { fatalError() }
+}
+
+extension View {
+  public func tag<V: Hashable>(_ tag: V) -> some View { Opaque() }
+}

@@ -10,7 +10,9 @@ struct MyServer: Backend {
   /// No rotation keys, and no `reuse:`: a replaced refresh token may be refused at once.
   var abilities: BackendAbilities { BackendAbilities(issuer: url.absoluteString, revokesRefreshTokens: true) }
 
-  @concurrent func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse {
+  @concurrent func signIn(
+    email: String, password: Secret, code: Secret? = nil
+  ) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take()  // one sign-in at a time, across all processes
     let answer = await post("sign-in", ["email": email, "password": password.withExposed { $0 }])
     if let tokens = answer.tokens { return tokens }

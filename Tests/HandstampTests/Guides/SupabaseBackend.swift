@@ -15,7 +15,7 @@ struct SupabaseBackend: Backend {
       reuse: .predecessor, issuer: project.absoluteString, revokesRefreshTokens: true)
   }
 
-  @concurrent func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse {
+  @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
     try await SignInTurn.take()
     let answer = await post(
       "token?grant_type=password", ["email": Secret(email), "password": password], timeout: .seconds(20))

@@ -1,0 +1,14 @@
+public import Handstamp
+import HandstampCore
+
+/// What only the account's owner may do: a `SessionManager`, or a stand-in for previews and tests.
+@MainActor public protocol OwnerService: AnyObject {
+  /// How the owner can prove to be that; empty for a guest.
+  func proofs() async throws(SessionError) -> Set<Proof.Kind>
+  /// Mails a code for ``Proof/mailedCode(_:)``.
+  func mailProof() async throws(SessionError)
+  func changePassword(to new: String, endingOthers: Bool, proof: Proof?) async throws(SessionError)
+  @discardableResult func deleteAccount(proof: Proof?) async throws(SessionError) -> SignOutReport
+}
+
+extension SessionManager: OwnerService {}
