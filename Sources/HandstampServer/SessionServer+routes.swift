@@ -186,7 +186,8 @@ extension SessionServer {
     AccountService(
       registry: registry, accounts: accounts, passwords: passwords,
       policy: configuration.policyOfPasswords,
-      passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens, providers: providers,
+      passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens,
+      appleGrants: apple?.key == nil ? nil : appleGrants, providers: providers,
       outbox: outbox,
       recorder: recorder, limits: limits, clock: clock, signUp: configuration.signUp,
       reauthentication: reauthentication,
@@ -225,6 +226,11 @@ extension SessionServer {
   private var formerServer: FormerServer? {
     guard let system = configuration.former, let transport else { return nil }
     return FormerServer(system: system, transport: transport)
+  }
+  /// `nil` without Apple's key.
+  var appleGranter: AppleGrants? {
+    guard let apple, let key = apple.key else { return nil }
+    return AppleGrants(server: self, apple: apple, key: key)
   }
   /// `nil` if no sessions are ended elsewhere.
   var formerEnder: FormerEnder? {

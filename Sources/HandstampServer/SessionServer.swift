@@ -36,6 +36,8 @@ public struct SessionServer: Sendable {
   let webhookQueue: WebhookQueue
   let webhookSigner: WebhookSigner
   let formerEnds: JobBell
+  let appleGrants: JobBell
+  let apple: AppleSignIn?
   /// Sends requests to clients.
   let transport: (any Transport)?
   let limits: RequestLimits
@@ -93,6 +95,8 @@ public struct SessionServer: Sendable {
     webhookQueue = former?.webhookQueue ?? WebhookQueue()
     webhookSigner = WebhookSigner(keys: keys, issuer: configuration.issuer)
     formerEnds = former?.formerEnds ?? JobBell()
+    appleGrants = former?.appleGrants ?? JobBell()
+    self.apple = apple
     self.transport = transport
     if let system = configuration.former {
       try system.check()

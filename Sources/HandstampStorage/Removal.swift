@@ -118,7 +118,7 @@ extension StoredItem.Kind {
     case .formerToken: .staysUsed
     case .emailChange, .nodeKeys: .isVoid
     case .guesses, .logout, .mail, .probe, .masterKey, .tokenLife, .auditCopy, .deadLetter, .formerEnd, .removal,
-      .upstreamSession, .upstreamEnd, .upstreamEvent:
+      .appleGrant, .upstreamSession, .upstreamEnd, .upstreamEvent:
       .isOfTheBackup
     }
   }

@@ -203,6 +203,7 @@ extension ServerBackend {
     var nonce: String?
     var passkey: String?
     var mailed_code: String?
+    var authorization_code: String?
 
     /// Adds the key with which the request can be repeated.
     func keyed(_ key: RotationKey) -> Body {
@@ -218,7 +219,8 @@ extension ServerBackend.Body {
   init(_ credential: AppleCredential, on device: Device?) {
     self.init(
       device: device, username: device == nil ? nil : credential.name, id_token: credential.idToken.exposed,
-      nonce: credential.nonce)
+      nonce: credential.nonce,
+      authorization_code: device == nil ? nil : credential.authorizationCode?.exposed)
   }
 
   /// The password as the proof of one request; `nil` without one.

@@ -235,6 +235,16 @@ extension ServeSettings: SettingGroup {
       hint: "use the bundle ID of your app, or several separated by commas",
       .list("a list of app IDs") { $0.contains("") ? nil : Set($0) }, to: \.appleClientIDs)
     ServeSetting(
+      "apple-team-id", "ID of the team at Apple that the key belongs to",
+      hint: "use the ten letters and digits of your membership", .text("an ID of ten letters and digits") { $0.count == 10 },
+      to: \.appleTeam)
+    ServeSetting(
+      "apple-key-id", "ID of the key for Sign in with Apple", hint: "use the ten letters and digits of the key's name",
+      .text("an ID of ten letters and digits") { $0.count == 10 }, to: \.appleKeyID)
+    ServeSetting(
+      "apple-key", "file with that key, which revokes Apple's tokens when an account is deleted",
+      hint: "use the file AuthKey_….p8 that Apple gives out once", isPath: true, .content, to: \.appleKey)
+    ServeSetting(
       "apple-issuer", "issuer of Apple's tokens", unset: "Apple's",
       hint: "omit it, or use the issuer of a test server's tokens", isHidden: true, .text("a valid issuer"),
       to: \.appleIssuer)

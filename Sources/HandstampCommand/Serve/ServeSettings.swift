@@ -33,6 +33,9 @@ struct ServeSettings: Sendable {
   var appleClientIDs: Set<String> = []
   var appleIssuer = AppleSignIn.issuer
   var appleKeysURL = AppleSignIn.keysURL
+  var appleTeam = ""
+  var appleKeyID = ""
+  var appleKey = ""
   var former = FormerSystem()
   /// Whether tokens of the former system were imported.
   var hasFormerTable = false
@@ -73,6 +76,7 @@ struct ServeSettings: Sendable {
     guard !appleClientIDs.isEmpty else { return nil }
     return AppleSignIn(
       clientIDs: appleClientIDs, issuer: appleIssuer, keysURL: appleKeysURL,
+      key: AppleKey(team: appleTeam, id: appleKeyID, pem: appleKey),
       transport: CommandTransport.make(certificateAuthorities: certificateAuthorities))
   }
 
@@ -82,6 +86,7 @@ struct ServeSettings: Sendable {
       database = try ServerDatabase(data: data, address: values["database"]?.text, connections: databaseConnections)
     } catch { throw CommandError(.usage, plain("\(error)"), hint: plain(error.hint)) }
     configuration.listener.tls = try certificate()
+    try checkAppleKey()
     if values["issuer"] == nil {
       let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
       let scheme = configuration.listener.tls == nil ? "http" : "https"
@@ -128,6 +133,19 @@ struct ServeSettings: Sendable {
     case (let certificate?, let key?): return TLSFiles(certificate: certificate, key: key)
     case (.some, nil): throw CommandError(.usage, "--tls-certificate needs its key", hint: "add --tls-key FILE")
     case (nil, .some): throw CommandError(.usage, "--tls-key needs its certificate", hint: "add --tls-certificate FILE")
+    }
+  }
+
+  private func checkAppleKey() throws(CommandError) {
+    let names = ["apple-team-id", "apple-key-id", "apple-key"]
+    let missing = names.filter { values[$0] == nil }
+    guard missing.count < names.count else { return }
+    if let name = missing.first ?? (appleClientIDs.isEmpty ? "apple-client-id" : nil) {
+      throw CommandError(.usage, "Apple's key needs --\(name)", hint: "add --\(name), or leave out the key")
+    }
+    guard AppleKey(team: appleTeam, id: appleKeyID, pem: appleKey) != nil else {
+      throw CommandError(
+        .usage, "--apple-key: no key of P-256 in PEM", hint: "use the file AuthKey_….p8 that Apple gives out once")
     }
   }
 

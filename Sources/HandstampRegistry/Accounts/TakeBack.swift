@@ -40,6 +40,8 @@ extension StoredItem.Kind {
     case used(TakeBack)
     /// They are about its sessions, and forgotten with the account.
     case ofSessions
+    /// They are jobs that wait for its end.
+    case due
     /// They are no way in, and nothing that spares a sign-in a notice. They have a time of their own.
     case stay
   }
@@ -55,6 +57,7 @@ extension StoredItem.Kind {
     // Administrators decide about groups. Mails tell the owner. What they would give access by is looked up when they are written.
     case .groups, .mail, .guesses: .removed(.account)
     case .upstreamSession: .ofSessions
+    case .appleGrant: .due
     // No account's; or told to others, who have to hear of it also after the account's end.
     case .logout, .probe, .masterKey, .nodeKeys, .tokenLife, .auditCopy, .machine, .removal, .webhook, .deadLetter,
       .upstreamEnd, .upstreamEvent, .formerEnd:
@@ -83,7 +86,7 @@ extension TakeBack {
         switch kind.fate {
         case .removed(let least): includes(least)
         case .used: self == .account
-        case .ofSessions, .stay: false
+        case .ofSessions, .due, .stay: false
         }
       }.map { .removeItems($0, subject: account.rawValue) }
   }
@@ -102,7 +105,9 @@ extension Registry {
       case .used(let least) where extent.includes(least) && extent != .account:
         changes += try await items(kind, of: account.rawValue).compactMap { FormerToken.spending($0) }
       case .ofSessions where extent == .account: changes += try await forgettingUpstream(of: account, now: now)
-      case .removed, .used, .ofSessions, .stay: continue
+      case .due where extent == .account:
+        changes += try await items(kind, of: account.rawValue).compactMap { AppleGrant.ending($0, now: now) }
+      case .removed, .used, .ofSessions, .due, .stay: continue
       }
     }
     return changes

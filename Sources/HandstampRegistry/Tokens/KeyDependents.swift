@@ -29,6 +29,8 @@ extension TokenMint {
     case upstreamTokens = "hsu2 upstream tokens"
     /// The secret that a webhook's messages are signed with.
     case webhook = "hsw1 webhook"
+    /// What Apple has granted the app for an account.
+    case appleGrant = "hsa1 Apple grant"
   }
 }
 
@@ -54,6 +56,7 @@ extension TokenMint.Purpose {
     case .formerToken:
       .items([.formerToken: "successor of a former token", .formerEnd: "former session that is to be ended"])
     case .webhook: .items([.webhook: "webhook secret"])
+    case .appleGrant: .items([.appleGrant: "Apple token"])
     case .passkeyChallenge, .freshSignIn, .halfSignIn, .upstreamAttempt, .upstreamTokens, .logName, .keyCheck: .nothing
     }
   }
@@ -80,6 +83,7 @@ extension StoredItem {
     case .totp: return .seals(.totp, boundTo: Registry.totpContext(AccountID(subject)), ["sealed"])
     case .formerToken: return .seals(.formerToken, boundTo: Base64URL.encode(id.bytes), ["successor"])
     case .formerEnd: return .seals(.formerToken, boundTo: Base64URL.encode(id.bytes), ["refresh", "access"])
+    case .appleGrant: return .seals(.appleGrant, boundTo: Base64URL.encode(id.bytes), ["code", "token"])
     case .webhook:
       guard let webhook = PayloadCoding.value(Webhook.self, payload), webhook.settings.format == .standard else {
         return .none

@@ -144,7 +144,7 @@ extension AccountService {
   ///
   /// - Throws: ``ProblemError/signUpClosed``, ``ProblemError/notGuest``, ``RegistryError/identityTaken``, ``TokenError``, `rate_limited`.
   func upgrade(
-    _ owner: Owner, toApple token: Secret, nonce: String, username: String, _ start: SessionStart
+    _ owner: Owner, toApple token: Secret, nonce: String, code: Secret?, username: String, _ start: SessionStart
   ) async throws -> NewSession {
     try await require(.upgrade, of: owner)
     try requireOpen()
@@ -162,6 +162,7 @@ extension AccountService {
     let email = try await registry.unused(claims.verifiedEmail)
     let new = try await owned(owner.caller).upgrade(
       owner.account, to: .identity(proof, email: email), username: username, start, now: clock.now)
+    await keep(code, with: claims, of: new.account.id, owner.caller)
     return recordSignIn(new, as: .upgrade, owner.caller)
   }
 
@@ -220,12 +221,25 @@ extension AccountService {
 
   // MARK: Other providers
 
+  /// Keeps the code of a sign-in with Apple, to be exchanged soon. The sign-in does not depend on it.
+  private func keep(
+    _ code: Secret?, with claims: IdentityTokens.Claims, of account: AccountID, _ caller: Caller
+  ) async {
+    guard let code, let appleGrants, let client = claims.all.audiences.first else { return }
+    do throws(RegistryError) {
+      try await registry.keep(appleCode: code, client: client, of: account, now: clock.now)
+      appleGrants.signal(.look)
+    } catch {
+      caller.logger.warning("Apple's code not kept", metadata: ["handstamp.cause": "\(error)"])
+    }
+  }
+
   /// Signs in a user of Apple; the first sign-in creates the account, with the token's verified address unless another account has it.
   /// It is found only by Apple's user ID: an address in the token gives access to no account.
   ///
   /// - Throws: ``ProblemError/signUpClosed`` for a user without an account; ``ProblemError/notOffered(_:)``, ``TokenError``.
   func signIn(
-    with token: Secret, nonce: String, username: String, _ start: SessionStart, by caller: Caller
+    with token: Secret, nonce: String, code: Secret?, username: String, _ start: SessionStart, by caller: Caller
   ) async throws -> NewSession {
     // It may create an account, and each check costs a signature.
     try limits.take(.signUps, from: caller.client, .own)
@@ -239,6 +253,7 @@ extension AccountService {
       as: claims.identity, username: username, email: claims.verifiedEmail, start,
       methods: AuthenticationMethods(provider: [], isDated: claims.authenticatedAt != nil),
       nonce: claims.usedNonce(at: clock.now), now: clock.now)
+    await keep(code, with: claims, of: new.account.id, caller)
     return recordSignIn(new, as: isKnown ? .signIn : .signUp, caller)
   }
 

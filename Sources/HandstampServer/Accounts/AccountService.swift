@@ -17,6 +17,8 @@ struct AccountService: Sendable {
   let passkeys: PasskeyService?
   /// `nil` disables Sign in with Apple.
   let identityTokens: IdentityTokens?
+  /// Wakes ``AppleGrants``; `nil` without Apple's key.
+  let appleGrants: JobBell?
   let providers: [UpstreamSignIn]
   let outbox: Outbox
   let recorder: SessionEventRecorder

@@ -55,7 +55,9 @@ struct SignUpController: Sendable {
     if body.contains("id_token") {
       let (token, nonce, username) = try body.identity()
       let (start, proof) = try sessions.start(of: request, body, replacing: context.session)
-      let new = try await service.upgrade(owner, toApple: token, nonce: nonce, username: username, start)
+      let code = try body.optionalSecret("authorization_code")
+      let new = try await service.upgrade(
+        owner, toApple: token, nonce: nonce, code: code, username: username, start)
       return try sessions.answer(new, proof)
     }
     if let passkey = try body.optionalText("passkey") {

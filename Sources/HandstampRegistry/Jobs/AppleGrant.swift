@@ -1,0 +1,96 @@
+package import HandstampCore
+import HandstampSupport
+
+/// What Apple has granted the app for an account: the authorization code of a sign-in, which is exchanged for a refresh token while it is
+/// good, and that token, which is revoked when the account is deleted (Apple's TN3194). The job waits until then; neither the sign-in
+/// nor the deletion waits for Apple.
+package struct AppleGrant: RetriedJob {
+  package static let kind = StoredItem.Kind.appleGrant
+  /// How long a code is good.
+  package static let codeLife = Duration.seconds(300)
+
+  /// Apple's client: the app ID in the identity token.
+  package let client: String
+  /// Sealed; `nil` once it was exchanged.
+  package var code: String?
+  /// The refresh token, sealed; `nil` before.
+  package var token: String?
+  /// Whether the account is deleted.
+  package var isOver = false
+  package var attempts = 0
+  package var lease = ""
+  package var failures = 0
+  package var failure: String?
+
+  /// A token that nothing is done with any more is not kept.
+  package mutating func giveUp() { (code, token) = (nil, nil) }
+
+  package var fields: [String: String?] {
+    [
+      "client": client, "code": code, "token": token, "over": isOver ? "1" : nil, "attempts": String(attempts),
+      "lease": lease, "failures": String(failures), "failure": failure,
+    ]
+  }
+
+  package init?(fields: [String: String]) {
+    guard let client = fields["client"], let attempts = fields["attempts"].flatMap({ Int($0) }) else { return nil }
+    self.init(client: client)
+    (code, token, isOver, self.attempts) = (fields["code"], fields["token"], fields["over"] != nil, attempts)
+    lease = fields["lease"] ?? ""
+    failures = fields["failures"].flatMap { Int($0) } ?? 0
+    failure = fields["failure"]
+  }
+
+  package init(client: String) { self.client = client }
+
+  static func id(of account: AccountID, client: String) -> StoredItemID {
+    StoredItemID(.appleGrant, account.rawValue, client)
+  }
+
+  /// The item with its job due at once, for an account that is deleted; `nil` if there is nothing to revoke.
+  static func ending(_ item: StoredItem, now: UnixTime) -> RegistryChange? {
+    guard var job = PayloadCoding.value(AppleGrant.self, item.payload), job.code != nil || job.token != nil else {
+      return nil
+    }
+    job.isOver = true
+    var next = item
+    (next.payload, next.dueAt) = (PayloadCoding.text(job), now)
+    return .putItem(next)
+  }
+}
+
+extension ClaimedJob where Job == AppleGrant {
+  /// The context that its secrets are sealed with.
+  package var context: String { Base64URL.encode(item.id.bytes) }
+}
+
+extension Registry {
+  /// Keeps the code of a sign-in with Apple, to be exchanged soon. A former grant of the same account and client is replaced.
+  package func keep(
+    appleCode code: Secret, client: String, of account: AccountID, now: UnixTime
+  ) async throws(RegistryError) {
+    let id = AppleGrant.id(of: account, client: client)
+    var job = AppleGrant(client: client)
+    job.code = try mint.seal(code, for: .appleGrant, boundTo: Base64URL.encode(id.bytes))
+    let item = StoredItem(
+      id: id, kind: .appleGrant, subject: account.rawValue, payload: PayloadCoding.text(job), createdAt: now,
+      dueAt: now, expiresAt: now.advanced(by: StoredItem.forever))
+    guard try await write([.putItem(item)], []) else { throw Registry.contention }
+  }
+
+  /// Notes the refresh token that a code was exchanged for.
+  ///
+  /// - Returns: the job as it is now; `nil` if it is another worker's, or the account was deleted meanwhile: then it is due again.
+  package func note(
+    appleToken token: Secret, in claimed: ClaimedJob<AppleGrant>
+  ) async throws(RegistryError) -> ClaimedJob<AppleGrant>? {
+    var claimed = claimed
+    (claimed.job.code, claimed.job.failures, claimed.job.failure) = (nil, 0, nil)
+    claimed.job.token = try mint.seal(token, for: .appleGrant, boundTo: claimed.context)
+    let job = claimed.job
+    return try await change(claimed) { item in
+      item.payload = PayloadCoding.text(job)
+      if !job.isOver { item.dueAt = nil }
+    }
+  }
+}
