@@ -1,6 +1,6 @@
 """Type-checks the package as for Apple platforms, including region isolation, against stand-ins for Apple's modules (Tests/AppleStubs).
 
-First all of it at once, as if there were one platform with everything: other verbs read these modules. Then for each platform (scripts/kit/platforms.py), where
+First all of it at once, as if there were one platform with everything: other verbs read these modules. Then for each platform (Tests/Live/kit/platforms.py), where
 the compiler refuses what is newer than the oldest supported release, or unavailable in an extension. On macOS there is nothing to do: the compiler has the
 real modules. The modules of dependencies (Crypto, GRDB, NIO and those based on it) come from the build that the tests leave, or from another checkout's,
 named by BUILD_FOLDER."""

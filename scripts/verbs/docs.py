@@ -54,7 +54,7 @@ def main(options):
         reference.build(["-target", build.triple(), *places])
     else:
         print("reference: docc not found, not built", file=sys.stderr)
-    subprocess.run([sys.executable, "scripts/kit/apipage.py", ".build/docs/site/api.html"], check=True)
+    subprocess.run([sys.executable, "Tests/Live/kit/apipage.py", ".build/docs/site/api.html"], check=True)
     code = ["docs/snippets/Prelude.swift", *apple.sources("Tests/AppleStubs/Foundation"), *snippets()]
     apple.run(*compile, "-module-name", "Guides", *apple.STRICT, "-o", apple.OUT + "/none.sil", *code)
     # Of the same modules, as the check for iOS leaves them: what is newer than the oldest supported release is refused, too.

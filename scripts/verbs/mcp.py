@@ -15,10 +15,10 @@ from parties.strict import Strict
 
 NEEDS = ["--tests"]
 SDK = ("mcp", "mcp==2.3.0")
-APPS = "Programs/Live/parties/apps/"
+APPS = "Tests/Live/parties/apps/"
 BROWSER = """#!{python}
 import sys
-sys.dont_write_bytecode, sys.path[:0] = True, {path}
+sys.dont_write_bytecode, sys.path[:0] = True, ["{path}"]
 from kit.web import Person
 with open("{folder}/pages", "a") as file:
     file.write(sys.argv[1] + "\\n")
@@ -43,7 +43,7 @@ class Stage:
         self.url = f"http://127.0.0.1:{self.port}/mcp"
         with open(self.folder + "/browser", "w") as file:
             file.write(BROWSER.format(
-                python=sys.executable, folder=self.folder, path=[os.path.abspath("scripts"), os.path.abspath("Programs/Live")], email=EMAIL, password=PASSWORD))
+                python=sys.executable, folder=self.folder, path=os.path.abspath("Tests/Live"), email=EMAIL, password=PASSWORD))
         os.chmod(self.folder + "/browser", 0o755)
         self.strict = None if prepare else Strict(life)
         issuer, more = prepare(self.url) if prepare else (self.strict.issuer, {})

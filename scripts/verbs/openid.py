@@ -1,7 +1,7 @@
 """Proves the OpenID provider with programs of others.
 
 Starts the server with a person and clients, and lets mod_auth_openidc, Authlib, oidc-agent and matrix-synapse sign the person in and out, and those of
-Programs/Live/parties/programs.py in. Also makes the checks of the OpenID Foundation's conformance profiles. Prints a line for each. Installs what comes from
+Tests/Live/parties/programs.py in. Also makes the checks of the OpenID Foundation's conformance profiles. Prints a line for each. Installs what comes from
 PyPI into the user's cache, what comes from Debian with apt-get."""
 import sys, time
 

@@ -146,7 +146,7 @@ class Xcode(unittest.TestCase):
 class Turns(unittest.TestCase):
     def test_processes_in_one_folder_wait_for_each_other(self):
         script = "from kit import turns\nwith turns.alone('apple'):\n    print('in', flush=True)\n    input()"
-        environment = dict(os.environ, PYTHONPATH=os.path.abspath("scripts"))
+        environment = dict(os.environ, PYTHONPATH=os.path.abspath("Tests/Live"))
         with in_folder(), contextlib.ExitStack() as all:
             first, second = (all.enter_context(subprocess.Popen([sys.executable, "-B", "-c", script], env=environment, stdin=subprocess.PIPE,
                                                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)) for _ in range(2))
