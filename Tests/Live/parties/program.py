@@ -1,12 +1,12 @@
 """A program of others that signs a person in: an application as its documentation shows it, with its own defaults, in a process of its own."""
-import json, os, signal, socket, subprocess, urllib.parse
+import contextlib, json, os, signal, socket, subprocess, urllib.parse
 
 from kit.debian import install
+from kit.server import free_port
 from kit.web import Lost, Person, fields, require, until
-from parties.provider import EMAIL, PASSWORD, Provider, free_port
+from parties.provider import EMAIL, PASSWORD, Provider
 
 APPS = os.path.dirname(os.path.abspath(__file__)) + "/apps"
-DOCUMENT = "docs/openid.md"
 
 
 class Watcher(Person):
@@ -26,12 +26,12 @@ class Watcher(Person):
 
 
 def documented(program):
-    with open(DOCUMENT) as file:
+    with open("docs/openid.md") as file:
         require(program.row() in file.read(), f"docs/openid.md has no such row: {program.row()}")
 
 
 class Program:
-    """`name` is that of the case; `command` gives what is started, from the port and a folder; `options` are those of `admin clients add`. The page that `visit` ends
+    """`name` is that of the case; `options` are those of `admin clients add`; `command` gives what is started, from the port and a folder. The page that `visit` ends
     with, from `start`, has the words of `shows`. `prepare` starts what stands beside the program; `debian` are the packages that have to be
     installed, and `more` further variables of its environment."""
     def __init__(self, name, version, options, command, back="/callback", start="/", visit=Person.pass_through, shows=("Ada", EMAIL, "acc_"), prepare=None,
@@ -42,7 +42,7 @@ class Program:
 
     def row(self):
         """Its row in docs/openid.md."""
-        return f"| {self.version} | {self.options and '`' + ' '.join(self.options) + '`' or ''} | {self.back and '`' + self.back + '`'} | {self.note} |"
+        return f"| {self.version} | `{self.options}` | {self.back and '`' + self.back + '`'} | {self.note} |"
 
     def __call__(self):
         documented(self)
@@ -74,13 +74,15 @@ class Program:
                 raise Lost(f"{fault}\n{log.read()[-3000:]}") from fault
         finally:
             if process:
-                self.stop(process)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
             if beside:
                 beside.stop()
 
     def register(self, provider, url):
         """Adds the client, and returns its secret."""
-        return provider.add("party", "--name", "The party", "--redirect-uri", url + self.back, *self.options)
+        return provider.add("party", "--name", "The party", "--redirect-uri", url + self.back, *self.options.split())
 
     @staticmethod
     def protection(provider):
@@ -96,17 +98,9 @@ class Program:
         return page, person.manner()
 
     @staticmethod
-    def wait(process, port, seconds=90):
+    def wait(process, port):
         def listens():
             require(process.poll() == None, "the application does not start")
             with socket.create_connection(("127.0.0.1", port), 1):
                 return True
-        until(listens, "the application does not listen", seconds)
-
-    @staticmethod
-    def stop(process):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+        until(listens, "the application does not listen", 180)

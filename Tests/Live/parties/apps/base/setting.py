@@ -45,7 +45,7 @@ def django(view, login, *apps, middleware=(), urls=(), **settings):
     from django.urls import include, path
     root = types.ModuleType("urls")
     root.urlpatterns = [path("", login_required(view) if login else view)]
-    root.urlpatterns += urls() if callable(urls) else [path(where, include(what) if isinstance(what, str) else what) for where, what in urls]
+    root.urlpatterns += [path(where, include(what) if isinstance(what, str) else what) for where, what in urls]
     sys.modules["urls"] = root
     call_command("migrate", verbosity=0, run_syncdb=True)
     wsgi(get_wsgi_application())
