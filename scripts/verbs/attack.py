@@ -8,6 +8,7 @@ from attacks import accounts, ends, factors, floods, hooks, http2, imports, oaut
 from kit import build, server
 from kit.report import Report
 
+NEEDS = ["--tests"]
 # Measurements of time come first, alone. Slow clients wait behind everything else, and the rest has no need of quiet.
 QUIET, FLOODS, SLOW = timing.ATTACKS, floods.ATTACKS + [passwords.guesses], wire.SLOW + providers.SLOW + hooks.SLOW
 REST = [passwords.ATTACKS + accounts.ATTACKS + owners.ATTACKS + settings.ATTACKS + factors.ATTACKS + imports.ATTACKS + imports.LONG,
