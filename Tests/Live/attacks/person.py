@@ -1,9 +1,8 @@
 """A person with an account: in an app, in a browser, with passkeys and recovery codes."""
-import re
-import sqlite3
+import concurrent.futures, re, sqlite3, threading
 
 from kit.p256 import Passkey
-from attacks.target import Browser, Client, install, require
+from attacks.target import Browser, Client, answered, authorization, install, require
 
 PASSWORD = "a long enough secret"
 # Passkeys need an issuer with a name.
@@ -34,16 +33,16 @@ class Person:
     def add_passkey(self):
         self.browser.load("GET", "/account/security")
         options = self.browser.load("POST", "/account/passkey/options", X_CSRF_Token=self.browser.csrf)
-        require(options.status == 200, f"no options for a passkey: {options.status} {options.text}")
+        require(options.status == 200, f"no options for a passkey: {options}")
         passkey = Passkey(ISSUER)
         page = self.browser.submit("/account/security", action="add-passkey", passkey=passkey.create(options.json))
-        require(f'value="{passkey.name}"' in page.text, f"no passkey was added: {page.status} {page.text}")
+        require(f'value="{passkey.name}"' in page.text, f"no passkey was added: {page}")
         return passkey
 
     def recovery_codes(self):
         page = self.press("/account/security", "make-codes")
         codes = re.findall(r"<li><code>([^<]+)</code>", page.text)
-        require(codes, f"no recovery codes: {page.status} {page.text}")
+        require(codes, f"no recovery codes: {page}")
         return codes
 
     def facts(self):
@@ -70,14 +69,30 @@ def press(browser, path, action, **fields):
     return browser.submit(path, action=action, **fields)
 
 
+def silently(browser, *more):
+    """What an application is answered that may not ask the user."""
+    return answered(browser.load("GET", authorization("web", *more, ("prompt", "none"))))
+
 
 def unlocks(client, passkey):
     """Whether a passkey signs in to an app."""
     options = client.post("/v1/sign-in/passkey/options")
-    require(options.status == 200, f"no options: {options.status} {options.text}")
+    require(options.status == 200, f"no options: {options}")
     return client.post("/v1/sign-in/passkey", dict(passkey=passkey.get(options.json), device=install("d-key"))).status == 200
 
 
 def signed_in(browser):
     """Whether a browser is signed in."""
     return browser.load("GET", "/account").status == 200
+
+
+def together(works):
+    """What these functions return, which begin at the same moment."""
+    gate = threading.Barrier(len(works))
+
+    def begin(work):
+        gate.wait()
+        return work()
+
+    with concurrent.futures.ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(begin, works))
