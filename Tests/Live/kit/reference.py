@@ -4,6 +4,8 @@ DocC resolves a link to another module only as an absolute path, and only with t
 type as code does: ``SessionError``. Such names are completed in copies: ``/HandstampModel/SessionError``."""
 import concurrent.futures, glob, json, os, re, shutil, subprocess, sys
 
+from kit import declarations
+
 OUT = ".build/docs"
 LINK = re.compile(r"(?<!`)``([^`\s]+)``(?!`)")
 FENCE = re.compile(r"^\s*```")
@@ -20,24 +22,19 @@ def run(command):
         sys.exit(original(result.stdout))
 
 
+def listed(folder="."):
+    """The documentation targets."""
+    return re.findall(r"^ {8}- (\w+)$", open(f"{folder}/.spi.yml").read(), re.M)
+
+
 def modules():
-    """The documentation targets. Every library is one of them, and each of them has a catalog with a landing page."""
-    found = re.findall(r"^ {8}- (\w+)$", open(".spi.yml").read(), re.M)
-    libraries = re.findall(r'\.library\(name: "(\w+)"', open("Package.swift").read())
+    """Every library is a documentation target, and each of these has a catalog with a landing page."""
+    found, libraries = listed(), re.findall(r'\.library\(name: "(\w+)"', open("Package.swift").read())
     missing = [f".spi.yml does not list the library {name}" for name in libraries if name not in found]
     missing += [f"there is no {page}" for page in (f"Sources/{m}/{m}.docc/{m}.md" for m in found) if not os.path.exists(page)]
     if missing:
         sys.exit("\n".join(missing))
     return found
-
-
-def extract(module, arguments):
-    """The compiler's symbol graphs of a module: its own symbols, and those that it adds to types of each other module."""
-    folder = f"{OUT}/graphs/{module}"
-    os.makedirs(folder)
-    run(["swift", "symbolgraph-extract", "-module-name", module, *arguments, "-minimum-access-level", "public",
-         "-skip-synthesized-members", "-emit-extension-block-symbols", "-output-dir", folder])
-    return {path: json.load(open(path)) for path in sorted(glob.glob(f"{folder}/*.json"))}
 
 
 class Names:
@@ -123,7 +120,8 @@ def build(arguments):
     found = modules()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         each = lambda work: list(pool.map(work, found))
-        graphs = dict(zip(found, each(lambda m: extract(m, arguments))))
+        graphs = dict(zip(found, each(lambda m: declarations.extract(
+            m, arguments, f"{OUT}/graphs/{m}", "-skip-synthesized-members", "-emit-extension-block-symbols"))))
         names = Names(graphs)
         for module in found:
             prepare(module, graphs[module], names)
