@@ -3,7 +3,7 @@
 Modules of Linux state Apple's releases in their `@available` attributes, the standard library and Foundation included. The compiler checks them when it
 compiles for one of Apple's platforms, but refuses modules that were built for another. So each platform gets copies of them that name its triple: the name
 in a module's header is replaced by one of the same length. Headers of C stay Linux's. Nothing of it is run."""
-import functools, glob, itertools, json, os, re, subprocess, tempfile
+import functools, glob, itertools, json, os, pathlib, re, subprocess, tempfile
 
 from kit import build
 
@@ -37,8 +37,7 @@ def unstated(text):
 
 @functools.cache
 def target_info():
-    text = subprocess.run([build.SWIFTC, "-print-target-info"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    info = json.loads(text)
+    info = json.loads(subprocess.run([build.SWIFTC, "-print-target-info"], check=True, stdout=subprocess.PIPE).stdout)
     return info["target"]["unversionedTriple"], info["paths"]["runtimeResourcePath"]
 
 
@@ -69,33 +68,26 @@ class Platform:
         for path in glob.glob(f"{built}/Modules/*.swiftmodule") if built else []:
             if not re.match("Handstamp(?!Pages)", os.path.basename(path)):
                 self.copy(path, f"{folder}/system/{os.path.basename(path)}")
-        self.overlay()
-        with open(f"{folder}/SDKSettings.json", "w") as file:
-            json.dump({"Version": "26.0", "MaximumDeploymentTarget": "26.99", "VersionMap": {"iOS_xrOS": VISION_RELEASES, "xrOS_iOS": {new: old for old, new in VISION_RELEASES.items()}}}, file)
-
-    def copy(self, path, to):
-        with open(path, "rb") as file:
-            module = file.read()
-        with open(to, "wb") as file:
-            file.write(renamed(module, self.triple, self.name))
-
-    def add_testing(self):
-        """Swift Testing, of which there is only a textual interface."""
-        with open(f"{self.resources}/linux/Testing.swiftmodule/{self.triple}.swiftinterface") as file:
-            text = file.read()
-        path = f"{self.folder}/Testing.swiftinterface"
-        with open(path, "w") as file:
-            file.write(text.replace(f"-target {self.triple} ", f"-target {self.target} ", 1))
-        subprocess.run(self.command("-compile-module-from-interface", "-module-name", "Testing", "-o", f"{self.folder}/system/Testing.swiftmodule", path,
-                                    is_script=True), check=True)
-
-    def overlay(self):
-        """Adds the map of the C library, which the compiler adds itself for Linux."""
+        # The map of the C library, which the compiler adds itself for Linux.
         here = f"{self.resources}/linux/{self.triple.split('-')[0]}"
         files = [{"type": "file", "name": name, "external-contents": f"{here}/{kept}"}
                  for name, kept in (("module.modulemap", "glibc.modulemap"), ("SwiftGlibc.h", "SwiftGlibc.h"))]
-        with open(f"{self.folder}/overlay.yaml", "w") as file:
-            json.dump({"version": 0, "roots": [{"type": "directory", "name": "/usr/include", "contents": files}]}, file)
+        overlay = {"version": 0, "roots": [{"type": "directory", "name": "/usr/include", "contents": files}]}
+        versions = {"iOS_xrOS": VISION_RELEASES, "xrOS_iOS": {new: old for old, new in VISION_RELEASES.items()}}
+        settings = {"Version": "26.0", "MaximumDeploymentTarget": "26.99", "VersionMap": versions}
+        pathlib.Path(folder, "overlay.yaml").write_text(json.dumps(overlay))
+        pathlib.Path(folder, "SDKSettings.json").write_text(json.dumps(settings))
+
+    def copy(self, path, to):
+        pathlib.Path(to).write_bytes(renamed(pathlib.Path(path).read_bytes(), self.triple, self.name))
+
+    def add_testing(self):
+        """Swift Testing, of which there is only a textual interface."""
+        text = pathlib.Path(self.resources, f"linux/Testing.swiftmodule/{self.triple}.swiftinterface").read_text()
+        path = pathlib.Path(self.folder, "Testing.swiftinterface")
+        path.write_text(text.replace(f"-target {self.triple} ", f"-target {self.target} ", 1))
+        subprocess.run(self.command("-compile-module-from-interface", "-module-name", "Testing", "-o", f"{self.folder}/system/Testing.swiftmodule", str(path),
+                                    is_script=True), check=True)
 
     def command(self, *words, mode="6", in_extension=False, is_script=False):
         return [build.SWIFTC, "-frontend", "-swift-version", mode, "-target", self.target, "-clang-target", self.triple,
@@ -109,8 +101,7 @@ class Platform:
     def accepted(self, cases):
         """Those of the cases that the compiler does not refuse for their reason: there should be none."""
         with tempfile.TemporaryDirectory() as folder:
-            path = folder + "/TooNew.swift"
-            with open(path, "w") as file:
-                file.write("\n".join(cases.values()))
-            done = subprocess.run(self.command("-typecheck", "-module-name", "TooNew", path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            path = pathlib.Path(folder, "TooNew.swift")
+            path.write_text("\n".join(cases.values()))
+            done = subprocess.run(self.command("-typecheck", "-module-name", "TooNew", str(path)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return [words for words in cases if f"error: {words} in {NAMES[self.name]} " not in done.stdout]
