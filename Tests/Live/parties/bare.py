@@ -34,9 +34,9 @@ def said(page):
 
 class Tokens:
     """What the token endpoint gave; the ID token is verified with the provider's keys."""
-    def __init__(self, reply, keys, sent):
+    def __init__(self, reply, keys, code=None):
         require(reply.status == 200 and "access_token" in reply.json, f"no tokens: {reply}")
-        self.reply, self.json, self.sent, self.code = reply, reply.json, sent, None
+        self.reply, self.json, self.code = reply, reply.json, code
         self.access, self.refresh, self.identity = (self.json.get(name) for name in ("access_token", "refresh_token", "id_token"))
         if self.identity:
             self.claims = JsonWebToken(["RS256", "ES256"]).decode(self.identity, keys)
@@ -112,9 +112,7 @@ class Party:
     def redeem(self, page, **changes):
         """The tokens for the code of an answer."""
         code = self.code(page)
-        tokens = Tokens(self.token(self.grant(code, **changes)), self.keys, self.sent)
-        tokens.code = code
-        return tokens
+        return Tokens(self.token(self.grant(code, **changes)), self.keys, code)
 
     def sign_in(self, person, **changes):
         """Tokens, without a page, since the person is signed in and allowed it before."""

@@ -1,12 +1,10 @@
 """The provider as the OpenID Foundation's profiles Basic OP and Config OP want it: OpenID Connect Core 1.0, Discovery 1.0, and the RFCs
 below them."""
-import secrets
+import functools, inspect, secrets
 
-from parties.bare import CLIENTS, Party, call
-# Each adds its checks to the list.
-from parties.checks import discovery, authorization, sign_in, token, id_token, userinfo  # noqa: F401
-from parties.expect import CHECKS
 from kit.web import Lost, Person, require
+from parties.bare import CLIENTS, Party, call
+from parties.checks import authorization, discovery, id_token, sign_in, token, userinfo
 from parties.provider import EMAIL, PASSWORD, Provider
 
 STANDARD = ["--scope=openid", "--scope=profile", "--scope=email"]
@@ -39,14 +37,24 @@ class Setting:
         return self.provider.api("POST", path, dict(body, device=dict(id="d-" + secrets.token_hex(4), name="Phone", platform="ios")))
 
 
+def checks():
+    """What is expected, and by which standard, with a function that raises what came instead: the rows of each chapter, and its functions."""
+    for chapter in (discovery, authorization, sign_in, token, id_token, userinfo):
+        for expected, *row in getattr(chapter, "ROWS", []):
+            yield expected, functools.partial(chapter.check, *row)
+        for function in vars(chapter).values():
+            if inspect.isfunction(function) and function.__module__ == chapter.__name__ and function.__name__ != "check":
+                yield function.__doc__, function
+
+
 def conformance():
     """All of them, one after the other. A failed one is named with what was expected and what came."""
-    op, failed = Setting(), []
-    for function in CHECKS:
+    op, failed, count = Setting(), [], 0
+    for expected, check in checks():
+        count += 1
         try:
-            function(op)
+            check(op)
         except Exception as fault:
-            came = str(fault) if isinstance(fault, Lost) else f"{type(fault).__name__}: {fault}"
-            failed.append(f"{function.__name__}\n    expected: {function.__doc__}\n    came: {came}")
-    require(not failed, f"{len(failed)} of {len(CHECKS)} checks failed:\n  " + "\n  ".join(failed))
-    return f"{len(CHECKS)} checks of Basic OP and Config OP"
+            failed.append(f"expected: {expected}\n    came: {fault if isinstance(fault, Lost) else repr(fault)}")
+    require(not failed, f"{len(failed)} of {count} checks failed:\n  " + "\n  ".join(failed))
+    return f"{count} checks of Basic OP and Config OP"

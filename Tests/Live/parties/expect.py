@@ -1,22 +1,18 @@
-"""The list of checks, and what answers have in common that a standard describes."""
+"""What answers have in common that a standard describes."""
+from kit.web import Lost, require
 from parties.bare import said
-from kit.web import require
-
-CHECKS = []
 
 
-def check(function):
-    """Adds a check: a function whose documentation says what is expected, and by which standard. It raises what came instead."""
-    CHECKS.append(function)
-    return function
+def plain_words(words):
+    """A description of an error has the characters that RFC 6749 section 5.2 allows."""
+    require(all(" " <= sign <= "~" and sign not in '"\\' for sign in words), f"error_description: {words}")
 
 
 def refused(party, person, errors, **changes):
     """The browser is sent back with one of the errors."""
     told = party.answer(person, **changes)
     require(told.get("error") in errors.split() and "code" not in told, f"the answer {told}")
-    words = told.get("error_description", "")
-    require(all(" " <= sign <= "~" and sign not in '"\\' for sign in words), f"error_description: {words}")
+    plain_words(told.get("error_description", ""))
 
 
 def shown(party, person, **changes):
@@ -25,13 +21,17 @@ def shown(party, person, **changes):
     require(page.status == 400, said(page))
 
 
-def denied(reply, error, status=400):
-    """An error of the token endpoint (RFC 6749 section 5.2)."""
-    require(reply.status == status and reply.json.get("error") == error, str(reply))
+def unstored(reply):
+    """JSON that no cache keeps."""
     require(reply.headers["Content-Type"].startswith("application/json"), f"content type: {reply.headers['Content-Type']}")
     require("no-store" in (reply.headers["Cache-Control"] or ""), f"Cache-Control: {reply.headers['Cache-Control']}")
-    words = reply.json.get("error_description", "")
-    require(all(" " <= sign <= "~" and sign not in '"\\' for sign in words), f"error_description: {words}")
+
+
+def denied(reply, errors, status=400):
+    """One of these errors of the token endpoint (RFC 6749 section 5.2)."""
+    require(reply.status == status and reply.json.get("error") in errors.split(), str(reply))
+    unstored(reply)
+    plain_words(reply.json.get("error_description", ""))
 
 
 def challenged(reply, error, status=401):
@@ -47,7 +47,15 @@ def same(one, other, *names):
         require(one.claims.get(name) == other.claims.get(name), f"{name}: {one.claims.get(name)}, then {other.claims.get(name)}")
 
 
-def denied_verifier(party, code, verifier):
-    """Without a verifier, either error fits (RFC 6749 section 5.2)."""
-    reply = party.token(party.grant(code, code_verifier=verifier))
-    denied(reply, "invalid_request" if not verifier and reply.json.get("error") == "invalid_request" else "invalid_grant")
+def unverified(party, verifier, code):
+    """A code with another verifier is denied. Without one, either error fits."""
+    denied(party.token(party.grant(code, code_verifier=verifier)), "invalid_grant" if verifier else "invalid_grant invalid_request")
+
+
+def registered(op, *options):
+    """Whether a client can be added with these options."""
+    try:
+        op.provider.add("another", *options)
+        return True
+    except Lost:
+        return False

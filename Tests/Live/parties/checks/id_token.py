@@ -1,12 +1,12 @@
 """The ID token (OpenID Connect Core 1.0 section 2)."""
 import hashlib, time
 
-from kit.web import base64url
-from parties.expect import check, same
-from kit.web import require
+from kit.web import base64url, require
+from parties.expect import same
+
+ABOUT = {"name", "preferred_username", "email", "email_verified"}
 
 
-@check
 def id_token_issuer(op):
     """Core 2: iss is the issuer, aud the client, azp is not another."""
     for tokens, party in ((op.first, op.plain), (op.other.sign_in(op.ada), op.other)):
@@ -15,7 +15,6 @@ def id_token_issuer(op):
         require(claims["aud"] in (party.id, [party.id]) and claims.get("azp", party.id) == party.id, f"aud: {claims['aud']}")
 
 
-@check
 def id_token_subject(op):
     """Core 2, 8: sub is ASCII of at most 255 characters, the same at every client, and another's for another user."""
     sub = op.first.claims["sub"]
@@ -24,7 +23,6 @@ def id_token_subject(op):
     require(op.theirs.claims["sub"] != sub, "two users have one sub")
 
 
-@check
 def id_token_times(op):
     """Core 2: iat is now, exp is later, auth_time is the sign-in; all are whole seconds."""
     claims, now = op.plain.sign_in(op.ada).claims, time.time()
@@ -33,14 +31,12 @@ def id_token_times(op):
     require(now - 600 < times[0] <= times[1] <= now + 5 and now < times[2] < now + 86400, f"{times} at {now:.0f}")
 
 
-@check
 def id_token_nonce(op):
     """Core 3.1.2.1: nonce comes back as it was."""
     for nonce in ("n-0S6_WzA2Mj", "x" * 255, "ä€ \"\\/+&="):
         require(op.plain.sign_in(op.ada, nonce=nonce).claims.get("nonce") == nonce, f"not {nonce}")
 
 
-@check
 def id_token_at_hash(op):
     """Core 3.1.3.6: at_hash is the left half of the access token's SHA-256, with RS256 and ES256."""
     for tokens in (op.first, op.elliptic.sign_in(op.ada)):
@@ -48,36 +44,21 @@ def id_token_at_hash(op):
         require(tokens.claims.get("at_hash") == hash, f"at_hash: {tokens.claims.get('at_hash')}, not {hash}")
 
 
-@check
-def id_token_by_default(op):
-    """Core 15.1, Registration 2: a client that says nothing of algorithms gets RS256."""
-    require(op.first.header["alg"] == "RS256", f"{op.first.header}")
-
-
-@check
-def id_token_with_es256(op):
-    """Registration 2: a client that asks for ES256 gets ES256."""
-    require(op.elliptic.sign_in(op.ada).header["alg"] == "ES256", "another algorithm")
-
-
-@check
-def id_token_key(op):
-    """Core 10.1: kid names a key of the set, whose alg is that of the header."""
+def id_token_algorithm(op):
+    """Core 10.1, 15.1, Registration 2: RS256 is the default, ES256 for a client that asks for it; kid names a key of the set with this algorithm."""
     keys = {key.get("kid"): key.get("alg") for key in op.keys.json["keys"]}
-    for header in (op.first.header, op.elliptic.sign_in(op.ada).header):
-        require(keys.get(header.get("kid")) == header["alg"], f"{header}, keys {keys}")
+    for algorithm, header in (("RS256", op.first.header), ("ES256", op.elliptic.sign_in(op.ada).header)):
+        require(header["alg"] == algorithm == keys.get(header.get("kid")), f"{header}, keys {keys}")
 
 
-@check
 def id_token_of_openid_alone(op):
     """Core 5.4: with the scope openid alone the ID token says nothing of the user but sub."""
-    more = {"name", "preferred_username", "email", "email_verified"} & set(op.plain.sign_in(op.ada).claims)
+    more = ABOUT & set(op.plain.sign_in(op.ada).claims)
     require(not more, f"{more}")
 
 
-@check
 def id_token_of_scopes(op):
     """Core 5.1, 5.4: what the ID token says of the user is what UserInfo says."""
     about = op.plain.about(op.first.access).json
-    for name in {"name", "preferred_username", "email", "email_verified"} & set(op.first.claims):
+    for name in ABOUT & set(op.first.claims):
         require(op.first.claims[name] == about.get(name), f"{name}: {op.first.claims[name]}, not {about.get(name)}")
