@@ -1,9 +1,8 @@
 """Servers that answer as they like: places that hang, redirect and never end, and a provider that lies, with an issuer for each lie."""
-import collections, http.server, json, re, secrets, threading, time, urllib.parse
+import collections, contextlib, http.server, json, re, secrets, threading, time, urllib.parse
 
 from kit.p256 import Key
 from kit.web import base64url, fields, require
-
 
 Seen = collections.namedtuple("Seen", "path headers body")
 
@@ -16,37 +15,37 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode(errors="replace")
         # This object serves all requests of its connection.
         self.server.seen.append(Seen(self.path, self.headers, self.body))
-        try:
-            self.server.answer(self)
-        except OSError:
-            self.close_connection = True
+        self.server.answer(self)
 
-    do_POST = do_GET
+    do_HEAD = do_POST = do_GET
 
     def handle(self):
-        try:
+        # A client may not wait for the end.
+        with contextlib.suppress(OSError):
             super().handle()
-        except OSError:
-            # A client that does not wait for the end.
-            pass
 
     def give(self, body=b"", status=200, **headers):
+        """Answers with bytes or a document. A header may have a list of values."""
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
-        for name, value in dict({"content_length": len(body), "content_type": "application/json"}, **headers).items():
-            self.send_header(name.replace("_", "-"), str(value))
+        for name, values in dict({"content_length": len(body), "content_type": "application/json"}, **headers).items():
+            for value in values if isinstance(values, list) else [values]:
+                self.send_header(name.replace("_", "-"), str(value))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, *words):
         pass
 
 
 class Listener:
-    """An HTTP server on a port of its own, and the requests that it has seen. `answer` is a function of a request."""
+    """An HTTP server on a port of its own, and the requests that it has seen. `answer` is a function of a request, `tls` a context."""
 
-    def __init__(self, answer, host="127.0.0.1"):
+    def __init__(self, answer, host="127.0.0.1", tls=None):
         self.server = http.server.ThreadingHTTPServer((host, 0), Request)
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.server.daemon_threads = True
         self.server.seen, self.server.answer = [], answer
         self.seen, self.port = self.server.seen, self.server.server_port
@@ -137,7 +136,7 @@ class Issuer:
         if place in self.says:
             return self.says[place](request)
         if place == "metadata":
-            return request.give({name: value for name, value in self.metadata.items() if value is not None})
+            return request.give(without_none(self.metadata))
         if place == "keys":
             return request.give({"keys": [dict(self.key.jwk, kid=self.kid, use="sig", alg="ES256")]}, cache_control="max-age=3600")
         if place == "token":
@@ -148,7 +147,7 @@ class Issuer:
     def sign(self, claims, key=None, **header):
         """A token, by the issuer's own key. A member of the header that is `None` is left out."""
         header = dict({"alg": "ES256", "kid": self.kid, "typ": "JWT"}, **header)
-        return (key or self.key).token({name: value for name, value in header.items() if value is not None}, without_none(claims))
+        return (key or self.key).token(without_none(header), without_none(claims))
 
     def claims(self, asked, **changes):
         now = int(time.time())
@@ -201,10 +200,10 @@ class Lies:
 
     def answer(self, request):
         parts = request.path.split("?")[0].strip("/").split("/")
-        issuer = next((self.issuers[part] for part in parts if part in self.issuers), None)
-        if not issuer:
-            return request.give(status=404)
-        issuer.answer("metadata" if ".well-known" in parts else parts[-1], request)
+        for part in parts:
+            if part in self.issuers:
+                return self.issuers[part].answer("metadata" if ".well-known" in parts else parts[-1], request)
+        request.give(status=404)
 
     def asked(self, name, place):
         """How often an issuer was asked."""

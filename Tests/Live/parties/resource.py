@@ -2,8 +2,9 @@
 import json, os
 
 from kit.debian import install
-from parties.mailbox import MAIL, Dovecot
 from kit.web import Person, require
+from parties.apache import httpd
+from parties.mailbox import MAIL, Dovecot
 from parties.program import Program, documented
 from parties.provider import EMAIL, PASSWORD, Provider
 from parties.rely import Application
@@ -21,71 +22,49 @@ def change(provider, id, **members):
 def caller(provider, resource=None):
     """An application that signs Ada in, after the server has started: a function that returns its tokens, which are for `resource`."""
     app, more = Application("caller", "RS256"), dict(resource=resource) if resource else {}
-    app.join(provider)
-    if resource:
-        change(provider, "caller", audiences=[resource])
+    app.join(provider, *(["--audience", resource] if resource else []))
 
     def tokens():
         app.discover()
         app.finish(Person(EMAIL, PASSWORD).pass_through(app.begin("openid profile email", **more), until=app.back).url)
         app.stop()
-        return app.token
+        return app.token["access_token"]
     return tokens
 
 
+def forged(token):
+    """Another signature: of its last character, some bits are not part of it."""
+    head, body, signature = token.split(".")
+    return ".".join([head, body, ("A" if signature[0] != "A" else "B") + signature[1:]])
+
+
 class Resource(Program):
-    """An API: its page at `path` opens with a token after `scheme`, and not with a forged one. Of one that is `aimed`, the token has to be for its address."""
-    def __init__(self, name, version, command, path="/about", scheme="Bearer", token="access_token", aimed=False, **more):
-        super().__init__(name, version, [], command, **more)
-        self.path, self.scheme, self.token, self.aimed = path, scheme, token, aimed
+    """An API: its page at /about opens with a token, and not with a forged one. Of one that is `aimed`, the token has to be for its address."""
+    def __init__(self, name, version, command, aimed=False, **more):
+        super().__init__(name, version, "--introspects", command, **more)
+        self.aimed = aimed
 
     def row(self):
         return f"| {self.version} | {self.note} |"
 
     def register(self, provider, url):
-        secret = super().register(provider, url)
-        change(provider, "party", introspects=True)
         self.tokens = caller(provider, url if self.aimed else None)
-        return secret
+        return super().register(provider, url)
 
     def enter(self, url):
-        token, person = self.tokens()[self.token], Person(EMAIL, PASSWORD)
-        page = person.load("GET", url + self.path, headers={"Authorization": f"{self.scheme} {token}"})
-        # The first character of the signature: of the last one, some bits are not part of it.
-        head, body, signature = token.split(".")
-        forged = ".".join([head, body, ("A" if signature[0] != "A" else "B") + signature[1:]])
-        refused = person.load("GET", url + self.path, headers={"Authorization": f"{self.scheme} {forged}"})
+        token, person = self.tokens(), Person(EMAIL, PASSWORD)
+        refused = person.load("GET", url + "/about", headers={"Authorization": f"Bearer {forged(token)}"})
         require(refused.status in (401, 403), f"a forged token is let in: {refused.status} {refused.text[:300]}")
-        return page, "refuses a forged one"
+        return person.load("GET", url + "/about", headers={"Authorization": f"Bearer {token}"}), "refuses a forged one"
 
 
 def apache(verify):
     """Apache with mod_oauth2 as a command: `verify` is its line, with the names of the surroundings."""
     def command(port, folder):
-        os.makedirs(folder + "/htdocs", exist_ok=True)
+        os.makedirs(folder + "/htdocs")
         with open(folder + "/htdocs/about", "w") as file:
             file.write("about")
-        modules = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in (
-            "mpm_event", "authn_core", "authz_core", "authz_user", "oauth2", "headers", "mime"))
-        with open(folder + "/conf", "w") as file:
-            file.write(f"""
-{modules}
-ServerName 127.0.0.1
-Listen 127.0.0.1:{port}
-PidFile {folder}/pid
-ErrorLog {folder}/log
-LogLevel warn
-TypesConfig /dev/null
-DocumentRoot {folder}/htdocs
-<Location />
-  AuthType oauth2
-  OAuth2TokenVerify {verify}
-  Require valid-user
-  Header set X-User "expr=%{{REMOTE_USER}}"
-</Location>
-""")
-        os.chmod(folder, 0o755)
-        return ["/usr/sbin/apache2", "-f", folder + "/conf", "-DFOREGROUND"]
+        return httpd(folder, port, "oauth2", f"<Location />\nAuthType oauth2\nOAuth2TokenVerify {verify}\nRequire valid-user\n</Location>")
     return command
 
 
@@ -100,17 +79,16 @@ class Mailbox:
         documented(self)
         install(*MAIL)
         provider = Provider()
-        secret = provider.add("party", "--redirect-uri", "http://127.0.0.1:9/")
-        change(provider, "party", introspects=True)
+        secret = provider.add("party", "--redirect-uri", "http://127.0.0.1:9/", "--introspects")
         tokens = caller(provider)
         provider.start()
         values = dict(secret=secret, port=provider.port, issuer=provider.issuer)
         server = Dovecot(provider.folder, "username_attribute = email", *[line.format(**values) for line in self.oauth2])
         try:
-            token = tokens()["access_token"]
+            token = tokens()
             require(server.opens(EMAIL, token), f"the mailbox does not open: {server.log()}")
             require(not server.opens("eve@example.org", token), "the mailbox of another opens")
-            require(not server.opens(EMAIL, token[:-9] + "AAAAAAAAA"), "the mailbox opens with a forged token")
+            require(not server.opens(EMAIL, forged(token)), "the mailbox opens with a forged token")
             return f"{self.version}: opens the mailbox of {EMAIL}, and not of another, nor with a forged token"
         finally:
             server.stop()
