@@ -31,9 +31,9 @@ def documented(program):
 
 
 class Program:
-    """`name` is that of the case; `options` are those of `admin clients add`; `command` gives what is started, from the port and a folder. The page that `visit` ends
-    with, from `start`, has the words of `shows`. `prepare` starts what stands beside the program; `debian` are the packages that have to be
-    installed, and `more` further variables of its environment."""
+    """`name` is that of the case; `options` are those of `admin clients add`; `command` gives what is started, from the port and a folder. The page
+    that `visit` ends with, from `start`, has the words of `shows`. `prepare` starts what stands beside the program; `debian` are the packages that
+    have to be installed, and `more` further variables of its environment."""
     def __init__(self, name, version, options, command, back="/callback", start="/", visit=Person.pass_through, shows=("Ada", EMAIL, "acc_"), prepare=None,
                  debian=(), more=None, note=""):
         self.__name__, self.version, self.command, self.back, self.start = name, version, command, back, start

@@ -1,9 +1,7 @@
 """The programs of others that sign a person in, one entry each; docs/openid.md has the same table."""
 import base64, json, os, shutil, sqlite3, sys, urllib.parse
 
-from kit.chromium import Chromium
 from kit.pypi import cache, interpreter
-from kit.web import Page, fields
 from parties.mailbox import MAIL, Dovecot
 from parties.program import APPS, Program
 from parties.provider import EMAIL
@@ -12,14 +10,14 @@ from parties.resource import Mailbox, Resource, apache
 # Of each virtual environment, the packages and their versions; what they need comes along in whichever version they ask for.
 LIBRARIES = ("libraries", """
     flask==3.1.3 django==5.2.19 fastapi==0.165.0 uvicorn requests authlib==1.9.10 mozilla-django-oidc==5.0.2 django-allauth[socialaccount]==65.21.1
-    social-auth-app-django==8.0.0 social-auth-core==7.0.0 requests-oauthlib==2.0.0 httpx-oauth==0.17.0 requests-oauth2client==1.8.0 simple-openid-connect==2.5.0""")
+    social-auth-app-django==8.0.0 social-auth-core==7.0.0 requests-oauthlib==2.0.0 httpx-oauth==0.17.0 requests-oauth2client==1.8.0
+    simple-openid-connect==2.5.0""")
 MORE = ("more-libraries", """
     flask==3.1.3 django==5.2.19 starlette uvicorn requests oic==1.7.0 idpyoidc==5.0.0 django-oauth2-authcodeflow==1.4.1 aioauth-client==0.30.1 authomatic==1.3.0
     django-oauth-toolkit==3.4.1""")
-STREAMLIT = ("streamlit", "streamlit[auth]==1.67.0 authlib==1.9.10 requests")
 HUB = ("jupyterhub", "jupyterhub==6.1.1 oauthenticator==17.4.0")
 DATA = ("data-apps", "panel==1.9.4 requests kinto==26.5.0 waitress")
-RUBY = ["ruby", "ruby-sinatra", "ruby-webrick"]
+RUBY = "ruby ruby-sinatra ruby-webrick "
 
 
 def python(environment, app):
@@ -44,6 +42,10 @@ def library(app, version, options, environment=LIBRARIES, **more):
     return Program(app, version, options, python(environment, app), **more)
 
 
+def debian(name, version, options, command, packages, **more):
+    return Program(name, version + " (Debian 12)", options, command, debian=packages.split(), **more)
+
+
 def press(person, url):
     """Presses a button that leads to the sign-in."""
     return person.go_on(person.open(url + "login/oidc/", method="POST", fields={}))
@@ -55,20 +57,6 @@ def kinto(person, url):
     page = person.pass_through(url + "?" + urllib.parse.urlencode(dict(callback=done, scope="openid email profile")), until=done)
     token = json.loads(base64.b64decode(urllib.parse.unquote(page.url.removeprefix(done))))
     return person.load("GET", url.split("/v1")[0] + "/v1/", headers={"Authorization": "Bearer " + token.get("access_token", "")})
-
-
-def chromium(person, url):
-    """Signs in with a browser that runs scripts, where the application is one."""
-    with Chromium(url) as browser:
-        browser.open(url)
-        browser.press("[data-testid=stButton] button")
-        browser.fill("email", person.email)
-        person.asked = fields(browser.driver.current_url)
-        browser.fill("password", person.password)
-        browser.press("button[value=sign-in]")
-        browser.press("button[value=allow]")
-        browser.wait(lambda: "signed in" in browser.text(), "not signed in", 30)
-        return Page(browser.driver.current_url, 200, {}, browser.text())
 
 
 class Mail(Dovecot):
@@ -102,38 +90,39 @@ LONG = [
             note="it sends its secret never together with PKCE"),
     library("aioauth_client", "aioauth-client 0.30.1", "--for aioauth-client", MORE),
     library("authomatic_client", "authomatic 1.3.0", "--for authomatic", MORE, back="/", note="`_x_scope_parser` joins scopes by spaces"),
-    Program("streamlit", "Streamlit 1.67.0", "--for streamlit", python(STREAMLIT, "streamlit_app"), back="/oauth2callback", visit=chromium, more=dict(PARTY_FIRST="yes"),
-            note="in Chromium"),
-    Program("jupyterhub", "JupyterHub 6.1.1 with oauthenticator 17.4.0", "--for jupyterhub", tool(HUB, "jupyterhub", "-f", "{apps}/jupyterhub.py"), back="/hub/oauth_callback",
-            start="/hub/oauth_login?next=/hub/home", shows=[EMAIL], note="`username_claim`"),
-    Program("panel", "Panel 1.9.4", "--for panel", tool(DATA, "panel", "serve", "{apps}/panel_app.py", "--port", "{port}", "--address", "127.0.0.1", "--index", "panel_app",
-            "--cookie-secret", "only for this test"), back="", start="/panel_app", note="the redirect URI has neither a path nor a slash", more=dict(
+    Program("jupyterhub", "JupyterHub 6.1.1 with oauthenticator 17.4.0", "--for jupyterhub", tool(HUB, "jupyterhub", "-f", "{apps}/jupyterhub.py"),
+            back="/hub/oauth_callback", start="/hub/oauth_login?next=/hub/home", shows=[EMAIL], note="`username_claim`"),
+    Program("panel", "Panel 1.9.4", "--for panel", tool(
+        DATA, "panel", "serve", "{apps}/panel_app.py", "--port={port}", "--address=127.0.0.1", "--index=panel_app", "--cookie-secret=only for this test"),
+            back="", start="/panel_app", note="the redirect URI has neither a path nor a slash", more=dict(
                 PANEL_OAUTH_PROVIDER="generic", PANEL_OAUTH_KEY="party", PANEL_OAUTH_SECRET="{secret}", PANEL_OAUTH_TOKEN_URL="{issuer}/oauth/token",
                 PANEL_OAUTH_AUTHORIZE_URL="{issuer}/oauth/authorize", PANEL_OAUTH_USER_URL="{issuer}/oauth/userinfo")),
     Program("kinto", "Kinto 26.5.0", "--for kinto", python(DATA, "kinto_server"), back="/v1/openid/handstamp/token",
             start="/v1/openid/handstamp/login", visit=kinto, shows=[EMAIL]),
-    Program("social_auth_debian", "social-auth-core 4.3.0 (Debian 12)", "--for python-social-auth", script(sys.executable, "-P", "social_auth.py"),
-            back="/complete/oidc/", visit=press, shows=[EMAIL], debian=["python3-social-django", "python3-jose", "python3-django", "python3-werkzeug"]),
-    Program("omniauth", "gitlab-omniauth-openid-connect 0.10.0 (Debian 12)", "--for gitlab", script("ruby", "omniauth.rb"), back="/auth/handstamp/callback",
-            debian=RUBY + ["ruby-omniauth-openid-connect"], note="the one that GitLab uses"),
-    Program("ruby_oauth2", "Ruby oauth2 1.4.4 (Debian 12)", "--for ruby-oauth2", script("ruby", "ruby_oauth2.rb"), debian=RUBY + ["ruby-oauth2"]),
-    Program("lwp_oauth2", "LWP::Authen::OAuth2 0.20 (Debian 12)", "--for lwp-authen-oauth2", script("perl", "lwp_oauth2.pl"),
-            debian=["liblwp-authen-oauth2-perl", "libmojolicious-perl"]),
-    Program("net_oauth2", "Net::OAuth2 0.67 (Debian 12)", "--for net-oauth2", script("perl", "net_oauth2.pl"), debian=["libnet-oauth2-perl", "libmojolicious-perl"]),
-    Program("mojolicious", "Mojolicious::Plugin::OAuth2 2.02 (Debian 12)", "--for mojolicious-oauth2", script("perl", "mojolicious.pl"), back="/",
-            debian=["libmojolicious-plugin-oauth2-perl", "libmojo-jwt-perl", "libcrypt-openssl-rsa-perl", "libcrypt-openssl-bignum-perl"],
-            note="`authorize_query` has `response_type`"),
-    Program("lemonldap", "LemonLDAP::NG 2.16.1 (Debian 12)", "--for lemonldap", script("perl", "lemonldap.pl"), back="/?openidconnectcallback=1", shows=[EMAIL],
-            debian=["liblemonldap-ng-portal-perl", "libgd-securityimage-perl", "libimage-magick-perl", "libplack-perl"], note="the signature is checked if told so"),
-    Program("go_oidc", "go-oidc 2.1.0 with x/oauth2 for Go (Debian 12)", "--for go-oidc", script("go", "run", "go_oidc.go"), debian=["golang-go", "golang-github-coreos-go-oidc-dev"],
-            more=dict(GO111MODULE="off", GOPATH="/usr/share/gocode", GOCACHE=cache() + "/go")),
+    debian("social_auth_debian", "social-auth-core 4.3.0", "--for python-social-auth", script(sys.executable, "-P", "social_auth.py"),
+           "python3-social-django python3-jose python3-django python3-werkzeug", back="/complete/oidc/", visit=press, shows=[EMAIL]),
+    debian("omniauth", "gitlab-omniauth-openid-connect 0.10.0", "--for gitlab", script("ruby", "omniauth.rb"), RUBY + "ruby-omniauth-openid-connect",
+           back="/auth/handstamp/callback", note="the one that GitLab uses"),
+    debian("ruby_oauth2", "Ruby oauth2 1.4.4", "--for ruby-oauth2", script("ruby", "ruby_oauth2.rb"), RUBY + "ruby-oauth2"),
+    debian("lwp_oauth2", "LWP::Authen::OAuth2 0.20", "--for lwp-authen-oauth2", script("perl", "lwp_oauth2.pl"),
+           "liblwp-authen-oauth2-perl libmojolicious-perl"),
+    debian("net_oauth2", "Net::OAuth2 0.67", "--for net-oauth2", script("perl", "net_oauth2.pl"), "libnet-oauth2-perl libmojolicious-perl"),
+    debian("mojolicious", "Mojolicious::Plugin::OAuth2 2.02", "--for mojolicious-oauth2", script("perl", "mojolicious.pl"),
+           "libmojolicious-plugin-oauth2-perl libmojo-jwt-perl libcrypt-openssl-rsa-perl libcrypt-openssl-bignum-perl", back="/",
+           note="`authorize_query` has `response_type`"),
+    debian("lemonldap", "LemonLDAP::NG 2.16.1", "--for lemonldap", script("perl", "lemonldap.pl"),
+           "liblemonldap-ng-portal-perl libgd-securityimage-perl libimage-magick-perl libplack-perl", back="/?openidconnectcallback=1", shows=[EMAIL],
+           note="the signature is checked if told so"),
+    debian("go_oidc", "go-oidc 2.1.0 with x/oauth2 for Go", "--for go-oidc", script("go", "run", "go_oidc.go"), "golang-go golang-github-coreos-go-oidc-dev",
+           more=dict(GO111MODULE="off", GOPATH="/usr/share/gocode", GOCACHE=cache() + "/go")),
     Program("node_jose", "jose 4.11 for Node (Debian 12) in a plain flow", "--without-pkce", script("node", "node_jose.js"), debian=["nodejs", "node-jose"],
             more=dict(NODE_PATH="/usr/share/nodejs")),
-    Program("google_oauth", "google-oauth-client 1.34.1 for Java (Debian 12)", "--for google-oauth-client", script("java", "-cp", "/usr/share/java/*", "GoogleOauth.java"),
-            debian=["default-jdk-headless", "libgoogle-oauth-client-java", "libgoogle-gson-java"]),
-    Program("roundcube", "Roundcube 1.6.5 with Dovecot 2.3.19 (Debian 12)", "--for roundcube",
-            lambda port, folder: ["php", "-S", f"127.0.0.1:{port}", "-t", "/usr/share/roundcube"], back="/index.php/login/oauth", start="/?_task=login&_action=oauth",
-            prepare=Mail, shows=[EMAIL], debian=MAIL + ["roundcube-core", "roundcube-sqlite3", "php-cli", "php-guzzlehttp-guzzle"], note="mailboxes open by the same token"),
+    debian("google_oauth", "google-oauth-client 1.34.1 for Java", "--for google-oauth-client", script("java", "-cp", "/usr/share/java/*", "GoogleOauth.java"),
+           "default-jdk-headless libgoogle-oauth-client-java libgoogle-gson-java"),
+    debian("roundcube", "Roundcube 1.6.5 with Dovecot 2.3.19", "--for roundcube",
+           lambda port, folder: ["php", "-S", f"127.0.0.1:{port}", "-t", "/usr/share/roundcube"],
+           " ".join(MAIL) + " roundcube-core roundcube-sqlite3 php-cli php-guzzlehttp-guzzle", back="/index.php/login/oauth",
+           start="/?_task=login&_action=oauth", prepare=Mail, shows=[EMAIL], note="mailboxes open by the same token"),
 ]
 APIS = [
     Resource("oauth_toolkit", "django-oauth-toolkit 3.4.1", python(MORE, "oauth_toolkit"), aimed=True, shows=["Ada"],

@@ -1,6 +1,6 @@
 """https://idpy-oidc.readthedocs.io/en/latest/client/rp_handler.html"""
 import setting
-from flask import Flask, redirect, request
+from flask import request
 from idpyoidc.client.rp_handler import RPHandler
 
 handler = RPHandler(base_url=setting.URL, client_configs=dict(handstamp=dict(
@@ -10,18 +10,15 @@ handler = RPHandler(base_url=setting.URL, client_configs=dict(handstamp=dict(
         authorization={"class": "idpyoidc.client.oidc.authorization.Authorization"},
         accesstoken={"class": "idpyoidc.client.oidc.access_token.AccessToken"},
         userinfo={"class": "idpyoidc.client.oidc.userinfo.UserInfo"}))))
-app = Flask(__name__)
 
 
-@app.route("/")
 def login():
-    return redirect(handler.begin("handstamp", req_args=dict(scope=setting.SCOPE.split())))
+    return handler.begin("handstamp", req_args=dict(scope=setting.SCOPE.split()))
 
 
-@app.route("/callback")
 def callback():
     done = handler.finalize(setting.ISSUER, request.args.to_dict())
     return setting.page(done["userinfo"].to_dict(), done["id_token"].to_dict())
 
 
-setting.wsgi(app)
+setting.flask(login, callback)

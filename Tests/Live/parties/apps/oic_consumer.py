@@ -1,6 +1,6 @@
 """https://pyoidc.readthedocs.io/en/latest/examples/rp.html"""
 import setting
-from flask import Flask, redirect, request
+from flask import request
 from oic import rndstr
 from oic.oic import Client
 from oic.oic.message import AuthorizationResponse, RegistrationResponse
@@ -11,17 +11,14 @@ client.provider_config(setting.ISSUER)
 client.store_registration_info(RegistrationResponse(client_id=setting.ID, client_secret=setting.SECRET))
 client.redirect_uris = [setting.URL + "/callback"]
 state, nonce = rndstr(), rndstr()
-app = Flask(__name__)
 
 
-@app.route("/")
 def login():
     wish = client.construct_AuthorizationRequest(request_args=dict(
         client_id=client.client_id, response_type="code", scope=setting.SCOPE.split(), nonce=nonce, redirect_uri=client.redirect_uris[0], state=state))
-    return redirect(wish.request(client.authorization_endpoint))
+    return wish.request(client.authorization_endpoint)
 
 
-@app.route("/callback")
 def callback():
     answer = client.parse_response(AuthorizationResponse, info=request.query_string.decode(), sformat="urlencoded")
     assert answer["state"] == state
@@ -30,4 +27,4 @@ def callback():
     return setting.page(tokens["id_token"].to_dict(), client.do_user_info_request(state=state).to_dict())
 
 
-setting.wsgi(app)
+setting.flask(login, callback)

@@ -20,6 +20,16 @@ def wsgi(app):
     run_simple("127.0.0.1", PORT, app, threaded=True)
 
 
+def flask(login, callback):
+    """Serves an application whose / leads to the address of `login`; `callback` is the page that the browser comes back to."""
+    from flask import Flask, redirect
+    app = Flask("application")
+    app.secret_key = "only for this test"
+    app.add_url_rule("/", "login", lambda: redirect(login()))
+    app.add_url_rule("/callback", "callback", callback)
+    wsgi(app)
+
+
 def asgi(app):
     import uvicorn
     uvicorn.run(app, host="127.0.0.1", port=PORT, log_level="warning")
