@@ -1,11 +1,10 @@
 """Tests of the library that the verbs share."""
-import contextlib, http.server, io, os, select, socket, subprocess, sys, tempfile, threading, unittest
+import contextlib, http.server, io, os, socket, subprocess, sys, tempfile, threading, unittest
 
-from clusters import network
 from kit import build, load, platforms, report, silence, stages, turns, web, xcode
 from verbs import examples, test
 
-SCRIPTS = os.path.abspath("scripts")
+SCRIPTS, KIT = os.path.abspath("scripts"), os.path.abspath("Tests/Live")
 BUILD = """Fetching https://github.com/apple/swift-log.git
 Building for debugging...
 [1/1234] Compiling A a.swift
@@ -79,23 +78,18 @@ class Xcode(unittest.TestCase):
 
 
 class Turns(unittest.TestCase):
-    def test_processes_in_one_folder_wait_for_each_other(self):
-        script = "from kit import turns\nwith turns.alone('apple'):\n    print('in', flush=True)\n    input()"
-        environment = dict(os.environ, PYTHONPATH=os.path.abspath("Tests/Live"))
+    def test_a_process_waits_for_another_in_its_folder(self):
+        script = "import select, sys\nfrom kit import turns\nwith turns.alone('apple'):\n    print('in', flush=True)\n    select.select([sys.stdin], [], [], 30)"
         with in_folder(), contextlib.ExitStack() as all:
-            first, second = (all.enter_context(subprocess.Popen([sys.executable, "-B", "-c", script], env=environment, stdin=subprocess.PIPE,
-                                                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)) for _ in range(2))
-            # The one that is in, and the one that says that it waits: either may be first.
-            heard = select.select([first.stdout, first.stderr], [], [], 30)[0]
-            self.assertEqual(len(heard), 1)
-            entered, waiting = (first, second) if heard == [first.stdout] else (second, first)
-            self.assertEqual(select.select([entered.stdout], [], [], 30)[0], [entered.stdout])
-            self.assertEqual(entered.stdout.readline(), "in\n")
-            self.assertEqual(select.select([waiting.stdout, waiting.stderr], [], [], 30)[0], [waiting.stderr])
-            entered.kill()
-            self.assertEqual(select.select([waiting.stdout], [], [], 30)[0], [waiting.stdout])
-            self.assertEqual(waiting.stdout.readline(), "in\n")
-            waiting.kill()
+            def begin(stdin):
+                return all.enter_context(subprocess.Popen([sys.executable, "-B", "-c", script], env=dict(os.environ, PYTHONPATH=KIT), stdin=stdin,
+                                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            first = begin(subprocess.PIPE)
+            self.assertEqual(first.stdout.readline(), "in\n")
+            second = begin(subprocess.DEVNULL)
+            self.assertEqual(second.stderr.readline(), "waiting for another process, which uses apple\n")
+            first.kill()
+            self.assertEqual(second.stdout.readline(), "in\n")
 
 
 class Packages(unittest.TestCase):
@@ -194,31 +188,23 @@ class Site(http.server.BaseHTTPRequestHandler):
     """A page with a form, which leads to an application."""
     protocol_version = "HTTP/1.1"
     seen = []
-
-    def answer(self, status, body=b"", **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+    answers = {
+        "GET /closing": (200, "{}", {}), "POST /oauth/token": (200, '{"refresh_token":"next"}', {}),
+        "GET /sign-in": (200, '<title>Sign in</title><form><input type="hidden" name="csrf" value="a&amp;b"><button value="sign-in">', {"Set-Cookie": "form=1; Path=/"}),
+        "POST /sign-in": (303, "", {"Location": "https://app.example.org/back?code=7", "Set-Cookie": "form=; Max-Age=0"}),
+    }
 
     def do_GET(self):
-        if self.path == "/closing":
-            self.answer(200, b"{}")
-            self.close_connection = True
-        elif self.path == "/sign-in":
-            self.answer(200, b'<title>Sign in</title><form><input type="hidden" name="csrf" value="a&amp;b"><button value="sign-in">', Set_Cookie="form=1; Path=/")
-        else:
-            self.answer(303, Location="/sign-in")
+        self.seen.append((self.headers["Cookie"], self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()))
+        status, body, headers = self.answers.get(f"{self.command} {self.path}", (303, "", {"Location": "/sign-in"}))
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body.encode())
+        self.close_connection = self.close_connection or self.path == "/closing"
 
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.seen.append((self.headers["Cookie"], body))
-        if self.path == "/oauth/token":
-            self.answer(200, b'{"refresh_token":"next"}')
-        else:
-            self.answer(303, Location="https://app.example.org/back?code=7", Set_Cookie="form=; Max-Age=0")
+    do_POST = do_GET
 
     def log_message(self, *_):
         pass
@@ -263,21 +249,6 @@ class Web(unittest.TestCase):
         self.assertLess(figures["requests"], 16)
         with self.assertRaises(RuntimeError):
             load.drive(self.server.port, lambda token: load.get("/"), load.same, [["a"]], 0.1)
-
-
-class Networks(unittest.TestCase):
-    def test_takes_addresses_that_no_route_leads_to(self):
-        taken = ["default", "10.64.0.0/10", "10.128.0.0/10", "10.192.0.1"]
-        for _ in range(50):
-            found = network.free_network(taken)
-            self.assertTrue(str(found).startswith("10.") and 192 <= int(str(found).split(".")[1]))
-        with self.assertRaises(RuntimeError):
-            network.free_network(["10.0.0.0/8"], draws=20)
-
-    def test_knows_the_remains_of_runs_that_are_gone(self):
-        gone = next(number for number in range(2, 4_000_000) if not os.path.exists(f"/proc/{number}"))
-        self.assertTrue(all(network.is_dead(name) for name in (f"handstamp-{gone}", f"hsp{gone}h", f"/tmp/cluster-{gone}-abc")))
-        self.assertFalse(network.is_dead("lo"))
 
 
 class Pages(unittest.TestCase):
