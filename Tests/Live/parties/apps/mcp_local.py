@@ -1,45 +1,28 @@
-"""A program that uses MCP servers with the reference SDK. It gets a job as JSON and prints what came of it: `server` is a URL, or the command of a
-local server; `token` is for a URL; `mode` is that of the client; `calls` are the tools with their arguments, `seconds` how long they are repeated; texts in the arguments are as long as `times` says."""
-import asyncio, json, os, statistics, sys, time
+"""A program that uses a local MCP server with the reference SDK. The first line of its input is a job: the command of the server, the mode of the client,
+a tool and its arguments, and for how many seconds it is called; then it tells what was said, and how often. Without a time it calls once for each further line."""
+import asyncio, collections, json, os, sys, time
 
 from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
 
-def place(server, token):
-    if isinstance(server, str):
-        return streamable_http_client(server, http_client=create_mcp_http_client(headers={"Authorization": "Bearer " + token}))
-    return StdioServerParameters(command=server[0], args=server[1:], env=dict(os.environ))
+async def main(command, mode, tool, arguments, seconds):
+    async with Client(StdioServerParameters(command=command[0], args=command[1:], env=dict(os.environ)), mode=mode) as client:
+        async def call():
+            try:
+                return (await client.call_tool(tool, arguments)).content[0].text
+            except Exception as error:
+                return "error: " + str(error)
+
+        print(json.dumps([each.name for each in (await client.list_tools()).tools]), flush=True)
+        if not seconds:
+            while await asyncio.to_thread(sys.stdin.readline):
+                print(json.dumps(await call()), flush=True)
+            return
+        told, end = collections.Counter(), time.monotonic() + seconds
+        while time.monotonic() < end:
+            told[await call()] += 1
+            await asyncio.sleep(0.05)
+        print(json.dumps(told), flush=True)
 
 
-async def main(job):
-    told, times, errors = [], [], []
-    async with Client(place(job["server"], job.get("token")), mode=job.get("mode", "auto")) as client:
-        print(json.dumps(dict(ready=[tool.name for tool in (await client.list_tools()).tools])), flush=True)
-        end = time.monotonic() + job.get("seconds", 0)
-        while True:
-            for name, arguments in job["calls"]:
-                arguments = {key: value * job.get("times", 1) if isinstance(value, str) else value for key, value in arguments.items()}
-                if job.get("waits"):
-                    await asyncio.to_thread(sys.stdin.readline)
-                began = time.monotonic()
-                try:
-                    result = await client.call_tool(name, arguments)
-                    text = result.content[0].text
-                    times.append(time.monotonic() - began)
-                    told.append(text)
-                except Exception as error:
-                    text = "error: " + str(error)
-                    errors.append(text)
-                if job.get("waits"):
-                    print(json.dumps(dict(told=text)), flush=True)
-            if time.monotonic() >= end:
-                break
-            await asyncio.sleep(job.get("pause", 0.05))
-    print(json.dumps(dict(
-        count=len(told), wrong=[text for text in told if text not in job.get("right", told)], errors=errors,
-        median=statistics.median(times) * 1000 if times else None)), flush=True)
-
-
-asyncio.run(main(json.loads(sys.argv[1])))
+asyncio.run(main(*json.loads(sys.stdin.readline())))

@@ -5,13 +5,12 @@ import asyncio, base64, json, os, urllib.parse, urllib.request
 import uvicorn
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
+from starlette.responses import Response
 
 PORT, ISSUER = int(os.environ["MCP_PORT"]), os.environ["MCP_ISSUER"]
-URL = f"http://127.0.0.1:{PORT}/mcp"
-
-
 SECRET, SCOPE = os.environ.get("MCP_SECRET", ""), os.environ.get("MCP_SCOPE", "read")
+URL = f"http://127.0.0.1:{PORT}/mcp"
 
 with urllib.request.urlopen(ISSUER + "/.well-known/oauth-authorization-server") as answer:
     INTROSPECTION = json.load(answer)["introspection_endpoint"]
@@ -50,47 +49,20 @@ def echo(text: str) -> str:
 
 
 @server.tool()
-async def slow(steps: int, context: Context) -> int:
-    for step in range(steps):
-        await context.report_progress(step, steps)
-        await asyncio.sleep(0.05)
-    return steps
-
-
-@server.tool()
 def write(text: str) -> str:
     return "written " + text
 
 
-class NeedsScope:
+app = server.streamable_http_app()
+
+
+async def with_scopes(scope, receive, send):
     """Refuses `write` without its scope, as RFC 6750 has it."""
-    def __init__(self, app):
-        self.app = app
-
-    async def __call__(self, scope, receive, send):
-        if scope["type"] != "http" or scope["method"] != "POST":
-            return await self.app(scope, receive, send)
-        parts, is_more = [], True
-        while is_more:
-            message = await receive()
-            parts.append(message.get("body", b""))
-            is_more = message.get("more_body", False)
-        body = b"".join(parts)
-        fields = dict(scope["headers"])
-        token = fields.get(b"authorization", b"").decode().removeprefix("Bearer ")
-        if b'"write"' in body and token and "write" not in (await asyncio.to_thread(look, token)).get("scope", "").split():
-            challenge = 'Bearer error="insufficient_scope", scope="write"'
-            await send({"type": "http.response.start", "status": 403, "headers": [(b"www-authenticate", challenge.encode()), (b"content-length", b"0")]})
-            return await send({"type": "http.response.body", "body": b""})
-        is_told = False
-
-        async def again():
-            nonlocal is_told
-            if is_told:
-                return await receive()
-            is_told = True
-            return {"type": "http.request", "body": body, "more_body": False}
-        await self.app(scope, again, send)
+    fields, answer = dict(scope.get("headers", [])), app
+    token = fields.get(b"authorization", b"").decode().removeprefix("Bearer ")
+    if token and fields.get(b"mcp-name") == b"write" and "write" not in (await asyncio.to_thread(look, token)).get("scope", "").split():
+        answer = Response(status_code=403, headers={"WWW-Authenticate": 'Bearer error="insufficient_scope", scope="write"'})
+    await answer(scope, receive, send)
 
 
-uvicorn.run(NeedsScope(server.streamable_http_app()), host="127.0.0.1", port=PORT, log_level="error", timeout_graceful_shutdown=1)
+uvicorn.run(with_scopes, host="127.0.0.1", port=PORT, log_level="error", timeout_graceful_shutdown=1)
