@@ -1,4 +1,4 @@
-"""Places without a vault, which a socket reaches: another machine, as sshd makes one of this, and a container."""
+"""Another machine, as sshd makes one of this."""
 import os, shlex, shutil, subprocess, tempfile
 
 from kit.server import free_port
@@ -53,49 +53,3 @@ class Sshd:
             process.wait()
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-# In a mount namespace of its own: the system's programs and libraries, the program with its own, and the folder of the socket, read-only.
-ENTER = r"""
-set -e
-root=$1 program=$2 socket=$3 user=$4
-shift 4
-mount -t tmpfs none "$root"
-for place in /bin /sbin /lib /lib32 /lib64; do
-  if [ -L $place ]; then ln -s "$(readlink $place)" "$root$place"; fi
-done
-mkdir "$root/tmp" "$root/dev" "$root/run" "$root/home"
-chmod 1777 "$root/tmp"
-for folder in /usr $(ldd "$program" | sed -n 's|.*=> \(/.*\)/[^/]* (.*|\1|p' | sort -u | grep -v '^/usr\|^/lib'); do
-  mkdir -p "$root$folder"
-  mount --rbind "$folder" "$root$folder"
-done
-for file in "$program" /dev/null /dev/urandom; do
-  mkdir -p "$root${file%/*}"
-  [ -e "$root$file" ] || touch "$root$file"
-  mount --bind "$file" "$root$file"
-done
-# Programs in Swift read their arguments there.
-mkdir "$root/proc"
-mount --rbind /proc "$root/proc"
-mkdir "$root/run/handstamp"
-mount --bind "$socket" "$root/run/handstamp"
-mount -o remount,bind,ro "$root/run/handstamp"
-exec chroot --userspec="$user:$user" "$root" /usr/bin/env -i PATH=/usr/bin HOME=/home HANDSTAMP_AGENT=/run/handstamp/agent.sock "$@"
-"""
-
-
-class Container:
-    """A file system with the program and the folder of a socket, as `docker run -v FOLDER:/run/handstamp:ro` makes one."""
-
-    def __init__(self, program, folder):
-        self.root, self.program, self.folder = tempfile.mkdtemp(prefix="handstamp-container-"), program, folder
-
-    def run(self, *words, user=0):
-        """Runs a command in it, as a user of this number."""
-        maps = [] if os.getuid() == 0 else ["--map-root-user"]
-        return subprocess.run(["unshare", "--mount", "--propagation", "private", *maps, "sh", "-c", ENTER, "sh", self.root, self.program, self.folder,
-                               str(user), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-
-    def stop(self):
-        os.rmdir(self.root)
