@@ -1,9 +1,9 @@
 """Attacks by exports of other systems: broken, cut off and huge ones, with values of other kinds, and hashes that cost too much."""
-import copy, hashlib, json, os, random, signal, subprocess, tempfile, threading, time
+import copy, hashlib, json, os, random, signal, sqlite3, subprocess, tempfile, threading, time
 
 import kit.server
 from kit.web import base64url
-from attacks.target import Client, Holder, Server, require
+from attacks.target import Client, Holder, Server, require, until
 
 SALT, HASH = "MDEyMzQ1Njc4OWFiY2RlZg", "BVALGMmC/K/8ELErc5VgJxyPFApArIZRCQsqjEgZWJ4"
 PBKDF2 = f"$pbkdf2-sha256$i=1000,l=32${SALT}${HASH}"
@@ -222,13 +222,20 @@ def interrupted_imports():
     records = {f"handstamp-{number}": SAMPLES["handstamp"](f"handstamp-{number}", f"{number}@example.org") for number in range(total)}
     with open(server.folder + "/export", "w") as file:
         file.writelines(json.dumps(record) + "\n" for record in records.values())
-    for number in range(5):
+    base = sqlite3.connect(server.folder + "/data/registry.sqlite", timeout=10)
+
+    def count():
+        return base.execute("SELECT count(*) FROM account").fetchone()[0]
+
+    for _ in range(5):
+        there = count()
         process = subprocess.Popen([kit.server.PROGRAM, "admin", "import", server.folder + "/export", "--from", "handstamp", "--data",
-                                    server.folder + "/data"],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(0.1 + 0.2 * number + random.random() / 5)
+                                    server.folder + "/data"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        until(lambda: count() > there or process.poll() is not None, "no account is imported", 60, 0.01)
+        time.sleep(random.random() / 10)
         process.send_signal(signal.SIGKILL)
         kills += process.wait() == -signal.SIGKILL
+    base.close()
     before = stored(server)
     # Each, with its passkey and its group, which are in other tables.
     for id, found in before.items():
@@ -236,6 +243,7 @@ def interrupted_imports():
     report, _ = run(server, server.folder + "/export", "handstamp")
     require(report["created"] == total - len(before) and report["unchanged"] == len(before) and not report["refused"], f"the last run: {report}")
     require(stored(server).keys() == records.keys(), "an account is missing")
+    require(kills, "no import was killed")
     server.stop()
     return f"{kills} kills, after which {len(before)} of {total} accounts were there"
 
