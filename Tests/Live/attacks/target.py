@@ -1,13 +1,14 @@
 """The server under attack, and clients of it."""
-import hashlib, json, os, re, resource, secrets, socket, threading, time, urllib.parse
+import contextlib, hashlib, json, os, pathlib, re, secrets, socket, urllib.parse
 
 from kit import server as kit_server
 from kit import web
 from kit.server import command
 from kit.web import Client, Lost, base64url, bearer, install, named, pkce, require, until
 
-lock = threading.Lock()
-
+OWNER, PASSWORD = "owner@example.org", "a long enough secret"
+# Anyone may sign up, as often as they like.
+FREE = ["--sign-up", "open", "--rate-limits", "none"]
 API = "https://api.example.org"
 SECRETS = {"web": "a secret of the web client", "other": "a secret of the other client"}
 REDIRECTS = {"web": "https://web.example.org/callback", "other": "https://other.example.org/callback", "cli": "http://127.0.0.1/callback"}
@@ -21,10 +22,9 @@ CLIENTS = [
 class Server(kit_server.Server):
     """A server on a free port with these clients."""
 
-    def __init__(self, *flags, descriptors=None, clients=CLIENTS, administered=False):
-        with lock:
-            super().__init__()
-        self.descriptors, self.token = descriptors, secrets.token_hex(32) if administered else None
+    def __init__(self, *flags, clients=CLIENTS, administered=False):
+        super().__init__()
+        self.token = secrets.token_hex(32) if administered else None
         self.configure(clients)
         if administered:
             with open(os.open(self.folder + "/token", os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
@@ -32,10 +32,8 @@ class Server(kit_server.Server):
         self.start(*flags)
 
     def start(self, *flags):
-        limit = self.descriptors
-        self.launch("--clients", self.folder + "/clients.json", "--log-level", "error",
-                    *(["--admin-token-file", self.folder + "/token"] if self.token else []), *flags,
-                    preexec_fn=limit and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))))
+        administration = ["--admin-token-file", self.folder + "/token"] if self.token else []
+        self.launch("--clients", self.folder + "/clients.json", "--log-level", "error", *administration, *flags)
 
     stop = kit_server.Server.kill
 
@@ -63,35 +61,23 @@ class Server(kit_server.Server):
 
     def mails(self):
         """The mails that were written, the oldest first."""
-        folder = self.folder + "/data/mail"
-        names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-        return [open(f"{folder}/{name}").read() for name in names if name.endswith(".eml")]
+        return [path.read_text() for path in sorted(pathlib.Path(self.folder, "data/mail").glob("*.eml"))]
 
-    def mailed(self, count, seconds=10):
+    def mailed(self, count):
         """The mails, as soon as there are so many."""
-        end = time.time() + seconds
-        while len(self.mails()) < count and time.time() < end:
-            time.sleep(0.05)
-        return self.mails()
+        return until(lambda: len(self.mails()) >= count and self.mails(), f"fewer than {count} mails were written", 10)
 
     def connect(self, source="127.0.0.1", timeout=30):
-        connection = socket.socket()
-        connection.settimeout(timeout)
-        connection.bind((source, 0))
-        connection.connect(("127.0.0.1", self.port))
-        return connection
+        return socket.create_connection(("127.0.0.1", self.port), timeout, (source, 0))
 
     def raw(self, data, source="127.0.0.1", timeout=5):
         """All that the server sends to these bytes until it closes the connection, or is silent for long."""
-        with self.connect(source, timeout) as connection:
+        with self.connect(source, timeout) as connection, contextlib.suppress(OSError):
             text = b""
-            try:
-                connection.sendall(data)
-                while piece := connection.recv(65536):
-                    text += piece
-            except OSError:
-                pass
-            return text
+            connection.sendall(data)
+            while piece := connection.recv(65536):
+                text += piece
+        return text
 
 
 def basic(id):
@@ -133,13 +119,7 @@ class Browser:
         self.load("GET", address)
         page = self.submit(address, action="sign-in", email=email, password=password)
         require(page.status == 303, f"sign-in on a page: {page.status} {page.text}")
-        return local(page["Location"])
-
-
-def local(address):
-    """The path and query of an address."""
-    parts = urllib.parse.urlsplit(address)
-    return parts.path + ("?" + parts.query if parts.query else "")
+        return urllib.parse.urlsplit(page["Location"])._replace(scheme="", netloc="").geturl()
 
 
 VERIFIER = "a-verifier-that-only-the-client-knows-0123456789"
