@@ -1,7 +1,7 @@
 """Whether the time of an answer, or of the attacker's next request, tells which addresses have accounts."""
 import math, statistics, time
 
-from attacks.target import Client, Holder, Lost, Server
+from attacks.target import FREE, PASSWORD, Client, Holder, Server, install, require
 
 PAIRS = 100
 
@@ -17,46 +17,17 @@ def z(ones, others):
 def timing():
     """200 alternating requests each, half of them for addresses with an account: reset, sign-up and sign-in; and the attacker's own
     refresh after a reset."""
-    server = Server("--sign-up", "open", "--rate-limits", "none")
-    client, password = Client(server), "a long enough secret"
+    server = Server(*FREE)
+    client = Client(server)
     for number in range(PAIRS):
-        client.sign_up(f"known{number}@example.org", password)
-    sessions = [client.guest() for _ in range(8)]
+        client.sign_up(f"known{number}@example.org", PASSWORD)
+    holders = [Holder(client, client.guest()) for _ in range(8)]
     server.stop()
     server.start("--sign-up", "confirmed", "--rate-limits", "none")
-    client = Client(server)
-    holders, turn = [Holder(client, session) for session in sessions], [0]
-
-    def refresh():
-        turn[0] += 1
-        return holders[turn[0] % len(holders)].refresh()
-
-    def reset(email):
-        return client.post("/v1/password-reset", dict(email=email))
-
-    def sign_up(email):
-        return client.post("/v1/sign-up", dict(email=email, password=password, username="Ada", device=dict(
-            id="d", name="n", platform="p")))
-
-    def sign_in(email):
-        return client.sign_in(email, "a wrong password", "d-stranger")
-
-    def measure(request, afterwards=None):
-        times = {"known": [], "blank": [], "then known": [], "then blank": []}
-        for number in range(PAIRS):
-            # Which comes first changes, so that neither always follows the other.
-            for kind in ("known", "blank") if number % 2 else ("blank", "known"):
-                email, start = f"{kind}{number}@example.org", time.perf_counter()
-                answer = request(email)
-                end = time.perf_counter()
-                times[kind].append(end - start)
-                if answer.status not in (202, 401):
-                    raise Lost(f"{request.__name__} of a {kind} address: {answer.status} {answer.text}")
-                if afterwards:
-                    afterwards()
-                    times["then " + kind].append(time.perf_counter() - end)
-        return times
-
+    requests = {
+        "reset": lambda email: client.post("/v1/password-reset", dict(email=email)),
+        "sign-up": lambda email: client.post("/v1/sign-up", dict(email=email, password=PASSWORD, username="Ada", device=install("d"))),
+        "sign-in": lambda email: client.sign_in(email, "a wrong password", "d-stranger")}
     figures, worst = [], 0
 
     def compare(name, known, blank):
@@ -65,14 +36,23 @@ def timing():
         worst = max(worst, abs(score))
         figures.append(f"{name} {statistics.median(known) * 1000:.1f}/{statistics.median(blank) * 1000:.1f} ms z {score:+.1f}")
 
-    for request, afterwards in ((reset, refresh), (sign_up, None), (sign_in, None)):
-        times = measure(request, afterwards)
-        compare(request.__name__.replace("_", "-"), times["known"], times["blank"])
-        if afterwards:
-            compare("refresh after it", times["then known"], times["then blank"])
-    figure = "medians with/without an account: " + ", ".join(figures)
-    if worst > 4:
-        raise Lost(figure)
+    for name, request in requests.items():
+        times, afterwards = {"known": [], "blank": []}, {"known": [], "blank": []}
+        for number in range(PAIRS):
+            # Which comes first changes, so that neither always follows the other.
+            for kind in ("known", "blank") if number % 2 else ("blank", "known"):
+                start = time.perf_counter()
+                answer = request(f"{kind}{number}@example.org")
+                end = time.perf_counter()
+                times[kind].append(end - start)
+                require(answer.status in (202, 401), f"{name} of a {kind} address: {answer}")
+                if name == "reset":
+                    holders[number % len(holders)].refresh()
+                    afterwards[kind].append(time.perf_counter() - end)
+        compare(name, **times)
+        if name == "reset":
+            compare("refresh after it", **afterwards)
+    require(worst <= 4, figure := "medians with/without an account: " + ", ".join(figures))
     return figure
 
 
