@@ -2,41 +2,28 @@
 
 Calls are followed by name, within the file if it has a function of that name, otherwise within the target. Where several functions
 share a name, each needs an expectation. The conformance suites of HandstampTesting (`public func check…`) and the steps of the
-command's tour throw what they find, and count as well.
+command's tour throw what they find, and count as well. `swift format` decides where a function ends: at a brace as far to the right
+as its beginning.
 """
-import collections, functools, glob, re
+import collections, functools, glob, pathlib, re
 
 CALL = re.compile(r"(\w+)(?:<[\w, .]+>)?\s*[({]")
-# Comments and strings, whose braces and words do not count.
+# Comments and strings, whose words do not count.
 NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|(#*)""".*?"""\1|#"[^\n]*?"#|"(?:\\\([^\n]*?\)|\\.|[^"\\\n])*"', re.S)
 
 Function = collections.namedtuple("Function", "path line name test private body")
 
 
-def body(text, at):
-    """The text between the braces that follow a signature; empty for a requirement of a protocol."""
-    depth = 0
-    while at < len(text) and (depth or text[at] not in "{}"):
-        depth += (text[at] in "([") - (text[at] in ")]")
-        at += 1
-    opened = at
-    while at < len(text):
-        depth += (text[at] == "{") - (text[at] == "}")
-        at += 1
-        if depth <= 0:
-            break
-    return text[opened:at]
-
-
 def functions(folder):
     for path in sorted(glob.glob(folder + "/**/*.swift", recursive=True)):
-        text = NOISE.sub(lambda m: "\n" * m.group().count("\n") + '""', open(path, encoding="utf-8").read())
+        text = NOISE.sub(lambda m: "\n" * m.group().count("\n") + '""', pathlib.Path(path).read_text())
         end, tests = 0, [m.start() for m in re.finditer(r"@Test\b", text)]
-        for found in re.finditer(r"(private\s+(?:\w+\s+)*)?\bfunc\s+(`[^`\n]+`|\w+|[^\s\w(`]+)", text):
-            test = any(end <= t < found.start() for t in tests)
-            end = found.end()
-            line = text.count("\n", 0, end) + 1
-            yield Function(path, line, found[2].strip("`"), test, bool(found[1]), body(text, end))
+        for found in re.finditer(r"(?m)^( *).*?(private\s+(?:\w+\s+)*)?\bfunc\s+(`[^`\n]+`|\w+|[^\s\w(`]+)(.*)", text):
+            test = any(end <= at < found.end(3) for at in tests)
+            end = found.end(3)
+            rest = re.compile(rf"^{found[1]}\}}", re.M).search(text, found.end())
+            body = found[4] if found[4].rstrip(' "').endswith("}") else text[found.start(4):rest.end()] if rest else ""
+            yield Function(path, text.count("\n", 0, end) + 1, found[3].strip("`"), test, bool(found[2]), body)
 
 
 def declared(pattern, folder):
