@@ -1,5 +1,5 @@
 """Packages of Debian that a check needs, and a Debian in a folder, made as root."""
-import os, re, shutil, subprocess, sys
+import os, pathlib, platform, shutil, subprocess, sys
 
 from kit.web import Lost
 
@@ -28,34 +28,29 @@ def install(*packages):
 
 def release():
     """The code name of this system's release; `None` where there is none."""
-    if not os.path.exists("/etc/os-release"):
+    try:
+        return platform.freedesktop_os_release().get("VERSION_CODENAME")
+    except OSError:
         return None
-    with open("/etc/os-release") as file:
-        found = re.search(r"^VERSION_CODENAME=(.*)$", file.read(), re.M)
-    return found and found[1]
 
 
 def make_system(work, include, prepare, mark=""):
     """A minimal Debian of this release in `work`/system, with these packages; kept for the next time, as long as they and the mark are the same."""
-    system, current = work + "/system", f"{release()} {include} {mark}".strip() + "\n"
-    if os.path.exists(work + "/include"):
-        with open(work + "/include") as file:
-            if file.read() == current:
-                return system
-        os.remove(work + "/include")
-    targets = subprocess.run(["apt-get", "indextargets", "--format", "$(CODENAME) $(COMPONENT) $(SITE)", "Created-By: Packages"], check=True,
-                             stdout=subprocess.PIPE, text=True).stdout
-    mirror = sorted(set(re.findall(rf"^{release()} main (.*)$", targets, re.M)))[0]
+    system, made, current = work + "/system", pathlib.Path(work, "include"), f"{release()} {include} {mark}"
+    if made.exists() and made.read_text() == current:
+        return system
+    made.unlink(missing_ok=True)
+    mirrors = subprocess.run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", "Codename: " + release(), "Component: main"],
+                             check=True, stdout=subprocess.PIPE, text=True).stdout
     print(f"fetches a minimal Debian {release()}", flush=True)
     shutil.rmtree(system, ignore_errors=True)
     os.makedirs(work, exist_ok=True)
     with open(work + "/debootstrap.log", "w+") as log:
-        done = subprocess.run(["debootstrap", "--variant=minbase", *(["--include=" + include] if include else []), release(), system, mirror],
+        done = subprocess.run(["debootstrap", "--variant=minbase", *(["--include=" + include] if include else []), release(), system, min(mirrors.split())],
                               stdout=log, stderr=log)
         if done.returncode:
             log.seek(0)
             sys.exit("\n".join(log.read().splitlines()[-5:]))
     prepare(system)
-    with open(work + "/include", "w") as file:
-        file.write(current)
+    made.write_text(current)
     return system

@@ -1,20 +1,8 @@
 """The proxies' configurations in the documentation, tried with the proxies."""
-import glob, os, re, shutil, subprocess, tempfile
+import glob, os, pathlib, re, shutil, subprocess, tempfile
 
 
-def blocks(language):
-    for path in sorted(glob.glob("docs/*.md")):
-        with open(path, encoding="utf-8") as file:
-            for block in re.findall(rf"^```{language}\n(.*?)^```", file.read(), re.M | re.S):
-                yield path, block
-
-
-def tried(command, path):
-    outcome = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-    return [f"{path}: {outcome.stdout.strip()}"] if outcome.returncode else []
-
-
-def nginx(folder, path, block):
+def nginx(folder, block):
     """`nginx -t`, with a certificate of its own, and on a socket: it opens what it listens on."""
     certificate, key, file = (f"{folder}/{name}" for name in ("certificate.pem", "key.pem", "nginx.conf"))
     if not os.path.exists(key):
@@ -25,23 +13,22 @@ def nginx(folder, path, block):
     block = block.replace("listen 443", f"listen unix:{folder}/socket")
     if not re.search(r"^server ", block, re.M):
         block = f"server {{\nlisten unix:{folder}/socket;\n{block}}}\n"
-    with open(file, "w", encoding="utf-8") as made:
-        made.write(f"pid {folder}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n{block}}}\n")
-    return tried(["nginx", "-t", "-q", "-p", folder, "-c", file], path)
+    pathlib.Path(file).write_text(f"pid {folder}/pid;\nerror_log stderr;\nevents {{}}\nhttp {{\naccess_log off;\n{block}}}\n")
+    return ["nginx", "-t", "-q", "-p", folder, "-c", file]
 
 
-def caddy(folder, path, block):
+def caddy(folder, block):
     if not re.search(r"^\S+\.\S+ \{", block):
         block = f"http://127.0.0.1:8000 {{\n{block}}}\n"
-    with open(folder + "/Caddyfile", "w", encoding="utf-8") as made:
-        made.write(block)
-    return tried(["caddy", "adapt", "--config", folder + "/Caddyfile", "--adapter", "caddyfile"], path)
+    pathlib.Path(folder, "Caddyfile").write_text(block)
+    return ["caddy", "adapt", "--config", folder + "/Caddyfile", "--adapter", "caddyfile"]
 
 
 def refused():
     """What a proxy that is installed says of the configurations that it refuses."""
     with tempfile.TemporaryDirectory() as folder:
-        for proxy in (nginx, caddy):
-            if shutil.which(proxy.__name__):
-                for path, block in blocks(proxy.__name__):
-                    yield from proxy(folder, path, block)
+        for path, proxy in ((path, proxy) for proxy in (nginx, caddy) if shutil.which(proxy.__name__) for path in sorted(glob.glob("docs/*.md"))):
+            for block in re.findall(rf"^```{proxy.__name__}\n(.*?)^```", pathlib.Path(path).read_text(), re.M | re.S):
+                outcome = subprocess.run(proxy(folder, block), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+                if outcome.returncode:
+                    yield f"{path}: {outcome.stdout.strip()}"
