@@ -6,12 +6,12 @@ import os, signal, subprocess, sys
 
 from kit import build, server
 from kit.report import Report
-from kit.web import require, until
-from parties.provider import EMAIL, PASSWORD, Provider
-from parties.remote import Container, Sshd
+from kit.web import Client, require, until
+from parties.remote import Sshd
 
 NEEDS = ["--tests"]
 LIFE = 2
+EMAIL, PASSWORD = "ada@example.org", "a long secret of Ada's"
 
 
 def options(parser):
@@ -21,18 +21,17 @@ def options(parser):
 class Agent:
     """`handstamp agent`, and the machine where a person is signed in."""
 
-    def __init__(self, *flags):
-        self.server = Provider()
-        with open(self.server.clients, "w") as file:
-            file.write("[]")
-        self.server.start("--access-token-life", f"{LIFE}s")
+    def __init__(self):
+        self.server = server.Server()
+        self.server.launch("--access-token-life", f"{LIFE}s", "--log-level", "warning")
+        Client(self.server).sign_up(EMAIL, PASSWORD)
         self.home, self.socket = self.server.folder + "/home", self.server.folder + "/run/agent.sock"
         done = server.command("login", EMAIL, "--server", self.server.url, text=PASSWORD + "\n", HANDSTAMP_HOME=self.home)
         require(not done.returncode, f"login: {done.stderr}")
-        self.start(*flags)
+        self.start()
 
-    def start(self, *flags):
-        self.process = subprocess.Popen([server.PROGRAM, "agent", "--socket", self.socket, *flags], env=dict(os.environ, HANDSTAMP_HOME=self.home),
+    def start(self):
+        self.process = subprocess.Popen([server.PROGRAM, "agent", "--socket", self.socket], env=dict(os.environ, HANDSTAMP_HOME=self.home),
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         require(self.process.stdout.readline().strip() == self.socket, "the agent does not start")
 
@@ -80,44 +79,48 @@ def ssh():
         agent.process.kill()
 
 
+# In a mount namespace of its own: without what is in /etc, the server's folder and the vault, and with the folder of the socket, read-only.
+ENTER = """
+set -e
+hidden=$1 folder=$2
+shift 2
+mount -t tmpfs none /run
+mkdir /run/handstamp
+mount --bind "$folder" /run/handstamp
+mount -o remount,bind,ro /run/handstamp
+mount -t tmpfs none "$hidden"
+mount -t tmpfs none /etc
+exec env -i PATH=/usr/bin:/bin HOME="$hidden" HANDSTAMP_AGENT=/run/handstamp/agent.sock "$@"
+"""
+
+
 def container():
-    """A container with the folder of the socket gets tokens, also of the next agent, and its other users none."""
-    # Its root is the user of this process, or this process is root.
+    """A container with the folder of the socket, as `docker run -v FOLDER:/run/handstamp:ro` makes one, gets tokens, also of the next agent."""
     agent = Agent()
-    place = Container(server.PROGRAM, os.path.dirname(agent.socket))
-    program = server.PROGRAM
+    maps = [] if os.getuid() == 0 else ["--map-root-user"]
+
+    def within(*words):
+        return subprocess.run(["unshare", "--mount", "--propagation", "private", *maps, "sh", "-c", ENTER, "sh", agent.server.folder,
+                               os.path.dirname(agent.socket), *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+
     try:
-        token = good(place.run("sh", "-c", f"{program} token && ls -A /home && ! touch /run/handstamp/x 2> /dev/null"), "token").split()
-        require(len(token) == 1, f"a home in the container: {token[1:]}")
-        require(EMAIL in good(place.run(program, "request", "/v1/me"), "request"), "another person")
-        require(good(place.run(program, "exec", "--", "sh", "-c", "echo $HANDSTAMP_TOKEN"), "exec").strip(), "no token in the environment")
-        waits = f"first=$({program} token); while [ $({program} token) = $first ]; do sleep 0.2; done"
-        good(place.run("sh", "-c", waits), "an expiry")
-        refused = place.run(program, "login", EMAIL)
-        require(refused.returncode == 1 and "unset HANDSTAMP_AGENT" in refused.stderr, f"login: {refused.stderr}")
+        words = f'{server.PROGRAM} token && ls -A "$HOME" /etc && ! touch /run/handstamp/x 2> /dev/null'
+        shown = good(within("sh", "-c", words), "token").split()
+        require(len(shown) == 3 and all(line.endswith(":") for line in shown[1:]), f"files in the container: {shown[1:]}")
+        until(lambda: good(within(server.PROGRAM, "token"), "token").strip() != shown[0], "the same token after its time", LIFE + 5, 0.2)
+        require(EMAIL in good(within(server.PROGRAM, "request", "/v1/me"), "request"), "another person")
         agent.end()
         agent.start()
-        good(place.run(program, "token"), "token of the next agent")
-        words = "tokens across an expiry and another agent; no vault, and no writing, in the container"
-        if os.getuid():
-            return words + "; other users are left out: this needs root"
-        # A folder that other users can pass through, and an agent that serves one of them.
+        good(within(server.PROGRAM, "token"), "token of the next agent")
         agent.end()
-        os.chmod(os.path.dirname(agent.socket), 0o711)
-        agent.start("--allow-uid", "1000")
-        good(place.run(program, "token", user=1000), "token of the user that is allowed")
-        refused = place.run(program, "token", user=1001)
-        require(refused.returncode == 1 and "does not serve user 1001" in refused.stderr, f"another user: {refused.stderr}")
-        agent.end()
-        return words + "; only the users that are allowed"
+        return "tokens across an expiry and another agent; no vault, and no writing, in the container"
     finally:
         agent.process.kill()
-        place.stop()
 
 
 def main(options):
     report = Report([ssh, container], options.names)
     if words := report.unknown():
         sys.exit("agent: " + words)
-    server.PROGRAM = build.program()
+    server.PROGRAM = os.path.abspath(build.program())
     return report.run_all()

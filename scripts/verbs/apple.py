@@ -1,10 +1,10 @@
 """Type-checks the package as for Apple platforms, including region isolation, against stand-ins for Apple's modules (Tests/AppleStubs).
 
-First all of it at once, as if there were one platform with everything: other verbs read these modules. Then for each platform (scripts/kit/platforms.py), where
+First all of it at once, as if there were one platform with everything: other verbs read these modules. Then for each platform (Tests/Live/kit/platforms.py), where
 the compiler refuses what is newer than the oldest supported release, or unavailable in an extension. On macOS there is nothing to do: the compiler has the
 real modules. The modules of dependencies (Crypto, GRDB, NIO and those based on it) come from the build that the tests leave, or from another checkout's,
 named by BUILD_FOLDER."""
-import concurrent.futures, glob, os, re, shutil, subprocess, sys
+import concurrent.futures, glob, os, pathlib, re, shutil, subprocess, sys
 
 from kit import build, platforms
 
@@ -62,14 +62,12 @@ def sources(*folders):
 
 def arguments():
     """Those of the compiler to import the checked modules."""
-    with open(ARGUMENTS) as file:
-        return file.read().split("\n")
+    return pathlib.Path(ARGUMENTS).read_text().split("\n")
 
 
 def traits():
     """The conditions of all traits, except the Linux-only one."""
-    with open("Package.swift") as file:
-        return ["-D" + name for name in re.findall(r'\.trait\(\s*name: "(\w+)"', file.read()) if name != "OpenCombine"]
+    return ["-D" + name for name in re.findall(r'\.trait\(\s*name: "(\w+)"', pathlib.Path("Package.swift").read_text()) if name != "OpenCombine"]
 
 
 def module_maps(place):
@@ -107,18 +105,12 @@ def prepared(name, place):
     return made
 
 
-def platform(name, place):
-    """A platform with its stand-ins."""
+def check(name, place):
+    """Compiles what runs on a platform. Xcode compiles packages as if for extensions, except on macOS."""
     made = prepared(name, place)
     for each in STUBS:
         if each not in LACKING[name]:
             run(*made.command(*stub(each, made.folder)))
-    return made
-
-
-def check(name, place):
-    """Compiles what runs on a platform. Xcode compiles packages as if for extensions, except on macOS."""
-    made = platform(name, place)
     if missed := made.accepted(platforms.TOO_NEW):
         sys.exit(f"apple: the check for {name} does not refuse that {', '.join(missed)} in a later release")
     for module in [*OF_PLATFORM.get(name, APPS), *(["HandstampForumServer"] if name == "macos" else [])]:
@@ -153,7 +145,6 @@ def examples(made):
 
 def options(parser):
     parser.add_argument("--short", action="store_true", help=f"after all at once, only for {' and '.join(SHORT)}")
-    parser.add_argument("--platform", action="append", choices=list(platforms.RELEASES), help="only for this platform, and with no modules for other verbs")
 
 
 def main(options=None):
@@ -162,11 +153,6 @@ def main(options=None):
     place = build_folder()
     if place == ".build" and not build.given:
         build.build("build", *build.ALL, "--build-tests")
-    if options and options.platform:
-        for name in options.platform:
-            shutil.rmtree(f"{OUT}/{name}", ignore_errors=True)
-            check(name, place)
-        return 0
     shutil.rmtree(OUT, ignore_errors=True)
     os.makedirs(OUT + "/stubs")
     os.makedirs(OUT + "/modules")
@@ -182,6 +168,5 @@ def main(options=None):
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as workers:
         list(workers.map(lambda name: check(name, place), SHORT if options and options.short else platforms.RELEASES))
     # Written last, so that it is there only if all modules are.
-    with open(ARGUMENTS, "w") as file:
-        file.write("\n".join(places))
+    pathlib.Path(ARGUMENTS).write_text("\n".join(places))
     return 0

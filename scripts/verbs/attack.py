@@ -13,7 +13,8 @@ QUIET, FLOODS, SLOW = timing.ATTACKS, floods.ATTACKS + [passwords.guesses], wire
 REST = [passwords.ATTACKS + accounts.ATTACKS + owners.ATTACKS + settings.ATTACKS + factors.ATTACKS + imports.ATTACKS + imports.LONG,
         oauth.ATTACKS + wire.ATTACKS + http2.ATTACKS + operation.ATTACKS + providers.ATTACKS + ends.ATTACKS + hooks.ATTACKS + hooks.LONG]
 # These take long.
-LONG = [settings.circles, settings.open_files, settings.unsaid, operation.restored, owners.waiting_address, owners.taken_back, *imports.LONG, *hooks.LONG]
+LONG = [settings.circles, settings.open_files, settings.unsaid, operation.restarts, operation.restored, owners.waiting_address, owners.taken_back,
+        *imports.LONG, *hooks.LONG]
 SHORT = [attack for attack in sum(REST, []) if attack not in passwords.ATTACKS + LONG]
 
 
@@ -28,8 +29,7 @@ def main(options):
     if words := report.unknown():
         sys.exit("attack: " + words)
     server.PROGRAM = build.program()
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096) if hard != resource.RLIM_INFINITY else 4096, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
     def begin(*attacks):
         """Makes attacks one after another, beside what follows."""

@@ -3,13 +3,12 @@ architecture, the Homebrew formula, release notes and checksums, and on Debian a
 
 Swift's own libraries are linked statically, the system's dynamically. With scripts/dev --program, packs that program instead of building one. Publishes
 nothing."""
-import email.utils, glob, gzip, hashlib, os, platform, re, shutil, subprocess, sys, tarfile, tempfile
+import email.utils, glob, gzip, hashlib, os, pathlib, platform, re, shutil, subprocess, sys, tempfile
 
 from kit import build, server
 
 NEEDS = ["--dist"]
 SCRATCH, OUT, ROOT = ".build/dist", ".build/dist/out", ".build/dist/package"
-OPTIONS = ["-c", "release", "--traits", "Programs", "--static-swift-stdlib", "--scratch-path", SCRATCH]
 REPOSITORY = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{os.environ.get('GITHUB_REPOSITORY', 'example/handstamp')}"
 # As Debian and Homebrew's users name them, and the part of a formula.
 ARCHITECTURES = {"x86_64": ("amd64", "on_intel"), "aarch64": ("arm64", "on_arm")}
@@ -24,18 +23,12 @@ def output(*command, **more):
 
 
 def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    return pathlib.Path(path).read_text(encoding="utf-8")
 
 
 def write(path, text, is_packed=False):
     """A packed file has neither a name nor a time in it."""
-    with open(path, "wb") as file:
-        if is_packed:
-            with gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
-                packed.write(text.encode())
-        else:
-            file.write(text.encode())
+    pathlib.Path(path).write_bytes(gzip.compress(text.encode(), mtime=0) if is_packed else text.encode())
 
 
 def licenses():
@@ -54,7 +47,8 @@ def compiled():
     addresses resolved at start."""
     here = os.getcwd()
     return build.build(
-        "dist", *OPTIONS, "-j", os.environ.get("JOBS") or str(os.cpu_count()), "--product", "handstamp", "--disable-local-rpath", "-debug-info-format", "none",
+        "dist", "-c", "release", "--traits", "Programs", "--static-swift-stdlib", "--scratch-path", SCRATCH, "-j", os.environ.get("JOBS") or str(os.cpu_count()),
+        "--product", "handstamp", "--disable-local-rpath", "-debug-info-format", "none",
         "-Xswiftc", "-file-prefix-map", "-Xswiftc", f"{here}=.", "-Xcc", f"-ffile-prefix-map={here}=.",
         "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words="handstamp") + "/handstamp"
 
@@ -100,9 +94,7 @@ def libraries(path):
 
 def debian_package(library):
     """The package of a library, where Debian's tools are."""
-    if not shutil.which("dpkg-query"):
-        return ""
-    found = subprocess.run(["dpkg-query", "-S", "*/" + library], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    found = subprocess.run(f"dpkg-query -S '*/{library}'", shell=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
     return found.split(":")[0].split(",")[0]
 
 
@@ -110,8 +102,7 @@ def readme(version, architecture):
     path = OUT + "/handstamp"
     needed = "".join(f"    {name:24}{debian_package(name)}".rstrip() + "\n" for name in libraries(path))
     glibc = max(re.findall(r"\bGLIBC_(\d+\.\d+)", output("objdump", "-T", path)), key=lambda text: [int(part) for part in text.split(".")])
-    facts = dict(version=version, architecture=architecture, libraries=needed, glibc=glibc,
-                 system=re.search(r'^PRETTY_NAME="?(.*?)"?$', read("/etc/os-release"), re.M)[1])
+    facts = dict(version=version, architecture=architecture, libraries=needed, glibc=glibc, system=platform.freedesktop_os_release()["PRETTY_NAME"])
     return filled(read("packaging/archive/README"), facts)
 
 
@@ -126,23 +117,14 @@ def archive(version):
     shutil.rmtree(root, ignore_errors=True)
     output("sh", "scripts/install", env=dict(os.environ, PREFIX="/usr/local", DESTDIR=root))
     write(root + "/usr/local/README", readme(version, architecture))
-
-    def plain(entry):
-        entry.uid = entry.gid = 0
-        entry.uname = entry.gname = "root"
-        entry.mtime = int(os.environ["SOURCE_DATE_EPOCH"])
-        return entry
-
-    # Neither a name nor a time of this machine; tarfile sorts the names.
-    with open(f"{OUT}/{name}.tar.gz", "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
-        with tarfile.open(fileobj=packed, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
-            tar.add(root + "/usr/local", name, filter=plain)
+    # Neither a name nor a time of this machine.
+    output("tar", "--create", "--use-compress-program=gzip -9n", "--file", f"{OUT}/{name}.tar.gz", "--format=ustar", "--sort=name", "--owner=root:0", "--group=root:0",
+           "--mtime=@" + os.environ["SOURCE_DATE_EPOCH"], f"--transform=s,^local,{name},", "--directory", root + "/usr", "local")
     print(f"{OUT}/{name}.tar.gz, {os.path.getsize(f'{OUT}/{name}.tar.gz') // 1000000} MB")
 
 
 def checksum(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
 
 
 def gather(version, folder):
@@ -160,7 +142,7 @@ def gather(version, folder):
     # A page of a release is elsewhere than the files that the changelog links to.
     write(folder + "/release-notes.md", re.sub(r"\]\((?![a-z]+:|#)", f"]({REPOSITORY}/blob/{version}/", section) + "\n")
     names = sorted(os.path.basename(path) for path in glob.glob(folder + "/handstamp_*"))
-    write(folder + "/SHA256SUMS", "".join(f"{checksum(folder + '/' + name)}  {name}\n" for name in names))
+    write(folder + "/SHA256SUMS", output("sha256sum", *names, cwd=folder))
     print(f"{folder}/handstamp.rb, release-notes.md, SHA256SUMS of {' '.join(names)}")
 
 

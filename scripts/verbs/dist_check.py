@@ -23,30 +23,23 @@ WantedBy=multi-user.target
 run = dist.output
 
 
-def text(path):
-    return dist.read(path) if os.path.exists(path) else ""
-
-
 def tree(root):
     """The content and mode of every file below a folder."""
     paths = (os.path.join(place, name) for place, _, names in os.walk(root) for name in names)
     return {os.path.relpath(path, root): (os.stat(path).st_mode, dist.checksum(path)) for path in paths}
 
 
-def check_install(version):
+def check_install():
     """Everything that `make install` installs, `make uninstall` removes. The archive, unpacked as its README says, has the same files."""
     root, unpacked = os.path.abspath(WORK + "/installed"), WORK + "/unpacked"
     for folder in (root, unpacked):
         shutil.rmtree(folder, ignore_errors=True)
     surroundings = dict(os.environ, DESTDIR=root)
     run("sh", "scripts/install", env=surroundings)
-    if run(root + "/usr/local/bin/handstamp", "--version").strip() != version:
-        sys.exit("make install installs another version")
     os.makedirs(unpacked)
     run("tar", "-xzf", glob.glob(dist.OUT + "/handstamp_*.tar.gz")[0], "-C", unpacked, "--strip-components=1", "--exclude=README")
     if different := set(tree(unpacked).items()) ^ set(tree(root + "/usr/local").items()):
         sys.exit("the archive and make install differ: " + " ".join(sorted({path for path, _ in different})))
-    run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=dist.OUT)
     run("sh", "scripts/install", "--uninstall", env=surroundings)
     if left := [f"{place}/{name}" for place, _, names in os.walk(root) for name in names]:
         sys.exit("left by make uninstall: " + " ".join(left))
@@ -66,7 +59,7 @@ def main(options):
         return status
     version, package = build.version(), glob.glob(dist.OUT + "/handstamp_*.deb")[0]
     os.makedirs(WORK, exist_ok=True)
-    check_install(version)
+    check_install()
     # Foundation's static libraries contain zlib, and the package is not uploaded to Debian.
     run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "embedded-library,initial-upload-closes-no-bugs", package)
     print("lintian: no errors or warnings", flush=True)
@@ -75,6 +68,8 @@ def main(options):
     mounted = os.path.abspath(WORK + "/mnt")
     shutil.rmtree(mounted, ignore_errors=True)
     os.makedirs(mounted)
+    for name in ("status", "output", "passed"):
+        dist.write(f"{mounted}/{name}", "")
     shutil.copy(package, mounted + "/handstamp.deb")
     dist.write(mounted + "/proof", dist.read("packaging/debian/proof").replace("@version@", version))
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext",
@@ -82,7 +77,7 @@ def main(options):
     with open(WORK + "/boot.log", "w") as log:
         subprocess.run(["timeout", "-k", "10", "700", "systemd-nspawn", "--quiet", f"--directory={WORK}/system", "--volatile=overlay", f"--bind={mounted}:/mnt",
                         "--private-network", "--register=no", "--keep-unit", "--console=pipe", "--boot"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    if text(mounted + "/status").strip() != "0":
-        sys.exit("\n".join(text(WORK + "/boot.log").splitlines()[-30:]) + f"\n{text(mounted + '/output')}\nthe package fails on Debian {debian.release()}")
-    print(text(mounted + "/passed"), end="")
+    if dist.read(mounted + "/status").strip() != "0":
+        sys.exit("\n".join(dist.read(WORK + "/boot.log").splitlines()[-30:]) + f"\n{dist.read(mounted + '/output')}\nthe package fails on Debian {debian.release()}")
+    print(dist.read(mounted + "/passed"), end="")
     return 0

@@ -2,7 +2,7 @@
 
 The reference is made of every module in .spi.yml by the toolchain's docc. Fails on every warning of docc, such as a link that does not resolve, on every
 public symbol that no page's Topics list. Takes the modules of `scripts/dev apple`, which have the API of all platforms."""
-import glob, os, shutil, subprocess, sys
+import glob, os, pathlib, re, shutil, sys
 
 from kit import build, reference
 from verbs import apple
@@ -24,21 +24,12 @@ def snippets():
     shutil.rmtree(SNIPPETS, ignore_errors=True)
     os.makedirs(SNIPPETS)
     for guide in sorted(glob.glob("Sources/*/*.docc/*.md")):
-        made, is_code = [], False
-        with open(guide, encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line == "```\n" and is_code:
-                    is_code = False
-                    made.append("#sourceLocation()\n")
-                elif line == "```swift\n":
-                    is_code = True
-                    made.append(f'#sourceLocation(file: "{guide}", line: {number + 1})\n')
-                elif is_code:
-                    made.append(line)
+        text = pathlib.Path(guide).read_text()
+        made = [f'#sourceLocation(file: "{guide}", line: {text.count(chr(10), 0, found.start(1)) + 1})\n{found[1]}#sourceLocation()\n'
+                for found in re.finditer(r"^```swift\n(.*?)^```$", text, re.M | re.S)]
         if made:
-            path = f"{SNIPPETS}/{os.path.basename(guide)[:-3]}.swift"
-            with open(path, "w") as file:
-                file.write("import Foundation\nimport FoundationNetworking\nimport Handstamp\n" + "".join(made))
+            path = f"{SNIPPETS}/{pathlib.Path(guide).stem}.swift"
+            pathlib.Path(path).write_text("import Foundation\nimport FoundationNetworking\nimport Handstamp\n" + "".join(made))
             yield path
 
 
@@ -50,11 +41,7 @@ def main(options):
         return 1
     places = apple.arguments()
     compile = [build.SWIFTC, "-swift-version", "6", "-warnings-as-errors", *apple.upcoming("MemberImportVisibility"), *places]
-    if shutil.which("docc"):
-        reference.build(["-target", build.triple(), *places])
-    else:
-        print("reference: docc not found, not built", file=sys.stderr)
-    subprocess.run([sys.executable, "scripts/kit/apipage.py", ".build/docs/site/api.html"], check=True)
+    reference.build(["-target", build.triple(), *places])
     code = ["docs/snippets/Prelude.swift", *apple.sources("Tests/AppleStubs/Foundation"), *snippets()]
     apple.run(*compile, "-module-name", "Guides", *apple.STRICT, "-o", apple.OUT + "/none.sil", *code)
     # Of the same modules, as the check for iOS leaves them: what is newer than the oldest supported release is refused, too.

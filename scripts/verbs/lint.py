@@ -5,7 +5,7 @@ from kit import build, expectations, platforms, recipes, xcode
 from verbs import format
 
 # Files whose words and paths are examples.
-UNREAD = ("scripts/verbs/lint.py", "scripts/kit/test_kit.py")
+UNREAD = ("scripts/verbs/lint.py", "Tests/Live/kit/test_kit.py")
 
 
 def read(path):
@@ -50,7 +50,7 @@ def phrases(most, pattern, but=r"^$"):
     """Where a phrase stands in the English of tracked texts, if that is more often than allowed."""
     found = []
     for path in tracked():
-        if (re.search(r"\.(swift|md|sh|1)$", path) or path.startswith(("scripts/", "Makefile", "Programs/Live/"))) and path not in UNREAD:
+        if (re.search(r"\.(swift|md|sh|1)$", path) or path.startswith(("scripts/", "Makefile", "Tests/Live/"))) and path not in UNREAD:
             found += [line for line in lines([path], "(?i)" + pattern) if not re.search("(?i)" + but, line.split(": ", 1)[1])]
     count = sum(len(re.findall("(?i)" + pattern, line.split(": ", 1)[1])) for line in found)
     return [f"{count} times, at most {most}: {pattern}", *found[:20]] if count > most else []

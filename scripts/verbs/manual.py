@@ -1,5 +1,5 @@
 """Prints docs/handstamp.1: the frame in docs/handstamp.1.in, the help of every command, and the JSON that the commands print, from a real run."""
-import difflib, json, os, re, subprocess, sys, tempfile
+import difflib, json, os, pathlib, re, subprocess, sys
 
 from kit import build, server
 
@@ -10,13 +10,6 @@ COMMON = {"json", "account", "quiet", "version", "help"}
 
 def options(parser):
     parser.add_argument("--check", action="store_true", help="compare it: texts must be equal, and JSON must have the same members")
-
-
-def run(*arguments, given=""):
-    done = server.command(*arguments, text=given)
-    if done.returncode:
-        sys.exit(f"handstamp {' '.join(arguments)} exited with {done.returncode}: {done.stderr}")
-    return done.stdout
 
 
 def escaped(text):
@@ -88,29 +81,26 @@ def listed(text, title):
 
 def examples():
     """One example for each command that prints JSON."""
-    with tempfile.TemporaryDirectory() as home:
-        here = server.Server()
-        try:
-            here.launch()
-            address, data = here.url, here.folder + "/data"
-            os.environ["HANDSTAMP_HOME"] = home + "/ada"
-            run("signup", "ada@example.org", "--server", address, "--device-name", "laptop", given="correct horse battery staple\n")
-            clients = home + "/clients.json"
-            run("admin", "clients", "add", "--clients", clients, "reader", "--name", "Reader", "--redirect-uri", "https://reader.example.org/callback")
-            for words in [
-                "token", "refresh", "status", "accounts", "sessions", "request /v1/session", "audit show", "audit verify", "key show", "doctor",
-                "admin stats", "admin accounts list", "admin accounts show ada@example.org", "admin credentials ada@example.org",
-                "admin sessions list ada@example.org", f"admin clients list --clients {clients}", "admin keys list",
-                "admin keys rotate signing", f"admin database backup {home}/backup", "admin database check", "admin audit list",
-                "admin accounts reset ada@example.org", "admin accounts disable ada@example.org",
-            ]:
-                words = words.split()
-                place = ["--data", data] if words[0] == "admin" and words[1] != "clients" else []
-                text = run(*words, *place, "--json").replace(address, "http://127.0.0.1:8080").replace(data, "/srv/server").replace(home + "/ada", "/home/ada").replace(home, "/srv")
-                shown = [w for w in words if w not in ("--clients", clients)]
-                yield " ".join(shown).replace(home, "/srv"), json.loads(text)
-        finally:
-            here.remove()
+    here = server.Server()
+    try:
+        here.launch()
+        home, data, clients = here.folder, ["--data", here.folder + "/data"], ["--clients", here.folder + "/clients.json"]
+        os.environ["HANDSTAMP_HOME"] = home + "/ada"
+        server.told("signup", "ada@example.org", "--server", here.url, "--device-name", "laptop", text="correct horse battery staple\n")
+        server.told("admin", "clients", "add", *clients, "reader", "--name", "Reader", "--redirect-uri", "https://reader.example.org/callback")
+        for words in [
+            "token", "refresh", "status", "accounts", "sessions", "request /v1/session", "audit show", "audit verify", "key show", "doctor",
+            "admin stats", "admin accounts list", "admin accounts show ada@example.org", "admin credentials ada@example.org",
+            "admin sessions list ada@example.org", "admin clients list", "admin keys list", "admin keys rotate signing", "admin database backup /srv/backup",
+            "admin database check", "admin audit list", "admin accounts reset ada@example.org", "admin accounts disable ada@example.org",
+        ]:
+            place = clients if words.startswith("admin clients") else data if words.startswith("admin") else []
+            text = json.dumps(server.told(*words.replace("/srv", home).split(), *place), ensure_ascii=False)
+            for name, shown in ((here.url, "http://127.0.0.1:8080"), (data[1], "/srv/server"), (home + "/ada", "/home/ada"), (home, "/srv")):
+                text = text.replace(name, shown)
+            yield words, json.loads(text)
+    finally:
+        here.remove()
 
 
 def shape(value):
@@ -137,32 +127,24 @@ def printed(value):
 
 
 def manual(found):
-    tree = json.loads(run("--experimental-dump-help"))["command"]
+    tree = json.loads(server.command("--experimental-dump-help").stdout)["command"]
     own = tree["discussion"]
-    commands = []
-    for child in tree["subcommands"]:
-        if child["commandName"] != "help":
-            commands += section(child, ["handstamp"])
-    outputs = []
-    for words, value in found:
-        outputs += [f".It Nm Ic {words} Fl -json", ".Bd -literal", *map(escaped, value.split("\n")), ".Ed"]
     parts = {
-        "COMMANDS": commands,
+        "COMMANDS": [line for child in tree["subcommands"] if child["commandName"] != "help" for line in section(child, ["handstamp"])],
         "GENERAL": prose(own.split("\n\nenvironment:")[0]),
         "ENVIRONMENT": [line for name, about in listed(own, "environment") for line in (f".It Ev {name}", escaped(sentence(about)))],
         "EXIT": [line for code, about in listed(own, "exit codes") for line in (f".It {code.replace(', ', ' , ')}", escaped(sentence(about)))],
-        "JSON": outputs,
+        "JSON": [line for words, value in found
+                 for line in (f".It Nm Ic {words} Fl -json", ".Bd -literal", *map(escaped, value.split("\n")), ".Ed")],
     }
-    frame = open(PLACE + ".in").read()
-    return re.sub(r"^@(\w+)@$", lambda m: "\n".join(parts[m[1]]), frame, flags=re.M)
+    return re.sub(r"^@(\w+)@$", lambda m: "\n".join(parts[m[1]]), pathlib.Path(PLACE + ".in").read_text(), flags=re.M)
 
 
 def main(options):
     server.PROGRAM = build.program()
-    present = open(PLACE).read() if os.path.exists(PLACE) else ""
-    known = {}
-    for words, text in re.findall(r"^\.It Nm Ic ([^\n]*) Fl -json\n\.Bd -literal\n(.*?)\n\.Ed$", present, flags=re.M | re.S):
-        known[words] = text.replace("\\e", "\\").replace("\n\\&", "\n")
+    present = pathlib.Path(PLACE).read_text()
+    known = {words: text.replace("\\e", "\\").replace("\n\\&", "\n") for words, text in re.findall(
+        r"^\.It Nm Ic ([^\n]*) Fl -json\n\.Bd -literal\n(.*?)\n\.Ed$", present, flags=re.M | re.S)}
     found = []
     for words, value in examples():
         value = short(value)
@@ -171,10 +153,10 @@ def main(options):
         found.append((words, known[words] if same else printed(value)))
     text = manual(found)
     if not options.check:
-        open(PLACE, "w").write(text)
+        pathlib.Path(PLACE).write_text(text)
     elif text != present:
-        sys.stderr.writelines(difflib.unified_diff(present.splitlines(True), text.splitlines(True), "docs/handstamp.1", "the commands"))
-        sys.exit("docs/handstamp.1 is not what the commands say.\nhint: scripts/dev manual")
+        sys.stderr.writelines(difflib.unified_diff(present.splitlines(True), text.splitlines(True), PLACE, "the commands"))
+        sys.exit(f"{PLACE} is not what the commands say.\nhint: scripts/dev manual")
     done = subprocess.run(["groff", "-mdoc", "-ww", "-z", "-Tutf8", PLACE], capture_output=True, text=True)
     if done.returncode or done.stderr:
         sys.exit(done.stderr or "groff failed")

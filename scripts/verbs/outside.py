@@ -2,11 +2,11 @@
 
 Resolves it without traits and with each one, and compares the fetched packages with Examples/Outside/fetched; builds and runs it without traits and
 with all. The dependencies may be built already, the modules of this package must not."""
-import difflib, glob, os, re, shutil, subprocess, sys, time
+import difflib, glob, os, pathlib, re, shutil, subprocess, sys, time, types
 import urllib.parse
 
 from kit import build, server, stages
-from kit.web import Client, Person, call, fields, require, until
+from kit.web import Client, Person, bearer, call, fields, install, require, until
 
 NEEDS = ["--tests"]
 WORK = ".build/outside"
@@ -39,34 +39,32 @@ def clone():
 
 class Package:
     def __init__(self):
-        with open(WORK + "/Outside/Package.swift") as file:
-            self.traits = re.findall(r'"([A-Za-z]+)"', re.search(r"^let traits.*?\]", file.read(), re.M | re.S)[0])
+        manifest = pathlib.Path("Examples/Outside/Package.swift").read_text()
+        self.traits = re.findall(r'"([A-Za-z]+)"', re.search(r"^let traits.*?\]", manifest, re.M | re.S)[0])
         self.environment = dict(build.environment(False), HANDSTAMP_URL="file://" + os.path.abspath(WORK + "/handstamp"))
 
     def forget(self):
-        if os.path.exists(WORK + "/Outside/Package.resolved"):
-            os.remove(WORK + "/Outside/Package.resolved")
+        pathlib.Path(WORK, "Outside/Package.resolved").unlink(missing_ok=True)
 
     def resolve(self):
         """What SwiftPM fetches with each trait alone."""
-        found = []
+        found = ""
         for trait in ["", *self.traits]:
             self.forget()
             text = subprocess.run(
                 [build.SWIFT, "package", "--quiet", "--package-path", WORK + "/Outside", "--scratch-path", WORK + "/resolve",
                  *(["--traits", trait] if trait else []), "show-dependencies", "--format", "flatlist"],
                 env=self.environment, check=True, stdout=subprocess.PIPE, text=True).stdout
-            found.append(" ".join([f"{trait or 'none'}:", *sorted(set(text.split()))]) + "\n")
+            found += " ".join([f"{trait or 'none'}:", *sorted(set(text.split()))]) + "\n"
         shutil.rmtree(WORK + "/resolve")
         self.forget()
-        with open("Examples/Outside/fetched") as file:
-            changes = list(difflib.unified_diff(file.readlines(), found, "Examples/Outside/fetched", "now"))
-        with open(WORK + "/fetched", "w") as file:
-            file.writelines(found)
-        if changes:
+        pathlib.Path(WORK, "fetched").write_text(found)
+        known = pathlib.Path("Examples/Outside/fetched").read_text()
+        if known != found:
+            changes = difflib.unified_diff(known.splitlines(True), found.splitlines(True), "Examples/Outside/fetched", "now")
             sys.exit("".join(changes) + f"the fetched packages have changed\nhint: if that is intended: cp {WORK}/fetched Examples/Outside/fetched")
 
-    def build(self, words, *options, scratch=None, more=None):
+    def build(self, words, *options, scratch=None, **more):
         """Returns the folder, and what the build said."""
         place = [*build.PACKAGE[:-2], "--scratch-path", os.path.abspath(scratch or build.TOGETHER), "--package-path", WORK + "/Outside"]
         show = [build.SWIFT, "build", *place, *options, "--show-bin-path"]
@@ -74,17 +72,16 @@ class Package:
         if not scratch:
             for path in [path for kind in ("Modules/Handstamp*", "Handstamp*", "CHandstamp*") for path in glob.glob(f"{bin}/{kind}")]:
                 shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
-        stages.run("outside", [build.SWIFT, "build", *place, *options], {**self.environment, **(more or {})}, words)
-        with open(stages.LOGS + "/outside.log") as file:
-            return bin, file.read()
+        stages.run("outside", [build.SWIFT, "build", *place, *options], {**self.environment, **more}, words)
+        return bin, pathlib.Path(stages.LOGS, "outside.log").read_text()
 
     def build_plain(self):
         """Without the system libraries' pkg-config files: a plain app needs none of them, and gets no warning about them."""
-        with open(WORK + "/bin/pkg-config", "w") as file:
-            file.write("#!/bin/sh\necho /nonexistent\n")
-        os.chmod(WORK + "/bin/pkg-config", 0o755)
+        tool = pathlib.Path(WORK, "bin/pkg-config").absolute()
+        tool.write_text("#!/bin/sh\necho /nonexistent\n")
+        tool.chmod(0o755)
         self.forget()
-        bin, text = self.build("without traits", more=dict(PATH=os.path.abspath(WORK + "/bin") + ":" + os.environ["PATH"]))
+        bin, text = self.build("without traits", PATH=f"{tool.parent}:{os.environ['PATH']}")
         # Remarks about options of this build, which no app has, do not count.
         warned = [line for line in text.split("\n") if re.search("warning:|you may be able to install", line) and "ignoring '-enable-batch-mode" not in line]
         if warned:
@@ -108,8 +105,7 @@ class Program:
                                             env=dict(os.environ, XDG_STATE_HOME=os.path.abspath(WORK + "/data/state")))
 
     def text(self):
-        with open(self.output) as file:
-            return file.read()
+        return pathlib.Path(self.output).read_text()
 
     def line(self, start):
         """What follows on the line that begins so, once it is there."""
@@ -122,71 +118,61 @@ class Program:
         return self.text()
 
 
-class Embedded:
-    """The embedded server, and its user at a client."""
-    host = "127.0.0.1"
+def use_transports(url):
+    """The browser returns with a denial."""
+    app = Program("Transports", url + "/auth", WORK + "/data/database")
+    page = app.line("open ")
+    asked = fields(page)
+    require(call("GET", page).status == 200, f"no page at {page}")
+    call("GET", asked["redirect_uri"] + "?" + urllib.parse.urlencode(dict(error="access_denied", state=asked["state"], iss=url + "/auth")))
+    app.ended("signed in: true", "database: database", "no WebSocket here:", "access_denied")
+    require(any(os.path.getsize(path) for path in glob.glob(WORK + "/data/database/*.sqlite")), "no database")
 
-    def __init__(self):
-        self.port = server.free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.program = Program("EmbeddedServer", WORK + "/data/server", str(self.port))
-        until(lambda: call("GET", self.url + "/auth/health").status == 200, lambda: f"the embedded server does not start: {self.program.text()}")
-        self.client = Client(self)
 
-    def answer(self, status, method, path, body=None, token=None):
-        headers = {**({"Content-Type": "application/json"} if body else {}), **({"Authorization": "Bearer " + token} if token else {})}
-        answer = self.client.request(method, path, body, headers)
-        require(answer.status == status, f"{method} {path}: {answer}")
-        return answer
+def use_command_line_app(url):
+    """The user signs in on the server's page, enters the code and allows the access; a kept session needs none of that."""
+    app = Program("CommandLineApp", url + "/auth", WORK + "/data/kept")
+    # Open ADDRESS on any device and enter the code CODE.
+    address, *_, code = app.line("open ").split()
+    person = Person("ada@example.org", "correct horse")
+    page = person.open(address)
+    for title, action, typed in (("Connect a device", "sign-in", dict(email=person.email, password=person.password)),
+                                 ("Allow command-line-app to access your account?", "look", dict(user_code=code)),
+                                 ("Your device is connected", "allow", dict(user_code=code))):
+        page = person.submit(page, action, **typed)
+        require(page.title.startswith(title), f"not the page {title}: {page.title} {page.text[:500]}")
+    app.ended("signed in as Ada")
+    again = Program("CommandLineApp", url + "/auth", WORK + "/data/kept").ended("the kept session has a valid token", "signed in as Ada")
+    require(not re.search("^open ", again, re.M), f"a kept session asks for another sign-in: {again}")
 
-    def transports(self):
-        """The browser returns with a denial."""
-        app = Program("Transports", self.url + "/auth", WORK + "/data/database")
-        page = app.line("open ")
-        asked = fields(page)
-        require(call("GET", page).status == 200, f"no page at {page}")
-        call("GET", asked["redirect_uri"] + "?" + urllib.parse.urlencode(dict(error="access_denied", state=asked["state"], iss=self.url + "/auth")))
-        app.ended("signed in: true", "database: database", "no WebSocket here:", "access_denied")
-        require(any(os.path.getsize(path) for path in glob.glob(WORK + "/data/database/*.sqlite")), "no database")
 
-    def own_routes(self):
-        """The app's own routes, and sign-in at its own accounts. Returns the user and a token."""
-        require("anyone may read this" in self.answer(200, "GET", "/").text, "another page")
-        require(self.answer(401, "GET", "/notes").error == "token_missing", "another error")
-        sign_in = '{"email":"ada@example.org","password":"%s","device":{"id":"curl","name":"curl","platform":"Linux"}}'
-        self.answer(401, "POST", "/auth/v1/sign-in", sign_in % "wrong horse")
-        session = self.answer(200, "POST", "/auth/v1/sign-in", sign_in % "correct horse").json
-        user, token = session["profile"]["id"], session["access_token"]
-        require(f"the notes of {user}" in self.answer(200, "GET", "/notes", token=token).text, "another user's notes")
-        return user, token
+def use_own_routes(client):
+    """The app's own routes, and sign-in at its own accounts. Returns the user, whose session has ended."""
+    require("anyone may read this" in client.get("/").text, "another page")
+    require(client.get("/notes").error == "token_missing", "another error")
+    session = client.post("/auth/v1/sign-in", dict(email="ada@example.org", password="correct horse", device=install("curl"))).json
+    user, token = session["profile"]["id"], bearer(session)
+    require(f"the notes of {user}" in client.get("/notes", Authorization=token).text, "another user's notes")
+    require(client.post("/auth/v1/sign-out", Authorization=token).status == 204, "no sign-out")
+    require(client.get("/notes", Authorization=token).error == "session_ended", "the session goes on")
+    return user
 
-    def command_line_app(self):
-        """The user signs in on the server's page, enters the code and allows the access; a kept session needs none of that."""
-        app = Program("CommandLineApp", self.url + "/auth", WORK + "/data/kept")
-        # Open ADDRESS on any device and enter the code CODE.
-        address, *_, code = app.line("open ").split()
-        person = Person("ada@example.org", "correct horse")
 
-        def press(page, title, action, **typed):
-            page = person.open(address, method="POST", fields={**page.hidden(), **typed, "action": action})
-            require(page.title.startswith(title), f"not the page {title}: {page.title} {page.text[:500]}")
-            return page
-        page = press(person.open(address), "Connect a device", "sign-in", email=person.email, password=person.password)
-        page = press(page, "Allow command-line-app to access your account?", "look", user_code=code)
-        press(page, "Your device is connected", "allow", user_code=code)
-        app.ended("signed in as Ada")
-        again = Program("CommandLineApp", self.url + "/auth", WORK + "/data/kept").ended("the kept session has a valid token", "signed in as Ada")
-        require(not re.search("^open ", again, re.M), f"a kept session asks for another sign-in: {again}")
-
-    def end(self, user, token):
-        """Ends the kept session and the browser's like any other, and then this one. A signal stops the app, which has heard of every session."""
-        require('{"ended":2}' in self.answer(200, "POST", "/auth/v1/sessions/end-others", token=token).text, "other sessions than two")
-        self.answer(204, "POST", "/auth/v1/sign-out", token=token)
-        require(self.answer(401, "GET", "/notes", token=token).error == "session_ended", "the session goes on")
-        self.program.process.terminate()
-        heard = self.program.ended(f"session-established {user}", f"session-revoked {user} signed_out")
-        begun, ended = (len(re.findall(f"^session-{what} ", heard, re.M)) for what in ("established", "revoked"))
-        require(begun == ended, f"not every session that began has ended: {heard}")
+def run_embedded():
+    port = server.free_port()
+    url = f"http://127.0.0.1:{port}"
+    embedded = Program("EmbeddedServer", WORK + "/data/server", str(port))
+    try:
+        until(lambda: call("GET", url + "/auth/health").status == 200, lambda: f"the embedded server does not start: {embedded.text()}")
+        Program("PlainClient", url + "/auth").ended("signed in: true", "signed in: false")
+        use_transports(url)
+        use_command_line_app(url)
+        user = use_own_routes(Client(types.SimpleNamespace(port=port)))
+        # A signal stops the app, which has heard of the user's session.
+        embedded.process.terminate()
+        embedded.ended(f"session-established {user}", f"session-revoked {user} signed_out")
+    finally:
+        embedded.process.kill()
 
 
 def main(options):
@@ -214,14 +200,6 @@ def main(options):
         # Without any module of another build.
         package.forget()
         package.build(f"with {trait} alone", "--traits", trait, scratch=WORK + "/build")
-    embedded = Embedded()
-    try:
-        Program("PlainClient", embedded.url + "/auth").ended("signed in: true", "signed in: false")
-        embedded.transports()
-        user, token = embedded.own_routes()
-        embedded.command_line_app()
-        embedded.end(user, token)
-    finally:
-        embedded.program.process.kill()
+    run_embedded()
     print("ran a plain client, an embedded server, other transports and a command-line app")
     return 0

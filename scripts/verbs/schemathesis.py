@@ -10,7 +10,7 @@ from kit.web import Client
 
 NEEDS = ["--tests"]
 VERSION, SEED = "4.32.5", "20261123"
-HOOKS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/kit/schemathesis_hooks.py"
+HOOKS = os.path.abspath("Tests/Live/kit/schemathesis_hooks.py")
 
 
 def options(parser):

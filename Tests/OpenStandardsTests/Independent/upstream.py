@@ -7,10 +7,9 @@ It prints its address, signs every user in whose name a form has, and exits when
 import os
 import sys
 
-kit = os.path.join(os.path.dirname(__file__), "..", "..", "..", "scripts", "kit")
 if len(sys.argv) == 1:
-    sys.path.insert(0, kit)
-    import pypi
+    sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../Live"))
+    from kit import pypi
     python = pypi.interpreter("upstream", "oidc-provider-mock==0.3.4")
     os.execv(python, [python, __file__, "serve"])
 
