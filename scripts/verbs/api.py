@@ -28,7 +28,7 @@ def options(parser):
 def digest():
     """What `import Handstamp` shows on Linux: its graphs, how many types and other declarations count, and a line for each."""
     place = os.path.dirname(build.given) if build.given else build.build("build", *build.ALL, "--target", "HandstampUI")
-    found = list(declarations.graphs(["-I", place + "/Modules", "-target", build.triple(), *apple.module_maps(".build")], modules()))
+    found = list(declarations.graphs(["-I", place + "/Modules", "-target", build.triple(), *apple.module_maps()], modules()))
     types, count, lines = set(), 0, set()
     protocols = declarations.conformances(found, declarations.paths(found))
     for symbol in declarations.symbols(found):

@@ -45,8 +45,6 @@ def main(options):
     code = ["docs/snippets/Prelude.swift", *apple.sources("Tests/AppleStubs/Foundation"), *snippets()]
     apple.run(*compile, "-module-name", "Guides", *apple.STRICT, "-o", apple.OUT + "/none.sil", *code)
     # Of the same modules, as the check for iOS leaves them: what is newer than the oldest supported release is refused, too.
-    place = apple.prepared("ios", apple.build_folder())
-    for mode in apple.APPROACHABLE:
-        apple.run(*place.command("-emit-sil", "-warnings-as-errors", *apple.xcode(mode), "-module-name", "Guides", "-o", apple.OUT + "/none.sil", *code, mode=mode))
+    apple.in_xcode(apple.prepared("ios"), "Guides", code)
     print("guides: every snippet compiled, plainly and in the modes of a new app")
     return 0
