@@ -2,13 +2,12 @@
 
 DocC resolves a link to another module only as an absolute path, and only with that module's archive. Doc comments and guides name a
 type as code does: ``SessionError``. Such names are completed in copies: ``/HandstampModel/SessionError``."""
-import concurrent.futures, glob, json, os, re, shutil, subprocess, sys
+import concurrent.futures, glob, json, os, pathlib, re, shutil, subprocess, sys
 
 from kit import declarations
 
 OUT = ".build/docs"
 LINK = re.compile(r"(?<!`)``([^`\s]+)``(?!`)")
-FENCE = re.compile(r"^\s*```")
 
 
 def original(text):
@@ -29,12 +28,12 @@ def listed(folder="."):
 
 def modules():
     """Every library is a documentation target, and each of these has a catalog with a landing page."""
-    found, libraries = listed(), re.findall(r'\.library\(name: "(\w+)"', open("Package.swift").read())
-    missing = [f".spi.yml does not list the library {name}" for name in libraries if name not in found]
-    missing += [f"there is no {page}" for page in (f"Sources/{m}/{m}.docc/{m}.md" for m in found) if not os.path.exists(page)]
+    libraries = re.findall(r'\.library\(name: "(\w+)"', open("Package.swift").read())
+    missing = [f".spi.yml does not list the library {name}" for name in libraries if name not in listed()]
+    missing += [f"there is no {page}" for page in (f"Sources/{m}/{m}.docc/{m}.md" for m in listed()) if not os.path.exists(page)]
     if missing:
         sys.exit("\n".join(missing))
-    return found
+    return listed()
 
 
 class Names:
@@ -67,7 +66,7 @@ class Names:
     def complete(self, lines, module, scope=()):
         code = False
         for line in lines:
-            code ^= bool(FENCE.match(line))
+            code ^= line.lstrip().startswith("```")
             yield line if code else LINK.sub(lambda m: f"``{self.completed(m[1], module, scope)}``", line)
 
 
@@ -78,12 +77,10 @@ def prepare(module, files, names):
             texts = names.complete([l["text"] for l in lines], module, tuple(symbol["pathComponents"]))
             for line, text in zip(lines, texts):
                 line["text"] = text
-        json.dump(graph, open(path, "w"))
-    catalog = f"{OUT}/catalogs/{module}.docc"
-    shutil.copytree(f"Sources/{module}/{module}.docc", catalog)
-    for page in glob.glob(f"{catalog}/**/*.md", recursive=True):
-        lines = open(page).read().split("\n")
-        open(page, "w").write("\n".join(names.complete(lines, module)))
+        pathlib.Path(path).write_text(json.dumps(graph))
+    shutil.copytree(f"Sources/{module}/{module}.docc", f"{OUT}/catalogs/{module}.docc")
+    for page in pathlib.Path(f"{OUT}/catalogs/{module}.docc").rglob("*.md"):
+        page.write_text("\n".join(names.complete(page.read_text().split("\n"), module)))
 
 
 def convert(module, stage, *options):
