@@ -6,13 +6,14 @@ It serves https with a self-signed certificate, prints its port, then a line for
 credential. It exits when its standard input closes.
 """
 import hashlib
-import http.server
 import os
 import ssl
 import subprocess
 import sys
 import tempfile
-import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../Live"))
+from parties.hostile import Listener
 
 EMPTY = "sha256:" + hashlib.sha256(b"{}").hexdigest()
 MANIFEST = (
@@ -20,24 +21,13 @@ MANIFEST = (
     '{"mediaType":"application/vnd.docker.container.image.v1+json","size":2,"digest":"%s"},"layers":[]}' % EMPTY).encode()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        shown = self.headers.get("Authorization")
-        print(self.path, shown or "nothing", flush=True)
-        body = MANIFEST if "/manifests/" in self.path else b"{}"
-        self.send_response(200 if shown else 401)
-        if not shown:
-            self.send_header("WWW-Authenticate", 'Basic realm="registry"')
-        self.send_header("Content-Type", "application/vnd.docker.distribution.manifest.v2+json")
-        self.send_header("Docker-Content-Digest", "sha256:" + hashlib.sha256(body).hexdigest())
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    do_HEAD = do_GET
-
-    def log_message(self, *arguments): pass
+def answer(request):
+    shown = request.headers.get("Authorization")
+    print(request.path, shown or "nothing", flush=True)
+    body = MANIFEST if "/manifests/" in request.path else b"{}"
+    request.give(
+        body, 200 if shown else 401, content_type="application/vnd.docker.distribution.manifest.v2+json",
+        docker_content_digest="sha256:" + hashlib.sha256(body).hexdigest(), www_authenticate=[] if shown else 'Basic realm="registry"')
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -48,8 +38,5 @@ with tempfile.TemporaryDirectory() as folder:
          "-out", certificate], check=True, stderr=subprocess.DEVNULL)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
-listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-listener.socket = context.wrap_socket(listener.socket, server_side=True)
-threading.Thread(target=listener.serve_forever, daemon=True).start()
-print(listener.server_port, flush=True)
+print(Listener(answer, tls=context).port, flush=True)
 sys.stdin.read()

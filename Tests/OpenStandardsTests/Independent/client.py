@@ -5,32 +5,23 @@ otherwise the result of each step.
 """
 import os
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../Live"))
 
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
+from kit.web import until
+from parties.hostile import Listener, well
 
-issuer = sys.argv[1]
+issuer, browser = sys.argv[1], Listener(well)
+redirect = browser.url + "/callback"
 
 
 def say(text): print(text, flush=True)
 
 
-class Catch(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.caught = self.path
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *arguments): pass
-
-
-listener = HTTPServer(("127.0.0.1", 0), Catch)
-redirect = f"http://127.0.0.1:{listener.server_port}/callback"
 session = OAuth2Session(
     "app", scope="profile", redirect_uri=redirect, code_challenge_method="S256", token_endpoint_auth_method="none")
 metadata = session.get(issuer + "/.well-known/oauth-authorization-server", withhold_token=True).json()
@@ -46,11 +37,9 @@ say("metadata ok")
 
 verifier = "v" * 64
 url, state = session.create_authorization_url(metadata["authorization_endpoint"], code_verifier=verifier)
-catching = threading.Thread(target=listener.handle_request)
-catching.start()
 say("open " + url)
-catching.join()
-answer = "http://127.0.0.1" + listener.caught
+until(lambda: browser.seen, "the browser does not come back", 60)
+answer = browser.url + browser.seen[0].path
 token = session.fetch_token(
     metadata["token_endpoint"], authorization_response=answer, state=state, code_verifier=verifier)
 me = session.get(metadata["userinfo_endpoint"])
@@ -81,21 +70,14 @@ except OAuthError as error:
 
 plain = OAuth2Session("app", scope="profile", token_endpoint_auth_method="none")
 kind = "urn:ietf:params:oauth:grant-type:device_code"
-
-
-def device_codes():
-    return plain.post(
-        metadata["device_authorization_endpoint"], data={"client_id": "app", "scope": "profile"},
-        withhold_token=True).json()
-
-
+# A device whose first poll follows the user's answer does not need to wait.
+early, codes = (plain.post(metadata["device_authorization_endpoint"], data={"client_id": "app", "scope": "profile"}, withhold_token=True).json()
+                for _ in range(2))
 try:
-    plain.fetch_token(metadata["token_endpoint"], grant_type=kind, device_code=device_codes()["device_code"])
+    plain.fetch_token(metadata["token_endpoint"], grant_type=kind, device_code=early["device_code"])
 except OAuthError as error:
     assert error.error == "authorization_pending", error
     say("device pending")
-# A device whose first poll follows the user's answer does not need to wait.
-codes = device_codes()
 say("type " + codes["user_code"])
 sys.stdin.readline()
 plain.fetch_token(metadata["token_endpoint"], grant_type=kind, device_code=codes["device_code"])

@@ -6,12 +6,13 @@ It serves http on loopback, prints its port, then a line for every request: its 
 standard input closes.
 """
 import base64
-import http.server
 import io
-import json
+import os
 import sys
-import threading
 import zipfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../Live"))
+from parties.hostile import Listener
 
 WHEEL = "demo-1.0-py3-none-any.whl"
 
@@ -32,39 +33,25 @@ def is_name_alone(credential):
     return kind == "Basic" and base64.b64decode(text).endswith(b":")
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        shown = self.headers.get("Authorization")
-        if shown and is_name_alone(shown):
-            shown = None
-        print(self.path, shown or "nothing", flush=True)
-        if not shown:
-            return self.answer(401, "text/plain", b"", [("WWW-Authenticate", 'Basic realm="index"'), ("WWW-Authenticate", "Cargo")])
-        here = "http://127.0.0.1:%d" % self.server.server_port
-        if self.path.endswith(WHEEL):
-            return self.answer(200, "application/octet-stream", wheel())
-        if self.path == "/simple/demo/":
-            return self.answer(200, "text/html", ('<!DOCTYPE html><a href="%s/files/%s">%s</a>' % (here, WHEEL, WHEEL)).encode())
-        if self.path == "/index/config.json":
-            return self.answer(200, "application/json", json.dumps({"dl": here + "/dl", "api": here, "auth-required": True}).encode())
-        if self.path == "/api/v1/crates/demo/owners":
-            return self.answer(200, "application/json", b'{"users":[{"id":1,"login":"ada","name":"Ada"}]}')
-        self.answer(404, "text/plain", b"")
-
-    do_HEAD = do_GET
-
-    def answer(self, status, kind, body, more=()):
-        self.send_response(status)
-        for name, value in [("Content-Type", kind), ("Content-Length", str(len(body))), *more]:
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    def log_message(self, *arguments): pass
+def answer(request):
+    shown = request.headers.get("Authorization")
+    if shown and is_name_alone(shown):
+        shown = None
+    print(request.path, shown or "nothing", flush=True)
+    if not shown:
+        return request.give(status=401, www_authenticate=['Basic realm="index"', "Cargo"])
+    if request.path.endswith(WHEEL):
+        return request.give(wheel(), content_type="application/octet-stream")
+    if request.path == "/simple/demo/":
+        page = f'<!DOCTYPE html><a href="{listener.url}/files/{WHEEL}">{WHEEL}</a>'
+        return request.give(page.encode(), content_type="text/html")
+    if request.path == "/index/config.json":
+        return request.give({"dl": listener.url + "/dl", "api": listener.url, "auth-required": True})
+    if request.path == "/api/v1/crates/demo/owners":
+        return request.give(b'{"users":[{"id":1,"login":"ada","name":"Ada"}]}')
+    request.give(status=404)
 
 
-listener = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-threading.Thread(target=listener.serve_forever, daemon=True).start()
-print(listener.server_port, flush=True)
+listener = Listener(answer)
+print(listener.port, flush=True)
 sys.stdin.read()

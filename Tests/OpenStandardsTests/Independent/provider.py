@@ -8,10 +8,13 @@ from then on; `POST /forget` ends every refresh token; `GET /seen` is what it wa
 """
 import base64
 import json
+import os
 import sys
 import threading
 import urllib.parse
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../Live"))
+from parties.hostile import Listener
 
 kind = sys.argv[1]
 lock = threading.Lock()
@@ -26,104 +29,93 @@ def jwt(**claims):
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
 
 
-def issue(user, scope):
+def issue(user, scope, nonce):
+    """An access and a refresh token, as an answer has them."""
     state["number"] += 1
     number = state["number"]
-    access[f"at-{number}"], refreshes[f"rt-{number}"] = user, (user, scope)
-    return f"at-{number}", f"rt-{number}"
+    access[f"at-{number}"], refreshes[f"rt-{number}"] = user, (user, scope, nonce)
+    return dict(access_token=f"at-{number}", refresh_token=f"rt-{number}")
 
 
-class Provider(BaseHTTPRequestHandler):
-    def log_message(self, *arguments): pass
-
-    def answer(self, body, status=200):
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json; charset=utf-8")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def redirect(self, query):
-        self.send_response(302)
-        self.send_header("Location", self.fields["redirect_uri"] + "?" + urllib.parse.urlencode(query))
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def handle_request(self):
-        address = urllib.parse.urlsplit(self.path)
+class Provider:
+    """One request to it."""
+    def __init__(self, request):
+        self.request, address = request, urllib.parse.urlsplit(request.path)
         self.place = address.path
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
-        self.fields = dict(urllib.parse.parse_qsl(address.query) + urllib.parse.parse_qsl(body))
-        with lock:
-            if self.place == "/seen":
-                return self.answer(seen)
-            if self.place == "/user":
-                state["user"] = int(self.fields["number"])
-                return self.answer({})
-            if self.place == "/forget":
-                refreshes.clear()
-                return self.answer({})
-            basic = (self.headers.get("Authorization") or "").startswith("Basic ")
-            seen.append(dict(self.fields, path=self.place, basic=basic))
-            getattr(self, kind)()
+        self.fields = dict(urllib.parse.parse_qsl(address.query) + urllib.parse.parse_qsl(request.body))
+        self.authorization = request.headers.get("Authorization") or ""
+        self.bearer = access.get(self.authorization.removeprefix("Bearer "))
 
-    do_GET = do_POST = handle_request
+    def answer(self, body, status=200, **headers):
+        self.request.give(body, status, content_type="application/json; charset=utf-8", **headers)
 
-    @property
-    def bearer(self): return access.get((self.headers.get("Authorization") or "").removeprefix("Bearer "))
+    # What several providers have in common.
 
-    def authorize(self, scope):
+    def metadata(self, authorization, token, **more):
+        return self.answer(dict(issuer=base, authorization_endpoint=base + authorization, token_endpoint=base + token) | more)
+
+    def authorize(self, **more):
+        """Sends the browser back with a code for this user, scope and nonce."""
         code = f"code-{len(codes)}"
-        codes[code] = (state["user"], scope)
-        return self.redirect(dict(code=code, state=self.fields["state"]))
+        codes[code] = (state["user"], self.fields.get("scope", ""), self.fields.get("nonce"))
+        query = urllib.parse.urlencode(dict(code=code, state=self.fields["state"], **more))
+        return self.answer({}, 302, location=self.fields["redirect_uri"] + "?" + query)
+
+    def device(self, user_code, page, expires_in):
+        codes["device"] = (state["user"], self.fields.get("scope", ""), None)
+        return self.answer(dict(device_code="device", user_code=user_code, verification_uri=base + page, expires_in=expires_in, interval=1))
+
+    def granted(self):
+        """User, scope and nonce of what the token endpoint is asked for; `None` if a refresh token or a code is not known."""
+        grant = self.fields["grant_type"]
+        if grant == "refresh_token":
+            return refreshes.pop(self.fields["refresh_token"], None)
+        return codes["device"] if grant.endswith(":device_code") else codes.pop(self.fields["code"], None)
+
+    def decide(self):
+        if self.place == "/seen":
+            return self.answer(seen)
+        if self.place == "/user":
+            state["user"] = int(self.fields["number"])
+            return self.answer({})
+        if self.place == "/forget":
+            refreshes.clear()
+            return self.answer({})
+        seen.append(dict(self.fields, path=self.place, basic=self.authorization.startswith("Basic ")))
+        getattr(self, kind)()
 
     # https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
     def github(self):
         if self.place == "/login/oauth/authorize":
-            return self.authorize(self.fields.get("scope", ""))
+            return self.authorize()
         if self.place == "/login/device/code":
-            codes["device"] = (state["user"], self.fields.get("scope", ""))
-            return self.answer(dict(
-                device_code="device", user_code="WDJB-MJHT", verification_uri=base + "/login/device", expires_in=900,
-                interval=1))
+            return self.device("WDJB-MJHT", "/login/device", 900)
         if self.place == "/api/v3/user":
-            if not self.headers.get("User-Agent"):
+            if not self.request.headers.get("User-Agent"):
                 return self.answer(dict(message="Request forbidden by administrative rules."), 403)
             if self.bearer is None:
                 return self.answer(dict(message="Bad credentials", status="401"), 401)
             return self.answer(dict(login=NAMES[self.bearer], id=583230 + self.bearer, name=None, email=None))
-        if self.place != "/login/oauth/access_token" or self.command != "POST":
+        if self.place != "/login/oauth/access_token" or self.request.command != "POST":
             return self.answer(dict(message="Not Found"), 404)
-        grant = self.fields["grant_type"]
-        if grant == "authorization_code" and self.fields.get("client_secret") != "s3cret":
+        if self.fields["grant_type"] == "authorization_code" and self.fields.get("client_secret") != "s3cret":
             return self.answer(dict(
-                error="incorrect_client_credentials",
-                error_description="The client_id and/or client_secret passed are incorrect."))
-        if grant == "refresh_token":
-            found = refreshes.pop(self.fields["refresh_token"], None)
-            if found is None:
-                return self.answer(dict(
-                    error="bad_refresh_token", error_description="The refresh token passed is incorrect or expired."))
-        elif grant.endswith(":device_code"):
+                error="incorrect_client_credentials", error_description="The client_id and/or client_secret passed are incorrect."))
+        if "device_code" in self.fields:
             state["polls"] += 1
             if state["polls"] == 1:
-                return self.answer(dict(
-                    error="authorization_pending", error_description="The authorization request is still pending."))
-            found = codes["device"]
-        else:
-            found = codes.pop(self.fields["code"])
-        token, refresh = issue(*found)
-        return self.answer(dict(
-            access_token=token, expires_in=28800, refresh_token=refresh, refresh_token_expires_in=15811200,
-            scope="repo,gist", token_type="bearer"))
+                return self.answer(dict(error="authorization_pending", error_description="The authorization request is still pending."))
+        found = self.granted()
+        if found is None:
+            return self.answer(dict(error="bad_refresh_token", error_description="The refresh token passed is incorrect or expired."))
+        return self.answer(issue(*found) | dict(expires_in=28800, refresh_token_expires_in=15811200, scope="repo,gist", token_type="bearer"))
 
     # https://docs.slack.dev/reference/methods/oauth.v2.access, https://docs.slack.dev/authentication/using-token-rotation
     def slack(self):
         if self.place == "/oauth/v2/authorize":
             if self.fields.get("scope") or not self.fields.get("user_scope"):
                 return self.answer("desktop redirects cannot request bot scopes", 400)
-            return self.authorize(self.fields["user_scope"])
+            return self.authorize()
         if self.place == "/api/auth.test":
             if self.bearer is None:
                 return self.answer(dict(ok=False, error="invalid_auth"))
@@ -132,98 +124,63 @@ class Provider(BaseHTTPRequestHandler):
                 team_id=f"T{self.bearer}", user_id="W012A3CDE"))
         if self.place != "/api/oauth.v2.access":
             return self.answer(dict(ok=False, error="unknown_method"))
-        if self.fields["grant_type"] == "refresh_token":
-            found = refreshes.pop(self.fields["refresh_token"], None)
-            if found is None:
-                return self.answer(dict(ok=False, error="invalid_refresh_token"))
-            token, refresh = issue(*found)
-            return self.answer(dict(
-                ok=True, access_token=token, token_type="user", expires_in=43200, refresh_token=refresh,
-                scope="chat:write,users:read", team=dict(id="T1", name="Example"), enterprise=None))
-        found = codes.pop(self.fields["code"], None)
+        is_refresh, found = self.fields["grant_type"] == "refresh_token", self.granted()
         if found is None:
-            return self.answer(dict(ok=False, error="invalid_code"))
-        token, refresh = issue(*found)
-        return self.answer(dict(
-            ok=True, app_id="A0KRD7HC3", team=dict(id="T1", name="Example"), enterprise=None,
-            authed_user=dict(
-                id="W012A3CDE", scope="chat:write,users:read", access_token=token, token_type="user",
-                expires_in=43200, refresh_token=refresh)))
+            return self.answer(dict(ok=False, error="invalid_refresh_token" if is_refresh else "invalid_code"))
+        tokens = issue(*found) | dict(token_type="user", expires_in=43200, scope="chat:write,users:read")
+        team = dict(ok=True, team=dict(id="T1", name="Example"), enterprise=None)
+        return self.answer(team | (tokens if is_refresh else dict(app_id="A0KRD7HC3", authed_user=dict(tokens, id="W012A3CDE"))))
 
     # https://docs.gitlab.com/api/oauth2/
     def gitlab(self):
         if self.place == "/.well-known/openid-configuration":
-            return self.answer(dict(
-                issuer=base, authorization_endpoint=base + "/oauth/authorize", token_endpoint=base + "/oauth/token",
-                revocation_endpoint=base + "/oauth/revoke", userinfo_endpoint=base + "/oauth/userinfo",
-                scopes_supported=["openid", "profile", "email", "read_user"],
-                code_challenge_methods_supported=["S256"]))
+            return self.metadata(
+                "/oauth/authorize", "/oauth/token", revocation_endpoint=base + "/oauth/revoke", userinfo_endpoint=base + "/oauth/userinfo",
+                scopes_supported=["openid", "profile", "email", "read_user"], code_challenge_methods_supported=["S256"])
         if self.place == "/oauth/authorize":
-            return self.authorize(self.fields.get("scope", ""))
+            return self.authorize()
         if self.place == "/oauth/authorize_device":
-            codes["device"] = (state["user"], self.fields.get("scope", ""))
-            return self.answer(dict(
-                device_code="device", user_code="0A44L90H", verification_uri=base + "/oauth/device", expires_in=300,
-                interval=1))
+            return self.device("0A44L90H", "/oauth/device", 300)
         if self.place == "/oauth/userinfo":
             return self.answer(dict(sub=str(self.bearer), name=NAMES[self.bearer]))
         if self.place == "/oauth/revoke":
             return self.answer({})
         if self.place != "/oauth/token":
             return self.answer(dict(error="404 Not Found"), 404)
-        grant = self.fields["grant_type"]
-        if grant == "refresh_token":
-            found = refreshes.pop(self.fields["refresh_token"], None)
-            if found is None or "redirect_uri" not in self.fields:
-                return self.answer(dict(error="invalid_grant"), 400)
-        else:
-            found = codes["device"] if grant.endswith(":device_code") else codes.pop(self.fields["code"])
-        token, refresh = issue(*found)
-        return self.answer(dict(
-            access_token=token, token_type="Bearer", expires_in=7200, refresh_token=refresh, scope=found[1],
-            created_at=1628711391))
+        found = self.granted()
+        if found is None or self.fields["grant_type"] == "refresh_token" and "redirect_uri" not in self.fields:
+            return self.answer(dict(error="invalid_grant"), 400)
+        return self.answer(issue(*found) | dict(token_type="Bearer", expires_in=7200, scope=found[1], created_at=1628711391))
 
     # https://www.keycloak.org/docs/latest/server_admin/: the realm lists offline_access, the user has no role for it.
     def keycloak(self):
         if self.place == "/.well-known/openid-configuration":
-            return self.answer(dict(
-                issuer=base, authorization_endpoint=base + "/auth", token_endpoint=base + "/token",
-                device_authorization_endpoint=base + "/auth/device", userinfo_endpoint=base + "/userinfo",
-                scopes_supported=["openid", "offline_access", "profile", "email"],
-                code_challenge_methods_supported=["S256"]))
+            return self.metadata(
+                "/auth", "/token", device_authorization_endpoint=base + "/auth/device", userinfo_endpoint=base + "/userinfo",
+                scopes_supported=["openid", "offline_access", "profile", "email"], code_challenge_methods_supported=["S256"])
         if self.place == "/auth":
-            code = f"code-{len(codes)}"
-            codes[code] = (state["user"], self.fields["scope"], self.fields.get("nonce"))
-            return self.redirect(dict(code=code, state=self.fields["state"], session_state="s", iss=base))
+            return self.authorize(session_state="s", iss=base)
         if self.place == "/auth/device":
-            codes["device"] = (state["user"], self.fields["scope"], None)
-            return self.answer(dict(
-                device_code="device", user_code="ABCD-EFGH", verification_uri=base + "/device", expires_in=600,
-                interval=1))
+            return self.device("ABCD-EFGH", "/device", 600)
         if self.place == "/userinfo":
             return self.answer(dict(sub=f"user-{self.bearer}", name="Ada Lovelace"))
         if self.place != "/token":
             return self.answer({}, 404)
-        user, scope, nonce = codes["device"] if "device_code" in self.fields else codes.pop(self.fields["code"])
+        user, scope, nonce = self.granted()
         if "offline_access" in scope.split():
-            return self.answer(dict(
-                error="not_allowed", error_description="Offline tokens not allowed for the user or client"), 400)
-        token, refresh = issue(user, scope)
+            return self.answer(dict(error="not_allowed", error_description="Offline tokens not allowed for the user or client"), 400)
         claims = dict(iss=base, sub=f"user-{user}", aud="app", exp=4000000000, **({"nonce": nonce} if nonce else {}))
-        return self.answer(dict(
-            access_token=token, expires_in=300, refresh_expires_in=1800, refresh_token=refresh, token_type="Bearer",
-            id_token=jwt(**claims), scope=scope))
+        return self.answer(issue(user, scope, nonce) | dict(
+            expires_in=300, refresh_expires_in=1800, token_type="Bearer", id_token=jwt(**claims), scope=scope))
 
     # https://learn.microsoft.com/entra/identity-platform/v2-protocols-oidc
     def entra(self):
         if self.place == "/common/v2.0/.well-known/openid-configuration":
-            return self.answer(dict(
-                issuer=base + "/{tenantid}/v2.0", authorization_endpoint=base + "/common/oauth2/v2.0/authorize",
-                token_endpoint=base + "/common/oauth2/v2.0/token",
-                token_endpoint_auth_methods_supported=["client_secret_post", "private_key_jwt"]))
+            return self.metadata(
+                "/common/oauth2/v2.0/authorize", "/common/oauth2/v2.0/token", issuer=base + "/{tenantid}/v2.0",
+                token_endpoint_auth_methods_supported=["client_secret_post", "private_key_jwt"])
         if self.place == "/common/oauth2/v2.0/authorize":
-            codes["code"] = (state["user"], self.fields["scope"], self.fields["nonce"])
-            return self.redirect(dict(code="code", state=self.fields["state"], session_state="s"))
+            return self.authorize(session_state="s")
         if self.place != "/common/oauth2/v2.0/token":
             return self.answer({}, 404)
         if self.fields["grant_type"] == "refresh_token":
@@ -231,35 +188,30 @@ class Provider(BaseHTTPRequestHandler):
                 error="invalid_grant", suberror="basic_action", error_codes=[50076],
                 error_description="AADSTS50076: Due to a configuration change made by your administrator, or because "
                 "you moved to a new location, you must use multi-factor authentication."), 400)
-        user, scope, nonce = codes["code"]
-        token, refresh = issue(user, scope)
+        user, scope, nonce = self.granted()
         # The second user's token claims another tenant than its issuer.
         issuer = TENANT if user == 1 else TENANT.replace("5", "6")
-        claims = dict(
-            iss=f"{base}/{issuer}/v2.0", sub=f"user-{user}", aud="app", tid=TENANT, name="Ada", exp=4000000000,
-            nonce=nonce)
-        return self.answer(dict(
-            token_type="Bearer", scope=scope, expires_in=3599, access_token=token, refresh_token=refresh,
-            id_token=jwt(**claims)))
+        claims = dict(iss=f"{base}/{issuer}/v2.0", sub=f"user-{user}", aud="app", tid=TENANT, name="Ada", exp=4000000000, nonce=nonce)
+        return self.answer(issue(user, scope, nonce) | dict(token_type="Bearer", scope=scope, expires_in=3599, id_token=jwt(**claims)))
 
     # A server that says nothing of its users.
     def unnamed(self):
         if self.place == "/.well-known/oauth-authorization-server":
-            return self.answer(dict(
-                issuer=base, authorization_endpoint=base + "/authorize", token_endpoint=base + "/token"))
+            return self.metadata("/authorize", "/token")
         if self.place == "/authorize":
-            return self.authorize(self.fields.get("scope", ""))
+            return self.authorize()
         if self.place == "/people":
             return self.answer({"user": {"id": 7}, "uid": f"u-{self.bearer}", "name": NAMES[self.bearer]})
         if self.place != "/token":
             return self.answer({}, 404)
-        token, refresh = issue(*codes.pop(self.fields["code"]))
-        return self.answer(dict(access_token=token, token_type="Bearer", expires_in=600, refresh_token=refresh))
+        return self.answer(issue(*self.granted()) | dict(token_type="Bearer", expires_in=600))
 
 
-server = ThreadingHTTPServer(("127.0.0.1", 0), Provider)
-server.daemon_threads = True
-base = f"http://127.0.0.1:{server.server_port}"
-threading.Thread(target=server.serve_forever, daemon=True).start()
+def answer(request):
+    with lock:
+        Provider(request).decide()
+
+
+base = Listener(answer).url
 print(base, flush=True)
 sys.stdin.read()

@@ -1,6 +1,6 @@
 """An OAuth 2 and OpenID Connect server built with Authlib, independent of Handstamp. For tests.
 
-    python3 server.py [--rotate | --replace] [--agree] [--life SECONDS] [--delay SECONDS] [--broken COUNT] [...]
+    python3 server.py [--rotate | --replace] [--agree] [--delay SECONDS] [--broken COUNT] [...]
 
 It prints its address, has one user (ada, who consents to everything), and exits when its standard input closes.
 """
@@ -37,13 +37,11 @@ options.add_argument("--hold-devices", action="store_true", help="the tokens of 
 options.add_argument("--broken", type=int, default=0, help="that many refreshes are carried out, but answered with 500")
 options.add_argument("--agree", action="store_true", help="devices are allowed at once")
 options.add_argument("--bare-401", action="store_true", help="answer every revocation with it, and ignore the request")
-options.add_argument("--life", type=int, default=600)
 options.add_argument("--id-token-life", type=int, default=300)
 options.add_argument("--redirect", help="the only redirect URI, compared in full")
 options.add_argument("--catch-all", action="store_true", help="every unknown path returns an HTML page with 200")
 options.add_argument("--userinfo", action="store_true")
 options.add_argument("--introspect", action="store_true", help="for public clients as well")
-options.add_argument("--no-revocation", action="store_true")
 options.add_argument("--no-refresh-token", action="store_true")
 options.add_argument("--same-token", action="store_true", help="a refresh returns the same access token")
 options.add_argument("--refresh-id-token", action="store_true", help="a refresh returns an ID token, too")
@@ -58,25 +56,22 @@ released = threading.Event()
 asked = {}
 tokens, codes, devices, nonces, presented, paths, authentication, astray = [], {}, {}, set(), [], [], [], []
 METHODS = ["none", "client_secret_post" if options.post else "client_secret_basic"]
-counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0, "mostInTheAir": 0}
+counts = {"refresh": 0, "refused": 0, "revoke": 0, "inTheAir": 0}
+LIFE = 600
 SIGNING = base64.urlsafe_b64encode(os.urandom(32)).decode()
 app = Flask(__name__)
-app.config["OAUTH2_TOKEN_EXPIRES_IN"] = {
-    "authorization_code": options.life, "refresh_token": options.life,
-    "urn:ietf:params:oauth:grant-type:device_code": options.life}
+app.config["OAUTH2_TOKEN_EXPIRES_IN"] = dict.fromkeys(
+    ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"], LIFE)
 app.config["OAUTH2_REFRESH_TOKEN_GENERATOR"] = not options.no_refresh_token
 server = AuthorizationServer()
 
 
 class User:
-    def get_user_id(self):
-        return "user-1"
+    def get_user_id(self): return "user-1"
 
 
 class Client(ClientMixin):
-    def __init__(self, id, secret):
-        self.id, self.secret = id, secret
-
+    def __init__(self, id, secret): self.id, self.secret = id, secret
     def get_client_id(self): return self.id
     def get_default_redirect_uri(self): return None
     def get_allowed_scope(self, scope): return scope or ""
@@ -106,7 +101,7 @@ class Token(TokenMixin):
     def check_client(self, client): return self.client is client
     def get_scope(self): return self.scope
     # Authlib gives this lifetime to the successor: the remaining time would shrink with each refresh, to zero in the end.
-    def get_expires_in(self): return options.life
+    def get_expires_in(self): return LIFE
     def is_expired(self): return time.time() > self.ends
     def is_revoked(self): return self.revoked
 
@@ -125,10 +120,8 @@ class CodeGrant(grants.AuthorizationCodeGrant):
     def save_authorization_code(self, code, request):
         with lock:
             codes[code] = Code(
-                code=code, client_id=request.client.id, redirect_uri=request.redirect_uri, scope=request.scope,
-                nonce=request.data.get("nonce"), auth_time=int(time.time()), user=request.user,
-                code_challenge=request.data.get("code_challenge"),
-                code_challenge_method=request.data.get("code_challenge_method"))
+                code=code, client_id=request.client.id, redirect_uri=request.redirect_uri, scope=request.scope, auth_time=int(time.time()), user=request.user,
+                **{name: request.data.get(name) for name in ("nonce", "code_challenge", "code_challenge_method")})
 
     def query_authorization_code(self, code, client):
         with lock:
@@ -212,11 +205,14 @@ class DeviceEndpoint(DeviceAuthorizationEndpoint):
         devices[data["device_code"]] = Device(data, client_id, scope)
 
 
+def known(text):
+    return next((t for t in tokens if text in (t.access, t.refresh)), None)
+
+
 class Revocation(RevocationEndpoint):
     CLIENT_AUTH_METHODS = METHODS
 
-    def query_token(self, text, hint):
-        return next((t for t in tokens if text in (t.access, t.refresh)), None)
+    def query_token(self, text, hint): return known(text)
 
     def revoke_token(self, token, request):
         with lock:
@@ -229,7 +225,7 @@ class Revocation(RevocationEndpoint):
 class Introspection(IntrospectionEndpoint):
     CLIENT_AUTH_METHODS = METHODS
 
-    def query_token(self, text, hint): return next((t for t in tokens if text in (t.access, t.refresh)), None)
+    def query_token(self, text, hint): return known(text)
     def check_permission(self, token, client, request): return token.client is client
     def introspect_token(self, token): return {"active": True, "sub": token.user.get_user_id()}
 
@@ -275,8 +271,6 @@ def metadata():
         document["userinfo_endpoint"] = issuer + "/userinfo"
     if options.introspect:
         document["introspection_endpoint"] = issuer + "/introspect"
-    if options.no_revocation:
-        del document["revocation_endpoint"]
     return jsonify(document)
 
 
@@ -290,8 +284,7 @@ def not_found(error):
 @app.route("/authorize")
 def authorize():
     if options.refuse_code:
-        return redirect(
-            f"{request.args['redirect_uri']}?error={options.refuse_code}&state={request.args['state']}", 302)
+        return redirect(f"{request.args['redirect_uri']}?error={options.refuse_code}&state={request.args['state']}")
     asked.clear()
     asked.update(request.args)
     return server.create_authorization_response(grant_user=person)
@@ -299,25 +292,25 @@ def authorize():
 
 @app.route("/token", methods=["POST"])
 def token():
+    is_refresh = request.form["grant_type"] == "refresh_token"
     with lock:
         counts["inTheAir"] += 1
-        counts["mostInTheAir"] = max(counts["mostInTheAir"], counts["inTheAir"])
     try:
-        if options.refuse_refresh and request.form["grant_type"] == "refresh_token":
+        if options.refuse_refresh and is_refresh:
             return jsonify(error=options.refuse_refresh), 400
-        if astray and request.form["grant_type"] == "refresh_token":
+        if astray and is_refresh:
             return "", astray.pop()
         answer = server.create_token_response()
         if options.hold_devices and "device_code" in request.form and answer.status_code == 200:
             released.wait()
-        if options.same_token and request.form["grant_type"] == "refresh_token":
+        if options.same_token and is_refresh:
             tokens[-1].access = tokens[-2].access
             return jsonify(dict(answer.json, access_token=tokens[-2].access))
-        if options.refresh_id_token and "refresh_token" in request.form and "access_token" in answer.json:
+        if options.refresh_id_token and is_refresh and "access_token" in answer.json:
             return jsonify(dict(answer.json, id_token=generate_id_token(
                 answer.json, UserInfo(sub=person.get_user_id()), SIGNING, issuer, ["app"], alg="HS256", exp=options.id_token_life)))
         with lock:
-            if len(presented) > options.broken or request.form["grant_type"] != "refresh_token":
+            if len(presented) > options.broken or not is_refresh:
                 return answer
         return "<h1>Internal Server Error</h1>", 500
     finally:
@@ -395,16 +388,9 @@ def forget():
     return "", 204
 
 
-@app.route("/paths")
-def show_paths(): return jsonify(paths=paths, authentication=authentication)
-
-
-@app.route("/counts")
-def count(): return jsonify(counts)
-
-
-@app.route("/presented")
-def show_presented(): return jsonify(presented)
+# What it was sent.
+for path, facts in {"/paths": dict(paths=paths, authentication=authentication), "/counts": counts, "/presented": presented}.items():
+    app.add_url_rule(path, path, lambda facts=facts: jsonify(facts))
 
 
 @app.route("/after/<float:seconds>")
