@@ -41,8 +41,7 @@ def tried(server, *names):
 
 
 def test(server, name):
-    answer = server.administer("POST", f"/webhooks/{name}/test")
-    require(answer.status == 202, f"no test of {name}: {answer}")
+    require((answer := server.administer("POST", f"/webhooks/{name}/test")).status == 202, f"no test of {name}: {answer}")
 
 
 def heard(client, honest):

@@ -50,8 +50,7 @@ def forgeries():
                "a proof of possession": key.proof("GET", "/v1/me", ""), "for another API": session("web", ("resource", API))["access_token"],
                "a refresh token": session("cli")["refresh_token"]}
     for name, token in forged.items():
-        answer = client.get("/v1/me", Authorization="Bearer " + token)
-        require(answer.status == 401, f"{name}: {answer}")
+        require((answer := client.get("/v1/me", Authorization="Bearer " + token)).status == 401, f"{name}: {answer}")
     require(client.get("/v1/me?access_token=" + genuine).status == 401, "a token in the address is accepted")
     require(client.get("/v1/sessions", Authorization=bearer(session("web"))).status == 403, "a client's token lists the sessions")
     require(client.get("/v1/me", Authorization="Bearer " + genuine).status == 200, "the genuine token is refused")

@@ -71,8 +71,7 @@ def disk_full():
     require(client.get("/health").status == 200, "/health does not answer")
     resource.prlimit(pid, resource.RLIMIT_FSIZE, former)
     until(lambda: client.get("/ready").status == 200, "/ready does not recover", 6)
-    answer = holder.refresh()
-    require(answer.status == 200, f"the session did not survive: {answer}")
+    require((answer := holder.refresh()).status == 200, f"the session did not survive: {answer}")
     return "refresh, sign-in and /ready are 503, /health is 200; with room again the session goes on"
 
 
