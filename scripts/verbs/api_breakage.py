@@ -30,7 +30,8 @@ def described(module, folder, name):
         arguments = ["-target", build.triple(), *file.read().split("\n")]
     place = os.path.abspath(f"{WORK}/{name}")
     public = declarations.paths((module, graph) for graph in declarations.extract(module, arguments, place, folder=folder).values())
-    run("swift-api-digester", "-dump-sdk", "-swift-only", "-avoid-tool-args", "-avoid-location", "-module", module, *arguments, "-o", place + ".json", folder=folder)
+    run("swift-api-digester", "-dump-sdk", "-swift-only", "-avoid-tool-args", "-avoid-location", "-module", module, *arguments, "-o", place + ".json",
+        folder=folder)
     with open(place + ".json") as file:
         found = json.load(file)
     found["ABIRoot"] = reduced(found["ABIRoot"], public, module)

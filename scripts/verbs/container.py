@@ -3,7 +3,7 @@
 Resolves their packages, paths, services and settings. With --deep, runs the steps of the Containerfile's last stage in a Debian of its own, and
 starts the four services as compose.yaml says: the server in that Debian, and PostgreSQL, a mail catcher and Caddy of this machine beside it. Needs
 root for that."""
-import hashlib, ipaddress, json, os, re, shlex, shutil, subprocess, sys, tempfile, urllib.parse
+import hashlib, ipaddress, json, os, re, shlex, shutil, subprocess, sys, tempfile
 
 import composed, yaml
 from kit import build, debian
@@ -92,9 +92,10 @@ def check_packages(image):
             continue
         wanted = [name for run in image.all("RUN", number) for words in re.findall(r"apt-get install (.*?)(?:&&|$)", run)
                   for name in words.split() if not name.startswith("-")]
-        if unknown(wanted):
+        if missing := unknown(wanted):
             debian.apt("update")
-        require(not unknown(wanted), f"{FILE}: not in Debian {debian.release()}: {' '.join(unknown(wanted))}")
+            missing = unknown(wanted)
+        require(not missing, f"{FILE}: not in Debian {debian.release()}: {' '.join(missing)}")
 
 
 def check_paths(image):

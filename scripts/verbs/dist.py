@@ -47,8 +47,8 @@ def compiled():
     addresses resolved at start."""
     here = os.getcwd()
     return build.build(
-        "dist", "-c", "release", "--traits", "Programs", "--static-swift-stdlib", "--scratch-path", SCRATCH, "-j", os.environ.get("JOBS") or str(os.cpu_count()),
-        "--product", "handstamp", "--disable-local-rpath", "-debug-info-format", "none",
+        "dist", "-c", "release", "--traits", "Programs", "--static-swift-stdlib", "--scratch-path", SCRATCH,
+        "-j", os.environ.get("JOBS") or str(os.cpu_count()), "--product", "handstamp", "--disable-local-rpath", "-debug-info-format", "none",
         "-Xswiftc", "-file-prefix-map", "-Xswiftc", f"{here}=.", "-Xcc", f"-ffile-prefix-map={here}=.",
         "-Xlinker", "--no-export-dynamic", "-Xlinker", "-z", "-Xlinker", "relro", "-Xlinker", "-z", "-Xlinker", "now", is_optimized=False, words="handstamp") + "/handstamp"
 
@@ -118,8 +118,8 @@ def archive(version):
     output("sh", "scripts/install", env=dict(os.environ, PREFIX="/usr/local", DESTDIR=root))
     write(root + "/usr/local/README", readme(version, architecture))
     # Neither a name nor a time of this machine.
-    output("tar", "--create", "--use-compress-program=gzip -9n", "--file", f"{OUT}/{name}.tar.gz", "--format=ustar", "--sort=name", "--owner=root:0", "--group=root:0",
-           "--mtime=@" + os.environ["SOURCE_DATE_EPOCH"], f"--transform=s,^local,{name},", "--directory", root + "/usr", "local")
+    output("tar", "--create", "--use-compress-program=gzip -9n", "--file", f"{OUT}/{name}.tar.gz", "--format=ustar", "--sort=name",
+           "--owner=root:0", "--group=root:0", "--mtime=@" + os.environ["SOURCE_DATE_EPOCH"], f"--transform=s,^local,{name},", "--directory", root + "/usr", "local")
     print(f"{OUT}/{name}.tar.gz, {os.path.getsize(f'{OUT}/{name}.tar.gz') // 1000000} MB")
 
 

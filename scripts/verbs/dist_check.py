@@ -78,6 +78,7 @@ def main(options):
         subprocess.run(["timeout", "-k", "10", "700", "systemd-nspawn", "--quiet", f"--directory={WORK}/system", "--volatile=overlay", f"--bind={mounted}:/mnt",
                         "--private-network", "--register=no", "--keep-unit", "--console=pipe", "--boot"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     if dist.read(mounted + "/status").strip() != "0":
-        sys.exit("\n".join(dist.read(WORK + "/boot.log").splitlines()[-30:]) + f"\n{dist.read(mounted + '/output')}\nthe package fails on Debian {debian.release()}")
+        boot = dist.read(WORK + "/boot.log").splitlines()[-30:]
+        sys.exit("\n".join([*boot, dist.read(mounted + "/output"), f"the package fails on Debian {debian.release()}"]))
     print(dist.read(mounted + "/passed"), end="")
     return 0

@@ -1,7 +1,7 @@
 """Tests of the library that the verbs share."""
 import contextlib, http.server, io, os, socket, subprocess, sys, tempfile, threading, unittest
 
-from kit import build, load, platforms, report, silence, stages, turns, web, xcode
+from kit import build, load, platforms, report, silence, stages, web, xcode
 from verbs import examples, test
 
 SCRIPTS, KIT = os.path.abspath("scripts"), os.path.abspath("Tests/Live")
@@ -102,7 +102,8 @@ class Packages(unittest.TestCase):
             ('echo "E: Unable to locate package libargon2-dev" >&2; exit 100', 1, 0, "Unable to locate package"),
         ]:
             with in_folder(**{"apt-get": apt, "pkg-config": "exit 1", "sleep": "echo >> slept", "id": "echo 0"}):
-                done = subprocess.run(["sh", SCRIPTS + "/deps"], env=dict(os.environ, PATH=f"{os.getcwd()}:{os.environ['PATH']}"), stderr=subprocess.PIPE, text=True)
+                surroundings = dict(os.environ, PATH=f"{os.getcwd()}:{os.environ['PATH']}")
+                done = subprocess.run(["sh", SCRIPTS + "/deps"], env=surroundings, stderr=subprocess.PIPE, text=True)
                 slept = os.path.getsize("slept") if os.path.exists("slept") else 0
             self.assertEqual((done.returncode, slept, done.stderr.count(words)), (status, waits, 1))
 
@@ -190,7 +191,8 @@ class Site(http.server.BaseHTTPRequestHandler):
     seen = []
     answers = {
         "GET /closing": (200, "{}", {}), "POST /oauth/token": (200, '{"refresh_token":"next"}', {}),
-        "GET /sign-in": (200, '<title>Sign in</title><form><input type="hidden" name="csrf" value="a&amp;b"><button value="sign-in">', {"Set-Cookie": "form=1; Path=/"}),
+        "GET /sign-in": (200, '<title>Sign in</title><form><input type="hidden" name="csrf" value="a&amp;b"><button value="sign-in">',
+                         {"Set-Cookie": "form=1; Path=/"}),
         "POST /sign-in": (303, "", {"Location": "https://app.example.org/back?code=7", "Set-Cookie": "form=; Max-Age=0"}),
     }
 
