@@ -14,7 +14,6 @@ HOOKS = os.path.abspath("Tests/Live/kit/schemathesis_hooks.py")
 
 
 def options(parser):
-    parser.add_argument("--examples", type=int, default=8, help="of each operation")
     parser.add_argument("--short", action="store_true", help="few examples, without limits alone")
 
 
@@ -33,8 +32,8 @@ def run(limits, phases, examples):
         return subprocess.run(
             [interpreter("schemathesis", "schemathesis==" + VERSION), "-m", "schemathesis.cli", "run", here.url + "/openapi.json",
              "--seed", SEED, "--max-examples", str(examples), "--phases", phases, "--exclude-checks", unfit,
-             "--exclude-path", "/v1/events", "--exclude-path", "/admin/v1/accounts/import", "--request-timeout", "60", "--generation-database", "none", "--no-color",
-             "--suppress-health-check", "all", "--warnings", "off"],
+             "--exclude-path", "/v1/events", "--exclude-path", "/admin/v1/accounts/import", "--request-timeout", "60", "--generation-database", "none",
+             "--no-color", "--suppress-health-check", "all", "--warnings", "off"],
             env=environment, cwd=here.folder).returncode
     finally:
         here.remove()
@@ -44,4 +43,4 @@ def main(options):
     server.PROGRAM = build.program()
     if options.short:
         return 1 if run("none", "fuzzing", 2) else 0
-    return 1 if run("none", "coverage,fuzzing", options.examples) or run("standard", "fuzzing", 4) else 0
+    return 1 if run("none", "coverage,fuzzing", 8) or run("standard", "fuzzing", 4) else 0

@@ -1,7 +1,5 @@
 """How schemathesis signs in: as a guest of its own for each request, because some operations end the session or the account."""
-import json
-import os
-import urllib.request
+import json, os, urllib.request
 
 import schemathesis
 

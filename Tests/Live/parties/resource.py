@@ -11,7 +11,7 @@ from parties.rely import Application
 
 
 def change(provider, id, **members):
-    """Sets members of a client that no option of the command sets."""
+    """Sets members of a client."""
     with open(provider.clients) as file:
         clients = json.load(file)
     next(client for client in clients if client["id"] == id).update(members)
