@@ -244,7 +244,7 @@ class Web(unittest.TestCase):
             web.Client(self.server).get("/closing")
 
     def test_a_load_passes_tokens_on_and_tells_of_wrong_answers(self):
-        figures, left = load.drive(self.server.port, load.refresh, load.refreshed, [["a", "b"], ["c"]], 0.3)
+        figures, left = load.drive(self.server.port, load.refresh, load.refreshed, [["a", "b"], ["c"]], 1)
         self.assertEqual(set(left), {"next"})
         self.assertGreater(figures["requests"], 3)
         figures, _ = load.drive(self.server.port, load.refresh, load.refreshed, [["a"], ["b"]], 0.5, rate=20)
