@@ -187,7 +187,7 @@ extension SessionServer {
       registry: registry, accounts: accounts, passwords: passwords,
       policy: configuration.policyOfPasswords,
       passwordGuard: passwordGuard, passkeys: passkeys, identityTokens: identityTokens,
-      appleGrants: apple?.key == nil ? nil : appleGrants, providers: providers,
+      appleGrants: appleSignIn?.key == nil ? nil : appleGrants, providers: providers,
       outbox: outbox,
       recorder: recorder, limits: limits, clock: clock, signUp: configuration.signUp,
       reauthentication: reauthentication,
@@ -229,7 +229,7 @@ extension SessionServer {
   }
   /// `nil` without Apple's key.
   var appleGranter: AppleGrants? {
-    guard let apple, let key = apple.key else { return nil }
+    guard let apple = appleSignIn, let key = apple.key else { return nil }
     return AppleGrants(server: self, apple: apple, key: key)
   }
   /// `nil` if no sessions are ended elsewhere.

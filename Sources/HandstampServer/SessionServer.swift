@@ -19,7 +19,7 @@ public struct SessionServer: Sendable {
   let hub: EventHub
   let mailer: (any Mailer)?
   let outbox: Outbox
-  let apple: AppleSignIn?
+  let appleSignIn: AppleSignIn?
   let identityTokens: IdentityTokens?
   let providers: [UpstreamSignIn]
   /// The app's accounts; `nil` if they are in the registry.
@@ -96,7 +96,7 @@ public struct SessionServer: Sendable {
     webhookSigner = WebhookSigner(keys: keys, issuer: configuration.issuer)
     formerEnds = former?.formerEnds ?? JobBell()
     appleGrants = former?.appleGrants ?? JobBell()
-    self.apple = apple
+    appleSignIn = apple
     self.transport = transport
     if let system = configuration.former {
       try system.check()

@@ -3,6 +3,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import Handstamp
+import HandstampRegistry
 import HandstampServer
 import HandstampTesting
 import Hummingbird

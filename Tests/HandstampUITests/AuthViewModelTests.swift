@@ -302,7 +302,7 @@ import Testing
     let model = model(.signUp, passkeys: ScriptedPasskeys(result: .success("x"), add: .success("made")))
     #expect(!model.offersPasskeySignUp && model.signUpWithPasskey() == nil)
     service.isAnonymous = true
-    service.signUpResult = .signedIn(SignedIn(id: "s", startedAt: UnixTime(milliseconds: 0)))
+    service.signUpResult = .signedIn(SignedIn(id: "s", profile: nil, startedAt: UnixTime(milliseconds: 0)))
     await model.signUpWithPasskey()?.value
     #expect(service.calls == ["upgrade ada@example.org Ada made to new options"])
   }

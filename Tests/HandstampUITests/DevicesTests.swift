@@ -187,7 +187,7 @@ import Testing
     }
     let model = AccountSwitcherModel(accounts)
     await observed { model.state == .empty }
-    let id = try await accounts.add { try await NoAccounts().signIn(email: "", password: Secret("")) }
+    let id = try await accounts.add { try await NoAccounts().signIn(email: "", password: Secret(""), code: nil) }
     #expect(model.accounts.map(\.id) == [id])
     let account = try #require(model.accounts.first)
     #expect(model.isActive(account))

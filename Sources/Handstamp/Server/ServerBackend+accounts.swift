@@ -216,7 +216,7 @@ extension ServerBackend {
 
 extension ServerBackend.Body {
   /// Apple's credential, with the name of a new account.
-  init(_ credential: AppleCredential, on device: Device?) {
+  init(_ credential: AppleCredential, on device: ServerBackend.Device?) {
     self.init(
       device: device, username: device == nil ? nil : credential.name, id_token: credential.idToken.exposed,
       nonce: credential.nonce,

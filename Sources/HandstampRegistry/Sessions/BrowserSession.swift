@@ -66,7 +66,7 @@ extension Registry {
   /// A cookie made with a key that this server does not have counts as none: unlike an app, a browser cannot try again later, and
   /// may have the cookie of another server that had this address before.
   ///
-  /// Nor is there one for a session that a recovery code began, see ``anyBrowserSession(_:now:)``.
+  /// Nor is there one for a session that a recovery code began, whose pages only replace what was lost.
   public func browserSession(_ presented: Secret, now: UnixTime) async throws(RegistryError) -> BrowserSession? {
     try await anyBrowserSession(presented, now: now).flatMap { $0.isRecovering ? nil : $0 }
   }

@@ -107,7 +107,9 @@ extension AccountService {
 
   private func accepts(_ kind: Proof.Kind, of account: AccountRecord) async throws -> Bool {
     switch kind {
-    case .password: return try await account.passwordHash != nil && !hasApp(account)
+    case .password:
+      let hasApp = try await hasApp(account)
+      return account.passwordHash != nil && !hasApp
     case .passwordAndCode: return try await hasApp(account)
     case .passkey: return try await hasPasskey(account)
     case .apple:

@@ -1,6 +1,8 @@
 #if Server
 import HandstampCore
 import HandstampRegistry
+import HandstampSupport
+import Logging
 
 /// The account that a sign-up asks for.
 struct NewAccount: Sendable {
