@@ -21,8 +21,9 @@ import Testing
     let trail = try await log.trail()
     // The last edit included the head if the log was written before the server was notified.
     #expect([.intact(newer: 0), .intact(newer: 1)].contains(trail.verdict))
-    #expect(trail.items.map { $0.record?.entry.action } == [.signIn, .end])
-    #expect(trail.items.last?.record?.entry.outcome == "signed_out")
+    #expect(trail.lines.map { $0?.entry.action } == [.signIn(.other), .end])
+    #expect(trail.lines.last??.entry.outcome == "signed_out")
+    #expect(trail.lines.allSatisfy { $0?.entry.account == AccountID("ada") })
 
     // Deleted while no process runs: the next one knows from the vault how long the log was.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.hasSuffix(".audit") {
@@ -35,7 +36,7 @@ import Testing
     await later.flushAuditLog()
     let found = try await next.trail()
     #expect(found.verdict == .broken(at: 1, .missing))
-    #expect(found.items.map { $0.record?.entry.outcome } == ["cut", "ok"])
+    #expect(found.lines.map { $0?.entry.outcome } == ["cut", "ok"])
   }
 
   @Test(arguments: [true, false]) @MainActor

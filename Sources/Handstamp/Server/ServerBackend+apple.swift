@@ -14,7 +14,7 @@ extension ServerBackend {
     idToken: Secret, nonce: String, username: String?
   ) async throws(SessionError) -> TokenResponse {
     let body = idToken.withExposed { Body(device: device, username: username, id_token: $0, nonce: nonce) }
-    return try await SignInTurn.exchange(for: "apple") { key throws(SessionError) in
+    return try await SignInTurn.exchange(by: SignInClaim(.apple), for: "apple") { key throws(SessionError) in
       try await grant(of: send("POST", "/v1/sign-in/apple", json: body.keyed(key)))
     }
   }

@@ -16,7 +16,7 @@ extension ServerBackend {
 
   /// - Parameter answer: a device's answer to ``passkeyAnswer(by:)``.
   @concurrent func signIn(byPasskey answer: String) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.exchange(for: "passkey") { key throws(SessionError) in
+    try await SignInTurn.exchange(by: SignInClaim(.passkey), for: "passkey") { key throws(SessionError) in
       let body = Body(device: device, passkey: answer).keyed(key)
       return try await grant(of: send("POST", "/v1/sign-in/passkey", json: body))
     }

@@ -19,8 +19,9 @@ extension SessionManager {
   public func signUp(
     email: String, password: String, username: String, remember: Bool = true
   ) async throws(SessionError) -> SignUpResult {
-    try await working { () async throws(SessionError) in
-      try await controller.signedUp(remember: remember) { () async throws(SessionError) in
+    let claim = SignInClaim(.signUp, as: email)
+    return try await working { () async throws(SessionError) in
+      try await controller.signedUp(by: claim, remember: remember) { () async throws(SessionError) in
         try await accountBackend.signUp(email: email, password: Secret(password), username: username)
       }
     }
@@ -38,7 +39,7 @@ extension SessionManager {
   public func confirmSignUp(
     _ code: String, password: String, remember: Bool = true
   ) async throws(SessionError) {
-    try await signIn(remember) { () async throws(SessionError) in
+    try await signIn(by: SignInClaim(.signUp), remember) { () async throws(SessionError) in
       try await accountBackend.confirmSignUp(Secret(code), password: Secret(password))
     }
   }
@@ -49,7 +50,7 @@ extension SessionManager {
   ///   `true`.
   /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses the sign-in, such as with `wrong_credentials`.
   public func signIn(email: String, password: String, remember: Bool = true) async throws(SessionError) {
-    try await signIn(remember) { () async throws(SessionError) in
+    try await signIn(by: SignInClaim(.password, as: email), remember) { () async throws(SessionError) in
       try await accountBackend.signIn(email: email, password: Secret(password))
     }
   }
@@ -58,7 +59,9 @@ extension SessionManager {
   ///
   /// - Throws: ``SessionError/unsupported(_:)`` if the server has no guest accounts.
   public func signInAnonymously() async throws(SessionError) {
-    try await signIn(true) { () async throws(SessionError) in try await accountBackend.signInAnonymously() }
+    try await signIn(by: SignInClaim(.guest), true) { () async throws(SessionError) in
+      try await accountBackend.signInAnonymously()
+    }
   }
 
   /// Turns the guest account in use into a full one with the same ID, so that its data stays, at the server and here. The new
@@ -74,7 +77,8 @@ extension SessionManager {
       let token = try await controller.token()
       // A guest who is not remembered stays in memory.
       let remember = await controller.machine.isRemembered
-      return try await controller.signedUp(remember: remember) { () async throws(SessionError) in
+      let claim = SignInClaim(.upgrade, as: email)
+      return try await controller.signedUp(by: claim, remember: remember) { () async throws(SessionError) in
         try await accountBackend.upgrade(email: email, password: Secret(password), username: username, token: token)
       }
     }
@@ -90,7 +94,7 @@ extension SessionManager {
   public func signInWithApple(
     idToken: Secret, nonce: String, remember: Bool = true
   ) async throws(SessionError) {
-    try await signIn(remember) { () async throws(SessionError) in
+    try await signIn(by: SignInClaim(.apple), remember) { () async throws(SessionError) in
       try await accountBackend.signInWithApple(idToken: idToken, nonce: nonce)
     }
   }
@@ -107,13 +111,15 @@ extension SessionManager {
     asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) {
     guard let server else {
-      return try await signIn(remember) { () async throws(SessionError) in
+      return try await signIn(by: SignInClaim(.passkey), remember) { () async throws(SessionError) in
         try await accountBackend.signInWithPasskey(asking: ask)
       }
     }
     // The sign-in begins with the answer: a keyboard may offer a passkey for as long as a form is shown.
     let answer = try await server.passkeyAnswer(by: ask)
-    try await signIn(remember) { () async throws(SessionError) in try await server.signIn(byPasskey: answer) }
+    try await signIn(by: SignInClaim(.passkey), remember) { () async throws(SessionError) in
+      try await server.signIn(byPasskey: answer)
+    }
   }
 
   /// Requests a mail with a link or a code that resets the password. Also succeeds for an address without an account, which

@@ -9,7 +9,7 @@ import HandstampCore
 /// `SessionError.unsupported`.
 extension Accounts: AuthService {
   public func signIn(email: String, password: String, remember: Bool) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.password, as: email), remember) { backend throws(SessionError) in
       try await backend.signIn(email: email, password: Secret(password))
     }
   }
@@ -19,7 +19,7 @@ extension Accounts: AuthService {
   ) async throws(SessionError) -> SignUpResult {
     var isPending = false
     do throws(SessionError) {
-      let facts = try await signIn(remember) { backend throws(SessionError) in
+      let facts = try await signIn(by: SignInClaim(.signUp, as: email), remember) { backend throws(SessionError) in
         switch try await backend.signUp(email: email, password: Secret(password), username: username) {
         case .signedIn(let tokens): return tokens
         case .confirmationSent:
@@ -35,17 +35,19 @@ extension Accounts: AuthService {
   }
 
   public func confirmSignUp(_ code: String, password: String, remember: Bool) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.signUp), remember) { backend throws(SessionError) in
       try await backend.confirmSignUp(Secret(code), password: Secret(password))
     }
   }
 
   public func signInAnonymously() async throws(SessionError) {
-    try await signIn(true) { backend throws(SessionError) in try await backend.signInAnonymously() }
+    try await signIn(by: SignInClaim(.guest), true) { backend throws(SessionError) in
+      try await backend.signInAnonymously()
+    }
   }
 
   public func signInWithApple(idToken: Secret, nonce: String, remember: Bool) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.apple), remember) { backend throws(SessionError) in
       try await backend.signInWithApple(idToken: idToken, nonce: nonce)
     }
   }
@@ -54,7 +56,9 @@ extension Accounts: AuthService {
     remember: Bool,
     asking ask: @escaping @concurrent @Sendable (_ options: [UInt8]) async throws(SessionError) -> [UInt8]
   ) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in try await backend.signInWithPasskey(asking: ask) }
+    try await signIn(by: SignInClaim(.passkey), remember) { backend throws(SessionError) in
+      try await backend.signInWithPasskey(asking: ask)
+    }
   }
 
   public func addPasskey(
@@ -75,12 +79,14 @@ extension Accounts: AuthService {
 
   @discardableResult
   private func signIn(
-    _ remember: Bool, _ perform: (any AccountBackend) async throws(SessionError) -> TokenResponse
+    by claim: SignInClaim, _ remember: Bool,
+    _ perform: (any AccountBackend) async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) -> SignedIn {
     let backend = try accountBackend()
     let id: AccountID
     do {
       id = try await add(remember: remember) {
+        SignInTurn.name(claim)
         let tokens = try await perform(backend)
         guard Task.isCancelled else { return tokens }
         // The user has left the form: the session that the server began is ended, and no account is listed.
