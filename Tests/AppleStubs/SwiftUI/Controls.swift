@@ -70,3 +70,17 @@ public struct Spacer: View {
   public init(minLength: CGFloat? = nil) {}
   public var body: Never { fatalError() }
 }
+
+@available(iOS 16, macOS 13, watchOS 9, *)
+@available(tvOS, unavailable)
+public struct DefaultShareLinkLabel: View { public var body: Never { fatalError() } }
+
+@available(iOS 16, macOS 13, watchOS 9, *)
+@available(tvOS, unavailable)
+public struct ShareLink<Data: RandomAccessCollection, PreviewImage, PreviewIcon, Label: View>: View {
+  public init(item: String, subject: Text? = nil, message: Text? = nil)
+  where
+    Data == CollectionOfOne<String>, PreviewImage == Never, PreviewIcon == Never, Label == DefaultShareLinkLabel
+  {}
+  public var body: Never { fatalError() }
+}
