@@ -215,6 +215,7 @@ public struct OAuthBackend: Backend {
     refused: Locked<TokenRefusal?> = Locked(nil)
   ) async throws(SessionError) -> TokenResponse {
     let claim = SignInClaim(method)
+    SignInTurn.name(claim)
     let metadata = try await metadata()
     var fields = fields
     for resource in client.resources { fields.append(("resource", Secret(resource))) }

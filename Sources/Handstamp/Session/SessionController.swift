@@ -315,7 +315,11 @@ public actor SessionController {
     let fallback = SessionID("local." + Base64URL.encode(randomBytes(16)))
     let outcome = await command(
       waiter, .signInAnswered(waiter, result, by: turn.claim, fallback: fallback, remember: remember))
-    if isStranger { throw .refused(code: "other_account", detail: "the tokens belong to another account") }
+    if isStranger {
+      let error = SessionError.refused(code: "other_account", detail: "the tokens belong to another account")
+      record(AuditEntry(failed: turn.claim, inUse: nil, error, at: clock.now().wall))
+      throw error
+    }
     switch try outcome.get() {
     case .signedIn(let facts):
       if case .success(let tokens) = result { await confirm(tokens) }

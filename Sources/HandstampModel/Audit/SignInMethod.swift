@@ -1,6 +1,6 @@
 /// How a user signs in. Each path to a session names one, and the audit log records it.
 @nonexhaustive
-public enum SignInMethod: String, Sendable, Hashable, Codable, CaseIterable {
+public enum SignInMethod: String, Sendable, Hashable, CaseIterable {
   /// An address or a user name, and a password.
   case password
   /// The account was created, with or without a confirmation by mail.
