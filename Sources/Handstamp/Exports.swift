@@ -6,5 +6,3 @@ public import HandstampCore
 public typealias Vault = HandstampCore.Vault
 /// A ``/HandstampCore/SessionClock``, for the signatures of an app that imports `Handstamp` alone.
 public typealias SessionClock = HandstampCore.SessionClock
-/// An ``/HandstampCore/AuditLog``, for the signatures of an app that imports `Handstamp` alone.
-public typealias AuditLog = HandstampCore.AuditLog

@@ -207,21 +207,26 @@ public struct OAuthBackend: Backend {
   /// At Handstamp's own server the request has a key, and is repeated with it if the response is lost.
   ///
   /// - Parameters:
+  ///   - method: how the user signed in.
   ///   - repeats: `false` if the caller repeats the request itself.
   ///   - refused: gets the refusal that the error is made of.
   func exchange(
-    _ fields: [(String, Secret)], nonce: String?, repeats: Bool = true, refused: Locked<TokenRefusal?> = Locked(nil)
+    _ fields: [(String, Secret)], by method: SignInMethod, nonce: String?, repeats: Bool = true,
+    refused: Locked<TokenRefusal?> = Locked(nil)
   ) async throws(SessionError) -> TokenResponse {
+    let claim = SignInClaim(method)
+    SignInTurn.name(claim)
     let metadata = try await metadata()
     var fields = fields
     for resource in client.resources { fields.append(("resource", Secret(resource))) }
     guard metadata.supportsRotationKeys else {
-      return try await SignInTurn.take { [fields] () async throws(SessionError) in
+      return try await SignInTurn.take(by: claim) { [fields] () async throws(SessionError) in
         try await tokens(fields, metadata, nonce: nonce, refused)
       }
     }
     let purpose = "\(client.issuer) \(client.id)"
-    return try await SignInTurn.exchange(for: purpose, repeats: repeats) { [fields] key throws(SessionError) in
+    return try await SignInTurn.exchange(by: claim, for: purpose, repeats: repeats) {
+      [fields] key throws(SessionError) in
       try await tokens(fields + [("rotation_key", key.wireText)], metadata, nonce: nonce, refused)
     }
   }

@@ -148,6 +148,12 @@ extension CookieSite {
     #expect(facts.profile == Profile(id: AccountID("u1"), name: "Ada"))
   }
 
+  @Test func `says in the turn that it takes that a form began it`() async throws {
+    let turn = SignInTurn(by: nil) { () throws(VaultError) in nil }
+    _ = try await SignInTurn.$current.withValue(turn) { try await backend.signIn("ada", Secret("right")) }
+    #expect(turn.claim == SignInClaim(.form))
+  }
+
   @Test func `is restored from the vault after a restart`() async throws {
     let vault = MemoryVault()
     _ = try await signedIn(vault)

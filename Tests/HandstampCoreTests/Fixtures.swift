@@ -122,7 +122,7 @@ struct MachineFixture {
   mutating func signIn(_ grant: TokenResponse = .sample(0)) {
     let waiter = waiter()
     handle(.signIn(waiter))
-    run(.signInAnswered(waiter, .success(grant), fallback: SessionID("fallback")))
+    run(.signInAnswered(waiter, .success(grant), by: .init(.password), fallback: SessionID("fallback")))
   }
 
   @discardableResult

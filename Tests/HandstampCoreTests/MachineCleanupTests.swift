@@ -183,7 +183,8 @@ import Testing
     fixture.signOut()
     let attempt = fixture.waiter()
     fixture.run(.signIn(attempt))
-    fixture.run(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("f")))
+    fixture.run(
+      .signInAnswered(attempt, .success(.sample(0, session: "s2")), by: .init(.password), fallback: SessionID("f")))
     fixture.signOut()
     #expect(fixture.outcomes[attempt] == .failure(.cancelled))
     // No process holds the session: the server ends it.

@@ -28,6 +28,52 @@ import Testing
     #expect(order == ["vault", "state", "audit", "timer", "answer"])
   }
 
+  /// The entries of the audit log so far.
+  private func entries(_ fixture: MachineFixture) -> [AuditEntry] {
+    fixture.effects.compactMap { if case .audit(let entry) = $0 { entry } else { nil } }
+  }
+
+  @Test func `names the account in the audit log, however its session ends`() {
+    for reason in [EndReason.signedOut, .revoked, .idle, .erased, .replaced] {
+      var fixture = signedIn(policy: SessionPolicy(idleLimit: .seconds(900)))
+      fixture.effects = []
+      switch reason {
+      case .revoked: fixture.run(.ended(SessionID("s1"), .revoked))
+      case .idle: fixture.fire(.limit)
+      case .erased:
+        fixture.vault = nil
+        fixture.run(.vaultChanged)
+      case .replaced: fixture.signIn(.sample(0, session: "s2"))
+      default: fixture.signOut()
+      }
+      let end = entries(fixture).first { $0.action == .end }
+      #expect(end?.account == AccountID("ada") && end?.session == SessionID("s1"))
+      #expect(end?.outcome == reason.rawValue)
+    }
+  }
+
+  @Test func `names the account in the audit log of a sign-out before the vault was read`() {
+    var fixture = MachineFixture(vault: signedIn().vault)
+    fixture.handle(.start)
+    fixture.signOut()
+    #expect(entries(fixture).last?.account == AccountID("ada"))
+    #expect(entries(fixture).last?.outcome == "signed_out")
+  }
+
+  @Test func `says in the audit log how the user signed in, also if that cannot be stored`() {
+    for trouble in [nil, VaultError.unavailable("disk full")] {
+      var fixture = MachineFixture()
+      fixture.run(.start)
+      fixture.vaultTrouble = trouble
+      let waiter = fixture.waiter()
+      fixture.handle(.signIn(waiter))
+      fixture.run(.signInAnswered(waiter, .success(.sample(0)), by: .init(.passkey), fallback: SessionID("x")))
+      let entry = entries(fixture).last
+      #expect(entry?.action == .signIn(.passkey) && entry?.account == AccountID("ada"))
+      #expect(entry?.outcome == (trouble == nil ? "ok" : "not_stored"))
+    }
+  }
+
   @Test func `publishes no sign-in that could not be stored, and revokes it at the server`() {
     var fixture = MachineFixture()
     fixture.run(.start)
@@ -95,7 +141,8 @@ import Testing
     fixture.handle(.signIn(waiter))
     fixture.signOut()
     #expect(fixture.outcomes[waiter] == .failure(.cancelled))
-    let effects = fixture.handle(.signInAnswered(waiter, .success(.sample(0)), fallback: SessionID("x")))
+    let effects = fixture.handle(
+      .signInAnswered(waiter, .success(.sample(0)), by: .init(.password), fallback: SessionID("x")))
     #expect(effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
     #expect(fixture.vault?.session == nil)
   }
@@ -105,7 +152,7 @@ import Testing
     fixture.run(.start)
     let waiter = fixture.waiter()
     fixture.handle(.signIn(waiter))
-    fixture.handle(.signInAnswered(waiter, .success(.sample(0)), fallback: SessionID("x")))
+    fixture.handle(.signInAnswered(waiter, .success(.sample(0)), by: .init(.password), fallback: SessionID("x")))
     fixture.signOut()
     #expect(fixture.outcomes[waiter] == .failure(.cancelled))
     #expect(fixture.vault?.session == nil)
@@ -369,7 +416,8 @@ import Testing
     let before = fixture.machine
     let nonsense: [SessionMachine.Event] = [
       .start, .timer(.retry, ticket: 99), .read(.init(99), .absent), .edited(.init(99), .failed(.corrupt), asOf: noon),
-      .signInAnswered(.init(99), .failure(.cancelled), fallback: SessionID("x")), .ended(SessionID("other"), .revoked),
+      .signInAnswered(.init(99), .failure(.cancelled), by: .init(.password), fallback: SessionID("x")),
+      .ended(SessionID("other"), .revoked),
       .gone(.init(99)), .locked(.init(99), .sample(1)!, failing: .locked),
       .refreshCompleted(.init(99), .rejected(.rejected)),
       .revoked(SessionID("other"), .ended),

@@ -21,7 +21,8 @@ import Testing
     fixture.handle(.signOut(first, .signedOut))
     let attempt = fixture.waiter()
     fixture.handle(.signIn(attempt))
-    fixture.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    fixture.handle(
+      .signInAnswered(attempt, .success(.sample(0, session: "s2")), by: .init(.password), fallback: SessionID("x")))
     let second = fixture.waiter()
     fixture.handle(.signOut(second, .signedOut))
     fixture.work()
@@ -58,7 +59,8 @@ import Testing
     let caller = fixture.demand()
     let attempt = fixture.waiter()
     fixture.handle(.signIn(attempt))
-    fixture.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    fixture.handle(
+      .signInAnswered(attempt, .success(.sample(0, session: "s2")), by: .init(.password), fallback: SessionID("x")))
     fixture.handle(.ended(SessionID("s1"), .revoked))
     fixture.effects = []
     fixture.work()
@@ -78,7 +80,8 @@ import Testing
     fixture.vaultTrouble = nil
     let attempt = fixture.waiter()
     fixture.handle(.signIn(attempt))
-    fixture.handle(.signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("x")))
+    fixture.handle(
+      .signInAnswered(attempt, .success(.sample(0, session: "s2")), by: .init(.password), fallback: SessionID("x")))
     fixture.fire(.bury)
     #expect(fixture.vault?.session?.id == SessionID("s2"))
     fixture.run(.vaultChanged)

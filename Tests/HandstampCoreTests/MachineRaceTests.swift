@@ -25,7 +25,8 @@ import Testing
     fixture.handle(.start)
     let attempt = fixture.waiter()
     fixture.handle(.signIn(attempt))
-    fixture.run(.signInAnswered(attempt, .success(grant("bob", session: "s2")), fallback: SessionID("f")))
+    fixture.run(
+      .signInAnswered(attempt, .success(grant("bob", session: "s2")), by: .init(.password), fallback: SessionID("f")))
     #expect(fixture.cleaning.map(\.step) == ["memory"])
     #expect(fixture.machine.access == nil)
     fixture.clean()
@@ -56,7 +57,8 @@ import Testing
     fixture.fire(.hold)
     let attempt = fixture.waiter()
     fixture.handle(.signIn(attempt))
-    fixture.handle(.signInAnswered(attempt, .success(grant("eve", session: "s3")), fallback: SessionID("f")))
+    fixture.handle(
+      .signInAnswered(attempt, .success(grant("eve", session: "s3")), by: .init(.password), fallback: SessionID("f")))
     _ = fixture.apply(.begin(stored("eve", session: "s4")))
     fixture.work()
     fixture.fire(.hold)

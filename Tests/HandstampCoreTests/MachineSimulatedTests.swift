@@ -44,7 +44,8 @@ import Testing
     let attempt = fixture.waiter()
     fixture.handle(.signIn(attempt))
     let effects = fixture.handle(
-      .signInAnswered(attempt, .success(.sample(0, session: "s2")), fallback: SessionID("fallback")))
+      .signInAnswered(
+        attempt, .success(.sample(0, session: "s2")), by: .init(.password), fallback: SessionID("fallback")))
     for case .edit(let operation, let edit) in effects {
       _ = fixture.apply(edit)
       fixture.handle(.edited(operation, .failed(.unavailable("not synced")), asOf: fixture.now))

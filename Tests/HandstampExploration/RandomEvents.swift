@@ -128,7 +128,7 @@ package struct RandomEvents {
     let result: Result<TokenResponse, SessionError> =
       roll(4) == 0
       ? .failure(.requestFailed(.network(.timedOut))) : .success(grant(session: roll(5) == 0 ? nil : session))
-    handle(.signInAnswered(command, result, fallback: session, remember: roll(4) != 0))
+    handle(.signInAnswered(command, result, by: .init(.password), fallback: session, remember: roll(4) != 0))
     if !machine.isSigningIn(command) { commands.remove(command) }
   }
 

@@ -13,7 +13,7 @@ extension World {
   func short(_ effect: SessionMachine.Effect) -> String {
     switch effect {
     case .publish(let state): "shows \(short(state))"
-    case .audit(let entry): "notes \(entry.action.rawValue) \(entry.outcome)"
+    case .audit(let entry): "notes \(entry.action) \(entry.outcome)"
     case .refreshed(_, let error): "ends the refresh with \(error.map { "\($0)" } ?? "new tokens")"
     case .adopted: "uses another process's tokens"
     case .startTimer(let timer, _, let delay): "timer \(timer) in \(delay)"

@@ -42,7 +42,8 @@ extension World {
     exchanging = index
     let server = newSession()
     perform(
-      .signInAnswered(World.signingIn, .success(server.firstGrant()), fallback: SessionID("none")), by: index)
+      .signInAnswered(
+        World.signingIn, .success(server.firstGrant()), by: .init(.password), fallback: SessionID("none")), by: index)
   }
 
   /// The server's response to a sign-in, or its loss.
@@ -53,12 +54,14 @@ extension World {
     guard arrives else {
       troublesLeft -= 1
       let failure = SessionMachine.Event.signInAnswered(
-        World.signingIn, .failure(.requestFailed(.network(.timedOut))), fallback: SessionID("none"))
+        World.signingIn, .failure(.requestFailed(.network(.timedOut))), by: .init(.password),
+        fallback: SessionID("none"))
       return perform(failure, by: index)
     }
     processes[index].signingInTo = server.session
     let grant = server.firstGrant(life: life?.tokenLife, at: serverTime)
-    perform(.signInAnswered(World.signingIn, .success(grant), fallback: SessionID("none")), by: index)
+    perform(
+      .signInAnswered(World.signingIn, .success(grant), by: .init(.password), fallback: SessionID("none")), by: index)
   }
 
   private mutating func newSession() -> ModelServer {

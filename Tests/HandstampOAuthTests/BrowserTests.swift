@@ -51,6 +51,22 @@ import Testing
     #expect(form["client_id"] == "the app")
   }
 
+  @Test func `says so in the turn that it takes, also if the user closes the page`() async throws {
+    let server = StubServer()
+    for isClosed in [true, false] {
+      server.on("/token", json: StubServer.tokens)
+      let person = Person { page throws(RedirectError) in
+        if isClosed { throw .cancelled }
+        return try Person.agreeing(code: "c").answer(page)
+      }
+      let turn = SignInTurn(by: nil) { () throws(VaultError) in nil }
+      _ = await SignInTurn.$current.withValue(turn) {
+        try? await backend(server).signIn(through: person, redirectURI: Self.home, loginHint: "ada@example.org")
+      }
+      #expect(turn.claim == SignInClaim(.browser, as: "ada@example.org"))
+    }
+  }
+
   @Test func `uses a fresh verifier, state and nonce each time`() async throws {
     let server = StubServer()
     let backend = backend(server, scopes: ["openid"])

@@ -38,6 +38,15 @@ import Testing
     #expect(server.forms(to: "/token").last?["grant_type"] == "urn:ietf:params:oauth:grant-type:device_code")
   }
 
+  @Test func `says so in the turn that it takes, also if it fails`() async {
+    let server = StubServer()
+    server.on("/device", json: Self.code)
+    server.on("/token", status: 400, json: #"{"error":"access_denied"}"#)
+    let turn = SignInTurn(by: nil) { () throws(VaultError) in nil }
+    _ = await SignInTurn.$current.withValue(turn) { await signIn(server) }
+    #expect(turn.claim == SignInClaim(.deviceCode))
+  }
+
   @Test func `ends when its code expires`() async {
     let server = StubServer()
     server.on("/device", json: Self.code)
@@ -51,7 +60,7 @@ import Testing
     let server = StubServer()
     server.on("/device", json: Self.code)
     let trouble = VaultError.unavailable("the file system lacks what a vault needs")
-    let turn = SignInTurn { () throws(VaultError) in throw trouble }
+    let turn = SignInTurn(by: nil) { () throws(VaultError) in throw trouble }
     let (error, waits, shown) = await SignInTurn.$current.withValue(turn) { await signIn(server) }
     #expect(error == .storage(trouble))
     #expect(waits.isEmpty)
@@ -64,7 +73,7 @@ import Testing
     server.on("/device", json: Self.code)
     let trouble = VaultError.unavailable("the sign-in lock is held by process 7")
     let isFree = Locked(true)
-    let turn = SignInTurn { () throws(VaultError) in
+    let turn = SignInTurn(by: nil) { () throws(VaultError) in
       // Free when the sign-in begins, and held from then on.
       if isFree.withLock({ isFree in
         defer { isFree = false }

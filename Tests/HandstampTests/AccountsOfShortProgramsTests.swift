@@ -94,7 +94,9 @@ import Testing
     let vault = MemoryVault()
     let ada = try await accounts(on: vault).add(tag: "home") { self.grant() }
     let other = SessionController(backend: ScriptedBackend.rotating(), vault: vault, policy: quiet, clock: clock)
-    let again = CleanupStep("again", .always) { _ in try await other.signIn(with: .sample(0, session: "s2")) }
+    let again = CleanupStep("again", .always) { _ in
+      try await other.signIn(with: .sample(0, session: "s2"), by: .init(.password))
+    }
     let accounts = accounts(on: vault, [again])
     try await accounts.remove(ada)
     #expect(accounts.accounts.map(\.id) == [ada])

@@ -17,13 +17,13 @@ import Testing
     revocation.revocation = RevocationHandle(token)
     for grant in [access, refresh, revocation] {
       do {
-        try await session.signIn(with: grant)
+        try await session.signIn(with: grant, by: .init(.password))
         Issue.record("adopted")
       } catch {
         guard case .invalidResponse = error else { throw error }
       }
       #expect(session.authorizationHeader == nil)
     }
-    try await session.signIn(with: .sample(0))
+    try await session.signIn(with: .sample(0), by: .init(.password))
   }
 }

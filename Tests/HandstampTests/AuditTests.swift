@@ -21,8 +21,9 @@ import Testing
     let trail = try await log.trail()
     // The last edit included the head if the log was written before the server was notified.
     #expect([.intact(newer: 0), .intact(newer: 1)].contains(trail.verdict))
-    #expect(trail.items.map { $0.record?.entry.action } == [.signIn, .end])
-    #expect(trail.items.last?.record?.entry.outcome == "signed_out")
+    #expect(trail.lines.map { $0?.entry.action } == [.signIn(.other), .end])
+    #expect(trail.lines.last??.entry.outcome == "signed_out")
+    #expect(trail.lines.allSatisfy { $0?.entry.account == AccountID("ada") })
 
     // Deleted while no process runs: the next one knows from the vault how long the log was.
     for name in try FileManager.default.contentsOfDirectory(atPath: folder) where name.hasSuffix(".audit") {
@@ -35,7 +36,7 @@ import Testing
     await later.flushAuditLog()
     let found = try await next.trail()
     #expect(found.verdict == .broken(at: 1, .missing))
-    #expect(found.items.map { $0.record?.entry.outcome } == ["cut", "ok"])
+    #expect(found.lines.map { $0?.entry.outcome } == ["cut", "ok"])
   }
 
   @Test(arguments: [true, false]) @MainActor
@@ -49,16 +50,23 @@ import Testing
       guard isKeychain else { return memory }
       return KeychainVault(EmulatedKeychain(device), service: program, account: account, folder: folder)
     }
+    func log(_ account: AccountID) -> FileAuditLog {
+      if let vault = vault(account) as? KeychainVault { return FileAuditLog(vault) }
+      return FileAuditLog(memory, folder: folder, account: account, key: .file(folder + "/audit.key"))
+    }
     func accounts() -> Accounts<Void> {
       Accounts(
         backend: ScriptedBackend.rotating(), name: program, vault: vault, baseURL: base,
-        transport: StubTransport { _ in .init(status: 200) }, policy: quiet, audits: true
+        transport: StubTransport { _ in .init(status: 200) }, policy: quiet, audit: log
       ) { _ in }
     }
     let first = accounts()
     var response = TokenResponse.sample(0, session: "s1")
     response.profile = Profile(id: AccountID("ada"), name: "ada")
-    let ada = try await first.add { [response] in response }
+    let ada = try await first.add { [response] in
+      try await SignInTurn.take(by: .browser)
+      return response
+    }
     let controller = try #require(first.session(of: ada)).controller
     await controller.flushAuditLog()
     // The next edit of the vault stores how long the log is.
@@ -67,16 +75,19 @@ import Testing
     await controller.flushAuditLog()
     let names = try FileManager.default.contentsOfDirectory(atPath: folder)
     #expect(!names.contains("vault.key"))
-    let log = "\(folder)/\(try #require(names.first { $0.hasSuffix(".audit") }))"
-    try Data().write(to: URL(fileURLWithPath: log))
+    #expect(try await log(ada).entries().map(\.entry.action) == [.signIn(.browser), .signIn(.other)])
+    #expect(log(ada).folder == folder)
+    let file = "\(folder)/\(try #require(names.first { $0.hasSuffix(".audit") }))"
+    try Data().write(to: URL(fileURLWithPath: file))
     // The next launch notes the gap, because its vault knows how long the log was.
     let second = accounts()
     await second.load()
     let later = try #require(second.session(of: ada)).controller
     _ = await HandstampTests.first(later.states) { if case .signedIn = $0 { true } else { false } }
     await later.flushAuditLog()
-    let text = try String(contentsOfFile: log, encoding: .utf8)
+    let text = try String(contentsOfFile: file, encoding: .utf8)
     #expect(text.contains("\"cut\""))
+    #expect(try await !log(ada).verify().isIntact)
   }
 
   @Test(.timeLimit(.minutes(10))) func `that is absent is never waited for`() async throws {

@@ -66,7 +66,7 @@ import Testing
     let path = FileManager.default.temporaryDirectory.path + "/handstamp-\(UInt64.random(in: 0 ... .max))"
     let session = controller(SealedFileVault(folder: path, account: AccountID("ada")))
     try await session.signIn(remember: false) {
-      try await SignInTurn.take()
+      try await SignInTurn.take(by: .password)
       return .sample(0)
     }
     #expect(session.authorizationHeader != nil)
@@ -77,7 +77,8 @@ import Testing
     let session = controller(vault)
     try await session.signIn(remember: false) { .sample(0) }
     try await session.signIn {
-      try await SignInTurn.exchange(for: "ada") { (key) async throws(SessionError) -> TokenResponse in
+      try await SignInTurn.exchange(by: .init(.password), for: "ada") {
+        (key) async throws(SessionError) -> TokenResponse in
         #expect(await stored().signIn?.key == key)
         return .sample(0, session: "s2")
       }

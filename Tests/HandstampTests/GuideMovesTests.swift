@@ -97,7 +97,7 @@ extension `The guides, one after the other` {
         folder: folder.vaults, accessGroup: group, inBackground: true)
     }
     let grant = try await server.signIn()
-    try await SessionController(backend: server, vault: vault(), clock: clock).signIn(with: grant)
+    try await SessionController(backend: server, vault: vault(), clock: clock).signIn(with: grant, by: .init(.password))
     // The standard place, which names no group.
     let adopted = Locked<[AccountID: [FormerPlace]]>([:])
     let accounts = Accounts<Void>(
@@ -228,7 +228,7 @@ private struct GuideStage: Sendable {
       }
       try await accounts.add { grant }
     } else {
-      try await open(sequence[0], after: nil)?.signIn(with: grant)
+      try await open(sequence[0], after: nil)?.signIn(with: grant, by: .init(.password))
     }
     for (number, guide) in sequence.enumerated().dropFirst() {
       clock.advance(by: .seconds(3600))

@@ -22,7 +22,7 @@ import Testing
     _ backend: ScriptedBackend, idLife: Duration? = .seconds(300), presence: PresenceLock? = nil
   ) async throws -> SessionController {
     let session = SessionController(backend: backend, vault: vault, policy: quiet, clock: clock, presence: presence)
-    try await session.signIn(with: tokens(0, idLife: idLife))
+    try await session.signIn(with: tokens(0, idLife: idLife), by: .init(.password))
     return session
   }
 
@@ -144,7 +144,7 @@ import Testing
     let backend = ScriptedBackend { call, _, _ in .granted(tokens(call)) }
     let url = try #require(URL(string: "https://api.example.org"))
     let manager = SessionManager<Void>(backend: backend, vault: vault, baseURL: url, policy: quiet, clock: clock)
-    try await manager.signIn(with: tokens(0))
+    try await manager.signIn(with: tokens(0), by: .init(.password))
     #expect(try await manager.identityToken() == Secret("id-0"))
   }
 }

@@ -90,10 +90,10 @@ private struct Unexpected: Error {}
 
   private let vault = MemoryVault()
 
-  private func manager() -> SessionManager<String> {
+  private func manager(_ log: ListAuditLog? = nil) -> SessionManager<String> {
     SessionManager(
       backend: desk, vault: vault, baseURL: base,
-      transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock,
+      transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: clock, audit: log,
       cleanups: [CleanupStep("store", .database) { _ in }]
     ) { _ in "content" }
   }
@@ -123,6 +123,56 @@ private struct Unexpected: Error {}
     try await session.signInWithPasskey { options throws(SessionError) in options + Array(" answered".utf8) }
     #expect(session.currentUser?.id == AccountID("ada"))
     #expect(desk.calls == ["sign-in", "apple n1", "passkey options answered"])
+  }
+
+  @Test func `is in the audit log with the way of each sign-in, and with each session that ends`() async throws {
+    let log = ListAuditLog()
+    let session = manager(log)
+    try await session.signUp(email: "a@example.org", password: "p", username: "ada")
+    try await session.confirmSignUp("code", password: "p")
+    try await session.signIn(email: "a@example.org", password: "p")
+    try await session.signInAnonymously()
+    try await session.upgrade(email: "a@example.org", password: "p", username: "ada")
+    try await session.signInWithApple(idToken: Secret("jwt"), nonce: "n1")
+    try await session.signInWithPasskey { options throws(SessionError) in options }
+    try await session.signIn { [desk] in
+      try await SignInTurn.take(by: .browser)
+      return try await desk.signIn(email: "a@example.org", password: Secret("p"))
+    }
+    try await session.signIn { [desk] in try await desk.signIn(email: "a@example.org", password: Secret("p")) }
+    _ = await session.signOut()
+    await session.controller.flushAuditLog()
+    #expect(
+      log.signIns == [
+        "signUp ok ada", "signUp ok ada", "password ok ada", "guest ok g1", "upgrade ok g1", "apple ok apple",
+        "passkey ok ada", "browser ok ada", "other ok ada",
+      ])
+    // All but the last one were replaced.
+    let ends = log.entries.filter { $0.action == .end }
+    #expect(ends.map { $0.account?.rawValue } == ["ada", "ada", "ada", "g1", "g1", "apple", "ada", "ada"])
+    #expect(ends.map(\.outcome) == Array(repeating: "replaced", count: 7) + ["signed_out"])
+  }
+
+  @Test func `is in the audit log as far as it is known when a sign-in fails`() async throws {
+    let log = ListAuditLog()
+    let session = manager(log)
+    try await session.signInAnonymously()
+    desk.fail(with: .refused(code: "wrong_credentials", detail: "of the server"))
+    _ = try? await session.signIn(email: "ada@example.org", password: "p")
+    // Typed into the wrong field.
+    _ = try? await session.signIn(email: "correct horse", password: "")
+    _ = try? await session.signUp(email: "new@example.org", password: "p", username: "ada")
+    _ = try? await session.upgrade(email: "b@example.org", password: "p", username: "ada")
+    desk.fail(with: .requestFailed(.network(.timedOut)))
+    _ = try? await session.signInWithApple(idToken: Secret("jwt"), nonce: "n1")
+    await session.controller.flushAuditLog()
+    #expect(
+      log.signIns == [
+        "guest ok g1", "password wrong_credentials ada@example.org", "password wrong_credentials -",
+        "signUp wrong_credentials new@example.org", "upgrade wrong_credentials g1",
+        "apple \(RequestError.network(.timedOut).code) -",
+      ])
+    #expect(!log.entries.contains { "\($0)".contains("horse") || "\($0)".contains("of the server") })
   }
 
   @Test func `of a guest becomes a full account with the same id`() async throws {

@@ -91,7 +91,7 @@ extension `The place of a session` {
         SessionController(
           backend: server, vault: fixture.vault, formerly: [place], policy: Self.policy, clock: fixture.clock)
       }
-      if !isTaken { try await open().signIn(with: bare) }
+      if !isTaken { try await open().signIn(with: bare, by: .init(.password)) }
       #expect(await open().signOut().isUnrevoked)
       fixture.clock.advance(by: .seconds(1))
       #expect(await !open().signOut().isUnrevoked, "that was an earlier one")
@@ -156,7 +156,7 @@ extension `The place of a session` {
       RenamedServer(fixture.server, "https://b.example.org", isOffline: true)
     )
     let former = SessionController(backend: other, vault: vault, policy: Self.policy, clock: fixture.clock)
-    try await former.signIn(with: try await fixture.server.signIn("ada"))
+    try await former.signIn(with: try await fixture.server.signIn("ada"), by: .init(.password))
     await former.signOut()
     let (index, id) = (MemoryAccountsIndex(), AccountID("ada"))
     _ = await index.edit(.add(ListedAccount(id: id, name: "Ada", addedAt: fixture.clock.now().wall)))

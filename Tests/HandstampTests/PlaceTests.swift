@@ -62,6 +62,43 @@ final class DyingVault: Vault {
     }
   }
 
+  @Test func `begins in the audit log where a session moved to`() async throws {
+    let fixture = try Fixture()
+    let id = try await fixture.signIn(fixture.other)
+    let log = ListAuditLog()
+    let session = SessionController(
+      backend: fixture.server, vault: fixture.vault, formerly: [.vault(fixture.other)], policy: Self.policy,
+      clock: fixture.clock, audit: log)
+    #expect(await first(session.states) { $0.isSignedIn } != nil)
+    await session.flushAuditLog()
+    #expect(log.entries.map(\.action) == [.signIn(.moved), .restore])
+    #expect(log.entries.allSatisfy { $0.session == id && $0.account != nil && $0.outcome == "ok" })
+    // The next launch only restores it.
+    let later = SessionController(
+      backend: fixture.server, vault: fixture.vault, formerly: [.vault(fixture.other)], policy: Self.policy,
+      clock: fixture.clock, audit: log)
+    #expect(await first(later.states) { $0.isSignedIn } != nil)
+    await later.flushAuditLog()
+    #expect(log.entries.map(\.action) == [.signIn(.moved), .restore, .restore])
+  }
+
+  @Test(arguments: [true, false])
+  func `begins in the audit log once where an app's own tokens were taken over`(canRemove: Bool) async throws {
+    let fixture = try Fixture()
+    let tokens = try await fixture.server.signIn("ada")
+    let log = ListAuditLog()
+    for launch in 1...2 {
+      let session = SessionController(
+        backend: fixture.server, vault: fixture.vault,
+        formerly: [
+          .tokens(read: { canRemove && launch > 1 ? nil : tokens }) { if !canRemove { throw CancellationError() } }
+        ], policy: Self.policy, clock: fixture.clock, audit: log)
+      #expect(await first(session.states) { $0.isSignedIn } != nil)
+      await session.flushAuditLog()
+    }
+    #expect(log.entries.map(\.action) == [.signIn(.moved), .restore, .restore])
+  }
+
   @Test func `is checked for its server, which no other one gets a token of`() async throws {
     let fixture = try Fixture()
     let session = try await fixture.signIn(fixture.vault)
@@ -73,7 +110,7 @@ final class DyingVault: Vault {
     var wasAsked = false
     await #expect(throws: wrong) {
       try await app.signIn {
-        try await SignInTurn.take()
+        try await SignInTurn.take(by: .password)
         wasAsked = true
         return try await stranger.signIn("ada")
       }

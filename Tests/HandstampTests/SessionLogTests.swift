@@ -62,7 +62,7 @@ private struct Lines: LogHandler {
     }
     let session = controller(backend)
     let tokens = TokenResponse.sample(0)
-    try await session.signIn(with: tokens)
+    try await session.signIn(with: tokens, by: .init(.password))
     clock.advance(by: .seconds(3600))
     await #expect(throws: SessionError.self) { try await session.token() }
     await session.signOut()
@@ -159,10 +159,10 @@ private struct Lines: LogHandler {
     let session = SessionController(
       backend: ScriptedBackend.rotating(), vault: vault, clock: clock,
       cleanups: [CleanupStep("database", .always) { _ in cleared.withLock { $0.append("database") } }])
-    try await session.signIn(with: .sample(0))
+    try await session.signIn(with: .sample(0), by: .init(.password))
     var unknown = TokenResponse.sample(0, session: "s2")
     unknown.profile = nil
-    let facts = try await session.signIn(with: unknown)
+    let facts = try await session.signIn(with: unknown, by: .init(.password))
     #expect(facts.profile == nil && facts.id == "s2")
     #expect(cleared.withLock { $0 } == ["database"])
     // Stored and restored without one.
@@ -174,11 +174,11 @@ private struct Lines: LogHandler {
     // Nor is it known that the next one is the same person.
     var eve = TokenResponse.sample(0, session: "s3")
     eve.profile = Profile(id: "eve", name: "Eve")
-    try await session.signIn(with: eve)
+    try await session.signIn(with: eve, by: .init(.password))
     #expect(cleared.withLock { $0 } == ["database", "database"])
     // But a named one is.
     eve.sessionID = "s4"
-    try await session.signIn(with: eve)
+    try await session.signIn(with: eve, by: .init(.password))
     #expect(cleared.withLock { $0 }.count == 2)
   }
 }

@@ -43,7 +43,7 @@ private struct TracedVault: Vault {
 
 private struct TracedAudit: AuditLog {
   let trace: Trace
-  @concurrent func record(_ entry: AuditEntry) async { if entry.action == .signIn { trace.note("audited") } }
+  @concurrent func record(_ entry: AuditEntry) async { if entry.action.method != nil { trace.note("audited") } }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `A sign-in as seen by its ports` {

@@ -69,7 +69,7 @@ import Testing
     var other = TokenResponse.sample(0, session: "s2")
     other.profile = Profile(id: AccountID("bob"), name: "Bob")
     // The sign-in waits for the clean-up, but not longer than its limit.
-    async let signedIn = session.signIn(with: other)
+    async let signedIn = session.signIn(with: other, by: .init(.password))
     let moving = Task {
       while !Task.isCancelled {
         clock.advance(by: .seconds(1))

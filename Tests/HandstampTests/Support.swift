@@ -1,4 +1,5 @@
 import Handstamp
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 
@@ -37,4 +38,19 @@ func first(
 extension SessionState {
   var isSignedIn: Bool { if case .signedIn = self { true } else { false } }
   var isSignedOut: Bool { if case .signedOut = self { true } else { false } }
+}
+
+/// An audit log in memory.
+final class ListAuditLog: AuditLog {
+  private let list = Locked<[AuditEntry]>([])
+  var entries: [AuditEntry] { list.withLock { $0 } }
+  @concurrent func record(_ entry: AuditEntry) async { list.withLock { $0.append(entry) } }
+
+  /// What the log says of sign-ins: method, outcome, and account or address.
+  var signIns: [String] {
+    entries.compactMap { entry in
+      guard case .signIn(let method) = entry.action else { return nil }
+      return "\(method) \(entry.outcome) \(entry.account?.rawValue ?? entry.address ?? "-")"
+    }
+  }
 }

@@ -49,7 +49,7 @@ struct AccountsSpeed {
   private func restore(into report: inout Report) async throws {
     let vault = SealedFileVault(folder: folder, account: AccountID("ada"))
     let first = SessionController(backend: Sessions.silent, vault: vault)
-    try await first.signIn(with: Sessions.grant(0, session: SessionID("s")))
+    try await first.signIn(with: Sessions.grant(0, session: SessionID("s")), by: .init(.password))
     var times: [Double] = []
     for _ in 0..<launches {
       let time = try await Timing.once {

@@ -81,7 +81,8 @@ struct Observers {
       gate.open()
       for number in 1...(states / 2) {
         await controller.signOut()
-        try await controller.signIn(with: Sessions.grant(number, session: SessionID("s\(number)")))
+        let grant = Sessions.grant(number, session: SessionID("s\(number)"))
+        try await controller.signIn(with: grant, by: .init(.password))
       }
       for observer in observers {
         guard await observer.value == all else { throw BenchError("an observer missed a state") }

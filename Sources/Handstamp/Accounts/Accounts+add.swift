@@ -33,12 +33,12 @@ extension Accounts {
     named name: String?, tag: String? = nil, remember: Bool = true, _ perform: () async throws -> TokenResponse
   ) async throws -> AccountID {
     let sent = Locked<RotationKey?>(nil)
-    let turn = SignInTurn(keys: keys(remember, sent)) { [index] () async throws(VaultError) in
+    let turn = SignInTurn(by: nil, keys: keys(remember, sent)) { [index] () async throws(VaultError) in
       try UnstoredRefreshes.holding(try await index.lockSignIn(within: SignInTurn.patience)?.unlock)
     }
     defer { turn.end() }
     let tokens = try await SignInTurn.$current.withValue(turn) { try await perform() }
-    let id = try await add(tokens, name, tag, remember)
+    let id = try await add(tokens, by: turn.claim, name, tag, remember)
     // Its session is stored. If this fails, the key expires.
     if let key = sent.withLock({ $0 }) { _ = try? await change(.forgetSignIn(key)) }
     return id
@@ -64,7 +64,7 @@ extension Accounts {
   }
 
   private func add(
-    _ tokens: TokenResponse, _ name: String?, _ tag: String?, _ remember: Bool
+    _ tokens: TokenResponse, by claim: SignInClaim, _ name: String?, _ tag: String?, _ remember: Bool
   ) async throws(SessionError) -> AccountID {
     guard var profile = tokens.profile else { throw .invalidResponse("the token response does not name the account") }
     var tokens = tokens
@@ -81,7 +81,7 @@ extension Accounts {
         id: id, name: name ?? profile.name, tag: tag, server: tokens.issuer, addedAt: self.clock.now().wall)
       // First the list: an account in it without a session can be signed in to, but a session that no list names is lost.
       let listed = try await self.change(.add(record))[id] ?? record
-      try await self.openSession(of: id).signIn(with: tokens, remember: remember)
+      try await self.openSession(of: id).signIn(with: tokens, by: claim, remember: remember)
       // Another program may have removed it between the two. Otherwise its entry may be newer than this one.
       await self.load()
       if self[id] == nil { try await self.change(.add(listed)) }

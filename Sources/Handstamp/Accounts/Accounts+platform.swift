@@ -12,8 +12,8 @@ extension Accounts {
   /// ```
   ///
   /// The list, vaults and folders are in the platform's standard places of the program `name`, as
-  /// ``init(backend:name:vault:formerly:baseURL:transport:policy:audits:presence:cleanups:logger:apiOptions:load:)`` says. The one
-  /// session of ``SessionManager/init(server:name:vault:formerly:transport:policy:presence:cleanups:logger:apiOptions:load:)`` with
+  /// ``init(backend:name:vault:formerly:baseURL:transport:policy:audit:presence:cleanups:logger:apiOptions:load:)`` says. The one
+  /// session of ``SessionManager/init(server:name:vault:formerly:transport:policy:audit:presence:cleanups:logger:apiOptions:load:)`` with
   /// the same `name` and no `vault` becomes an account of the list.
   ///
   /// - Parameters:
@@ -23,11 +23,12 @@ extension Accounts {
   ///     encrypted file elsewhere.
   ///   - formerly: other places of one session of an earlier version, and other URLs of the server. Default: none.
   ///   - transport: sends the requests of the backend and of each ``SessionManager/api``.
+  ///   - audit: creates an account's audit log, such as `.standard(account: $0)`; `nil` (the default) for none.
   ///   - load: loads an account's content, as for a ``SessionManager``; `{ _ in }` loads nothing.
   public convenience init(
     server url: URL, name: String = ServerBackend.programName, vault: ((AccountID) -> any Vault)? = nil,
     formerly: [FormerPlace] = [], transport: any Transport = URLSessionTransport(),
-    policy: SessionPolicy = SessionPolicy(), audits: Bool = false, presence: PresenceLock? = nil,
+    policy: SessionPolicy = SessionPolicy(), audit: ((AccountID) -> any AuditLog)? = nil, presence: PresenceLock? = nil,
     cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] }, logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content
@@ -35,7 +36,7 @@ extension Accounts {
     let earlier = FormerPlace.vault(.standard(name, account: ServerBackend.formerAccount(at: url)))
     self.init(
       backend: ServerBackend(url, program: name, transport: transport), name: name, vault: vault,
-      formerly: [earlier] + formerly, baseURL: url, transport: transport, policy: policy, audits: audits,
+      formerly: [earlier] + formerly, baseURL: url, transport: transport, policy: policy, audit: audit,
       presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
   }
 
@@ -54,8 +55,8 @@ extension Accounts {
   ///   - baseURL: the URL of the app's API, for each ``SessionManager/api``.
   ///   - transport: sends the requests of each ``SessionManager/api``, not those of `backend`. Default: `URLSession`.
   ///   - policy: when to refresh, how to retry, when a session ends on its own.
-  ///   - audits: whether each account has an audit log, see ``FileAuditLog``. With a vault of your own, the logs lie
-  ///     where the encrypted files do, and their key beside them, in `audit.key`.
+  ///   - audit: creates an account's audit log, such as `.standard(name, account: $0)`, which is beside the platform's usual vault; with a
+  ///     vault of your own, the log of that vault, see ``FileAuditLog``. `nil` (the default) for none.
   ///   - presence: one lock for all accounts; `nil` (the default) if none.
   ///   - cleanups: the steps that erase an account's data when its session ends.
   ///   - logger: gets one line for every decision of a session; `nil` (the default) for none. No line contains a secret.
@@ -64,7 +65,7 @@ extension Accounts {
   public convenience init(
     backend: any Backend, name: String = ServerBackend.programName, vault: ((AccountID) -> any Vault)? = nil,
     formerly: [FormerPlace] = [], baseURL: URL, transport: any Transport = URLSessionTransport(),
-    policy: SessionPolicy = SessionPolicy(), audits: Bool = false, presence: PresenceLock? = nil,
+    policy: SessionPolicy = SessionPolicy(), audit: ((AccountID) -> any AuditLog)? = nil, presence: PresenceLock? = nil,
     cleanups: @escaping (AccountID) -> [CleanupStep] = { _ in [] }, logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content
@@ -82,18 +83,25 @@ extension Accounts {
         formerly: formerly.filter { $0.serverName != nil }
           + (isInPlace ? [] : adopted.withLock { $0[account, default: []] }),
         baseURL: baseURL, transport: transport, policy: policy,
-        audit: audits ? FileAuditLog.log(of: vault, account, program: name) : nil, presence: presence,
+        audit: audit?(account), presence: presence,
         cleanups: cleanups(account) + (AccountFolder(of: account, program: name).map { .removals(in: $0) } ?? []),
         logger: logger, apiOptions: apiOptions, load: load)
     }
   }
 }
 
-extension FileAuditLog {
-  fileprivate static func log(of vault: any Vault, _ account: AccountID, program: String) -> FileAuditLog {
-    if let known = vault as? any AuditableVault { return FileAuditLog(vault, in: known.auditPlace) }
-    let folder = ProgramFolder(program)?.vaults ?? ""
-    // Not the key of the platform's vaults: there may be none.
-    return FileAuditLog(vault, in: AuditPlace(folder: folder, account: account, key: .file(folder + "/audit.key")))
+extension AuditLog where Self == FileAuditLog {
+  /// The audit log beside the vault `.standard(name, account: account)`, which a session has unless it is given another one.
+  ///
+  /// ```swift
+  /// let session = SessionManager(server: url, audit: .standard())
+  /// ```
+  /// - Parameters:
+  ///   - name: the program's name. Default: the bundle identifier, otherwise the name of the executable.
+  ///   - account: one of the program's accounts. A program with one account at a time does not need to name it.
+  public static func standard(
+    _ name: String = ServerBackend.programName, account: AccountID = AccountID("default")
+  ) -> FileAuditLog {
+    FileAuditLog(.standard(name, account: account))
   }
 }

@@ -19,6 +19,7 @@ extension SessionManager {
     exchange: (Secret) async throws -> TokenResponse
   ) async throws {
     try await signIn(remember: remember) {
+      SignInTurn.name(SignInClaim(.biometric))
       guard let secret = try await biometric.secret(reason) else {
         throw SessionError.presence(.noSecret)
       }

@@ -11,7 +11,8 @@ extension ServerBackend {
   @concurrent public func signUp(
     email: String, password: Secret, username: String
   ) async throws(SessionError) -> SignUpResponse {
-    try await SignInTurn.exchange(for: "sign-up \(email)") { key throws(SessionError) in
+    let claim = SignInClaim(.signUp, as: email)
+    return try await SignInTurn.exchange(by: claim, for: "sign-up \(email)") { key throws(SessionError) in
       try await outcome(
         of: send(
           "POST", "/v1/sign-up",
@@ -22,7 +23,8 @@ extension ServerBackend {
   @concurrent public func signIn(
     email: String, password: Secret, code: Secret? = nil
   ) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.exchange(for: "sign-in \(email)") { key throws(SessionError) in
+    let claim = SignInClaim(.password, as: email)
+    return try await SignInTurn.exchange(by: claim, for: "sign-in \(email)") { key throws(SessionError) in
       var body = Body(device: device, email: email, password: password.exposed).keyed(key)
       body.code = code?.exposed
       return try await grant(of: send("POST", "/v1/sign-in", json: body))
@@ -30,7 +32,7 @@ extension ServerBackend {
   }
 
   @concurrent public func signInAnonymously() async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.exchange(for: "anonymous") { key throws(SessionError) in
+    try await SignInTurn.exchange(by: SignInClaim(.guest), for: "anonymous") { key throws(SessionError) in
       try await grant(of: send("POST", "/v1/sign-in/anonymous", json: Body(device: device).keyed(key)))
     }
   }
@@ -50,7 +52,7 @@ extension ServerBackend {
       body = Body(device: device, email: email, username: username, passkey: answer)
       purpose = "passkey \(email)"
     }
-    return try await SignInTurn.exchange(for: "upgrade \(purpose)") { key throws(SessionError) in
+    return try await SignInTurn.exchange(by: way.claim, for: "upgrade \(purpose)") { key throws(SessionError) in
       try await outcome(of: send("POST", "/v1/upgrade", json: body.keyed(key), token: token))
     }
   }
@@ -65,7 +67,8 @@ extension ServerBackend {
   @concurrent public func confirmSignUp(
     _ code: Secret, password: Secret
   ) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.exchange(for: "confirm \(code.exposed)") { key throws(SessionError) in
+    let claim = SignInClaim(.signUp)
+    return try await SignInTurn.exchange(by: claim, for: "confirm \(code.exposed)") { key throws(SessionError) in
       try await grant(
         of: send(
           "POST", "/v1/sign-up/confirm",

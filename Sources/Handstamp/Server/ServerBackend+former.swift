@@ -11,7 +11,7 @@ extension ServerBackend {
   ///   takes over no sessions. After any other error the token is as good as before.
   @concurrent package func signIn(former token: Secret) async throws(SessionError) -> TokenResponse {
     let digest = token.withExposedBytes { Base64URL.encode(Array(SHA256.hash(data: Array($0)))) }
-    return try await SignInTurn.exchange(for: "former \(digest)") { key throws(SessionError) in
+    return try await SignInTurn.exchange(by: SignInClaim(.moved), for: "former \(digest)") { key throws(SessionError) in
       let form = [UInt8](form: [
         ("grant_type", Secret("urn:ietf:params:oauth:grant-type:token-exchange")), ("subject_token", token),
         ("subject_token_type", Secret("urn:ietf:params:oauth:token-type:refresh_token")),

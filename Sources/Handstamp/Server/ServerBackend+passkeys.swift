@@ -14,7 +14,7 @@ extension ServerBackend {
 
   /// - Parameter answer: a device's answer to ``passkeyAnswer(by:)``.
   @concurrent func signIn(byPasskey answer: String) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.exchange(for: "passkey") { key throws(SessionError) in
+    try await SignInTurn.exchange(by: SignInClaim(.passkey), for: "passkey") { key throws(SessionError) in
       let body = Body(device: device, passkey: answer).keyed(key)
       return try await grant(of: send("POST", "/v1/sign-in/passkey", json: body))
     }
@@ -32,7 +32,7 @@ extension ServerBackend {
   /// - Throws: ``SessionError/refused(code:detail:)`` with `id_token_invalid` if the server rejects the token, and
   ///   ``SessionError/unsupported(_:)`` if it is not configured for Apple.
   @concurrent public func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.exchange(for: "apple") { key throws(SessionError) in
+    try await SignInTurn.exchange(by: SignInClaim(.apple), for: "apple") { key throws(SessionError) in
       try await grant(of: send("POST", "/v1/sign-in/apple", json: Body(credential, on: device).keyed(key)))
     }
   }

@@ -46,7 +46,9 @@ extension SessionManager {
     }
     guard let token else { return false }
     do throws(SessionError) {
-      try await signIn(true) { () async throws(SessionError) in try await server.signIn(former: token) }
+      try await signIn(by: SignInClaim(.moved), true) { () async throws(SessionError) in
+        try await server.signIn(former: token)
+      }
     } catch {
       if case .sessionEnded = error { try? await remove() }
       throw error

@@ -33,6 +33,8 @@ extension SessionManager {
   ///     `vault`, the place of versions that kept a session for each URL is always among them.
   ///   - transport: sends the requests of the backend and of ``api``.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
+  ///   - audit: records the session's events, in order, such as `.standard(name)` in a file beside the platform's vault, or the
+  ///     ``FileAuditLog`` of `vault`; `nil` (the default) for none.
   ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
   ///   - cleanups: the steps that erase the app's data when a session ends.
   ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
@@ -43,7 +45,7 @@ extension SessionManager {
   public convenience init(
     server url: URL, name: String = ServerBackend.programName, vault: (any Vault)? = nil, formerly: [FormerPlace] = [],
     transport: any Transport = URLSessionTransport(), policy: SessionPolicy = SessionPolicy(),
-    presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
+    audit: (any AuditLog)? = nil, presence: PresenceLock? = nil, cleanups: [CleanupStep] = [], logger: Logger? = nil,
     apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content = { (_: APIClient) in }
   ) {
@@ -51,7 +53,7 @@ extension SessionManager {
     self.init(
       backend: ServerBackend(url, program: name, transport: transport), vault: vault ?? .standard(name),
       formerly: (vault == nil ? [earlier] : []) + formerly, baseURL: url, transport: transport, policy: policy,
-      presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
+      audit: audit, presence: presence, cleanups: cleanups, logger: logger, apiOptions: apiOptions, load: load)
   }
 }
 

@@ -1,4 +1,4 @@
-package import HandstampCore
+import HandstampCore
 
 extension SessionController {
   /// Returns when all events so far are in the audit log. For programs that are about to exit.

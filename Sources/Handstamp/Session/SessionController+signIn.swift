@@ -4,8 +4,8 @@ import HandstampSupport
 /// The steps around the request of a sign-in: the turn, the key that it can be repeated with, and the word that its session is stored.
 extension SessionController {
   /// The turn of one sign-in. Its keys are stored in the vault, unless the session is only in memory.
-  nonisolated func signInTurn(_ remember: Bool) -> SignInTurn {
-    SignInTurn(keys: keys(remember)) { [self] () async throws(VaultError) in
+  nonisolated func signInTurn(by claim: SignInClaim?, _ remember: Bool) -> SignInTurn {
+    SignInTurn(by: claim, keys: keys(remember)) { [self] () async throws(VaultError) in
       if remember {
         return try UnstoredRefreshes.holding(try await vault.signInLock(within: SignInTurn.patience).unlock)
       }
@@ -31,11 +31,17 @@ extension SessionController {
 
   /// Signs up, and begins the session unless the address has to be confirmed first.
   nonisolated func signedUp(
-    remember: Bool, _ perform: () async throws(SessionError) -> SignUpResponse
+    by claim: SignInClaim, remember: Bool, _ perform: () async throws(SessionError) -> SignUpResponse
   ) async throws(SessionError) -> SignUpResult {
-    let turn = signInTurn(remember)
+    let turn = signInTurn(by: claim, remember)
     defer { turn.end() }
-    switch try await turn.during(perform) {
+    let response: SignUpResponse
+    do throws(SessionError) { response = try await turn.during(perform) } catch {
+      let inUse: AccountID? = if case .signedIn(let facts) = state { facts.profile?.id } else { nil }
+      record(AuditEntry(failed: turn.claim, inUse: inUse, error, at: clock.now().wall))
+      throw error
+    }
+    switch response {
     case .confirmationSent: return .confirmationSent
     case .signedIn(let tokens):
       return .signedIn(

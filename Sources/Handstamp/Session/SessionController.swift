@@ -89,8 +89,11 @@ public actor SessionController {
     cleanups: [CleanupStep] = [], logger: Logger? = nil
   ) {
     let abilities = backend.abilities
+    let (auditQueue, auditWork) = AsyncStream.makeStream(of: Work.self)
+    self.auditWork = auditWork
     let vault = SessionVault(
-      vault, of: abilities, formerly: formerly, locks: refreshLocks, audit: audit, clock: clock)
+      vault, of: abilities, formerly: formerly, locks: refreshLocks, audit: audit, clock: clock
+    ) { entry in if let audit { auditWork.yield { await audit.record(entry) } } }
     self.vault = vault
     let cleanups = cleanups.withUniqueNames
     self.cleanups = Dictionary(uniqueKeysWithValues: cleanups.map { ($0.cleanup.name, $0) })
@@ -111,8 +114,6 @@ public actor SessionController {
     states = SessionStates(hub: hub)
     let (vaultQueue, vaultWork) = AsyncStream.makeStream(of: Work.self)
     self.vaultWork = vaultWork
-    let (auditQueue, auditWork) = AsyncStream.makeStream(of: Work.self)
-    self.auditWork = auditWork
     Task.detached(priority: .userInitiated) { for await work in vaultQueue { await work() } }
     if audit != nil { Task.detached(priority: .utility) { for await work in auditQueue { await work() } } }
     // Weak, so that a controller without an owner is released; its streams end with it.
@@ -234,7 +235,7 @@ public actor SessionController {
   ///
   /// ```swift
   /// try await session.signIn {
-  ///   try await SignInTurn.take()
+  ///   try await SignInTurn.take(by: .password, as: email)
   ///   return try await myServer.signIn(email, password)
   /// }
   /// ```
@@ -265,7 +266,7 @@ public actor SessionController {
   ) async throws -> SignedIn {
     var thrown: (any Error)?
     do throws(SessionError) {
-      return try await signedIn(remember: remember) { () async throws(SessionError) in
+      return try await signedIn(by: nil, remember: remember) { () async throws(SessionError) in
         do { return try await perform() } catch {
           thrown = error
           throw SessionError(signIn: error)
@@ -281,15 +282,16 @@ public actor SessionController {
   /// Signs in with tokens that were obtained elsewhere, as ``signIn(remember:_:)`` does with a closure that returns them.
   @discardableResult
   package nonisolated func signIn(
-    with tokens: TokenResponse, remember: Bool = true
+    with tokens: TokenResponse, by claim: SignInClaim, remember: Bool = true
   ) async throws(SessionError) -> SignedIn {
-    try await signedIn(remember: remember) { () async throws(SessionError) in tokens }
+    try await signedIn(by: claim, remember: remember) { () async throws(SessionError) in tokens }
   }
 
+  /// - Parameter claim: how the user signs in; `nil` if `perform` says it when it takes its turn.
   nonisolated func signedIn(
-    remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
+    by claim: SignInClaim?, remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) -> SignedIn {
-    let turn = signInTurn(remember)
+    let turn = signInTurn(by: claim, remember)
     defer { turn.end() }
     return try await signedIn(remember: remember, in: turn, perform)
   }
@@ -311,8 +313,13 @@ public actor SessionController {
     // The session that the server began is revoked.
     if Task.isCancelled || isStranger { await post(.gone(waiter)) }
     let fallback = SessionID("local." + Base64URL.encode(randomBytes(16)))
-    let outcome = await command(waiter, .signInAnswered(waiter, result, fallback: fallback, remember: remember))
-    if isStranger { throw .refused(code: "other_account", detail: "the tokens belong to another account") }
+    let outcome = await command(
+      waiter, .signInAnswered(waiter, result, by: turn.claim, fallback: fallback, remember: remember))
+    if isStranger {
+      let error = SessionError.refused(code: "other_account", detail: "the tokens belong to another account")
+      record(AuditEntry(failed: turn.claim, inUse: nil, error, at: clock.now().wall))
+      throw error
+    }
     switch try outcome.get() {
     case .signedIn(let facts):
       if case .success(let tokens) = result { await confirm(tokens) }

@@ -23,8 +23,9 @@ extension SessionManager {
     if await isGuest {
       return try await upgrade(by: .password(email: email, password: Secret(password), username: username))
     }
+    let claim = SignInClaim(.signUp, as: email)
     return try await working { () async throws(SessionError) in
-      try await controller.signedUp(remember: remember) { () async throws(SessionError) in
+      try await controller.signedUp(by: claim, remember: remember) { () async throws(SessionError) in
         try await accountBackend.signUp(email: email, password: Secret(password), username: username)
       }
     }
@@ -42,7 +43,7 @@ extension SessionManager {
   public func confirmSignUp(
     _ code: String, password: String, remember: Bool = true
   ) async throws(SessionError) {
-    try await signIn(remember) { () async throws(SessionError) in
+    try await signIn(by: SignInClaim(.signUp), remember) { () async throws(SessionError) in
       try await accountBackend.confirmSignUp(Secret(code), password: Secret(password))
     }
   }
@@ -56,7 +57,7 @@ extension SessionManager {
   public func signIn(
     email: String, password: String, code: String? = nil, remember: Bool = true
   ) async throws(SessionError) {
-    try await signIn(remember) { () async throws(SessionError) in
+    try await signIn(by: SignInClaim(.password, as: email), remember) { () async throws(SessionError) in
       if let backend = backend as? any CredentialBackend {
         return try await backend.signIn(email, Secret(password))
       }
@@ -71,7 +72,9 @@ extension SessionManager {
   /// - Throws: ``SessionError/cancelled`` if the user closes the page; ``SessionError/unsupported(_:)`` without a ``BrowserBackend``.
   public func signInWithBrowser(_ page: BrowserPage, remember: Bool = true) async throws(SessionError) {
     guard let backend = backend as? any BrowserBackend else { throw .unsupported("sign-in on a page") }
-    try await signIn(remember) { () async throws(SessionError) in try await backend.signIn(on: page) }
+    try await signIn(by: SignInClaim(.browser), remember) { () async throws(SessionError) in
+      try await backend.signIn(on: page)
+    }
   }
 
   /// What a form can offer at ``backend``.
@@ -81,7 +84,9 @@ extension SessionManager {
   ///
   /// - Throws: ``SessionError/unsupported(_:)`` if the server has no guest accounts.
   public func signInAnonymously() async throws(SessionError) {
-    try await signIn(true) { () async throws(SessionError) in try await accountBackend.signInAnonymously() }
+    try await signIn(by: SignInClaim(.guest), true) { () async throws(SessionError) in
+      try await accountBackend.signInAnonymously()
+    }
   }
 
   /// Turns the guest account in use into a full one with the same ID, so that its data stays, at the server and here. The new
@@ -96,7 +101,7 @@ extension SessionManager {
       let token = try await controller.token()
       // A guest who is not remembered stays in memory.
       let remember = await controller.machine.isRemembered
-      return try await controller.signedUp(remember: remember) { () async throws(SessionError) in
+      return try await controller.signedUp(by: way.claim, remember: remember) { () async throws(SessionError) in
         try await accountBackend.upgrade(by: way, token: token)
       }
     }
@@ -121,7 +126,7 @@ extension SessionManager {
       try await upgrade(by: .apple(credential))
       return
     }
-    try await signIn(remember) { () async throws(SessionError) in
+    try await signIn(by: SignInClaim(.apple), remember) { () async throws(SessionError) in
       try await accountBackend.signInWithApple(credential)
     }
   }
@@ -137,13 +142,15 @@ extension SessionManager {
     remember: Bool = true, asking ask: @escaping PasskeyPrompt
   ) async throws(SessionError) {
     guard let server else {
-      return try await signIn(remember) { () async throws(SessionError) in
+      return try await signIn(by: SignInClaim(.passkey), remember) { () async throws(SessionError) in
         try await accountBackend.signInWithPasskey(asking: ask)
       }
     }
     // The sign-in begins with the answer: a keyboard may offer a passkey for as long as a form is shown.
     let answer = try await server.passkeyAnswer(by: ask)
-    try await signIn(remember) { () async throws(SessionError) in try await server.signIn(byPasskey: answer) }
+    try await signIn(by: SignInClaim(.passkey), remember) { () async throws(SessionError) in
+      try await server.signIn(byPasskey: answer)
+    }
   }
 
   /// Requests a mail with a link or a code that resets the password. Also succeeds for an address without an account, which

@@ -61,7 +61,7 @@ public final class SessionManager<Content: Sendable> {
   ///   - transport: sends the requests of ``api``, not those of `backend`. Default: `URLSession`.
   ///   - policy: when to refresh, how to retry, when the session ends on its own.
   ///   - clock: the device's clocks; tests pass their own.
-  ///   - audit: records the session's events, in order; `nil` (the default) for none.
+  ///   - audit: records the session's events, in order, such as ``FileAuditLog``; `nil` (the default) for none.
   ///   - presence: the lock that guards the tokens; `nil` (the default) makes them available to any caller.
   ///   - cleanups: the steps that erase the app's data when a session ends.
   ///   - logger: gets one line for every decision of the session; `nil` (the default) for none. No line contains a secret.
@@ -134,7 +134,7 @@ public final class SessionManager<Content: Sendable> {
   ///
   /// ```swift
   /// try await session.signIn {
-  ///   try await SignInTurn.take()
+  ///   try await SignInTurn.take(by: .password, as: email)
   ///   return try await myServer.signIn(email, password)
   /// }
   /// ```
@@ -160,15 +160,17 @@ public final class SessionManager<Content: Sendable> {
   }
 
   /// Signs in with tokens that were obtained elsewhere, as ``signIn(remember:_:)`` does with a closure that returns them.
-  package func signIn(with tokens: TokenResponse, remember: Bool = true) async throws(SessionError) {
-    try await signIn(remember) { () async throws(SessionError) in tokens }
+  package func signIn(
+    with tokens: TokenResponse, by claim: SignInClaim, remember: Bool = true
+  ) async throws(SessionError) {
+    try await signIn(by: claim, remember) { () async throws(SessionError) in tokens }
   }
 
   func signIn(
-    _ remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
+    by claim: SignInClaim, _ remember: Bool, _ perform: () async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) {
     _ = try await working { () async throws(SessionError) in
-      try await controller.signedIn(remember: remember) { () async throws(SessionError) in
+      try await controller.signedIn(by: claim, remember: remember) { () async throws(SessionError) in
         try await merged(try await perform())
       }
     }

@@ -75,6 +75,7 @@ extension SessionVault {
       switch await former.edit(.vacate(revision: entry.revision)) {
       case .done:
         moves.copied = nil
+        if isInUse, let session = moved.session { note(moved: session) }
         return
       case .conflict: break
       case .failed(let trouble): throw trouble
@@ -117,9 +118,17 @@ extension SessionVault {
     case nil: try await write(.receive(VaultEntry(session: session)))
     }
     try await confirm()
+    if entry.session == nil { note(moved: session) }
     do { try await remove() } catch {
       throw .unavailable("the app's former tokens cannot be removed: \(type(of: error))")
     }
+  }
+
+  /// For the audit log, a session that comes from elsewhere begins here.
+  private func note(moved session: StoredSession) {
+    let account = session.profile?.id
+    record(
+      AuditEntry(action: .signIn(.moved), session: session.id, account: account, at: clock.now().wall, outcome: "ok"))
   }
 
   /// Opens what has been moved, before its former place is emptied.

@@ -8,6 +8,8 @@ import HandstampSupport
 final class SessionVault: Sendable {
   let store: any Vault
   let audit: (any AuditLog)?
+  /// Adds an entry to the audit log, behind those that wait already.
+  let record: @Sendable (AuditEntry) -> Void
   let abilities: BackendAbilities
   let former: [FormerPlace]
   private let locks: RefreshLockManager
@@ -22,10 +24,11 @@ final class SessionVault: Sendable {
 
   init(
     _ store: any Vault, of abilities: BackendAbilities, formerly former: [FormerPlace], locks: RefreshLockManager,
-    audit: (any AuditLog)?, clock: any SessionClock
+    audit: (any AuditLog)?, clock: any SessionClock, record: @escaping @Sendable (AuditEntry) -> Void
   ) {
     self.store = store
     self.audit = audit
+    self.record = record
     self.abilities = abilities
     self.former = former
     self.locks = locks

@@ -31,7 +31,8 @@ extension SignInAttempt {
     let signIn = try await OAuthSignIn(record, secret: secret, at: server, in: home, over: transport)
     let way = way ?? signIn.usualWay
     return try await self.signIn(
-      name: nil, tag: tag, activate: activate, oauth: stored(signIn.record), clientSecret: signIn.secret
+      by: SignInClaim(way.method), name: nil, tag: tag, activate: activate, oauth: stored(signIn.record),
+      clientSecret: signIn.secret
     ) { () async throws(CommandError) in try await signIn.signIn(by: way, opening: opening, within: patience) }
   }
 

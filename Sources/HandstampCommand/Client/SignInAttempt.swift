@@ -176,12 +176,14 @@ struct SignInAttempt: Sendable {
   /// Signs in with the token response from `perform`, and adds the account to the list.
   ///
   /// - Parameters:
+  ///   - claim: How the user signs in.
   ///   - name: The name typed for the account.
   ///   - record: The OAuth record, as it is after the sign-in; `nil` for Handstamp's own protocol.
   ///   - clientSecret: The secret of a confidential client.
   /// - Returns: The account.
   @discardableResult @MainActor func signIn(
-    name: String?, tag: String?, activate: Bool, oauth record: @autoclosure @Sendable () -> OAuthRecord? = nil,
+    by claim: SignInClaim, name: String?, tag: String?, activate: Bool,
+    oauth record: @autoclosure @Sendable () -> OAuthRecord? = nil,
     clientSecret: Secret? = nil,
     _ perform: @Sendable () async throws(CommandError) -> TokenResponse
   ) async throws(CommandError) -> ListedAccount {
@@ -192,6 +194,7 @@ struct SignInAttempt: Sendable {
     var issued: RevocationHandle?
     do {
       id = try await list.add(named: name, tag: tag) {
+        SignInTurn.name(claim)
         var grant = try await perform()
         issued = grant.revocation
         oauth = record()

@@ -1,6 +1,7 @@
 #if Command
 import ArgumentParser
 import HandstampCore
+import HandstampSupport
 import HandstampVaults
 
 struct Audit: AsyncParsableCommand {
@@ -26,27 +27,27 @@ struct Audit: AsyncParsableCommand {
 
     func run() async throws {
       let (trail, _) = try await Audit.trail(account)
-      let items = trail.items.suffix(last.map { max(0, $0) } ?? trail.items.count)
       if output.json {
-        Terminal.out(json: ["intact": trail.isIntact, "records": items.compactMap(\.object)])
+        Terminal.out(trail.json(last: last).text)
       } else {
         var rows: [[String]] = []
-        for item in items {
-          guard let record = item.record else {
+        for record in trail.lines.suffix(last.map { max(0, $0) } ?? trail.lines.count) {
+          guard let record else {
             rows.append(["?", "", "", "invalid record"])
             continue
           }
           let entry = record.entry
           rows.append([
-            "\(record.sequence)", entry.at.description, entry.action.rawValue.onOneLine,
+            "\(record.sequence)", entry.at.description, entry.action.description.onOneLine,
             [
-              entry.outcome, entry.session.map { "session \($0)" }, item.isIntact ? nil : "(unverified)",
+              entry.outcome, entry.action.method.map { "by \($0.rawValue)" }, entry.address,
+              entry.session.map { "session \($0)" }, record.isIntact ? nil : "(unverified)",
             ].compactMap { $0?.onOneLine }.joined(separator: "  "),
           ])
         }
         Table(rows: rows).write()
       }
-      if !trail.isIntact { Terminal.say("the log was altered; run: handstamp audit verify") }
+      if !trail.verdict.isIntact { Terminal.say("the log was altered; run: handstamp audit verify") }
     }
   }
 
@@ -62,7 +63,7 @@ struct Audit: AsyncParsableCommand {
       let (trail, account) = try await Audit.trail(account)
       if output.json { Terminal.out(json: trail.object) }
       guard let what = trail.damage else {
-        if !output.json { Terminal.out("intact, \(trail.items.count) record(s)") }
+        if !output.json { Terminal.out("intact, \(trail.lines.count) record(s)") }
         return
       }
       throw CommandError(
@@ -73,8 +74,6 @@ struct Audit: AsyncParsableCommand {
 }
 
 extension AuditTrail {
-  var isIntact: Bool { damage == nil }
-
   /// Describes the damage for people; `nil` if the log is intact.
   var damage: String? {
     switch verdict {
@@ -92,7 +91,7 @@ extension AuditTrail {
 extension AuditTrail {
   /// The verdict for programs.
   fileprivate var object: JSONObject {
-    let count = items.count
+    let count = lines.count
     switch verdict {
     // How many of the newest records could have been removed undetected.
     case .intact(let newer): return ["verdict": "intact", "records": count, "newer": newer]
@@ -101,21 +100,6 @@ extension AuditTrail {
     // The last record before the cut, and the last one that the log is known to have had.
     case .cut(let after, let head): return ["verdict": "cut", "records": count, "at": after, "head": head]
     }
-  }
-}
-
-extension AuditTrail.Item {
-  /// For programs; `nil` for a line that is not a record.
-  fileprivate var object: JSONObject? {
-    guard let record else { return nil }
-    let entry = record.entry
-    return [
-      "sequence": record.sequence, "at": entry.at.description, "atEpoch": entry.at.seconds,
-      "action": entry.action.rawValue, "outcome": entry.outcome, "account": entry.account?.rawValue,
-      "session": entry.session?.rawValue, "program": record.writer.program, "process": record.writer.process,
-      // Whether the log is unaltered up to and including this record.
-      "intact": isIntact,
-    ]
   }
 }
 #endif

@@ -103,7 +103,9 @@ struct Login: SessionCommand {
     if withToken {
       try await attempt.refuseForeign("an access token")
       let token = try Terminal.secret("access token")
-      try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(CommandError) in
+      let claim = SignInClaim(.token)
+      try await attempt.signIn(by: claim, name: nil, tag: tag, activate: list.activates) {
+        () async throws(CommandError) in
         try await attempt.server.waiting { () async throws(SessionError) in
           try await GivenToken.grant(token, at: attempt.server, over: attempt.transport)
         }
@@ -120,7 +122,9 @@ struct Login: SessionCommand {
     }
     let email = try email ?? attempt.meant?.address ?? Terminal.line("email", hint: "run: handstamp login EMAIL")
     let password = try Terminal.secret("password")
-    try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in
+    let claim = SignInClaim(.password, as: email)
+    try await attempt.signIn(by: claim, name: email, tag: tag, activate: list.activates) {
+      () async throws(CommandError) in
       try await CommandError.askingForCode { code throws(CommandError) in
         try await attempt.server.waiting { () async throws(SessionError) in
           try await attempt.identity.signIn(email: email, password: password, code: code)
@@ -194,7 +198,9 @@ extension Login {
     guard token.isToken else {
       throw CommandError(.usage, "not a refresh token", hint: "pass the refresh token alone, as one line")
     }
-    try await attempt.signIn(name: nil, tag: tag, activate: list.activates) { () async throws(CommandError) in
+    let claim = SignInClaim(.moved)
+    try await attempt.signIn(by: claim, name: nil, tag: tag, activate: list.activates) {
+      () async throws(CommandError) in
       try await attempt.server.waiting { () async throws(SessionError) in
         try await attempt.identity.signIn(former: token)
       }

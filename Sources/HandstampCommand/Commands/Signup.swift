@@ -28,12 +28,14 @@ struct Signup: SessionCommand {
     let email = try email ?? Terminal.line("email", hint: "run: handstamp signup EMAIL")
     let password = try Terminal.secret("password", twice: true)
     let name = name ?? String(email.prefix { $0 != "@" })
+    let claim = SignInClaim(.signUp, as: email)
     let outcome = try await attempt.server.waiting { () async throws(SessionError) in
       try await attempt.identity.signUp(email: email, password: password, username: name)
     }
     switch outcome {
     case .signedIn(let grant):
-      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in grant
+      try await attempt.signIn(by: claim, name: email, tag: tag, activate: list.activates) {
+        () async throws(CommandError) in grant
       }
     case .confirmationSent:
       Terminal.say("check your mail at \(email)")
@@ -45,7 +47,8 @@ struct Signup: SessionCommand {
       let code = Secret(
         try Terminal.line(
           "code in the mail", hint: "run: handstamp login \(email), if you have an account or opened the mail's link"))
-      try await attempt.signIn(name: email, tag: tag, activate: list.activates) { () async throws(CommandError) in
+      try await attempt.signIn(by: claim, name: email, tag: tag, activate: list.activates) {
+        () async throws(CommandError) in
         try await attempt.server.waiting { () async throws(SessionError) in
           try await attempt.identity.confirmSignUp(code, password: password)
         }

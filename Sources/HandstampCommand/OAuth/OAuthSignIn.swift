@@ -8,7 +8,16 @@ import HandstampTransports
 
 /// An OAuth sign-in at a terminal.
 struct OAuthSignIn: Sendable {
-  enum Way: Sendable { case browser, device }
+  enum Way: Sendable {
+    case browser, device
+
+    var method: SignInMethod {
+      switch self {
+      case .browser: .browser
+      case .device: .deviceCode
+      }
+    }
+  }
 
   let server: ServerAddress
   /// The client, with the scopes that are requested now.

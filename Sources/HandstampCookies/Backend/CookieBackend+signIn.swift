@@ -13,7 +13,7 @@ extension CookieBackend: CredentialBackend {
     guard let address = WebAddress(site.base)?.resolving(site.signInPath) else {
       throw .invalidResponse("the site's URL is not valid")
     }
-    return try await SignInTurn.take { () async throws(SessionError) in
+    return try await SignInTurn.take(by: SignInClaim(.form, as: username)) { () async throws(SessionError) in
       try await submit(username, password, to: address)
     }
   }

@@ -2,8 +2,8 @@ import HandstampSupport
 
 /// A record as one line of JSON (RFC 8259), for people and for `jq`:
 ///
-///     {"seq":7,"at":"2026-11-21T01:58:08Z","ms":1795226288123,"action":"refresh","outcome":"ok","account":"ada",
-///      "session":"s1","program":"forum","pid":4711,"prev":"…","mac":"…"}
+///     {"seq":7,"at":"2026-11-21T01:58:08Z","ms":1795226288123,"action":"sign_in","method":"passkey","outcome":"ok",
+///      "account":"ada","session":"s1","program":"forum","pid":4711,"prev":"…","mac":"…"}
 ///
 /// The code covers every byte before `,"mac":`; the rest has only one form, so that no byte can be changed undetected. Unknown
 /// members are ignored: newer programs may write more.
@@ -27,8 +27,9 @@ package struct AuditLine: Sendable, Hashable {
     json.add("at", record.entry.at.description)
     json.add("ms", record.entry.at.milliseconds)
     let texts: [(StaticString, String?)] = [
-      ("action", record.entry.action.rawValue), ("outcome", record.entry.outcome),
-      ("account", record.entry.account?.rawValue), ("session", record.entry.session?.rawValue),
+      ("action", record.entry.action.description), ("method", record.entry.action.method?.rawValue),
+      ("outcome", record.entry.outcome), ("account", record.entry.account?.rawValue),
+      ("address", record.entry.address), ("session", record.entry.session?.rawValue),
       ("program", record.writer.program),
     ]
     for case (let name, let text?) in texts { json.add(name, shown: text, upTo: AuditLine.textLimit) }
@@ -60,8 +61,10 @@ package struct AuditLine: Sendable, Hashable {
     record = AuditRecord(
       sequence: sequence,
       entry: AuditEntry(
-        action: AuditEntry.Action(rawValue: action), session: members["session"]?.string.map { SessionID($0) },
-        account: members["account"]?.string.map { AccountID($0) }, at: UnixTime(milliseconds: time), outcome: outcome),
+        action: AuditEntry.Action(action, method: members["method"]?.string),
+        session: members["session"]?.string.map { SessionID($0) },
+        account: members["account"]?.string.map { AccountID($0) }, address: members["address"]?.string,
+        at: UnixTime(milliseconds: time), outcome: outcome),
       writer: AuditWriter(program: program, process: process),
       kept: members["kept"]?.integer.flatMap { UInt64(exactly: $0) }, previous: previous)
   }

@@ -1,40 +1,10 @@
+package import HandstampSupport
+
 /// An audit log as it was read, and the verdict on it.
 package struct AuditTrail: Sendable, Hashable {
-  /// The result of checking the chain.
-  package enum Verdict: Sendable, Hashable {
-    /// Complete and unchanged; the last `newer` records are newer than the stored head, so a truncation
-    /// among them could not be detected.
-    case intact(newer: UInt64)
-    /// Broken at the record with that number, for that reason. Everything before is intact.
-    case broken(at: UInt64, Break)
-    /// The log ends after record `after` (0: it is missing altogether), but had once reached `head`.
-    case cut(after: UInt64, head: UInt64)
-  }
-
-  package enum Break: String, Sendable, Hashable, Codable {
-    /// A line that is not a record.
-    case unreadable
-    /// The record's code does not match its content: it was changed, or written with another key.
-    case altered
-    /// Records before this place were removed.
-    case missing
-    /// A duplicate record, or one out of order.
-    case repeated
-    /// The record is genuine but follows another one than it states, or is not the one that was stored as the head.
-    case replaced
-  }
-
-  /// One line of the log.
-  package struct Item: Sendable, Hashable {
-    /// `nil` if the line is not a record.
-    package var record: AuditRecord?
-    /// Whether the chain is intact up to and including this line.
-    package var isIntact: Bool
-  }
-
-  /// All lines, oldest first; do not trust those after a break.
-  package private(set) var items: [Item] = []
-  package private(set) var verdict = Verdict.intact(newer: 0)
+  /// All lines, oldest first; `nil` for one that is not a record. Do not trust those after a break.
+  package private(set) var lines: [AuditRecord?] = []
+  package private(set) var verdict = AuditVerdict.intact(newer: 0)
   /// The bytes of an incomplete last line, after a kill or a power cut. Not a sign of tampering: the next entry sets them
   /// aside.
   package private(set) var tornBytes = 0
@@ -43,17 +13,21 @@ package struct AuditTrail: Sendable, Hashable {
   ///
   /// - Parameter authenticate: returns the code of a line's covered bytes.
   package init(_ bytes: [UInt8], head: AuditHead?, authenticate: ([UInt8]) -> AuditCode) {
-    var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-    tornBytes = lines.popLast()?.count ?? 0
+    var texts = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    tornBytes = texts.popLast()?.count ?? 0
     var chain = Chain()
-    for line in lines {
-      let line = AuditLine(line)
+    for text in texts {
+      let line = AuditLine(text)
       let found =
         chain.failure == nil ? chain.add(line, isGenuine: line.map { authenticate($0.covered) == $0.code }, head) : nil
       if let found { chain.failure = found }
-      items.append(Item(record: line?.record, isIntact: chain.failure == nil))
+      var record = line?.record
+      record?.isIntact = chain.failure == nil
+      lines.append(record)
     }
     verdict = chain.verdict(head)
+    // The beginning is missing.
+    if chain.failure == nil, case .broken = verdict { for index in lines.indices { lines[index]?.isIntact = false } }
   }
 
   /// The state of the chain so far.
@@ -62,10 +36,10 @@ package struct AuditTrail: Sendable, Hashable {
     var last: AuditHead?
     /// The first number that must be present; rotations raise it.
     var kept: UInt64 = 1
-    var failure: Verdict?
+    var failure: AuditVerdict?
 
     /// Adds a line; returns the defect, if any.
-    mutating func add(_ line: AuditLine?, isGenuine: Bool?, _ head: AuditHead?) -> Verdict? {
+    mutating func add(_ line: AuditLine?, isGenuine: Bool?, _ head: AuditHead?) -> AuditVerdict? {
       let expected = (last?.sequence ?? 0) + 1
       guard let line, let isGenuine else { return .broken(at: expected, .unreadable) }
       let record = line.record
@@ -86,12 +60,44 @@ package struct AuditTrail: Sendable, Hashable {
       return nil
     }
 
-    func verdict(_ head: AuditHead?) -> Verdict {
+    func verdict(_ head: AuditHead?) -> AuditVerdict {
       if let failure { return failure }
       if let first, first > kept { return .broken(at: kept, .missing) }
       let end = last?.sequence ?? 0
       if let head, head.sequence > end { return .cut(after: end, head: head.sequence) }
       return .intact(newer: end - (head?.sequence ?? 0))
     }
+  }
+}
+
+extension AuditTrail {
+  /// The readable records for programs, as `handstamp audit show --json` prints them.
+  ///
+  /// - Parameter last: how many of the newest ones; `nil` for all.
+  package func json(last: Int? = nil) -> JSONText {
+    var json = JSONText(reserving: 256 * lines.count)
+    json.add("intact", verdict.isIntact)
+    json.add("records", lines.suffix(last.map { max(0, $0) } ?? lines.count).compactMap { $0?.json })
+    json.add("schemaVersion", 1)
+    return json
+  }
+}
+
+extension AuditRecord {
+  fileprivate var json: JSONText {
+    var json = JSONText()
+    json.add("account", ifPresent: entry.account?.rawValue)
+    json.add("action", entry.action.description)
+    json.add("address", ifPresent: entry.address)
+    json.add("at", entry.at.description)
+    json.add("atEpoch", entry.at.seconds)
+    json.add("intact", isIntact)
+    json.add("method", ifPresent: entry.action.method?.rawValue)
+    json.add("outcome", entry.outcome)
+    json.add("process", writer.process)
+    json.add("program", writer.program)
+    json.add("sequence", Int64(clamping: sequence))
+    json.add("session", ifPresent: entry.session?.rawValue)
+    return json
   }
 }

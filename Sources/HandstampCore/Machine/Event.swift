@@ -74,8 +74,9 @@ extension SessionMachine {
 
     /// A sign-in began; a former attempt is cancelled.
     case signIn(Waiter)
-    /// The result of a sign-in. The fallback is used if the server sent no session ID.
-    case signInAnswered(Waiter, Result<TokenResponse, SessionError>, fallback: SessionID, remember: Bool = true)
+    /// The result of a sign-in, and how the user signed in. The fallback is used if the server sent no session ID.
+    case signInAnswered(
+      Waiter, Result<TokenResponse, SessionError>, by: SignInClaim, fallback: SessionID, remember: Bool = true)
     case signOut(Waiter, EndReason, SignOutPlan = .standard)
     /// A clean-up step succeeded or failed.
     case cleaned(SessionID, step: String, succeeded: Bool, entropy: UInt64)

@@ -35,9 +35,9 @@ extension SessionMachine {
       switch work.removeValue(forKey: operation) {
       case nil: return [.ignored]
       case .restoreEntry: return entryRestored(outcome, at: now)
-      case .begin(let waiter, let session, let isWanted):
+      case .begin(let waiter, let session, let method, let isWanted):
         if case .done(let entry) = outcome { revision = entry.revision }
-        effects = began(waiter, session, isWanted: isWanted, outcome, at: now)
+        effects = began(waiter, session, by: method, isWanted: isWanted, outcome, at: now)
       case .save(let unsaved): effects = savedAgain(unsaved, outcome, at: now)
       case .renew(let waiter, let session, let access): effects = renewed(waiter, session, access, outcome, at: now)
       case .end: effects = endCompleted(outcome, at: now)

@@ -355,7 +355,8 @@ extension SessionMachine {
     self.live?.quietUntil = now.advanced(by: quiet)
     self.live?.retryAfter = retryAfter.map { now.advanced(by: $0) }
     let failure = live.refresh?.failure ?? live.failure(retryAfter: retryAfter)
-    return [audit(.refresh, live.stored, failure.code, at: now), .refreshed(live.stored.id, failure)]
+    let outcome = AuditEntry.outcome(of: failure.code)
+    return [audit(.refresh, live.stored, outcome, at: now), .refreshed(live.stored.id, failure)]
       + withdraw(failing: failure, at: now)
   }
 

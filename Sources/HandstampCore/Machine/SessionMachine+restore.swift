@@ -68,7 +68,7 @@ extension SessionMachine {
         return over(Ending(live, reason: reason, steps: steps(for: reason)), at: now)
       }
       guard found.id == live.stored.id else {
-        let effects = leave(live, telling: .signedOut(.replaced), for: found.id)
+        let effects = leave(live, telling: .signedOut(.replaced), for: found.id, at: now)
         return effects + enter(found, action: .adopt, at: now) + sendRevocations(at: now)
       }
       guard found != live.stored else { return serveWaiters(at: now) + sendRevocations(at: now) }
@@ -147,25 +147,29 @@ extension SessionMachine {
   }
 
   /// Another session takes its place: one that another process or an own sign-in has stored, together with the end of this one.
-  mutating func leave(_ live: Live, telling error: SessionError, for successor: SessionID) -> [Effect] {
+  mutating func leave(
+    _ live: Live, telling error: SessionError, for successor: SessionID, at now: Moment
+  ) -> [Effect] {
     dropRefresh()
     stopSessionTimers()
     // A session that was signed in to again has not ended; only its work in progress has.
     guard live.stored.id != successor else { return live.lock.map { [.unlock($0)] } ?? [] }
     remember(live.stored.id)
     phase = .signedOut
-    var effects = resumeAll(.failure(error)) + [.cancelRequests]
+    var effects = [audit(.end, live.stored, EndReason.replaced.rawValue, at: now)]
+    effects += resumeAll(.failure(error)) + [.cancelRequests]
     if let lock = live.lock { effects.append(.unlock(lock)) }
     return effects
   }
 
   /// A sign-in overtook the end of the former session.
-  mutating func leave(_ ending: Ending, for successor: SessionID) -> [Effect] {
+  mutating func leave(_ ending: Ending, for successor: SessionID, at now: Moment) -> [Effect] {
     work = work.filter { $0.value != .end }
     timers[.end] = nil
     if let former = ending.session, former != successor { remember(former) }
     phase = .signedOut
-    var effects = resumeAll(.failure(.signedOut(ending.reason))) + [.cancelRequests]
+    var effects = [ended(ending, ending.reason.rawValue, at: now)]
+    effects += resumeAll(.failure(.signedOut(ending.reason))) + [.cancelRequests]
     if let lock = ending.lock { effects.append(.unlock(lock)) }
     return effects + ending.commands.map { .finish($0, .success(.signedOut(ending.session))) }
   }

@@ -7,14 +7,16 @@ extension SessionMachine {
   }
 
   mutating func signInAnswered(
-    _ waiter: Waiter, _ result: Result<TokenResponse, SessionError>, fallback: SessionID, remember: Bool, at now: Moment
+    _ waiter: Waiter, _ result: Result<TokenResponse, SessionError>, by claim: SignInClaim, fallback: SessionID,
+    remember: Bool, at now: Moment
   ) -> [Effect] {
     let isWanted = signingIn == waiter
     if isWanted { signingIn = nil }
     switch result {
     case .failure(let error):
       guard isWanted else { return [.ignored] }
-      return [audit(.signIn, nil, "failed", at: now), .finish(waiter, .failure(error))]
+      let entry = AuditEntry(failed: claim, inUse: live?.stored.profile?.id, error, at: now.wall)
+      return [.audit(entry), .finish(waiter, .failure(error))]
     case .success(let grant):
       let id = grant.sessionID ?? fallback
       guard isWanted else {
@@ -22,7 +24,7 @@ extension SessionMachine {
       }
       let session = StoredSession(
         grant, id: id, at: now, issuer: issuer, revokesRefreshTokens: revokesRefreshTokens, isRemembered: remember)
-      heldSignIn = Held(waiter: waiter, session: session)
+      heldSignIn = Held(waiter: waiter, session: session, method: claim.method)
       return clean(again: true) + proceed(at: now)
     }
   }
@@ -48,7 +50,7 @@ extension SessionMachine {
     return [
       edit(
         .begin(heldSignIn.session, steps: steps(for: .replaced)),
-        for: .begin(heldSignIn.waiter, heldSignIn.session, isWanted: true))
+        for: .begin(heldSignIn.waiter, heldSignIn.session, by: heldSignIn.method, isWanted: true))
     ]
   }
 
@@ -73,7 +75,8 @@ extension SessionMachine {
 
   /// The new session was written, or not. From here on only a sign-out can cancel it: a former session is buried.
   mutating func began(
-    _ waiter: Waiter, _ session: StoredSession, isWanted: Bool, _ outcome: VaultOutcome, at now: Moment
+    _ waiter: Waiter, _ session: StoredSession, by method: SignInMethod, isWanted: Bool, _ outcome: VaultOutcome,
+    at now: Moment
   ) -> [Effect] {
     switch outcome {
     case .done(let entry):
@@ -98,12 +101,12 @@ extension SessionMachine {
       cleanups.forget(session.id)
       var effects: [Effect] = []
       switch phase {
-      case .live(let former): effects += leave(former, telling: .signedOut(.replaced), for: session.id)
-      case .ending(let ending): effects += leave(ending, for: session.id)
+      case .live(let former): effects += leave(former, telling: .signedOut(.replaced), for: session.id, at: now)
+      case .ending(let ending): effects += leave(ending, for: session.id, at: now)
       case .dormant, .restoring, .signedOut, .unavailable: break
       }
       note(entry)
-      effects += enter(entry.session ?? session, action: .signIn, at: now)
+      effects += enter(entry.session ?? session, action: .signIn(method), at: now)
       if case .live(let live) = phase, case .signedIn(let facts) = live.state {
         effects.append(.finish(waiter, .success(.signedIn(facts))))
       } else {
@@ -113,12 +116,13 @@ extension SessionMachine {
     case .failed(let trouble):
       let effects = orphan(session.id, session.revocation, at: now)
       guard isWanted else { return effects }
-      return [audit(.signIn, session, "not_stored", at: now)] + effects
+      return [audit(.signIn(method), session, "not_stored", at: now)] + effects
         + [.finish(waiter, .failure(.storage(trouble)))]
     case .conflict:
       let effects = orphan(session.id, session.revocation, at: now)
       guard isWanted else { return effects + [.ignored] }
-      return effects + [.finish(waiter, .failure(.storage(.unavailable("a sign-in was refused by the vault"))))]
+      return [audit(.signIn(method), session, "not_stored", at: now)] + effects
+        + [.finish(waiter, .failure(.storage(.unavailable("a sign-in was refused by the vault"))))]
     }
   }
 }

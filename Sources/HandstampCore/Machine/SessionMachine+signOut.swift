@@ -11,8 +11,8 @@ extension SessionMachine {
       effects.append(.finish(attempt, .failure(.cancelled)))
     }
     for (operation, purpose) in work.sorted(by: { $0.key < $1.key }) {
-      guard case .begin(let attempt, let session, isWanted: true) = purpose else { continue }
-      work[operation] = .begin(attempt, session, isWanted: false)
+      guard case .begin(let attempt, let session, let method, isWanted: true) = purpose else { continue }
+      work[operation] = .begin(attempt, session, by: method, isWanted: false)
       effects.append(.finish(attempt, .failure(.cancelled)))
     }
     switch phase {
@@ -69,7 +69,9 @@ extension SessionMachine {
       keepNewerHandle(of: ending, than: entry)
       // Before a restore, only the vault knows whether there was a session, and a handle for it.
       if let time = ending.at {
-        unrevoked = entry.tombstones.last.flatMap { $0.endedAt == time && $0.revocation == nil ? $0.session : nil }
+        let found = entry.tombstones.last.flatMap { $0.endedAt == time ? $0 : nil }
+        unrevoked = found.flatMap { $0.revocation == nil ? $0.session : nil }
+        ending.account = ending.account ?? found?.account
       }
       sessionNotToAdopt = entry.session?.id
       note(entry)
@@ -106,11 +108,7 @@ extension SessionMachine {
     phase = .signedOut
     if let session = ending.session { remember(session) }
     var effects = publish(.signedOut(ending.reason))
-    effects.append(
-      .audit(
-        AuditEntry(
-          action: .end, session: ending.session, account: nil, at: now.wall,
-          outcome: trouble == nil ? ending.reason.rawValue : "not_durable")))
+    effects.append(ended(ending, trouble == nil ? ending.reason.rawValue : "not_durable", at: now))
     effects += resumeAll(.failure(ending.isRejection ? .sessionEnded(ending.reason) : .signedOut(ending.reason)))
     effects.append(.cancelRequests)
     if let lock = ending.lock { effects.append(.unlock(lock)) }
@@ -139,6 +137,11 @@ extension SessionMachine {
       effects.append(startTimer(.bury, after: .seconds(1)))
     }
     return effects + sendRevocations(at: now) + proceed(at: now)
+  }
+
+  func ended(_ ending: Ending, _ outcome: String, at now: Moment) -> Effect {
+    .audit(
+      AuditEntry(action: .end, session: ending.session, account: ending.account, at: now.wall, outcome: outcome))
   }
 
   /// Whether a sign-in is being written. Queued behind it, a late end would bury the new session; the sign-in buries the former

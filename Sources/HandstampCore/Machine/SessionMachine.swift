@@ -207,6 +207,7 @@ package struct SessionMachine: Sendable, Hashable {
   struct Held: Sendable, Hashable {
     var waiter: Waiter
     var session: StoredSession
+    var method: SignInMethod
   }
 
   struct UnwrittenEnd: Sendable, Hashable {
@@ -219,7 +220,7 @@ package struct SessionMachine: Sendable, Hashable {
   /// Why work was requested that no refresh waits for.
   enum Purpose: Sendable, Hashable {
     case reload
-    case begin(Waiter, StoredSession, isWanted: Bool)
+    case begin(Waiter, StoredSession, by: SignInMethod, isWanted: Bool)
     /// The session ended while its refresh was in flight.
     case lateAnswer(SessionID, sent: RefreshToken)
     case save(RefreshedTokens)
@@ -248,8 +249,8 @@ package struct SessionMachine: Sendable, Hashable {
       case .read(let operation, let reading): readCompleted(operation, reading, at: now)
       case .edited(let operation, let outcome, let asOf): editCompleted(operation, outcome, asOf: asOf, at: now)
       case .signIn(let waiter): signIn(waiter, at: now)
-      case .signInAnswered(let waiter, let result, let fallback, let remember):
-        signInAnswered(waiter, result, fallback: fallback, remember: remember, at: now)
+      case .signInAnswered(let waiter, let result, let claim, let fallback, let remember):
+        signInAnswered(waiter, result, by: claim, fallback: fallback, remember: remember, at: now)
       case .signOut(let waiter, let reason, let plan): signOut(waiter, reason, plan, at: now)
       case .cleaned(let session, let step, let succeeded, let entropy):
         cleaned(session, step, succeeded: succeeded, entropy: entropy, at: now)
@@ -378,7 +379,7 @@ extension SessionMachine {
   package func isSigningIn(_ waiter: Waiter) -> Bool {
     signingIn == waiter || heldSignIn?.waiter == waiter
       || work.values.contains { purpose in
-        if case .begin(waiter, _, isWanted: true) = purpose { true } else { false }
+        if case .begin(waiter, _, _, isWanted: true) = purpose { true } else { false }
       }
   }
 }

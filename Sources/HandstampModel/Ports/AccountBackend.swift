@@ -95,6 +95,13 @@ public enum GuestUpgrade: Sendable {
 
   /// The codes of a refusal because another account has the address or the Apple account.
   public static let taken: Set<String> = ["email_taken", "identity_taken"]
+
+  package var claim: SignInClaim {
+    switch self {
+    case .password(let email, _, _), .passkey(let email, _, _): SignInClaim(.upgrade, as: email)
+    case .apple: SignInClaim(.upgrade)
+    }
+  }
 }
 
 /// The result of a sign-up.

@@ -33,8 +33,7 @@ extension RevocationResult {
   /// `nil` for other results.
   package var refusalCode: String? {
     guard case .refused(let code) = self else { return nil }
-    let isWord = code.utf8.count <= 40 && code.utf8.allSatisfy { $0 == 0x5f || (0x61...0x7a).contains($0) }
-    return isWord ? code : "refused"
+    return AuditEntry.outcome(of: code)
   }
 }
 

@@ -29,12 +29,14 @@ extension SignInTurn {
   /// same key again.
   ///
   /// - Parameters:
+  ///   - claim: how the user signs in.
   ///   - purpose: the method and the account; others get another key.
   ///   - repeats: `false` if the caller repeats the request itself.
   package static func exchange<Success>(
-    for purpose: String, repeats: Bool = true, _ request: (RotationKey) async throws(SessionError) -> Success
+    by claim: SignInClaim, for purpose: String, repeats: Bool = true,
+    _ request: (RotationKey) async throws(SessionError) -> Success
   ) async throws(SessionError) -> Success {
-    try await take { () async throws(SessionError) in
+    try await take(by: claim) { () async throws(SessionError) in
       let start = ContinuousClock.now
       var key = await key(for: purpose)
       var pauses = repeats ? pauses[...] : []

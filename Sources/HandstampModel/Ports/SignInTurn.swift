@@ -5,14 +5,14 @@ import HandstampSupport
 ///
 /// ```swift
 /// try await session.signIn {
-///   try await SignInTurn.take()
+///   try await SignInTurn.take(by: .browser)
 ///   return try await myServer.exchange(code)
 /// }
 /// ```
 /// A closure that is passed to `signIn(remember:_:)` or `Accounts.add(tag:remember:_:)` and calls a server itself must take its
 /// turn like this: right before the request that begins a session at the server, never while the user types. It keeps the turn
 /// until the tokens are stored or the sign-in fails; if the request fails and the user is asked again, it calls ``giveBack()``
-/// first.
+/// first. With the turn it says how the user signs in: an audit log records it.
 ///
 /// The sign-in functions of this package's backends take their turn themselves: a closure that only calls one of them needs
 /// none of this.
@@ -37,14 +37,20 @@ public final class SignInTurn: Sendable {
 
   private let lock: @Sendable () async -> Result<Release?, VaultError>
   private let state = Locked(State.free)
+  private let named: Locked<SignInClaim?>
   let keys: SignInKeys?
   /// The keys that this sign-in has sent, by purpose.
   let sent = Locked<[String: RotationKey]>([:])
 
   /// - Parameters:
+  ///   - claim: how the user signs in; `nil` if whoever calls the server says it.
   ///   - keys: stores the keys of requests; `nil` keeps them for this sign-in alone.
   ///   - lock: acquires the lock; `nil` if the sign-in continues without one.
-  package init(keys: SignInKeys? = nil, _ lock: @escaping @Sendable () async throws(VaultError) -> Release?) {
+  package init(
+    by claim: SignInClaim?, keys: SignInKeys? = nil,
+    _ lock: @escaping @Sendable () async throws(VaultError) -> Release?
+  ) {
+    named = Locked(claim)
     self.keys = keys
     self.lock = { do throws(VaultError) { return .success(try await lock()) } catch { return .failure(error) } }
   }
@@ -54,16 +60,38 @@ public final class SignInTurn: Sendable {
   /// Waits until no other sign-in of the account is being exchanged or stored. Does nothing outside a sign-in, or if this
   /// sign-in already has its turn.
   ///
+  /// - Parameters:
+  ///   - method: how the user signs in. What the sign-in itself says counts: a password that the device released for a biometric
+  ///     sign-in makes it no sign-in by password.
+  ///   - identifier: what the user typed as the account's name. A failed sign-in is recorded with it if it has the form of an email
+  ///     address; `nil` (the default) if the user typed none.
   /// - Throws: ``SessionError/storage(_:)`` if the turn does not come within 60 s; the text names the process that holds it.
-  public static func take() async throws(SessionError) { try await current?.begin() }
+  public static func take(by method: SignInMethod, as identifier: String? = nil) async throws(SessionError) {
+    try await take(by: SignInClaim(method, as: identifier))
+  }
+
+  package static func take(by claim: SignInClaim) async throws(SessionError) {
+    name(claim)
+    try await current?.begin()
+  }
+
+  /// Says how the user signs in, before anything that may fail.
+  package static func name(_ claim: SignInClaim) {
+    current?.named.withLock { named in
+      named = SignInClaim(named?.method ?? claim.method, as: named?.address ?? claim.address)
+    }
+  }
+
+  /// How the user signs in.
+  package var claim: SignInClaim { named.withLock { $0 } ?? SignInClaim(.other) }
 
   /// Finds out, before the user is asked for anything, that there can be a turn: a sign-in could not be stored safely on a file
   /// system without locks.
   ///
-  /// - Throws: As ``take()`` does.
+  /// - Throws: As ``take(by:as:)`` does.
   package static func check() async throws(SessionError) {
     guard let current, current.state.withLock({ if case .free = $0 { true } else { false } }) else { return }
-    try await take()
+    try await current.begin()
     giveBack()
   }
 
@@ -117,9 +145,9 @@ public final class SignInTurn: Sendable {
 
   /// Takes the turn for `exchange`, and gives it back if that throws.
   package static func take<Success>(
-    for exchange: () async throws(SessionError) -> Success
+    by claim: SignInClaim, for exchange: () async throws(SessionError) -> Success
   ) async throws(SessionError) -> Success {
-    try await take()
+    try await take(by: claim)
     do throws(SessionError) { return try await exchange() } catch {
       giveBack()
       throw error

@@ -19,6 +19,7 @@ extension OAuthBackend: BrowserBackend {
     through receiver: some RedirectReceiver, redirectURI: String, loginHint: String? = nil,
     selectsAccount: Bool = false
   ) async throws(SessionError) -> TokenResponse {
+    SignInTurn.name(SignInClaim(.browser, as: loginHint))
     let flow = try await begin(redirectURI: redirectURI, loginHint: loginHint, selectsAccount: selectsAccount)
     try await SignInTurn.check()
     let callback: Secret
@@ -59,7 +60,7 @@ extension OAuthBackend: BrowserBackend {
   @concurrent public func finish(
     _ flow: AuthorizationFlow, with callback: Secret
   ) async throws(SessionError) -> TokenResponse {
-    try await exchange(try fields(of: flow, with: callback), nonce: flow.nonce)
+    try await exchange(try fields(of: flow, with: callback), by: .browser, nonce: flow.nonce)
   }
 
   /// Completes a sign-in with the token endpoint's own response. For servers, which verify the ID token's signature and claims

@@ -27,6 +27,7 @@ extension OAuthBackend {
   @concurrent public func signInOnAnotherDevice(
     showing show: @Sendable (DeviceCode) async -> Void
   ) async throws(SessionError) -> TokenResponse {
+    SignInTurn.name(SignInClaim(.deviceCode))
     guard let endpoint = try await metadata().deviceAuthorizationEndpoint else {
       throw try await metadata().missing("device_authorization_endpoint", for: "sign-in with a code on another device")
     }
@@ -62,7 +63,7 @@ extension OAuthBackend {
         return try await exchange(
           [
             ("grant_type", Secret("urn:ietf:params:oauth:grant-type:device_code")), ("device_code", code.secret),
-          ], nonce: nil, repeats: false, refused: refused)
+          ], by: .deviceCode, nonce: nil, repeats: false, refused: refused)
       } catch {
         switch error {
         case .refused("authorization_pending", _): trouble = nil

@@ -18,7 +18,7 @@ extension Accounts: AuthService {
   public var losesGuest: Bool { false }
 
   public func signIn(email: String, password: String, code: String?, remember: Bool) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.password, as: email), remember) { backend throws(SessionError) in
       if let backend = backend as? any CredentialBackend {
         return try await backend.signIn(email, Secret(password))
       }
@@ -28,7 +28,7 @@ extension Accounts: AuthService {
   }
 
   public func signInWithBrowser(_ page: BrowserPage, remember: Bool) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.browser), remember) { backend throws(SessionError) in
       guard let backend = backend as? any BrowserBackend else { throw .unsupported("sign-in on a page") }
       return try await backend.signIn(on: page)
     }
@@ -47,7 +47,7 @@ extension Accounts: AuthService {
     }
     var isPending = false
     do throws(SessionError) {
-      let facts = try await signIn(remember) { backend throws(SessionError) in
+      let facts = try await signIn(by: SignInClaim(.signUp, as: email), remember) { backend throws(SessionError) in
         switch try await accounts(of: backend).signUp(email: email, password: Secret(password), username: username) {
         case .signedIn(let tokens): return tokens
         case .confirmationSent:
@@ -63,13 +63,13 @@ extension Accounts: AuthService {
   }
 
   public func confirmSignUp(_ code: String, password: String, remember: Bool) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.signUp), remember) { backend throws(SessionError) in
       try await accounts(of: backend).confirmSignUp(Secret(code), password: Secret(password))
     }
   }
 
   public func signInAnonymously() async throws(SessionError) {
-    try await signIn(true) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.guest), true) { backend throws(SessionError) in
       try await accounts(of: backend).signInAnonymously()
     }
   }
@@ -81,13 +81,13 @@ extension Accounts: AuthService {
       _ = try await upgrade(by: .apple(credential))
       return
     }
-    try await signIn(remember) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.apple), remember) { backend throws(SessionError) in
       try await accounts(of: backend).signInWithApple(credential)
     }
   }
 
   public func signInWithPasskey(remember: Bool, asking ask: @escaping PasskeyPrompt) async throws(SessionError) {
-    try await signIn(remember) { backend throws(SessionError) in
+    try await signIn(by: SignInClaim(.passkey), remember) { backend throws(SessionError) in
       try await accounts(of: backend).signInWithPasskey(asking: ask)
     }
   }
@@ -113,12 +113,14 @@ extension Accounts: AuthService {
 
   @discardableResult
   private func signIn(
-    _ remember: Bool, _ perform: (any Backend) async throws(SessionError) -> TokenResponse
+    by claim: SignInClaim, _ remember: Bool,
+    _ perform: (any Backend) async throws(SessionError) -> TokenResponse
   ) async throws(SessionError) -> SignedIn {
     let backend = try signInBackend()
     let id: AccountID
     do {
       id = try await add(remember: remember) {
+        SignInTurn.name(claim)
         let tokens = try await perform(backend)
         guard Task.isCancelled else { return tokens }
         // The user has left the form: the session that the server began is ended, and no account is listed.

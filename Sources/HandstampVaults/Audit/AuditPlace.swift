@@ -28,19 +28,14 @@ package struct AuditPlace: Sendable {
   }
 }
 
-/// A vault with a place for its account's audit log.
-package protocol AuditableVault: Vault {
-  var auditPlace: AuditPlace { get }
-}
-
-/// The log lies beside the vault, and its key is derived from the vault's.
-extension SealedFileVault: AuditableVault {
+extension SealedFileVault {
+  /// The log lies beside the vault, and its key is derived from the vault's.
   package var auditPlace: AuditPlace { AuditPlace(in: place, account: account, key: key, patience: patience) }
 }
 
-/// The log lies in the folder of the locks, and its key in a keychain item of its own, one per service.
-extension KeychainVault: AuditableVault {
-  package var auditPlace: AuditPlace {
+extension KeychainVault {
+  /// The log lies in the folder of the locks, and its key in a keychain item of its own, one per service.
+  var auditPlace: AuditPlace {
     AuditPlace(folder: folder, account: account, key: .managed(by: ManagedVaultKey(in: KeychainAuditKey(vault: self))))
   }
 }

@@ -17,6 +17,9 @@ import HandstampSupport
 /// With a vault that forgets at the end of its process, such as ``MemoryVault``, a truncation is detected only within that
 /// process; every other change is detected later as well.
 ///
+/// An app reads it with ``entries()``, checks it with ``verify()`` and shares it with ``export()``; so do other programs that open the
+/// same vault.
+///
 /// - The log never stops a session. Entries that cannot be written now (a full disk, a locked key) wait in memory, at
 ///   most 256 of them, and are written with the next; if entries are lost, the log states how many.
 /// - It is bounded: once the newer half is full the older one is deleted, and a line states so.
@@ -118,17 +121,40 @@ public final class FileAuditLog: AuditLog {
     state.withLock { [trouble] in $0.trouble = trouble }
   }
 
-  /// Returns the whole log, checked against the vault.
+  /// Returns the entries, oldest first, by whichever program. Those with ``AuditRecord/isIntact`` `false` may have been changed; a line
+  /// that is no entry is left out, and ``verify()`` reports it.
   ///
-  /// | tampering | finding |
+  /// A session's newest events may be missing unless its ``SessionController/flushAuditLog()`` has returned.
+  ///
+  /// - Throws: The error that keeps the vault or its key from being read, such as ``VaultError/locked``; nothing can be checked without
+  ///   them.
+  @concurrent public func entries() async throws(VaultError) -> [AuditRecord] {
+    try await trail().lines.compactMap { $0 }
+  }
+
+  /// Checks the whole log against the vault.
+  ///
+  /// | tampering | verdict |
   /// |---|---|
-  /// | a byte changed; a line removed, duplicated, moved, or written without the key |
-  /// ``AuditTrail/Verdict/broken(at:_:)`` |
-  /// | lines cut from the end, including the head recorded in the vault | ``AuditTrail/Verdict/cut(after:head:)`` |
+  /// | a byte changed; a line removed, duplicated, moved, or written without the key | ``AuditVerdict/broken(at:_:)`` |
+  /// | lines cut from the end, including the newest one that the vault knows | ``AuditVerdict/cut(after:head:)`` |
   /// | the older half or the whole log removed | one of the two |
-  /// | lines cut from the end before a vault edit recorded them | none |
+  /// | lines cut from the end before a vault edit recorded them | ``AuditVerdict/intact(newer:)`` |
   ///
-  /// - Throws: The error that keeps the vault or its key from being read; nothing can be checked without them.
+  /// - Throws: As ``entries()`` does.
+  @concurrent public func verify() async throws(VaultError) -> AuditVerdict { try await trail().verdict }
+
+  /// Returns the log as one line of JSON, as `handstamp audit show --json` prints it: `intact`, and `records` with `sequence`, `at`
+  /// (RFC 3339) and `atEpoch` (seconds), `action`, `method` of a sign-in, `outcome`, `account`, `address`, `session`, `program`, `process`
+  /// and `intact`. What is not known is left out.
+  ///
+  /// - Throws: As ``entries()`` does.
+  @concurrent public func export() async throws(VaultError) -> String { try await trail().json().text }
+
+  /// The folder of the log's files, as an absolute path. They are named after the account, and no program needs to touch them.
+  public var folder: String { home.place.path }
+
+  /// Returns the whole log, checked against the vault.
   @concurrent package func trail() async throws(VaultError) -> AuditTrail {
     // Read before the log, so that the log is never the older of the two.
     let head: AuditHead?

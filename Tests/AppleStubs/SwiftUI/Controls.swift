@@ -86,3 +86,17 @@ public struct Link<Label: View>: View {
 extension View {
   public func tag<V: Hashable>(_ tag: V) -> some View { Opaque() }
 }
+
+@available(iOS 16, macOS 13, watchOS 9, *)
+@available(tvOS, unavailable)
+public struct DefaultShareLinkLabel: View { public var body: Never { fatalError() } }
+
+@available(iOS 16, macOS 13, watchOS 9, *)
+@available(tvOS, unavailable)
+public struct ShareLink<Data: RandomAccessCollection, PreviewImage, PreviewIcon, Label: View>: View {
+  public init(item: String, subject: Text? = nil, message: Text? = nil)
+  where
+    Data == CollectionOfOne<String>, PreviewImage == Never, PreviewIcon == Never, Label == DefaultShareLinkLabel
+  {}
+  public var body: Never { fatalError() }
+}

@@ -14,7 +14,7 @@ import Testing
     let vault = home.vault(of: AccountID("https://id.example.org#ada"))
     await FileAuditLog(vault).record(
       AuditEntry(
-        action: .signIn, session: nil, account: AccountID("ada"), at: UnixTime(seconds: 1), outcome: "ok"))
+        action: .signIn(.password), session: nil, account: AccountID("ada"), at: UnixTime(seconds: 1), outcome: "ok"))
     try FileManager.default.removeItem(atPath: home.keyFile)
     guard case .failed(.wrongKey) = await vault.edit(.begin(VaultSamples.session())) else {
       Issue.record("a second key was made")

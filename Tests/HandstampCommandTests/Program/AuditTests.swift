@@ -17,6 +17,8 @@ extension Processes {
         let shown = try object(try await stage.run(["audit", "show", "--json"], on: stage.first).out)
         let records = try #require(shown["records"] as? [[String: Any]])
         #expect(records.map { $0["action"] as? String } == ["sign_in", "refresh", "end"])
+        #expect(records.map { $0["method"] as? String } == ["sign_up", nil, nil])
+        #expect(records.allSatisfy { $0["account"] is String })
         #expect(records.allSatisfy { $0["program"] as? String == "handstamp" && $0["intact"] as? Bool == true })
         let last = try await stage.run(["audit", "show", "--last", "1"], on: stage.first).out
         #expect(try await stage.run(["audit", "--last", "1"], on: stage.first).out == last, "show is what audit does")

@@ -28,10 +28,52 @@ import Testing
     #expect(read.record.sequence == 1)
   }
 
+  @Test func `of a sign-in says how, also where only a newer version knows the method`() throws {
+    for method in SignInMethod.allCases {
+      let entry = AuditEntry(
+        action: .signIn(method), session: SessionID("s1"), account: AccountID("ada"), at: UnixTime(seconds: 1),
+        outcome: "ok")
+      let record = AuditRecord(
+        sequence: 1, entry: entry, writer: AuditWriter(program: "forum", process: 7), previous: .none)
+      let text = String(decoding: AuditLine(record, authenticate: Chain.code).bytes, as: UTF8.self)
+      #expect(text.contains(#""action":"sign_in","method":"\#(method.rawValue)","outcome":"ok""#))
+      let newer = text.replacing(#""method":"\#(method.rawValue)""#, with: #""method":"telepathy""#)
+      #expect(AuditLine(Array(newer.utf8.dropLast()))?.record.entry.action == .signIn(.other))
+    }
+    #expect(Set(SignInMethod.allCases.map(\.rawValue)).count == SignInMethod.allCases.count)
+  }
+
+  @Test(arguments: [
+    ("ada@example.org", true), ("a.b+c_d%e-f@mail.example.co", true), ("ADA@EXAMPLE.ORG", true),
+    ("correct horse", false), ("hunter2", false), ("p@ssw0rd", false), ("a@b@example.org", false),
+    ("@example.org", false),
+    ("ada@example.1", false), ("ada@.org", false), ("ada@example..org", false), ("ada\n@example.org", false),
+    ("é@example.org", false), ("", false), (String(repeating: "a", count: 65) + "@example.org", false),
+  ])
+  func `names what was typed only if it has the form of an address`(typed: String, isNamed: Bool) {
+    let entry = AuditEntry(
+      failed: SignInClaim(.password, as: typed), inUse: AccountID("ada"),
+      .refused(code: "wrong_credentials", detail: typed),
+      at: UnixTime(seconds: 1))
+    #expect(entry.address == (isNamed ? typed : nil))
+    #expect(entry.account == nil, "the account in use may be another person's")
+    #expect(entry.outcome == "wrong_credentials" && entry.action == .signIn(.password))
+  }
+
+  @Test func `of an upgrade that failed names the guest, and no code that a server made up`() {
+    let secret = "hsr1.AAAA"
+    let entry = AuditEntry(
+      failed: SignInClaim(.upgrade, as: "ada@example.org"), inUse: AccountID("guest"),
+      .refused(code: secret, detail: nil),
+      at: UnixTime(seconds: 1))
+    #expect(entry.account == AccountID("guest") && entry.outcome == "refused")
+    for method in SignInMethod.allCases { #expect(method.continuesAccount == (method == .upgrade)) }
+  }
+
   @Test func `truncates an overlong id, and stays below its limit`() throws {
     let long = String(repeating: "\u{202e}é\u{0}", count: 10_000)
     let entry = AuditEntry(
-      action: .init(rawValue: long), session: SessionID(long), account: AccountID(long),
+      action: .other(long), session: SessionID(long), account: AccountID(long), address: long,
       at: UnixTime(milliseconds: .min), outcome: long)
     let record = AuditRecord(
       sequence: UInt64(Int64.max), entry: entry, writer: AuditWriter(program: long, process: .min),
@@ -53,7 +95,7 @@ import Testing
 
   @Test func `is intact when it is untouched`() {
     #expect(chain.trail().verdict == .intact(newer: 0))
-    #expect(chain.trail().items.count == 6 && chain.trail().items.allSatisfy(\.isIntact))
+    #expect(chain.trail().lines.count == 6 && chain.trail().lines.allSatisfy { $0?.isIntact == true })
     #expect(chain.trail(head: nil).verdict == .intact(newer: 6))
     #expect(chain.trail(head: chain.heads[3]).verdict == .intact(newer: 2))
     #expect(Chain(0).trail(head: nil).verdict == .intact(newer: 0))
@@ -117,7 +159,7 @@ import Testing
   }
 
   @Test func `reports where it was altered, and why`() {
-    func verdict(_ change: (inout [[UInt8]]) -> Void) -> AuditTrail.Verdict {
+    func verdict(_ change: (inout [[UInt8]]) -> Void) -> AuditVerdict {
       var lines = chain.lines
       change(&lines)
       return chain.trail(lines.flatMap { $0 }).verdict
@@ -131,8 +173,8 @@ import Testing
     let other = Chain(6, outcome: "other")
     #expect(verdict { $0[2] = other.lines[2] } == .broken(at: 3, .replaced))
     #expect(chain.trail(other.bytes).verdict == .broken(at: 6, .replaced))
-    let items = chain.trail(chain.bytes, head: other.heads[5]).items
-    #expect(items.filter(\.isIntact).count == 5 && items.count == 6)
+    let found = chain.trail(chain.bytes, head: other.heads[5]).lines
+    #expect(found.count { $0?.isIntact == true } == 5 && found.count == 6)
   }
 
   @Test func `with an unfinished last line is intact up to that line`() {
@@ -145,7 +187,7 @@ import Testing
 
   @Test func `may begin where a rotation says, and no later`() {
     let chain = Chain(9, keeping: [5: 3])
-    func from(_ number: Int) -> AuditTrail.Verdict {
+    func from(_ number: Int) -> AuditVerdict {
       chain.trail(chain.lines.dropFirst(number - 1).flatMap { $0 }).verdict
     }
     #expect(from(1) == .intact(newer: 0) && from(2) == .intact(newer: 0) && from(3) == .intact(newer: 0))
@@ -159,12 +201,12 @@ import Testing
   @Test func `of another key counts as altered from the first line on`() {
     let trail = AuditTrail(chain.bytes, head: nil) { Chain.code($0 + [1]) }
     #expect(trail.verdict == .broken(at: 1, .altered))
-    #expect(trail.items.count == 6 && trail.items.allSatisfy { $0.record != nil && !$0.isIntact })
+    #expect(trail.lines.count == 6 && trail.lines.allSatisfy { $0?.isIntact == false })
   }
 }
 
 extension AuditTrail {
-  var isIntact: Bool { if case .intact = verdict { true } else { false } }
+  var isIntact: Bool { verdict.isIntact }
 }
 
 extension [UInt8] {
@@ -212,7 +254,10 @@ struct Chain {
   static let oddEntries = [
     AuditEntry(action: .end, session: nil, account: nil, at: UnixTime(milliseconds: -1), outcome: ""),
     AuditEntry(
-      action: .init(rawValue: "of tomorrow"), session: SessionID("ünï \u{1f511}\u{e0001}\u{10ffff}"),
+      action: .signIn(.deviceCode), session: nil, account: nil, address: "ada@example.org", at: UnixTime(seconds: 1),
+      outcome: "access_denied"),
+    AuditEntry(
+      action: .other("of tomorrow"), session: SessionID("ünï \u{1f511}\u{e0001}\u{10ffff}"),
       account: AccountID("\"\\\n\r\t\u{1b}[31m\u{202e}\u{2028}\u{0}\u{7f}\u{85}"),
       at: UnixTime(milliseconds: .max), outcome: "}\",\"mac\":\"x"),
   ]

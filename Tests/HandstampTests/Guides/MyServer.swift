@@ -13,7 +13,7 @@ struct MyServer: Backend {
   @concurrent func signIn(
     email: String, password: Secret, code: Secret? = nil
   ) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.take()  // one sign-in at a time, across all processes
+    try await SignInTurn.take(by: .password, as: email)  // one sign-in at a time, across all processes
     let answer = await post("sign-in", ["email": email, "password": password.withExposed { $0 }])
     if let tokens = answer.tokens { return tokens }
     if let code = answer.refusal { throw .refused(code: MyServer.known[code] ?? code, detail: nil) }

@@ -16,7 +16,7 @@ struct SupabaseBackend: Backend {
   }
 
   @concurrent func signIn(email: String, password: Secret) async throws(SessionError) -> TokenResponse {
-    try await SignInTurn.take()
+    try await SignInTurn.take(by: .password, as: email)
     let answer = await post(
       "token?grant_type=password", ["email": Secret(email), "password": password], timeout: .seconds(20))
     if let tokens = answer.body?.tokens { return tokens }

@@ -13,10 +13,10 @@ import Testing
     BiometricSecret(EmulatedKeychain(device), service: "test", account: AccountID("ada"), access: .owner)
   }
 
-  private func session() -> SessionManager<Int> {
+  private func session(_ log: ListAuditLog? = nil) -> SessionManager<Int> {
     SessionManager(
       backend: ScriptedBackend.rotating(), vault: vault, baseURL: base,
-      transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: ManualClock()
+      transport: StubTransport { _ in .init(status: 200) }, policy: quiet, clock: ManualClock(), audit: log
     ) { _ in 0 }
   }
 
@@ -54,6 +54,22 @@ import Testing
     device.answer(.success)
     try await session.signIn(with: biometric, reason: "why") { _ in .sample(0) }
     #expect(session.isAuthenticated)
+  }
+
+  @Test func `is in the audit log as such, whatever the secret is exchanged by`() async throws {
+    let biometric = biometric()
+    try await biometric.store(Secret("correct horse"))
+    let log = ListAuditLog()
+    let session = session(log)
+    device.answer(.userCanceled)
+    _ = try? await session.signIn(with: biometric, reason: "why") { _ in .sample(0) }
+    device.answer(.success)
+    try await session.signIn(with: biometric, reason: "why") { _ in
+      try await SignInTurn.take(by: .password, as: "ada@example.org")
+      return .sample(0)
+    }
+    await session.controller.flushAuditLog()
+    #expect(log.signIns == ["biometric presence_declined -", "biometric ok ada"])
   }
 
   @Test func `without a stored secret fails with that reason`() async throws {

@@ -241,9 +241,3 @@ import Testing
     #expect(other.authorizationHeader != nil && person.reasons.count == 1)
   }
 }
-
-private final class ListAuditLog: AuditLog {
-  private let list = Locked<[AuditEntry]>([])
-  var entries: [AuditEntry] { list.withLock { $0 } }
-  @concurrent func record(_ entry: AuditEntry) async { list.withLock { $0.append(entry) } }
-}

@@ -111,7 +111,7 @@ import Testing
     #expect(log.trouble == nil)
     let trail = try await log.trail()
     #expect(trail.verdict == .intact(newer: 2))
-    #expect(trail.items.compactMap { $0.record?.entry } == (1...4).map { .sample($0) })
+    #expect(trail.lines.compactMap { $0?.entry } == (1...4).map { .sample($0) })
   }
 
   @Test func `whose key is gone waits, and no other key takes its place`() async throws {

@@ -52,7 +52,7 @@ import Testing
           [home.vaults, "audit", "6", "killed"], inject: "\(call):signal=SIGKILL:when=\(number)")
         let output = try await child.end()
         let before = try await home.audit().trail()
-        #expect(before.verdict == .intact(newer: UInt64(before.items.count)), "\(call) \(number)")
+        #expect(before.verdict == .intact(newer: UInt64(before.lines.count)), "\(call) \(number)")
         #expect(Int(try await Child(home.vaults, "audit", "3", "after").end()) != nil)
         let after = try await home.audit().trail()
         #expect(after.isIntact, "\(call) \(number): \(after.verdict)")
@@ -87,5 +87,5 @@ extension AuditTrail {
   var isIntact: Bool { if case .intact = verdict { true } else { false } }
 
   /// The recorded entries, without the log's entries about itself.
-  var entries: [AuditEntry] { items.compactMap { $0.record?.entry }.filter { $0.action != .log } }
+  var entries: [AuditEntry] { lines.compactMap { $0?.entry }.filter { $0.action != .log } }
 }

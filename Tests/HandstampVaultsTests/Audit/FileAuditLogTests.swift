@@ -15,8 +15,8 @@ import Testing
     for number in 1...3 { await log.record(.sample(number)) }
     let trail = try await log.trail()
     #expect(trail.verdict == .intact(newer: 3))
-    #expect(trail.items.map { $0.record?.entry } == [.sample(1), .sample(2), .sample(3)])
-    #expect(trail.items.first?.record?.writer == AuditWriter(program: "forum", process: Int64(getpid())))
+    #expect(trail.lines.map { $0?.entry } == [.sample(1), .sample(2), .sample(3)])
+    #expect(trail.lines.first??.writer == AuditWriter(program: "forum", process: Int64(getpid())))
     #expect(try home.mode(home.log) == 0o600)
     #expect(log.trouble == nil && log.head?.sequence == 3)
   }
@@ -54,7 +54,7 @@ import Testing
     try await home.note(other)
     let trail = try await other.trail()
     #expect(trail.verdict == .broken(at: 3, .missing))
-    #expect(trail.items[2].record?.entry.outcome == "cut" && trail.items[2].record?.sequence == 6)
+    #expect(trail.lines[2]?.entry.outcome == "cut" && trail.lines[2]?.sequence == 6)
     // The program that was running all along detects it without the vault.
     try home.write([], to: home.log)
     await log.record(.sample(10))
@@ -73,7 +73,7 @@ import Testing
     await other.record(.sample(4))
     let trail = try await other.trail()
     #expect(trail.verdict == .broken(at: 3, .altered))
-    #expect(trail.items.compactMap { $0.record?.entry.outcome }.suffix(2) == ["broken_line", "outcome 4"])
+    #expect(trail.lines.compactMap { $0?.entry.outcome }.suffix(2) == ["broken_line", "outcome 4"])
   }
 
   @Test(arguments: [1, 20, 400])
@@ -88,7 +88,7 @@ import Testing
     await home.audit().record(.sample(3))
     let trail = try await log.trail()
     #expect(trail.verdict == .intact(newer: 2) && trail.tornBytes == 0)
-    #expect(trail.items[2].record?.entry.outcome == "torn_line")
+    #expect(trail.lines[2]?.entry.outcome == "torn_line")
     #expect(try home.bytes(home.log + "-torn").count == count)
   }
 
@@ -99,7 +99,7 @@ import Testing
     await log.record(.sample(3))
     let trail = try await log.trail()
     #expect(trail.verdict == .broken(at: 3, .unreadable))
-    #expect(trail.items.last?.record?.entry == .sample(3))
+    #expect(trail.lines.last??.entry == .sample(3))
   }
 
   @Test func `is bounded: the older half is dropped, and the chain holds`() async throws {
@@ -115,8 +115,8 @@ import Testing
     }
     #expect(sizes.allSatisfy { $0 <= 32 << 10 })
     let trail = try await log.trail()
-    #expect(trail.items.count > 40 && trail.items.count < 300)
-    #expect(trail.items.last?.record?.entry == .sample(400))
+    #expect(trail.lines.count > 40 && trail.lines.count < 300)
+    #expect(trail.lines.last??.entry == .sample(400))
     // The kept part begins where the rotation says.
     for name in [home.log + "-older", home.log] {
       let bytes = try home.bytes(name)
@@ -182,8 +182,8 @@ import Testing
     #expect(log.trouble == nil)
     let trail = try await log.trail()
     #expect(trail.verdict == .intact(newer: 258))
-    #expect(trail.items.compactMap { $0.record?.entry.outcome }.prefix(3) == ["outcome 0", "lost_45", "outcome 46"])
-    #expect(trail.items.last?.record?.entry == .sample(301))
+    #expect(trail.lines.compactMap { $0?.entry.outcome }.prefix(3) == ["outcome 0", "lost_45", "outcome 46"])
+    #expect(trail.lines.last??.entry == .sample(301))
   }
 
   @Test func `contains none of the session's secrets`() async throws {
@@ -191,7 +191,8 @@ import Testing
     _ = await home.vault().edit(.begin(session))
     await home.audit().record(
       AuditEntry(
-        action: .signIn, session: session.id, account: session.profile?.id, at: session.startedAt.wall, outcome: "ok"))
+        action: .signIn(.password), session: session.id, account: session.profile?.id, at: session.startedAt.wall,
+        outcome: "ok"))
     let text = String(decoding: try home.bytes(home.log), as: UTF8.self)
     for secret in ["s1-refresh-0", "s1-revocation", "s1-token"] { #expect(!text.contains(secret)) }
   }

@@ -18,6 +18,7 @@ nonisolated struct Content: Sendable {
   let server: ServerBackend
   let session: Session
   let presence: PresenceLock
+  let audit: FileAuditLog
   @ObservationIgnored let life: AppLifeCycle
 
   init() {
@@ -25,8 +26,9 @@ nonisolated struct Content: Sendable {
     let vault = Forum.vault()
     presence = PresenceLock(
       DevicePresence(), policy: .window(.seconds(300)), reason: "to show your messages")
+    audit = FileAuditLog(vault)
     session = Session(
-      backend: server, vault: vault, baseURL: Forum.url, presence: presence, logger: .system(Forum.name)
+      backend: server, vault: vault, baseURL: Forum.url, audit: audit, presence: presence, logger: .system(Forum.name)
     ) { api in
       Content(me: try await api.get("/v1/me"))
     }
