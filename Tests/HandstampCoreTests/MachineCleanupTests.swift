@@ -195,7 +195,7 @@ import Testing
   }
 
   @Test func `can also be requested after the end`() {
-    var fixture = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(60)))
+    var fixture = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(60), endNotice: .zero))
     fixture.fire(.limit)
     while !fixture.cleaning.isEmpty { fixture.clean() }
     fixture.signOut(.signedOut, .everything)
@@ -221,7 +221,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct `An idle limit` {
   @Test func `counts activity in another program`() {
-    let policy = SessionPolicy(idleLimit: .seconds(900))
+    let policy = SessionPolicy(idleLimit: .seconds(900), endNotice: .zero)
     var fixture = MachineFixture(policy: policy)
     fixture.run(.start)
     fixture.signIn()
@@ -239,6 +239,9 @@ import Testing
     fixture.run(.start)
     fixture.signIn()
     fixture.vaultTrouble = .locked
+    // The notice, then the end.
+    fixture.fire(.limit)
+    #expect(fixture.machine.access != nil)
     fixture.fire(.limit)
     #expect(fixture.states.last == .signedOut(.idle))
   }

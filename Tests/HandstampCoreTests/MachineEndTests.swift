@@ -400,13 +400,85 @@ import Testing
     #expect((fixture.vault?.revision ?? 0) - revision <= 15)
     fixture.fire(.limit)
     #expect(fixture.machine.access != nil)
+    // The notice, then the end.
+    fixture.fire(.limit)
+    #expect(fixture.machine.access != nil)
     fixture.fire(.limit)
     #expect(fixture.states.last == .signedOut(.idle))
   }
 
   @Test func `ends by age despite activity`() {
-    var fixture = signedIn(policy: SessionPolicy(absoluteLimit: .seconds(3600)))
-    #expect(fixture.timers[.limit]?.after == .seconds(3600))
+    var fixture = signedIn(policy: SessionPolicy(idleLimit: .seconds(3600), absoluteLimit: .seconds(3600)))
+    #expect(fixture.timers[.limit]?.after == .seconds(3540))
+    fixture.now = fixture.now.advanced(by: .seconds(1800))
+    fixture.run(.activity)
+    fixture.fire(.limit)
+    let end = UpcomingEnd(reason: .expired, at: noon.wall.advanced(by: .seconds(3600)))
+    #expect(fixture.states.last?.upcomingEnd == end)
+    // Use puts off no end by age.
+    fixture.run(.activity)
+    #expect(fixture.states.last?.upcomingEnd == end)
+    fixture.fire(.limit)
+    #expect(fixture.states.last == .signedOut(.expired))
+  }
+
+  @Test func `says when it will end for lack of use, and no longer says so once it is used`() {
+    var fixture = signedIn(policy: SessionPolicy(idleLimit: .seconds(900)))
+    let shown = fixture.states.count
+    fixture.fire(.limit)
+    #expect(fixture.now == noon.advanced(by: .seconds(840)))
+    let end = UpcomingEnd(reason: .idle, at: noon.wall.advanced(by: .seconds(900)))
+    #expect(fixture.states.last?.upcomingEnd == end && fixture.states.count == shown + 1)
+    #expect(fixture.timers[.limit]?.after == .seconds(60))
+    fixture.now = fixture.now.advanced(by: .seconds(59))
+    fixture.run(.activity)
+    #expect(fixture.states.last?.isSignedIn == true && fixture.states.last?.upcomingEnd == nil)
+    #expect(fixture.states.count == shown + 2)
+    #expect(fixture.timers[.limit]?.after == .seconds(840))
+    // More use changes nothing that an app sees.
+    fixture.run(.activity)
+    #expect(fixture.states.count == shown + 2)
+  }
+
+  @Test func `takes use in another process for its own before it says that it ends soon, and after`() {
+    var fixture = signedIn(policy: SessionPolicy(idleLimit: .seconds(900)))
+    _ = fixture.apply(.touch(SessionID("s1"), at: noon.advanced(by: .seconds(30))))
+    fixture.fire(.limit)
+    #expect(fixture.states.last?.upcomingEnd == nil)
+    fixture.fire(.limit)
+    #expect(fixture.states.last?.upcomingEnd?.at == noon.wall.advanced(by: .seconds(930)))
+    _ = fixture.apply(.touch(SessionID("s1"), at: fixture.now))
+    fixture.run(.vaultChanged)
+    #expect(fixture.states.last?.isSignedIn == true && fixture.states.last?.upcomingEnd == nil)
+    #expect(fixture.timers[.limit]?.after == .seconds(840))
+  }
+
+  @Test(arguments: [
+    (Duration.seconds(900), Duration.seconds(60), Duration.seconds(60)), (.seconds(60), .seconds(60), .seconds(12)),
+    (.seconds(900), .zero, .zero), (.seconds(900), .seconds(-1), .zero),
+  ])
+  func `is near its end for as long as the policy says, and at most a fifth of the limit`(
+    limit: Duration, wanted: Duration, notice: Duration
+  ) {
+    let policy = SessionPolicy(idleLimit: limit, endNotice: wanted)
+    #expect(policy.notice(of: limit) == notice)
+    let vault = signedIn(policy: policy).vault
+    for (wait, isNear) in [(notice + .nanoseconds(1), false), (notice, notice > .zero)] {
+      var relaunched = MachineFixture(policy: policy, vault: vault)
+      relaunched.now = noon.advanced(by: limit - wait)
+      relaunched.run(.start)
+      #expect((relaunched.states.last?.upcomingEnd != nil) == (wait > .zero && isNear))
+    }
+  }
+
+  @Test func `names the nearer of two ends`() {
+    var fixture = signedIn(policy: SessionPolicy(idleLimit: .seconds(900), absoluteLimit: .seconds(920)))
+    fixture.fire(.limit)
+    #expect(fixture.states.last?.upcomingEnd?.reason == .idle)
+    fixture.now = fixture.now.advanced(by: .seconds(30))
+    fixture.run(.activity)
+    #expect(
+      fixture.states.last?.upcomingEnd == UpcomingEnd(reason: .expired, at: noon.wall.advanced(by: .seconds(920))))
     fixture.fire(.limit)
     #expect(fixture.states.last == .signedOut(.expired))
   }
@@ -437,4 +509,9 @@ import Testing
     #expect(fixture.machine.access?.token == AccessToken("access-s2-0"))
     #expect(fixture.effects.contains(.revoke(SessionID("s1"), RevocationHandle("handle-s1"))))
   }
+}
+
+extension SessionState {
+  fileprivate var upcomingEnd: UpcomingEnd? { if case .signedIn(let facts) = self { facts.upcomingEnd } else { nil } }
+  fileprivate var isSignedIn: Bool { if case .signedIn = self { true } else { false } }
 }

@@ -281,7 +281,7 @@ import Testing
         #expect(fixture.vault?.session == nil)
         #expect(fixture.machine.access == nil)
       } else {
-        #expect(fixture.timers[.limit]?.after == .seconds(400))
+        #expect(fixture.timers[.limit]?.after == .seconds(340))
       }
     }
   }

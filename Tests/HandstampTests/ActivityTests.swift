@@ -1,5 +1,6 @@
 @testable import Handstamp
 import HandstampCore
+import HandstampSupport
 import HandstampTesting
 import HandstampVaults
 import Testing
@@ -64,5 +65,43 @@ import Testing
     await session.reportActivity()
     guard case .value(let after) = await vault.read() else { throw CancellationError() }
     #expect(after.revision - before.revision <= 1)
+  }
+
+  @Test func `from a view at 60 Hz costs a task a second, and a write a minute`() async throws {
+    let session = controller()
+    try await session.signIn { .sample(0, life: nil) }
+    guard case .value(let before) = await vault.read() else { throw CancellationError() }
+    var reports: Set<Duration> = []
+    for _ in 0..<3600 {
+      session.updateSessionActivity()
+      if let last = session.lastUse.withLock({ $0.reportedAt }) { reports.insert(last) }
+      clock.advance(by: .seconds(1) / 60)
+    }
+    #expect((55...60).contains(reports.count))
+    await session.reportActivity()
+    guard case .value(let after) = await vault.read() else { throw CancellationError() }
+    #expect(after.revision - before.revision <= 2)
+  }
+
+  @Test(arguments: [(Duration.seconds(1) - .nanoseconds(1), false), (.seconds(1), true), (.seconds(-1), true)])
+  func `is reported again after a second, or when the clock has run backward`(later: Duration, isDue: Bool) {
+    var use = SessionController.LastUse()
+    let now = Duration.seconds(1000)
+    let first = use.isDue(at: now, every: .seconds(1))
+    let second = use.isDue(at: now + later, every: .seconds(1))
+    #expect(first && second == isDue)
+    #expect(use.first == now && use.last == now + later)
+  }
+
+  @Test func `keeps an end away that the state has said is near`() async throws {
+    let session = controller()
+    try await session.signIn { .sample(0, life: nil) }
+    await clock.sleepers(1)
+    clock.advance(by: .seconds(840))
+    let near = await first(session.states) { $0.upcomingEnd != nil }
+    #expect(near?.upcomingEnd == UpcomingEnd(reason: .idle, at: clock.now().wall.advanced(by: .seconds(60))))
+    session.updateSessionActivity()
+    let used = await first(session.states) { $0.upcomingEnd == nil }
+    #expect(used?.isSignedIn == true)
   }
 }

@@ -38,6 +38,7 @@ func first(
 extension SessionState {
   var isSignedIn: Bool { if case .signedIn = self { true } else { false } }
   var isSignedOut: Bool { if case .signedOut = self { true } else { false } }
+  var upcomingEnd: UpcomingEnd? { if case .signedIn(let facts) = self { facts.upcomingEnd } else { nil } }
 }
 
 /// An audit log in memory.

@@ -46,6 +46,24 @@ import OpenCombine
     listening.cancel()
   }
 
+  @Test func `has the session's four states, of which a vault that is read or locked is not signed out`() async throws {
+    let faulty = FaultyVault(MemoryVault())
+    await faulty.set { $0.reading = .trouble(.locked) }
+    let session = Session(backend: NoAccounts(), vault: faulty, baseURL: base) { _ in "content" }
+    let object = ObservableSession(session)
+    #expect(object.state == .restoring && !object.isAuthenticated)
+    await othersFirst { object.state == .unavailable(.storage(.locked)) }
+    #expect(!object.isAuthenticated)
+    await faulty.set { $0.reading = nil }
+    await session.restoreSession()
+    await othersFirst { object.state == .signedOut(nil) }
+    try await session.signIn { grant() }
+    await othersFirst { object.isAuthenticated }
+    #expect(object.state == session.state)
+    await session.signOut()
+    await othersFirst { object.state == .signedOut(.signedOut) }
+  }
+
   @Test func `publishes nothing during a view update`() async throws {
     let session = session()
     await session.restoreSession()

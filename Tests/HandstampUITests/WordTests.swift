@@ -54,6 +54,18 @@ import Testing
     #expect(Wording(SessionError.refused(code: code, detail: "secret")) == Wording(.errorRefused, shown))
   }
 
+  @Test(arguments: [
+    (EndReason.idle, "Are you still there? You'll be signed out in 42 seconds."),
+    (.expired, "Your session ends in 42 seconds."),
+  ])
+  func `say in how many seconds a session ends`(reason: EndReason, text: String) {
+    let now = UnixTime(seconds: 1_800_000_000)
+    let end = UpcomingEnd(reason: reason, at: now.advanced(by: .milliseconds(41_001)))
+    #expect(Wording(end, at: now).text(in: "en") == text)
+    // Never none, in the moment before the state changes.
+    #expect(Wording(end, at: end.at.advanced(by: .seconds(1))).value == "1")
+  }
+
   @Test func `name the provider where a session ended`() {
     let wording = Wording(EndReason.endedAtProvider("Google"))
     #expect(wording?.text(in: "en") == "You were signed out at Google. Please sign in again.")

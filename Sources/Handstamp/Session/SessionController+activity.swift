@@ -5,18 +5,11 @@ import HandstampSupport
 extension SessionController {
   /// Records that the session was used, which restarts the idle limit: nothing else does, see ``SessionPolicy/idleLimit``.
   /// Cheap enough for every touch event, from any thread: it reads a clock and takes a small lock, and enters the actor once a
-  /// second at most.
+  /// second at most. Without an idle limit it does nothing.
   public nonisolated func updateSessionActivity() {
     guard let step = activityStep else { return }
     let now = clock.uptime()
-    let isDue = lastUse.withLock { use in
-      if use.first == nil { use.first = now }
-      use.last = now
-      if let reportedAt = use.reportedAt, reportedAt <= now, now - reportedAt < step { return false }
-      use.reportedAt = now
-      return true
-    }
-    if isDue { Task { await self.reportActivity() } }
+    if lastUse.withLock({ $0.isDue(at: now, every: step) }) { Task { await self.reportActivity() } }
   }
 
   /// Reports the use of the session to the machine, which may be a moment ago: the first time, which kept the session from
@@ -41,5 +34,14 @@ extension SessionController {
     var last: Duration?
     /// The last report; `nil` before the first.
     var reportedAt: Duration?
+
+    /// Notes a use, and returns whether it is to be reported now. Only such a use costs a task.
+    mutating func isDue(at now: Duration, every step: Duration) -> Bool {
+      if first == nil { first = now }
+      last = now
+      if let reportedAt, reportedAt <= now, now - reportedAt < step { return false }
+      reportedAt = now
+      return true
+    }
   }
 }

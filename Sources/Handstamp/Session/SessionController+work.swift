@@ -10,8 +10,9 @@ extension SessionController {
     switch event {
     // A caller that was cancelled before this point has already been forgotten.
     case .demand(let waiter, _): guard tokenWaiters.isOpen(waiter) else { return }
-    // The idle limit must not end the session of a user whose last touch has not been reported yet.
-    case .timer(.limit, _): reportActivity()
+    // The idle limit must not end the session of a user whose last touch has not been reported yet. A vault is read before
+    // that, too.
+    case .timer(.limit, _), .read: reportActivity()
     case .locked(let operation, _, _): locks[operation] = lock
     case .refreshCompleted(let operation, _, _): asking[operation] = nil
     case .edited(_, .failed(let trouble), _) where delaysExit: UnstoredRefreshes.failed(trouble)

@@ -24,6 +24,15 @@ public final class SessionManager<Content: Sendable> {
     public var endReason: EndReason?
     /// Whether a call to this manager (sign-in, sign-out, an account function) is in progress. It always ends.
     public var isWorking = false
+
+    package var state: SessionState {
+      switch session {
+      case .notInitiated, .loading: .restoring
+      case .success(nil): .signedOut(endReason)
+      case .success(let facts?): .signedIn(facts)
+      case .failure(let error): .unavailable(error)
+      }
+    }
   }
 
   /// The current snapshot.
@@ -104,14 +113,7 @@ public final class SessionManager<Content: Sendable> {
   }
 
   /// The state of the session, at the instant of ``snapshot``. ``states`` yields every one.
-  public var state: SessionState {
-    switch snapshot.session {
-    case .notInitiated, .loading: .restoring
-    case .success(nil): .signedOut(snapshot.endReason)
-    case .success(let facts?): .signedIn(facts)
-    case .failure(let error): .unavailable(error)
-    }
-  }
+  public var state: SessionState { snapshot.state }
 
   /// The signed-in user; `nil` if signed out, or if the server did not name the user.
   public var currentUser: Profile? { signedIn?.profile }

@@ -46,7 +46,7 @@ extension SessionMachine {
     case bury
     /// The next reading of a vault to which an older copy was restored, and which could not be written.
     case reload
-    /// The idle and the absolute limit.
+    /// The idle and the absolute limit, and the notice before them.
     case limit
     /// The next attempt of pending revocations.
     case revoke

@@ -73,7 +73,9 @@ extension SessionMachine {
       }
       guard found != live.stored else { return serveWaiters(at: now) + sendRevocations(at: now) }
       let wasLocked = live.hasOnlyAccess
-      let former = (access: live.access, refresh: live.unsaved?.successor ?? live.stored.refresh)
+      let former = (
+        access: live.access, refresh: live.unsaved?.successor ?? live.stored.refresh, end: live.upcomingEnd
+      )
       live.take(over: found, at: now)
       phase = .live(live)
       let isAdoption =
@@ -85,7 +87,7 @@ extension SessionMachine {
       let isAwaitedNoMore =
         live.refresh?.state == .pausing && live.refresh?.awaited.map { !$0.isSame(as: found.attempt) } ?? false
       return publish(live.state) + (isAdoption ? [.adopted(live.stored.id)] : [])
-        + (wasLocked ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
+        + (wasLocked || live.upcomingEnd != former.end ? scheduleLimit(at: now) : []) + scheduleRefresh(at: now)
         + serveWaiters(at: now) + (isAwaitedNoMore ? [startTimer(.retry, after: .zero)] : []) + sendRevocations(at: now)
     }
   }
@@ -141,6 +143,7 @@ extension SessionMachine {
     if let account = session.person { cleanups.keepData(of: account) }
     var live = Live(stored: session, hasOnlyAccess: hasOnlyAccess)
     live.mintedAt = session.access?.lifetime?.start
+    live.upcomingEnd = upcomingEnd(of: session, at: now)
     phase = .live(live)
     return publish(live.state) + [audit(action, session, "ok", at: now)] + scheduleLimit(at: now)
       + scheduleRefresh(at: now) + serveWaiters(at: now)
@@ -183,7 +186,8 @@ extension SessionMachine {
 
 extension SessionMachine.Live {
   var state: SessionState {
-    .signedIn(
-      SignedIn(id: stored.id, profile: unsaved?.profile ?? stored.profile, startedAt: stored.startedAt.wall))
+    var facts = SignedIn(id: stored.id, profile: unsaved?.profile ?? stored.profile, startedAt: stored.startedAt.wall)
+    facts.upcomingEnd = upcomingEnd
+    return .signedIn(facts)
   }
 }

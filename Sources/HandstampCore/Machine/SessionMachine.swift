@@ -132,6 +132,8 @@ package struct SessionMachine: Sendable, Hashable {
     /// The end of the pause that the server asked for, or that an attempt without a response requires.
     var retryAfter: Moment?
     var touchedAt: Moment?
+    /// The end by a limit that is near.
+    var upcomingEnd: UpcomingEnd?
     /// The credential in the vault, while its replacement could not be written.
     var credentialInVault: Credential?
 
@@ -155,6 +157,8 @@ package struct SessionMachine: Sendable, Hashable {
         isNewer = own.boot == boot || (shown.boot != boot && own.wall > shown.wall)
       }
       if isNewer { stored.activeAt = own }
+      // Use in another process puts the end off.
+      if stored.activeAt != own, upcomingEnd?.reason == .idle { upcomingEnd = nil }
     }
 
     /// Takes over what the vault holds of this session: all of it, if only the access item was readable before.

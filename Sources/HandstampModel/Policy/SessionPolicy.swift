@@ -7,22 +7,35 @@ public struct SessionPolicy: Sendable, Hashable {
   /// The longest time without activity before the session ends; `nil` (the default) disables the limit.
   ///
   /// Activity is only a call of `SessionController.updateSessionActivity()`, in this program or in another that shares the
-  /// vault. Requests and refreshes do not count: without such calls the session ends this long after sign-in. A backward jump
-  /// of the wall clock counts as zero.
+  /// vault. The view `AuthGuardView` makes one for each input of the user. Requests and refreshes do not count: without such
+  /// calls the session ends this long after sign-in. A backward jump of the wall clock counts as zero.
   public var idleLimit: Duration?
   /// The longest time since sign-in before the session ends; `nil` (the default) disables the limit.
   public var absoluteLimit: Duration?
+  /// How long before an end by a limit the session's state has its ``SignedIn/upcomingEnd``. Default 60 s; zero for never. At
+  /// most a fifth of the limit: use in another program that shares the vault is known by then.
+  ///
+  /// | limit | the state says so |
+  /// |---|---|
+  /// | 15 min | 60 s before |
+  /// | 5 min | 60 s before |
+  /// | 60 s | 12 s before |
+  public var endNotice: Duration
 
   /// Creates a policy; by default tokens are refreshed ahead of expiry, and the session has no limits.
   public init(
     refresh: RefreshPolicy = RefreshPolicy(), retry: RetryPolicy = RetryPolicy(),
-    idleLimit: Duration? = nil, absoluteLimit: Duration? = nil
+    idleLimit: Duration? = nil, absoluteLimit: Duration? = nil, endNotice: Duration = .seconds(60)
   ) {
     self.refresh = refresh
     self.retry = retry
     self.idleLimit = idleLimit
     self.absoluteLimit = absoluteLimit
+    self.endNotice = endNotice
   }
+
+  /// Returns how long before an end by `limit` it counts as near.
+  package func notice(of limit: Duration) -> Duration { max(.zero, min(endNotice, limit / 5)) }
 }
 
 /// How far ahead of its expiry a token is replaced.

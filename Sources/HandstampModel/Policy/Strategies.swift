@@ -37,8 +37,8 @@ extension SessionPolicy {
   /// case (AAL3 of NIST SP 800-63B-4; section 4.3.3 in the edition of 2017). The server decides the lifetime of tokens: choose
   /// minutes.
   ///
-  /// Activity is only a call of `SessionController.updateSessionActivity()`: make one for each user input. Without any, the
-  /// session ends 15 min after sign-in, whatever requests are sent.
+  /// Activity is only a call of `SessionController.updateSessionActivity()`: `AuthGuardView` makes one for each input of the
+  /// user, and an app without it makes its own. Without any, the session ends 15 min after sign-in, whatever requests are sent.
   public static var highSecurity: SessionPolicy {
     SessionPolicy(
       refresh: RefreshPolicy(margin: .zero, usesTimer: false), retry: RetryPolicy(attempts: 2, cap: .seconds(10)),

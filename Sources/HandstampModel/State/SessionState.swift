@@ -19,10 +19,27 @@ public struct SignedIn: Sendable, Hashable {
   public var profile: Profile?
   /// When the user signed in.
   public var startedAt: UnixTime
+  /// The end of the session by a limit of its policy, while it is near; `nil` before, and without limits. See
+  /// ``SessionPolicy/endNotice``.
+  public var upcomingEnd: UpcomingEnd?
 
   public init(id: SessionID, profile: Profile?, startedAt: UnixTime) {
     self.id = id
     self.profile = profile
     self.startedAt = startedAt
+  }
+}
+
+/// An end of a session that is near.
+public struct UpcomingEnd: Sendable, Hashable {
+  /// The limit that ends the session: ``EndReason/idle``, which a use of the session puts off, or ``EndReason/expired``, which
+  /// nothing puts off.
+  public var reason: EndReason
+  /// When the session ends, by the device's wall clock.
+  public var at: UnixTime
+
+  public init(reason: EndReason, at: UnixTime) {
+    self.reason = reason
+    self.at = at
   }
 }

@@ -20,9 +20,12 @@ public enum AuthGuardState<Content: Sendable>: Sendable {
   case failed(SignedIn, Wording, Recovery?)
 }
 
-/// Decides what an app shows: its content, a sign-in, or an obstacle.
+/// Decides what an app shows: its content, a sign-in, or an obstacle. Also whether its content is covered, and what counts as
+/// use of the session.
 @MainActor @Observable
 public final class AuthGuardModel<Content: Sendable> {
+  /// Decides what covers the content; `nil` without a lock.
+  @ObservationIgnored public let covering: CoverModel?
   @ObservationIgnored private let session: SessionManager<Content>
   /// The last content loaded, and its account: content on display stays visible when the device goes offline.
   @ObservationIgnored private var last: (owner: Owner, content: Content)?
@@ -35,7 +38,15 @@ public final class AuthGuardModel<Content: Sendable> {
     init(_ facts: SignedIn) { self = facts.profile.map { .account($0.id) } ?? .session(facts.id) }
   }
 
-  public init(_ session: SessionManager<Content>) { self.session = session }
+  /// Creates the model.
+  ///
+  /// - Parameters:
+  ///   - session: the session.
+  ///   - lock: the lock whose closing covers the content, usually the session's. `nil` (the default) covers it never.
+  public init(_ session: SessionManager<Content>, lock: PresenceLock? = nil) {
+    self.session = session
+    covering = lock.map { CoverModel($0) }
+  }
 
   public var state: AuthGuardState<Content> { state(of: session.snapshot) }
 
@@ -81,4 +92,43 @@ public final class AuthGuardModel<Content: Sendable> {
 
   /// Signs out of a session whose content cannot be loaded, or which is of another server.
   public func signOut() async { await session.signOut() }
+
+  // MARK: Lock and limits
+
+  /// What covers the content; `nil` if it is visible, and while no session is in use.
+  public var cover: CoverModel.Cover? { facts == nil ? nil : covering?.cover }
+
+  /// Whether to call ``unlock()`` now, without a button, see ``CoverModel/asksByItself``.
+  public var asksByItself: Bool { cover != nil && covering?.asksByItself == true }
+
+  /// The end of the session by a limit of its policy, while it is near; `nil` otherwise. ``Wording/init(_:at:)`` has the text.
+  public var upcomingEnd: UpcomingEnd? { facts?.upcomingEnd }
+
+  private var facts: SignedIn? { session.snapshot.session.value ?? nil }
+
+  /// The user did something: a touch, a key, a movement of the pointer, scrolling. It puts off an end by inactivity. Cheap
+  /// enough for each event.
+  ///
+  /// No effect while the content is covered: it may be another person's touch. Do not call it for a timer, a request or a
+  /// video that plays: an app in which these count calls the session's `updateSessionActivity()`.
+  public func reportActivity() {
+    if cover == nil { session.updateSessionActivity() }
+  }
+
+  /// The app has entered a phase. Call it for the first one, too. To become active is use of the session, unless the content is
+  /// covered.
+  public func enter(_ phase: CoverModel.Phase) {
+    covering?.enter(phase)
+    if phase == .active { reportActivity() }
+  }
+
+  /// Asks the user to confirm their presence, for the button of the cover. Content whose loading was refused without that is
+  /// loaded then.
+  public func unlock() async {
+    guard let covering else { return }
+    await covering.unlock()
+    guard !covering.isLocked else { return }
+    session.updateSessionActivity()
+    if case .failure(.presence) = session.snapshot.content { session.refreshContent() }
+  }
 }

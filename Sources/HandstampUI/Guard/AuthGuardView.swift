@@ -1,5 +1,6 @@
 #if canImport(SwiftUI)
 public import Handstamp
+import Foundation
 import HandstampCore
 public import SwiftUI
 
@@ -15,23 +16,39 @@ public import SwiftUI
 /// .environment(session)
 /// ```
 /// When the app becomes active, pending work is retried immediately.
+///
+/// **A lock.** With `lock:`, usually the one that is the session's `presence:`, the content is covered while the lock is closed
+/// and while the app is not in front, as in the app switcher. After a launch and a return from the background the user is asked
+/// at once. The content stays as it is below the cover. On iOS and iPadOS the cover is above sheets and alerts, too; elsewhere
+/// a sheet is not covered. On macOS and Mac Catalyst, where windows stay in view, only the lock covers the content.
+///
+/// **Use.** A touch, a key, a movement of the pointer, scrolling, and the app's becoming active count as use of the session,
+/// which puts off its end by inactivity (`SessionPolicy.idleLimit`). On iOS the keys are those that change a text, and on
+/// watchOS a tap and becoming active are all. A timer, a request or a video that plays does not count: an app for which it does
+/// calls the session's `updateSessionActivity()` itself.
+///
+/// **An end by a limit.** While one is near, the view says in how many seconds the session ends; where use puts that off, with
+/// a button.
 public struct AuthGuardView<Content: Sendable, SignedIn: View, SignedOut: View>: View {
   private let session: SessionManager<Content>
+  private let lock: PresenceLock?
   private let signedIn: (Content) -> SignedIn
   private let signedOut: () -> SignedOut
 
+  /// - Parameter lock: the lock whose closing covers the content. `nil` (the default) covers it never.
   public init(
-    _ session: SessionManager<Content>, @ViewBuilder signedIn: @escaping (Content) -> SignedIn,
-    @ViewBuilder signedOut: @escaping () -> SignedOut
+    _ session: SessionManager<Content>, lock: PresenceLock? = nil,
+    @ViewBuilder signedIn: @escaping (Content) -> SignedIn, @ViewBuilder signedOut: @escaping () -> SignedOut
   ) {
     self.session = session
+    self.lock = lock
     self.signedIn = signedIn
     self.signedOut = signedOut
   }
 
   public var body: some View {
     // A new identity for each session, so that nothing of the previous account is shown.
-    AuthGuardBody(session: session, signedIn: signedIn, signedOut: signedOut)
+    AuthGuardBody(session: session, lock: lock, signedIn: signedIn, signedOut: signedOut)
       .id(ObjectIdentifier(session))
   }
 }
@@ -45,16 +62,46 @@ private struct AuthGuardBody<Content: Sendable, SignedIn: View, SignedOut: View>
   private let signedOut: () -> SignedOut
 
   init(
-    session: SessionManager<Content>, signedIn: @escaping (Content) -> SignedIn,
+    session: SessionManager<Content>, lock: PresenceLock?, signedIn: @escaping (Content) -> SignedIn,
     signedOut: @escaping () -> SignedOut
   ) {
-    _model = State(initialValue: AuthGuardModel(session))
+    _model = State(initialValue: AuthGuardModel(session, lock: lock))
     self.session = session
     self.signedIn = signedIn
     self.signedOut = signedOut
   }
 
   var body: some View {
+    GuardedView(cover: cover) {
+      model.reportActivity()
+    } content: {
+      VStack(spacing: 0) {
+        if let end = model.upcomingEnd { EndNotice(end) { model.reportActivity() } }
+        shown
+      }
+    }
+    .task { await model.covering?.follow() }
+    .onChange(of: phase, initial: true) { _, new in
+      model.enter(CoverModel.Phase(new))
+      guard new == .active else { return }
+      Task { await session.retryPendingWork() }
+    }
+    .onChange(of: model.asksByItself, initial: true) { _, asks in
+      // In a task of its own: the change that asking causes must not cancel it.
+      if asks { Task { await model.unlock() } }
+    }
+  }
+
+  private var cover: CoverView? {
+    guard let cover = model.cover, let covering = model.covering else { return nil }
+    return CoverView(cover: cover, failure: covering.failure, isStuck: covering.isStuck) {
+      await model.unlock()
+    } signOut: {
+      await model.signOut()
+    }
+  }
+
+  private var shown: some View {
     Group {
       switch model.state {
       case .restoring: WaitingView(.restoring)
@@ -84,10 +131,6 @@ private struct AuthGuardBody<Content: Sendable, SignedIn: View, SignedOut: View>
           await model.signOut()
         }
       }
-    }
-    .onChange(of: phase) { _, new in
-      guard new == .active else { return }
-      Task { await session.retryPendingWork() }
     }
   }
 
@@ -125,6 +168,12 @@ struct AuthGuardView_Previews: PreviewProvider {
     Noticed(Wording(.reasonExpired)) { AuthView(SessionManager.preview(signedInAs: nil, content: ())) }
       .previewDisplayName("Signed out, expired")
     Noticed(Wording(.offline)) { Text(verbatim: "Ada") }.previewDisplayName("Signed in, offline")
+    EndNotice(UpcomingEnd(reason: .idle, at: UnixTime(Date.now.addingTimeInterval(60)))) {}
+      .previewDisplayName("Near its end")
+    CoverView(cover: .locked, failure: Wording(.errorPresence), isStuck: true) {
+    } signOut: {
+    }
+    .previewDisplayName("Covered")
   }
 }
 #endif

@@ -26,7 +26,11 @@ public import OpenCombine
     watch()
   }
 
+  /// The state of the session, at the instant of ``snapshot``, which a root view switches over.
+  public var state: SessionState { snapshot.state }
   public var currentUser: Profile? { signedIn?.profile }
+  /// Whether a session is in use. `false` does not mean signed out: ``state`` tells that from a vault that is being read, or
+  /// locked.
   public var isAuthenticated: Bool { signedIn != nil }
   public var isAnonymous: Bool { currentUser?.isAnonymous ?? false }
   public var isWorking: Bool { snapshot.isWorking }

@@ -23,6 +23,10 @@ extension Word {
     case .restoring: "Ihre Sitzung wird wiederhergestellt …"
     case .loading: "Wird geladen"
     case .unlock: "Entsperren"
+    case .contentLocked: "Dieser Inhalt ist gesperrt."
+    case .endsIdle: "Sind Sie noch da? Sie werden in {0} Sekunden abgemeldet."
+    case .endsExpired: "Ihre Sitzung endet in {0} Sekunden."
+    case .staySignedIn: "Angemeldet bleiben"
     case .offline: "Sie sind offline. Dieser Inhalt ist möglicherweise nicht aktuell."
     case .confirmationSent:
       "Wir haben Ihnen eine E-Mail geschickt. Geben Sie den Code daraus ein, um Ihr Konto zu erstellen."

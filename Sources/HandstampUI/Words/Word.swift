@@ -27,6 +27,10 @@ public enum Word: String, Sendable, CaseIterable {
   case restoring
   case loading
   case unlock
+  case contentLocked = "content_locked"
+  case endsIdle = "ends_idle"
+  case endsExpired = "ends_expired"
+  case staySignedIn = "stay_signed_in"
   case offline
   case confirmationSent = "confirmation_sent"
   case code

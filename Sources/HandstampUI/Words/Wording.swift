@@ -85,6 +85,11 @@ public struct Wording: Sendable, Hashable {
     case .repeatRefused, .rejected, .erased: self.init(.reasonRejected)
     }
   }
+
+  /// Says in how many seconds a session ends by a limit, see ``AuthGuardModel/upcomingEnd``.
+  public init(_ end: UpcomingEnd, at now: UnixTime) {
+    self.init(end.reason == .idle ? .endsIdle : .endsExpired, Wording.seconds(end.at.since(now)))
+  }
 }
 
 // The texts alone: the initializer adds the recovery.

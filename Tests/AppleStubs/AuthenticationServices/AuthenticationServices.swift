@@ -3,6 +3,7 @@ public import Foundation
 
 #if canImport(UIKit)
 public import UIKit
+@available(watchOS, unavailable)
 public typealias ASPresentationAnchor = UIWindow
 #else
 public import AppKit
@@ -178,8 +179,12 @@ open class ASAuthorizationPlatformPublicKeyCredentialAssertion: NSObject, ASAuth
 open class ASAuthorizationController: NSObject {
   public init(authorizationRequests: [ASAuthorizationRequest]) { super.init() }
   public weak var delegate: (any ASAuthorizationControllerDelegate)?
-  /// iOS 13, macOS 10.15, tvOS 13; not on watchOS
-  public weak var presentationContextProvider: (any ASAuthorizationControllerPresentationContextProviding)?
+  /// iOS 13, macOS 10.15, tvOS 13; weak
+  @available(watchOS, unavailable)
+  public var presentationContextProvider: (any ASAuthorizationControllerPresentationContextProviding)? {
+    get { nil }
+    set {}
+  }
   public func performRequests() {}
   /// iOS 16, visionOS 1
   @available(macOS, unavailable)
@@ -199,6 +204,7 @@ open class ASAuthorizationController: NSObject {
   func authorizationController(controller: ASAuthorizationController, didCompleteWithError error: any Error)
 }
 
+@available(watchOS, unavailable)
 @MainActor public protocol ASAuthorizationControllerPresentationContextProviding: NSObjectProtocol {
   func presentationAnchor(for controller: ASAuthorizationController) -> ASPresentationAnchor
 }

@@ -65,3 +65,33 @@ public struct NavigationStack<Data, Root: View>: View {
   public init(@ViewBuilder root: () -> Root) where Data == Never {}
   public var body: Never { fatalError() }
 }
+
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+public protocol TimelineSchedule {}
+
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+public struct PeriodicTimelineSchedule: TimelineSchedule, Sendable {
+  public init(from startDate: Date, by interval: TimeInterval) {}
+}
+
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+extension TimelineSchedule where Self == PeriodicTimelineSchedule {
+  public static func periodic(from startDate: Date, by interval: TimeInterval) -> PeriodicTimelineSchedule {
+    PeriodicTimelineSchedule(from: startDate, by: interval)
+  }
+}
+
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+public struct TimelineView<Schedule: TimelineSchedule, Content: View>: View {
+  public struct Context {
+    public let date: Date
+  }
+  public init(_ schedule: Schedule, @ViewBuilder content: @escaping (TimelineViewDefaultContext) -> Content) {}
+  public var body: Never { fatalError() }
+}
+
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+public struct EveryMinuteTimelineSchedule: TimelineSchedule, Sendable {}
+
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+public typealias TimelineViewDefaultContext = TimelineView<EveryMinuteTimelineSchedule, Never>.Context

@@ -47,6 +47,11 @@ extension ShapeStyle where Self == Color {
   public static var red: Color { Color() }
   public static var white: Color { Color() }
 }
+@available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+public struct BackgroundStyle: ShapeStyle { public init() {} }
+extension ShapeStyle where Self == BackgroundStyle {
+  public static var background: BackgroundStyle { BackgroundStyle() }
+}
 extension ShapeStyle where Self == HierarchicalShapeStyle {
   public static var secondary: HierarchicalShapeStyle { HierarchicalShapeStyle() }
 }
@@ -138,6 +143,36 @@ extension View {
   public func accessibilityHidden(_ hidden: Bool) -> some View { Opaque() }
   public func accessibilityElement(children: AccessibilityChildBehavior) -> some View { Opaque() }
   public func accessibilitySortPriority(_ priority: Double) -> some View { Opaque() }
+}
+
+@available(iOS 16, macOS 13, *)
+@available(tvOS, unavailable)
+@available(watchOS, unavailable)
+public enum HoverPhase: Sendable { case active(CGPoint), ended }
+
+public protocol Gesture {}
+public struct TapGesture: Gesture {
+  public init(count: Int = 1) {}
+  @MainActor @preconcurrency public func onEnded(_ action: @escaping () -> Void) -> TapGesture { self }
+}
+
+extension View {
+  /// With the space in which to measure, which has a default.
+  @available(iOS 16, macOS 13, *)
+  @available(tvOS, unavailable)
+  @available(watchOS, unavailable)
+  public func onContinuousHover(perform action: @escaping (HoverPhase) -> Void) -> some View { Opaque() }
+  public func simultaneousGesture<T: Gesture>(_ gesture: T) -> some View { Opaque() }
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+  public func overlay<V: View>(alignment: Alignment = .center, @ViewBuilder content: () -> V) -> some View { Opaque() }
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+  public func background<V: View>(alignment: Alignment = .center, @ViewBuilder content: () -> V) -> some View {
+    Opaque()
+  }
+  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
+  public func background<S: ShapeStyle>(_ style: S, ignoresSafeAreaEdges edges: Edge.Set = .all) -> some View {
+    Opaque()
+  }
 }
 
 extension View {

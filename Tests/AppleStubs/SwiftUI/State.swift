@@ -66,3 +66,18 @@ public enum ScenePhase: Comparable, Sendable { case background, inactive, active
   public var wrappedValue: ObjectType
   public init(wrappedValue: ObjectType) { self.wrappedValue = wrappedValue }
 }
+
+@available(iOS 14, macOS 11, tvOS 14, watchOS 7, *)
+@MainActor @preconcurrency @propertyWrapper public struct StateObject<ObjectType: ObservableObject> {
+  public var wrappedValue: ObjectType { fatalError() }
+  public nonisolated init(wrappedValue thunk: @autoclosure @escaping () -> ObjectType) {}
+}
+
+@MainActor @preconcurrency @propertyWrapper public struct EnvironmentObject<ObjectType: ObservableObject> {
+  public nonisolated init() {}
+  public var wrappedValue: ObjectType { fatalError() }
+}
+
+extension View {
+  public func environmentObject<T: ObservableObject>(_ object: T) -> some View { Opaque() }
+}

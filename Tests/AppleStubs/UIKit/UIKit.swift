@@ -15,13 +15,28 @@ public struct UITextContentType: Sendable, Hashable {
 public enum UIKeyboardType: Int, Sendable { case `default`, emailAddress, numberPad }
 
 @available(iOS 2, tvOS 9, *)
-@MainActor open class UIWindow: NSObject {
-  public override nonisolated init() { super.init() }
+@available(watchOS, unavailable)
+@MainActor open class UIWindow: UIView {
+  public convenience init() { self.init(frame: .zero) }
+  @available(iOS 13, tvOS 13, *)
+  public convenience init(windowScene: UIWindowScene) { self.init(frame: .zero) }
   public var isKeyWindow: Bool { false }
+  @available(iOS 13, tvOS 13, *)
+  public weak var windowScene: UIWindowScene?
+  @available(iOS 4, *)
+  public var rootViewController: UIViewController?
+  public var windowLevel = Level.alert
+  public struct Level: Sendable, Hashable {
+    public var rawValue: CGFloat
+    public init(rawValue: CGFloat) { self.rawValue = rawValue }
+    public static let alert = Level(rawValue: 2000)
+  }
 }
 
 @available(iOS 13, tvOS 13, *)
+@available(watchOS, unavailable)
 @MainActor open class UIScene: NSObject {}
+@available(watchOS, unavailable)
 @MainActor open class UIWindowScene: UIScene {
   public var windows: [UIWindow] { [] }
 }
@@ -32,6 +47,7 @@ public struct UIBackgroundTaskIdentifier: Sendable, Hashable {
 }
 
 @available(iOS 2, tvOS 9, *)
+@available(watchOS, unavailable)
 @MainActor open class UIApplication: NSObject {
   /// Xcode compiles packages for iOS, tvOS and visionOS as if for extensions, too.
   @available(iOSApplicationExtension, unavailable)
@@ -71,7 +87,80 @@ open class NSExtensionItem: NSObject {
 @available(iOS 2, tvOS 9, *)
 @available(watchOS, unavailable)
 @MainActor open class UIView: NSObject {
+  public init(frame: CGRect) { super.init() }
+  public var isHidden = false
+  /// Of `NSObject` there
+  @available(iOS 5, *)
+  open var accessibilityViewIsModal = false
+  open var window: UIWindow? { nil }
+  open func didMoveToWindow() {}
+  @discardableResult open func endEditing(_ force: Bool) -> Bool { true }
+  @available(iOS 3.2, *)
+  open func addGestureRecognizer(_ gestureRecognizer: UIGestureRecognizer) {}
+  @available(iOS 3.2, *)
+  open func removeGestureRecognizer(_ gestureRecognizer: UIGestureRecognizer) {}
+}
+
+@available(iOS 2, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor open class UITextField: UIView {
+  public nonisolated class var textDidChangeNotification: Notification.Name { Notification.Name("d") }
+}
+
+@available(iOS 2, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor open class UITextView: UIView {
+  public nonisolated class var textDidChangeNotification: Notification.Name { Notification.Name("e") }
+}
+
+@available(iOS 2, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor open class UIEvent: NSObject {}
+@available(iOS 2, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor open class UITouch: NSObject {}
+@available(iOS 9, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor open class UIPress: NSObject {}
+
+@available(iOS 3.2, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor open class UIGestureRecognizer: NSObject {
   public override nonisolated init() { super.init() }
+  open weak var delegate: (any UIGestureRecognizerDelegate)?
+  open var view: UIView? { nil }
+  open var cancelsTouchesInView = true
+}
+
+@available(iOS 13.4, tvOS 13.4, *)
+@available(watchOS, unavailable)
+public struct UIScrollTypeMask: OptionSet, Sendable {
+  public var rawValue: Int
+  public init(rawValue: Int) { self.rawValue = rawValue }
+  public static let all = UIScrollTypeMask(rawValue: 3)
+}
+
+@available(iOS 3.2, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor open class UIPanGestureRecognizer: UIGestureRecognizer {
+  @available(iOS 13.4, *)
+  @available(tvOS, unavailable)
+  open var allowedScrollTypesMask: UIScrollTypeMask {
+    get { .all }
+    set {}
+  }
+}
+
+/// Its requirements are optional there.
+@available(iOS 3.2, tvOS 9, *)
+@available(watchOS, unavailable)
+@MainActor public protocol UIGestureRecognizerDelegate: AnyObject {
+  @available(iOS 13.4, tvOS 13.4, *)
+  func gestureRecognizer(_ gestureRecognizer: UIGestureRecognizer, shouldReceive event: UIEvent) -> Bool
+  @available(iOS 3.2, tvOS 9, *)
+  func gestureRecognizer(_ gestureRecognizer: UIGestureRecognizer, shouldReceive touch: UITouch) -> Bool
+  @available(iOS 9, tvOS 9, *)
+  func gestureRecognizer(_ gestureRecognizer: UIGestureRecognizer, shouldReceive press: UIPress) -> Bool
 }
 
 @available(iOS 2, tvOS 9, *)

@@ -6,7 +6,8 @@ struct RootView: View {
   let model: AppModel
 
   var body: some View {
-    AuthGuardView(model.session) { content in
+    // Covers the content while the lock is closed and in the app switcher, and reports the use of the app.
+    AuthGuardView(model.session, lock: model.presence) { content in
       TabView {
         HomeView(content: content)
           .tabItem { Label("Home", systemImage: "house") }
@@ -32,8 +33,6 @@ struct HomeView: View {
       Text(verbatim: "Hello, \(content.me.name)").font(.largeTitle)
       if session.isAnonymous { Text(verbatim: "You are using a guest account. Create an account to keep your posts.") }
     }
-    // Cheap enough to call often: it resets the idle limit.
-    .onAppear { session.updateSessionActivity() }
   }
 }
 
