@@ -1,77 +1,31 @@
 """Records refreshes of a real client at a real server: what a proxy between them sees, and what the vault and the database hold."""
-
-import hashlib
-import http.client
-import http.server
-import json
-import os
-import pathlib
-import signal
-import sqlite3
-import subprocess
-import threading
-import time
-import urllib.parse
+import contextlib, hashlib, os, pathlib, sqlite3, subprocess, threading, time
 
 from kit import server
+from kit.web import Client, fields, require
+from parties.hostile import Listener
 
 
-class Proxy(http.server.ThreadingHTTPServer):
+class Proxy(Listener):
     """Passes requests on, and keeps the requests for tokens. Holds one response back if `hold` is set."""
 
-    daemon_threads = True
+    def __init__(self, place, stores):
+        super().__init__(self.pass_on)
+        self.place, self.stores, self.exchanges = place, stores, []
+        self.hold, self.held, self.release = False, threading.Event(), threading.Event()
 
-    def handle_error(self, *_):
-        """A client that is killed breaks its connection."""
-
-    def __init__(self, server, stores):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.server_url = urllib.parse.urlsplit(server)
-        self.stores = stores
-        self.exchanges = []
-        self.hold = False
-        self.held = threading.Event()
-        self.release = threading.Event()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def pass_on(self):
-        proxy = self.server
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        is_refresh = self.path == "/oauth/token"
-        exchange = {"form": dict(urllib.parse.parse_qsl(body.decode())), "before": proxy.stores()} if is_refresh else {}
-        upstream = http.client.HTTPConnection(proxy.server_url.hostname, proxy.server_url.port, timeout=30)
-        headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection")}
-        upstream.request(self.command, self.path, body, headers)
-        response = upstream.getresponse()
-        content = response.read()
-        if is_refresh:
-            exchange |= {"status": response.status, "answer": json.loads(content), "after": proxy.stores()}
-            proxy.exchanges.append(exchange)
-            if proxy.hold:
-                proxy.hold = False
-                proxy.held.set()
-                proxy.release.wait(30)
-                self.close_connection = True
-                return
-        self.send_response(response.status)
-        for name, value in response.getheaders():
-            if name.lower() not in ("connection", "transfer-encoding", "content-length", "server", "date"):
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_GET = do_POST = do_DELETE = pass_on
+    def pass_on(self, request):
+        before = self.stores()
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in ("host", "connection")}
+        answer = Client(self.place).request(request.command, request.path, request.body.encode(), headers)
+        if request.path == "/oauth/token":
+            form = fields("?" + request.body)
+            self.exchanges.append(dict(form=form, before=before, status=answer.status, answer=answer.json, after=self.stores()))
+            if self.hold:
+                self.hold = False
+                self.held.set()
+                self.release.wait(30)
+        request.give(answer.body, answer.status)
 
 
 def record():
@@ -79,63 +33,46 @@ def record():
     here = server.Server()
     try:
         here.launch("--access-token-life", "1s")
-        return play(here.url, pathlib.Path(here.folder))
+        return play(here)
     finally:
         here.remove()
 
 
-def play(url, folder):
-    home = folder / "home"
+def play(place):
+    home = place.folder + "/home"
 
     def stores():
-        vaults = [hashlib.sha256(path.read_bytes()).hexdigest() for path in home.glob("vault/*.vault")]
-        with sqlite3.connect(f"file:{folder}/data/registry.sqlite?mode=ro", uri=True) as database:
-            row = database.execute("SELECT counter, end_reason FROM session").fetchone() or (None, None)
-        return {"vault": vaults, "counter": row[0], "ended": row[1]}
+        vaults = [hashlib.sha256(path.read_bytes()).hexdigest() for path in pathlib.Path(home).glob("vault/*.vault")]
+        with contextlib.closing(sqlite3.connect(f"file:{place.folder}/data/registry.sqlite?mode=ro", uri=True)) as database:
+            counter, ended = database.execute("SELECT counter, end_reason FROM session").fetchone() or (None, None)
+        return dict(vault=vaults, counter=counter, ended=ended)
 
-    proxy = Proxy(url, stores)
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
-    environment = {**os.environ, "HANDSTAMP_HOME": str(home)}
-    for name in ("HANDSTAMP_TOKEN", "HANDSTAMP_ACCOUNT"):
-        environment.pop(name, None)
-
-    def start(*arguments):
-        return subprocess.Popen(
-            [server.PROGRAM, *arguments], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
+    surroundings = {name: value for name, value in os.environ.items() if name not in ("HANDSTAMP_TOKEN", "HANDSTAMP_ACCOUNT")}
+    more = dict(env=surroundings | dict(HANDSTAMP_HOME=home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def token():
-        child = start("token")
-        out, words = child.communicate(timeout=30)
-        return {"status": child.returncode, "out": out.strip(), "words": words.strip()}
+        # Longer than the lifetime of an access token.
+        time.sleep(1.1)
+        done = subprocess.run([server.PROGRAM, "token"], timeout=30, **more)
+        return dict(status=done.returncode, out=done.stdout.strip(), words=done.stderr.strip())
 
-    child = start("signup", "--server", proxy.url, "ada@example.org")
-    _, words = child.communicate("correct horse battery\n", timeout=30)
-    assert child.returncode == 0, words
-    time.sleep(1.1)  # the lifetime of an access token
+    proxy = Proxy(place, stores)
+    done = subprocess.run([server.PROGRAM, "signup", "--server", proxy.url, "ada@example.org"], input="correct horse battery\n", timeout=30, **more)
+    require(done.returncode == 0, done.stderr)
+    time.sleep(1.1)
     calm = stores()
 
     proxy.hold = True
-    child = start("token")
-    assert proxy.held.wait(30), "no refresh"
-    child.send_signal(signal.SIGKILL)
-    child.wait(30)
+    child = subprocess.Popen([server.PROGRAM, "token"], **more)
+    require(proxy.held.wait(30), "no refresh")
+    child.kill()
+    child.communicate()
     proxy.release.set()
     killed = stores()
 
     again = token()
     settled = stores()
-
-    lost = proxy.exchanges[0]["form"]
-    thief = http.client.HTTPConnection("127.0.0.1", proxy.server_address[1], timeout=30)
-    thief.request(
-        "POST", "/oauth/token", urllib.parse.urlencode({**lost, "rotation_key": "AAAAAAAAAAAAAAAAAAAAAA"}),
-        {"Content-Type": "application/x-www-form-urlencoded"})
-    thief.getresponse().read()
-
-    time.sleep(1.1)
+    Client(proxy).refresh(proxy.exchanges[0]["form"]["refresh_token"], "AAAAAAAAAAAAAAAAAAAAAA")
     last = token()
-    proxy.shutdown()
-    return {
-        "exchanges": proxy.exchanges, "calm": calm, "killed": killed, "again": again, "settled": settled, "last": last,
-    }
+    proxy.close()
+    return dict(exchanges=proxy.exchanges, calm=calm, killed=killed, again=again, settled=settled, last=last)

@@ -1,10 +1,7 @@
 """Draws docs/tour.svg: the closing table of `make run`, in the words of someone who has not read the code."""
+import re, sys
 
-import re
-import subprocess
-import sys
-
-from drawing import canvas
+from drawing.canvas import Canvas
 
 # Each step of the tour: the fault, and the result if the step passes. A step fails on anything else.
 WORDS = {
@@ -22,37 +19,23 @@ WORDS = {
 WIDTH, ROW, TOP, COLUMNS = 880, 32, 88, (28, 64, 512)
 
 
-def steps(output):
-    """The titles in the closing table, in order. Ends with a message if the tour failed, or has a step without words."""
+def draw(output):
+    """From what the tour prints. Ends with a message if the tour failed, or has a step without words."""
     if not re.search(r"^all steps passed\b", output, re.M):
         sys.exit("the tour failed:\n" + output)
-    table = output[output.index("STEP"):].splitlines()[1:]
-    titles = [found[1] for line in table if (found := re.match(r"\d+ +(.+?)  +", line))]
+    titles = re.findall(r"^\d+ +(.+?)  +", output[output.index("STEP"):], re.M)
     if unknown := set(titles) ^ set(WORDS):
         sys.exit(f"the tour has other steps: {', '.join(sorted(unknown))}\nhint: WORDS in scripts/drawing/tour.py")
-    return titles
-
-
-def draw(output):
-    titles = steps(output)
-    height = TOP + ROW * len(titles) + 4
-    described = "; ".join(f"{fault}: {result}" for fault, result in map(WORDS.get, titles))
-    c = canvas.Canvas("make run: the steps of the tour, all passed", described)
+    rows, height = [WORDS[title] for title in titles], TOP + ROW * len(titles) + 4
+    c = Canvas("make run: the steps of the tour, all passed", "; ".join(map(": ".join, rows)))
     c.box(0.5, 0.5, WIDTH - 1, height - 1, "paper", "edge", 10)
     c.text(COLUMNS[0], 34, "make run", kind="strong")
     c.text(COLUMNS[0] + 72, 34, "plays this with real processes, and checks the result", color="dim")
     for x, head in zip(COLUMNS[1:], ("What happens", "The result")):
         c.text(x, 66, head, "dim", "bold")
-    for index, title in enumerate(titles):
-        y = TOP + ROW * index
-        fault, result = WORDS[title]
+    for y, (fault, result) in zip(range(TOP, height, ROW), rows):
         c.line(COLUMNS[0], y - 10, WIDTH - COLUMNS[0], y - 10, "edge")
         c.text(COLUMNS[0] + 4, y + 11, "✓", "green", "bold")
         c.text(COLUMNS[1], y + 11, fault)
         c.text(COLUMNS[2], y + 11, result)
     return c.document(WIDTH, height)
-
-
-def run(program):
-    """What the tour prints."""
-    return subprocess.run([program], stdout=subprocess.PIPE, text=True, timeout=300).stdout

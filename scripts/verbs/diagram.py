@@ -1,5 +1,5 @@
 """Draws the states of a session, as an exploration of the machine finds them: docs/session-machine.md and .svg."""
-import difflib, shutil, subprocess, sys
+import difflib, subprocess
 
 from drawing import states
 from kit import build
@@ -12,25 +12,19 @@ def options(parser):
 
 
 def main(options):
+    def explored(form):
+        return subprocess.run([explorer, form, "20000"], check=True, stdout=subprocess.PIPE, text=True).stdout
+
     explorer = build.program("HandstampExplorer", release=True)
-
-    def explored(*words):
-        return subprocess.run([explorer, *words], check=True, stdout=subprocess.PIPE, text=True).stdout
-
     with open(PAGE) as file:
         page = file.read()
-    made = page[:page.index("\n|") + 1] + "| state | is followed by |\n|---|---|\n" + explored("--transitions", "20000")
+    made = page[:page.index("\n|") + 1] + "| state | is followed by |\n|---|---|\n" + explored("--transitions")
     if options.check:
-        if changes := "".join(difflib.unified_diff(page.splitlines(True), made.splitlines(True), PAGE, "now")):
-            sys.exit(changes + "hint: scripts/dev diagram, and correct the doc comments of the states")
-        print("the diagram agrees with the machine")
-        return 0
-    if not shutil.which("dot"):
-        sys.exit("diagram: Graphviz is missing\nhint: apt-get install graphviz")
-    with open(PAGE, "w") as file:
-        file.write(made)
-    graph = subprocess.run(["dot", "-Tsvg"], input=explored("--graph", "20000"), check=True, stdout=subprocess.PIPE, text=True).stdout
-    with open(PAGE.replace(".md", ".svg"), "w") as file:
-        file.write(states.recolored(graph))
+        changes = "".join(difflib.unified_diff(page.splitlines(True), made.splitlines(True), PAGE, "now"))
+        return changes + "hint: scripts/dev diagram, and correct the doc comments of the states" if changes else 0
+    graph = subprocess.run(["dot", "-Tsvg"], input=explored("--graph"), check=True, stdout=subprocess.PIPE, text=True).stdout
+    for path, text in ((PAGE, made), (PAGE.replace(".md", ".svg"), states.recolored(graph))):
+        with open(path, "w") as file:
+            file.write(text)
     print("docs/session-machine.md and .svg are written; correct the doc comments of the states if they differ")
     return 0
