@@ -19,7 +19,7 @@ def frame(title, below, description, height):
 
 
 def cost(figures):
-    terms, costs = figures["terms"], {name: figures[name][32]["cost"] for name, _, _ in REQUESTS}
+    terms, costs = figures["terms"], {name: figures[name, 32]["cost"] for name, _, _ in REQUESTS}
     canvas = frame(
         "Processor time of a request", "over 32 connections; in color, what no server of the kind can do without",
         "; ".join(f"{title}: {costs[name]:.0f} µs, of which {sum(terms[part] for part in parts):.0f} are the lower bound"
@@ -47,26 +47,25 @@ def count(sessions):
 
 
 def latency(figures):
-    growth = figures["growth"]
-    sizes = sorted(growth)
-    rate = round(growth[sizes[0]]["rate"], -2)
+    growth = sorted(figures["growth"].items())
+    rate = round(growth[0][1]["rate"], -2)
     canvas = frame(
         "Latency of a refresh", f"{rate:,.0f} refreshes a second, half of the highest rate, by the number of sessions in the file",
-        "; ".join(f"{size:,} sessions: median {row['p50']:.1f} ms, 99th percentile {row['p99']:.1f} ms"
-                  for size, row in growth.items()), 300)
-    highest = max(row["p99.9"] for row in growth.values())
+        "; ".join(f"{size:,} sessions: median {row['p50']:.1f} ms, 99th percentile {row['p99']:.1f} ms" for size, row in growth), 300)
+    highest = max(row["p99.9"] for _, row in growth)
     step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if highest / step <= 5)
+    lines = math.ceil(highest / step)
     top, bottom, left, right = 80, 252, 76, WIDTH - 24
-    height = (bottom - top) / (math.ceil(highest / step) * step)
-    for value in range(0, math.ceil(highest / step) * step + 1, step):
+    height = (bottom - top) / (lines * step)
+    for value in range(0, lines * step + 1, step):
         y = round(bottom - value * height, 1)
         canvas.line(left, y, right, y, color="edge")
         canvas.text(left - 8, y + 4, f"{value} ms" if value else "0", kind="small", color="dim", text_anchor="end")
-    places = {size: left + 40 + index * (right - left - 160) / max(1, len(sizes) - 1) for index, size in enumerate(sizes)}
-    for size in sizes:
-        canvas.text(round(places[size], 1), bottom + 24, count(size), kind="small", color="dim", text_anchor="middle")
+    places = [round(left + 40 + index * (right - left - 160) / max(1, len(growth) - 1), 1) for index in range(len(growth))]
+    for x, (size, _) in zip(places, growth):
+        canvas.text(x, bottom + 24, count(size), kind="small", color="dim", text_anchor="middle")
     for name, title, color in (("p50", "median", "green"), ("p99", "99 %", "blue"), ("p99.9", "99.9 %", "amber")):
-        points = [(round(places[size], 1), round(bottom - growth[size][name] * height, 1)) for size in sizes]
+        points = [(x, round(bottom - row[name] * height, 1)) for x, (_, row) in zip(places, growth)]
         for (x1, y1), (x2, y2) in zip(points, points[1:]):
             canvas.line(x1, y1, x2, y2, color=color, stroke_width=2)
         for x, y in points:
