@@ -4,12 +4,11 @@ Starts a PostgreSQL of its own, fills its tables up to each number of sessions (
 which lie spread among the others. Prints the processor time of a refresh at the node and at the database, latencies, the write-ahead log and the size of
 a session, the same for one, two and three nodes, and for pgbench's update of one row. Load, nodes and database share this machine: processor times carry
 over to others, throughput does not."""
-import os, re, shutil, subprocess, tempfile, threading
+import os, re, shutil, subprocess, tempfile
 
 from clusters.database import PROGRAMS, Server
 from clusters.nodes import Node, free_ports
 from kit import build, load, server
-from kit.web import Client
 
 NEEDS = ["--tests"]
 SECONDS = 8
@@ -19,166 +18,133 @@ BUSY, CALM = 32, 4
 
 def options(parser):
     parser.add_argument("sessions", nargs="*", type=int, default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--debug", action="store_true", help="of a debug build")
 
 
 class Bench:
-    def __init__(self, size):
-        # So many are refreshed.
-        self.real, self.folder = min(5_000, size // 2), tempfile.mkdtemp(prefix="capacity-")
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="capacity-")
         os.chmod(self.folder, 0o711)
         port, *ports = free_ports(4)
-        self.database, self.nodes = Server(self.folder + "/database", port), []
+        self.database = Server(self.folder + "/database", port)
         self.database.make()
         self.database.start(shared_buffers="1GB", max_wal_size="16GB", checkpoint_timeout="1h", autovacuum="off", maintenance_work_mem="1GB")
         self.database.sql("CREATE DATABASE handstamp", "postgres")
         url = f"postgresql://postgres@127.0.0.1:{port}/handstamp"
-        self.nodes = [Node(number, self.folder, one, f"http://127.0.0.1:{ports[0]}", url) for number, one in enumerate(ports, 1)]
-        self.tokens = []
+        self.nodes = [Node(one, f"http://127.0.0.1:{ports[0]}", url) for one in ports]
 
     def start(self, count):
+        """So many nodes and no more."""
+        for node in self.nodes:
+            if node.runs():
+                node.end()
         for node in self.nodes[:count]:
             if not os.path.exists(node.data) and node is not self.nodes[0]:
                 node.take_keys(self.nodes[0])
             node.start()
 
-    def stop(self):
-        for node in self.nodes:
-            if node.runs():
-                node.stop()
-
-    def sign_in(self):
-        def body(count):
-            client = Client(self.nodes[0])
-            for _ in range(count):
-                self.tokens.append(client.guest()["refresh_token"])
-
-        threads = [threading.Thread(target=body, args=(self.real // 4,)) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if len(self.tokens) < self.real:
-            raise RuntimeError("not all sign-ins were answered")
-
     def fill(self, size):
         """Rows like those of a guest, and the rows of sessions in the order of their random IDs."""
+        def columns(table):
+            return self.database.sql("SELECT string_agg(column_name, ' ') FROM information_schema.columns WHERE table_schema = 'handstamp' "
+                                     f"AND table_name = '{table}' AND is_generated = 'NEVER'").split()
+
         self.database.sql(f"""
             SET session_replication_role = replica;
-            DROP INDEX handstamp.session_device, handstamp.session_expiry, handstamp.session_ended, handstamp.session_account;
             CREATE TEMPORARY TABLE filler AS
-              SELECT left(md5('account' || number), 22) AS account, decode(md5('session' || number), 'hex') AS id, left(md5('device' || number), 24) AS device
+              SELECT left(md5('account' || number), 22) AS account, decode(md5('session' || number), 'hex') AS id,
+                left(md5('device' || number), 24) AS device_id
               FROM generate_series((SELECT count(*) FROM handstamp.session) + 1, {size}) number;
-            INSERT INTO handstamp.account (id, email, email_typed, identity, username, password_hash, created_at, credentials_changed_at, closed_at, revision)
-              SELECT filler.account, email, email_typed, identity, username, password_hash, created_at, credentials_changed_at, closed_at, revision
-              FROM filler, (SELECT * FROM handstamp.account WHERE email IS NULL AND identity IS NULL LIMIT 1) one;
-            INSERT INTO handstamp.session (id, account, device_id, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at,
-                end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, client, scope, audience, authenticated_at, revision)
-              SELECT filler.id, filler.account, filler.device, device_name, platform, kind, counter, ring, created_at, rotated_at, last_seen_at, ended_at,
-                end_reason, absolute_expiry, idle_limit, expiry, dpop_thumbprint, push_token, client, scope, audience, authenticated_at, revision
-              FROM filler, (SELECT * FROM handstamp.session ORDER BY counter DESC LIMIT 1) one;
-            CLUSTER handstamp.session USING session_pkey;
-            CREATE UNIQUE INDEX session_device ON handstamp.session (account, device_id) WHERE ended_at IS NULL;
-            CREATE INDEX session_expiry ON handstamp.session (expiry_day) WHERE ended_at IS NULL AND expiry_day IS NOT NULL;
-            CREATE INDEX session_ended ON handstamp.session (ended_at) WHERE ended_at IS NOT NULL;
-            CREATE INDEX session_account ON handstamp.session (account);""")
-        self.database.sql("VACUUM ANALYZE handstamp.session")
-        self.database.sql("VACUUM ANALYZE handstamp.account")
-        self.database.sql("CHECKPOINT")
+            {load.copies("handstamp.account", columns("account"), dict(id="filler.account"), "WHERE email IS NULL AND identity IS NULL")};
+            {load.copies("handstamp.session", columns("session"), load.FILLED, "ORDER BY counter DESC")};
+            CLUSTER handstamp.session USING session_pkey""")
+        for text in ("VACUUM ANALYZE handstamp.session", "VACUUM ANALYZE handstamp.account", "CHECKPOINT"):
+            self.database.sql(text)
 
-    def database_seconds(self):
-        """The processor time of all processes of PostgreSQL, those that have ended too."""
+    def used(self, count):
+        """The processor times of so many nodes and of all processes of PostgreSQL, those that have ended too, and the bytes of the log."""
         first, total = self.database.process.pid, 0
         for pid in self.database.pids():
             try:
                 total += server.seconds(pid, with_ended_children=pid == first)
             except OSError:
                 pass
-        return total
-
-    def log_bytes(self):
-        return int(self.database.sql("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"))
+        log = int(self.database.sql("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"))
+        return sum(node.seconds() for node in self.nodes[:count]) * 1e6, total * 1e6, log
 
     def refresh(self, count, clients, seconds=SECONDS):
         """Refreshes at the first nodes, each with its part of the sessions. Returns figures of a refresh."""
-        nodes, results = self.nodes[:count], [None] * count
-
         def drive(index):
             tokens = self.tokens[index::count]
-            results[index] = load.drive(nodes[index].port, load.refresh, load.refreshed, [tokens[place::clients] for place in range(clients)], seconds)
+            return load.drive(self.nodes[index].port, load.refresh, load.refreshed, [tokens[place::clients] for place in range(clients)], seconds)
 
-        before = (sum(node.seconds() for node in nodes), self.database_seconds(), self.log_bytes())
-        threads = [threading.Thread(target=drive, args=(index,)) for index in range(count)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        after = (sum(node.seconds() for node in nodes), self.database_seconds(), self.log_bytes())
-        self.tokens = [token for _, tokens in results for token in tokens]
-        figures = [each for each, _ in results]
-        node, database, log = ((late - early) / sum(each["requests"] for each in figures) for early, late in zip(before, after))
-        return dict(rate=sum(each["rate"] for each in figures), node=node * 1e6, database=database * 1e6, log=log,
-                    p50=max(each["p50"] for each in figures), p99=max(each["p99"] for each in figures))
+        before = self.used(count)
+        figures, tokens = zip(*load.beside(drive, count))
+        after, self.tokens = self.used(count), sum(tokens, [])
+        each = [(late - early) / sum(one["requests"] for one in figures) for early, late in zip(before, after)]
+        return dict(zip(("node", "database", "log"), each), rate=sum(one["rate"] for one in figures),
+                    p50=max(one["p50"] for one in figures), p99=max(one["p99"] for one in figures))
 
     def pgbench(self):
-        """The update of one row among a million, over as many connections as a node has."""
-        self.database.sql("CREATE TABLE IF NOT EXISTS public.bound (id int PRIMARY KEY, value bigint, rest text) WITH (fillfactor = 70)")
-        self.database.sql("INSERT INTO bound SELECT number, 0, repeat('x', 250) FROM generate_series(1, 1000000) number ON CONFLICT DO NOTHING")
-        self.database.sql("VACUUM ANALYZE bound")
-        self.database.sql("CHECKPOINT")
+        """The update of one row among a million, over as many connections as a node has. The first run writes whole pages to the log."""
+        for text in ("CREATE TABLE public.bound (id int PRIMARY KEY, value bigint, rest text) WITH (fillfactor = 70)",
+                     "INSERT INTO bound SELECT number, 0, repeat('x', 250) FROM generate_series(1, 1000000) number", "VACUUM ANALYZE bound", "CHECKPOINT"):
+            self.database.sql(text)
         with open(self.folder + "/update.sql", "w") as file:
             file.write("\\set n random(1, 5000)\nUPDATE bound SET value = value + 1 WHERE id = :n * 200;\n")
-        os.chmod(self.folder + "/update.sql", 0o644)
+        os.chmod(file.name, 0o644)
         figures = []
-        # The first run writes whole pages to the log.
         for _ in range(2):
-            before = (self.database_seconds(), self.log_bytes())
+            before = self.used(0)
             text = subprocess.run([PROGRAMS + "/pgbench", "-h", "127.0.0.1", "-p", str(self.database.port), "-U", "postgres", "-n", "-M", "prepared",
-                                   "-c", "12", "-j", "1", "-T", str(SECONDS), "-f", self.folder + "/update.sql", "handstamp"],
-                                  capture_output=True, text=True, check=True).stdout
+                                   "-c", "12", "-j", "1", "-T", str(SECONDS), "-f", file.name, "handstamp"], capture_output=True, text=True, check=True).stdout
             requests = int(re.search(r"transactions actually processed: (\d+)", text)[1])
-            figures.append(dict(rate=requests / SECONDS, database=(self.database_seconds() - before[0]) / requests * 1e6,
-                                log=(self.log_bytes() - before[1]) / requests))
-        return figures[1] | dict(first_log=figures[0]["log"])
+            _, database, log = ((late - early) / requests for early, late in zip(before, self.used(0)))
+            figures.append(dict(rate=requests / SECONDS, database=database, log=log))
+        return figures
 
     def bytes(self):
         """Of a session, and of the account of a guest, indexes included."""
         size = "SELECT pg_total_relation_size('handstamp.{0}') / (SELECT count(*) FROM handstamp.{0})"
-        return [int(self.database.sql(size.format(name))) for name in ("session", "account")]
+        return "+".join(self.database.sql(size.format(name)) for name in ("session", "account"))
 
     def remove(self):
-        for node in self.nodes:
-            node.kill()
+        server.remove_all()
         self.database.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def show(*cells):
+    print("".join(f"{cell:>13}" for cell in cells), flush=True)
+
+
+def shown(figures, calm=None):
+    """The cells that all tables have; the latencies may be of another measurement."""
+    times = [f"{(calm or figures)[name]:.1f}" for name in ("p50", "p99")]
+    return [f"{figures[name]:.0f}" for name in ("rate", "node", "database")] + times
+
+
 def main(options):
-    server.PROGRAM = build.program(release=not options.debug)
-    bench = Bench(min(options.sessions))
+    server.PROGRAM = build.program(release=True)
+    bench = Bench()
+    heads = ["refreshes/s", "node µs", "database µs", "p50 ms", "p99 ms"]
     try:
         bench.start(1)
-        bench.sign_in()
-        print(f"{'sessions':>10}{'refreshes/s':>13}{'node µs':>9}{'database µs':>13}{'p50 ms':>8}{'p99 ms':>8}"
-              f"{'log, first':>12}{'log, later':>12}{'bytes each':>12}", flush=True)
+        # So many are refreshed.
+        bench.tokens = [session["refresh_token"] for session in load.guests(bench.nodes[0], min(5_000, min(options.sessions) // 2))]
+        show("sessions", *heads, "log, first", "log, later", "bytes each")
         for size in sorted(options.sessions):
-            bench.stop()
             bench.fill(size)
             bench.start(1)
-            sizes_of_rows = bench.bytes()
-            first = bench.refresh(1, BUSY)
-            busy, calm = bench.refresh(1, BUSY), bench.refresh(1, CALM)
-            print(f"{size:10}{busy['rate']:13.0f}{busy['node']:9.0f}{busy['database']:13.0f}{calm['p50']:8.1f}{calm['p99']:8.1f}"
-                  f"{first['log']:12.0f}{busy['log']:12.0f}{sizes_of_rows[0]:7}+{sizes_of_rows[1]}", flush=True)
-        bound = bench.pgbench()
-        print(f"{'pgbench':>10}{bound['rate']:13.0f}{'':9}{bound['database']:13.0f}{'':16}{bound['first_log']:12.0f}{bound['log']:12.0f}\n")
-        print(f"{'nodes':>10}{'refreshes/s':>13}{'node µs':>9}{'database µs':>13}{'p50 ms':>8}{'p99 ms':>8}", flush=True)
+            sizes = bench.bytes()
+            first, busy, calm = bench.refresh(1, BUSY), bench.refresh(1, BUSY), bench.refresh(1, CALM)
+            show(size, *shown(busy, calm), f"{first['log']:.0f}", f"{busy['log']:.0f}", sizes)
+        first, later = bench.pgbench()
+        show("pgbench", f"{later['rate']:.0f}", "", f"{later['database']:.0f}", "", "", f"{first['log']:.0f}", f"{later['log']:.0f}")
+        show("nodes", *heads)
         for count in (1, 2, 3):
-            bench.stop()
             bench.start(count)
             bench.refresh(count, BUSY // count, 2)
-            figures = bench.refresh(count, BUSY // count)
-            print(f"{count:10}{figures['rate']:13.0f}{figures['node']:9.0f}{figures['database']:13.0f}{figures['p50']:8.1f}{figures['p99']:8.1f}", flush=True)
+            show(count, *shown(bench.refresh(count, BUSY // count)))
     finally:
         bench.remove()
     return 0

@@ -3,17 +3,17 @@
 Starts a primary with a synchronous standby, three nodes and HAProxy, signs in, refreshes and signs out all the while, and breaks one thing after
 another. After each, every node is asked: no honest client was signed out, no acknowledged sign-in or end was lost, no ended session is alive, and a theft
 is found. Prints a line for each fault. Needs root for the network that is cut and the disk that is filled; without, it says that it leaves them out."""
-import base64, json, os, resource, shutil, signal, subprocess, sys, tempfile, time
+import base64, functools, json, os, shutil, signal, statistics, sys, tempfile, time
 
+from clusters import network
 from clusters.database import Pair
 from clusters.load import Client, Load
-from clusters.network import Network, remove_remains, run
 from clusters.nodes import Node, Proxy, free_ports
 from kit import build, server
-from kit.web import until
+from kit.report import Report
+from kit.web import Lost, require, until
 
 NEEDS = ["--tests"]
-is_root = os.geteuid() == 0
 
 
 def options(parser):
@@ -23,33 +23,26 @@ def options(parser):
 
 
 class Cluster:
-    def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix=f"cluster-{os.getpid()}-")
+    def __init__(self, is_apart, is_synchronous):
+        self.folder = tempfile.mkdtemp(prefix="cluster-")
         os.chmod(self.folder, 0o711)
-        self.network = self.pair = self.load = None
-        self.nodes, self.disk = [], None
-
-    def start(self, is_synchronous):
-        if is_root:
-            # A disk of its own, which can be filled.
-            self.disk = self.folder + "/disk"
-            os.makedirs(self.disk)
-            run("mount", "-t", "tmpfs", "-o", "size=700m,mode=0711", "tmpfs", self.disk)
-            self.network = Network()
+        self.network = network.Network() if is_apart else None
         one, two, three, front, first, second = free_ports(6)
-        self.pair = Pair(self.disk or self.folder, (first, second), self.network, is_synchronous)
+        self.pair = Pair(network.DISK if is_apart else self.folder, (first, second), self.network, is_synchronous)
         issuer = f"http://127.0.0.1:{front}"
-        for number, port in enumerate((one, two, three), 1):
-            network = self.network if number == 3 else None
-            url = self.pair.url(network.database if network else "127.0.0.1")
-            self.nodes.append(Node(number, self.folder, port, issuer, url, network))
-        self.load = Load(Proxy(self.folder, front, self.nodes))
+        self.nodes = [Node(port, issuer, self.pair.url()) for port in (one, two)]
+        self.nodes.append(Node(three, issuer, self.pair.url(self.network.database if is_apart else "127.0.0.1"), self.network))
+        self.proxy = Proxy(self.folder, front, self.nodes)
+        self.load = Load(self.proxy)
+
+    def start(self):
+        self.pair.start()
         self.move_in()
         self.nodes[0].start()
         for node in self.nodes[1:]:
             node.take_keys(self.nodes[0])
             node.start()
-        self.load.place.start()
+        self.proxy.start()
         self.settle()
 
     def move_in(self):
@@ -59,89 +52,66 @@ class Cluster:
         node.start()
         client = Client(node)
         for _ in range(20):
-            self.load.refresh(client, self.load.sign_in(client))
+            self.load.refresh(client, self.load.signed_in(client))
         self.load.end(client, self.load.sessions[0])
-        node.stop()
-        rows = node.move(node.data, database)
-        if rows["session"] != 20:
-            raise RuntimeError(f"not all sessions were moved: {rows}")
+        node.end()
+        require(node.move(node.data, database) == 20, "not all sessions were moved")
         node.database = database
 
-    def settle(self, seconds=90):
+    def settle(self):
         """Until every node is ready, and the proxy passes requests on."""
         for node in self.nodes:
-            node.wait(seconds)
-        client = self.load.client()
-        until(lambda: (answer := client.get("/ready")) and answer.status == 200, "the proxy does not pass requests on")
-        time.sleep(1)
+            node.wait()
+        self.proxy.wait(len(self.nodes))
 
     def endure(self, fault):
-        """One fault, under load unless it makes its own. Returns whether nothing was violated."""
-        is_alone = fault in (revocations, moved_back)
-        if not is_alone:
-            self.load.start()
-            time.sleep(1)
-        self.load.take()
-        words = fault(self) or ""
-        if not is_alone:
-            time.sleep(2)
-        self.load.stop()
-        counts, gap, latencies = self.load.take()
+        """One fault, under load unless it makes its own. Returns its figures."""
+        load = self.load
+        load.violations.clear()
+        try:
+            if fault not in ALONE:
+                load.start()
+                load.flow()
+            load.take()
+            words = fault(self)
+            if fault not in ALONE:
+                load.flow()
+        finally:
+            load.stop()
+        counts = load.take()
         self.settle()
-        self.load.audit(self.nodes)
-        p99 = 1000 * latencies[int(len(latencies) * 0.99)] if latencies else 0
-        wrong, self.load.violations = self.load.violations, []
-        print(f"{'FAILED' if wrong else 'ok':8}{fault.__name__:20}{counts['refreshes']:10}{counts['sign_ins']:9}{counts['ends']:6}"
-              f"{counts['unavailable']:6}{counts['failed']:6}{gap:7.1f}{p99:8.0f}  {words}", flush=True)
-        for text in wrong[:5]:
-            print(f"        {text}")
-        return not wrong
+        load.audit(self.nodes)
+        require(not load.violations, "; ".join(load.violations[:5]))
+        return ", ".join([*(f"{count} {name}" for name, count in counts.items()), *filter(None, [words])])
 
     def remove(self):
-        if self.load:
-            self.load.stop()
-            self.load.place.stop()
-        for node in self.nodes:
-            node.kill()
-        if self.pair:
-            self.pair.stop()
-        if self.network:
-            self.network.remove()
-        if self.disk:
-            subprocess.run(["umount", "-l", self.disk])
+        self.load.stop()
+        self.proxy.stop()
+        server.remove_all()
+        self.pair.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def quiet(cluster):
-    """Nothing is broken."""
-    time.sleep(4)
 
 
 def node_killed(cluster):
     """SIGKILL to a node; it starts again."""
-    time.sleep(1)
     cluster.nodes[0].kill()
-    time.sleep(2)
+    cluster.load.flow()
     cluster.nodes[0].start()
 
 
 def rolling_restart(cluster):
     """All nodes stop and start, one after another: no request may fail."""
     for node in cluster.nodes:
-        node.stop()
+        node.end()
         node.start()
-        time.sleep(1)
-    counts, _, _ = cluster.load.take()
-    if counts["failed"] or counts["unavailable"]:
-        cluster.load.wrong(f"requests failed during the restarts: {counts}")
-    return f"{counts['refreshes']} refreshes, none failed"
+        cluster.proxy.wait(3)
+    counts = cluster.load.counts
+    require(not counts["unanswered"] and not counts["unavailable"], f"requests failed during the restarts: {counts}")
 
 
 def primary_killed(cluster):
     """The primary is killed, and the standby promoted."""
-    time.sleep(1)
-    took = cluster.pair.fail_over()
-    return f"promoted in {took:.1f} s"
+    return f"promoted in {cluster.pair.fail_over():.1f} s"
 
 
 def standby_rebuilt(cluster):
@@ -153,16 +123,16 @@ def restored_to_a_time(cluster):
     """All nodes stop, and the database is restored to an earlier time, as docs/operations.md says."""
     load, folder = cluster.load, cluster.folder + "/backup"
     cluster.pair.back_up(folder)
-    time.sleep(2)
+    load.flow()
     mark = load.mark()
     # Each node has ends that only its own log knows.
     sessions = iter(mark.tokens)
     for node in cluster.nodes:
         for _ in range(5):
             load.end(Client(node), next(sessions))
-    time.sleep(3)
+    load.flow(1000)
     for node in cluster.nodes:
-        node.stop()
+        node.end()
     load.stop()
     cluster.pair.restore(mark.at)
     again = [node.restore() for node in cluster.nodes]
@@ -170,81 +140,68 @@ def restored_to_a_time(cluster):
         node.start()
     cluster.settle()
     lost, ends, thefts = load.audit_restored(cluster.nodes, mark)
-    if 0 in again or not lost:
-        load.wrong(f"the restore took nothing back: {again}")
-    resume(cluster)
-    cluster.pair.archive("true")
+    require(0 not in again and lost, f"the restore took nothing back: {again}")
+    # A stream goes on after an ID that the restored database does not have yet.
+    session = load.signed_in(Client(cluster.nodes[0]))
+    stream = Client(cluster.nodes[1]).events(session, after=10**9)
+    load.end(Client(cluster.nodes[0]), session)
+    require(b"session-revoked" in stream.read(), "a stream that goes on did not tell of the end")
+    cluster.pair.primary.set("archive_command", "true")
     shutil.rmtree(folder)
     load.start()
     return f"{lost} sign-ins are lost, {' + '.join(map(str, again))} of {ends} ends made again, {thefts} old thefts found"
-
-
-def resume(cluster):
-    """A stream goes on after an ID that the restored database does not have yet."""
-    clients = [Client(node) for node in cluster.nodes]
-    session = cluster.load.sign_in(clients[0])
-    stream, close = clients[1].events(session.access, after=10**9)
-    cluster.load.end(clients[0], session)
-    if b"session-revoked" not in stream.read():
-        cluster.load.wrong("a stream that goes on did not tell of the end")
-    close()
 
 
 def node_partitioned(cluster):
     """A node loses the database, and nothing tells it so."""
     node = cluster.nodes[2]
     cluster.network.cut()
-    end = time.monotonic() + 40
-    while node.is_ready():
-        if time.monotonic() > end:
-            cluster.load.wrong("a node without its database says that it is ready")
-            break
-        time.sleep(0.2)
+    try:
+        until(lambda: not node.is_ready(), "a node without its database says that it is ready", 40)
+    finally:
+        cluster.network.cut(False)
     began = time.monotonic()
-    cluster.network.cut(False)
     node.wait()
     return f"ready again {time.monotonic() - began:.1f} s after the network"
 
 
 def disk_filled(cluster):
     """The database's disk is full; then there is room again."""
-    path = cluster.disk + "/ballast"
-    with open(path, "wb") as file:
+    path = network.DISK + "/ballast"
+    with open(path, "wb", buffering=0) as file:
         try:
             while True:
                 file.write(bytes(1 << 20))
-                file.flush()
         except OSError:
             pass
-    end = time.monotonic() + 30
-    before = cluster.load.counts["unavailable"]
-    while cluster.load.counts["unavailable"] == before and time.monotonic() < end:
-        time.sleep(0.2)
-    was_refused = cluster.load.counts["unavailable"] > before
+    before, words = cluster.load.counts["unavailable"], "answers were 503 meanwhile"
+    try:
+        until(lambda: cluster.load.counts["unavailable"] > before, "")
+    except Lost:
+        words = "the log still had room"
     os.unlink(path)
     # A server that could not write its log has stopped.
-    for each in (cluster.pair.primary, cluster.pair.standby):
+    for each in cluster.pair.servers:
         if each.process.poll() is not None:
             each.start()
-    cluster.pair.wait_for_standby(cluster.pair.primary)
-    return "answers were 503 meanwhile" if was_refused else "the log still had room"
+    cluster.pair.wait_for_standby()
+    return words
 
 
 def clock_skewed(cluster):
     """A node's clock is five minutes ahead, from its start. Its tokens are not."""
     node = cluster.nodes[1]
-    node.stop()
-    node.wrapper = ["env", "FAKETIME_DONT_FAKE_MONOTONIC=1", "faketime", "-f", "+5m"]
+    node.end()
+    # The program is a child of this one, and is to end with it.
+    node.wrapper = ["env", "FAKETIME_DONT_FAKE_MONOTONIC=1", "faketime", "-f", "+5m", "setpriv", "--pdeathsig", "KILL"]
     node.start()
-    time.sleep(3)
-    session = cluster.load.sign_in(Client(node))
-    if session != None:
-        claims = json.loads(base64.urlsafe_b64decode(session.access.split(".")[1] + "=="))
-        if claims["iat"] > time.time() + 2:
-            cluster.load.wrong(f"a token is dated {claims['iat'] - time.time():.0f} s ahead")
+    cluster.proxy.wait(3)
+    cluster.load.flow(1000)
+    session = cluster.load.signed_in(Client(node))
+    claims = json.loads(base64.urlsafe_b64decode(session.access.split(".")[1] + "=="))
+    require(claims["iat"] <= time.time() + 2, f"a token is dated {claims['iat'] - time.time():.0f} s ahead")
     cluster.load.audit(cluster.nodes)
     node.kill()
-    subprocess.run(["pkill", "-9", "-f", node.data + " "])
     node.wrapper = []
     node.start()
 
@@ -253,74 +210,56 @@ def revocations(cluster):
     """How long after an end at one node the others refuse the session, and end its event streams."""
     clients = [Client(node) for node in cluster.nodes]
     times, streams = [], []
-    for round in range(40):
-        session = cluster.load.sign_in(clients[round % 3])
-        if session == None:
-            continue
-        other = Client(cluster.nodes[(round + 1) % 3])
-        stream, close = other.events(session.access)
+    for turn in range(40):
+        here, other = clients[turn % 3], clients[(turn + 1) % 3]
+        session = cluster.load.signed_in(here)
+        stream = other.events(session)
         began = time.monotonic()
-        cluster.load.end(clients[round % 3], session)
-        if other.me(session.access).status == 401:
-            times.append(time.monotonic() - began)
-        else:
-            cluster.load.wrong("another node accepts a session after its end was acknowledged")
-        text = stream.read()
-        streams.append(time.monotonic() - began)
-        if b"session-revoked" not in text:
-            cluster.load.wrong("a stream at another node did not tell of the end")
-        close()
-    times, streams = sorted(times), sorted(streams)
-    at = lambda values, part: 1000 * values[min(len(values) - 1, int(len(values) * part))]
-    if at(streams, 0.99) > 200 and len(streams) > 30 and not cluster.load.threads:
-        cluster.load.wrong(f"streams end after {at(streams, 0.99):.0f} ms")
-    return f"refused after {at(times, .5):.0f} ms (p99 {at(times, .99):.0f}), streams end after {at(streams, .5):.0f} ms (p99 {at(streams, .99):.0f})"
+        cluster.load.end(here, session)
+        require(other.me(session).status == 401, "another node accepts a session after its end was acknowledged")
+        times.append(1000 * (time.monotonic() - began))
+        require(b"session-revoked" in stream.read(), "a stream at another node did not tell of the end")
+        streams.append(1000 * (time.monotonic() - began))
+    words = [f"{statistics.median(values):.0f} ms (at most {max(values):.0f})" for values in (times, streams)]
+    require(max(streams) <= 200, f"streams end after {words[1]}")
+    return f"refused after {words[0]}, streams end after {words[1]}"
 
 
 def moved_back(cluster):
     """All nodes stop, and the sessions move to SQLite again."""
     for node in cluster.nodes:
-        node.stop()
-    last = Node(4, cluster.folder, cluster.nodes[0].port, cluster.nodes[0].issuer, None)
+        node.end()
+    last = Node(cluster.nodes[0].port, cluster.nodes[0].issuer, None)
     last.take_keys(cluster.nodes[0])
-    rows = last.move(cluster.nodes[0].database, last.data)
+    count = last.move(cluster.nodes[0].database, last.data)
     last.start()
     cluster.nodes = [last]
-    return f"{rows['session']} sessions"
+    return f"{count} sessions"
 
 
-FAULTS = [quiet, revocations, node_killed, rolling_restart, primary_killed, standby_rebuilt, restored_to_a_time, node_partitioned, disk_filled,
+FAULTS = [revocations, node_killed, rolling_restart, primary_killed, standby_rebuilt, restored_to_a_time, node_partitioned, disk_filled,
           clock_skewed, moved_back]
 SHORT = [revocations, node_killed, rolling_restart, primary_killed]
+ALONE = [revocations, moved_back]
 NEEDS_ROOT = [node_partitioned, disk_filled]
 
+
 def main(options):
-    known = [fault.__name__ for fault in FAULTS]
-    if wrong := set(options.names) - set(known):
-        sys.exit(f"cluster: no fault {' '.join(wrong)}\nhint: some of {' '.join(known)}")
-    chosen = SHORT if options.short else [fault for fault in FAULTS if not options.names or fault.__name__ in options.names]
+    report = Report(FAULTS, [fault.__name__ for fault in SHORT] if options.short else options.names)
+    if words := report.unknown():
+        sys.exit("cluster: " + words)
     server.PROGRAM = build.program()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    # Its children end with it; remains are those of a SIGKILL.
+    is_apart = network.leave()
+    # Its children end with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    if is_root:
-        remove_remains()
-    began, failed, cluster = time.monotonic(), [], Cluster()
+    cluster = Cluster(is_apart, not options.asynchronous)
     try:
-        cluster.start(not options.asynchronous)
-        if options.asynchronous:
-            print("commits do not wait for the standby: violations are expected after primary_killed")
-        print(f"{'':8}{'fault':20}{'refreshes':>10}{'sign-ins':>9}{'ends':>6}{'503':>6}{'none':>6}{'gap s':>7}{'p99 ms':>8}", flush=True)
-        for fault in chosen:
-            if fault in NEEDS_ROOT and not is_root:
-                print(f"{'left':8}{fault.__name__:20}needs root")
-            elif not cluster.endure(fault):
-                failed.append(fault.__name__)
-    except Exception:
-        for node in cluster.nodes:
-            print(f"--- node {node.number}", node.log(), sep="\n")
-        raise
+        cluster.start()
+        for fault in FAULTS:
+            if fault in NEEDS_ROOT and not is_apart:
+                print(f"{'left':7}{fault.__name__:25}needs root")
+            elif report.run(functools.update_wrapper(functools.partial(cluster.endure, fault), fault)) is False:
+                print(*(node.log() for node in cluster.nodes), sep="\n---\n")
     finally:
         cluster.remove()
-    print(f"{len(chosen)} faults in {time.monotonic() - began:.0f} s, {len(failed)} failed" + (": " + ", ".join(failed) if failed else ""))
-    return 1 if failed else 0
+    return report.end()

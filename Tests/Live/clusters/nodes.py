@@ -1,31 +1,25 @@
 """Nodes of a session server, and a proxy in front of them."""
-import os, shutil, socket, subprocess
+import os, re, shutil, subprocess
 
 from kit import server
-from kit.server import told
 from kit.web import Client, require, until
 
 
 def free_ports(count):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """All of them different."""
+    ports = set()
+    while len(ports) < count:
+        ports.add(server.free_port())
+    return list(ports)
 
 
 class Node(server.Server):
-    """A node with a folder of its own. With a network, it listens there."""
+    """A node. With a network, it listens there."""
 
-    def __init__(self, number, folder, port, issuer, database, network=None):
-        self.number, self.folder, self.port, self.network = number, f"{folder}/node{number}", port, network
-        self.issuer, self.database, self.process, self.wrapper = issuer, database, None, []
-        self.host = network.host if network else "127.0.0.1"
-        os.makedirs(self.folder)
-
-    @property
-    def data(self):
-        return self.folder + "/data"
+    def __init__(self, port, issuer, database, network=None):
+        super().__init__()
+        self.port, self.issuer, self.database, self.network, self.wrapper = port, issuer, database, network, []
+        self.data, self.host = self.folder + "/data", network.host if network else "127.0.0.1"
 
     def start(self):
         inside = ["ip", "netns", "exec", self.network.name] if self.network else []
@@ -35,26 +29,24 @@ class Node(server.Server):
                     "--reauthenticate-after", "1h", "--shutdown-delay", "1s", "--log-level", "notice", port=self.port, wrapper=[*inside, *self.wrapper])
         self.wait()
 
-    def wait(self, seconds=60):
+    def wait(self):
         """Until it is ready."""
-        until(self.is_ready, lambda: f"node {self.number} is not ready: " + self.log(), seconds)
+        until(self.is_ready, lambda: "a node is not ready: " + self.log(), 90)
 
     def is_ready(self):
-        require(self.runs(), f"node {self.number} has ended: " + self.log())
+        require(self.runs(), "a node has ended: " + self.log())
         try:
             return Client(self, timeout=3).get("/ready").status == 200
         except OSError:
             return False
 
-    stop = server.Server.end
-
     def move(self, source, target):
-        """Moves all sessions while no node runs. Returns the number of rows of each table."""
-        return {table["name"]: table["count"] for table in told("admin", "copy", "--from", source, "--to", target)["tables"]}
+        """Moves all sessions while no node runs. Returns how many."""
+        return next(table["count"] for table in server.told("admin", "copy", "--from", source, "--to", target)["tables"] if table["name"] == "session")
 
     def restore(self):
         """Ends again what this node had ended, in a database that was restored. Returns the number of sessions."""
-        return told("admin", "database", "restore", "--data", self.data, "--database", self.database)["endedAgain"]
+        return server.told("admin", "database", "restore", "--data", self.data, "--database", self.database)["endedAgain"]
 
     def take_keys(self, other):
         """The keys of another node, as an operator copies them."""
@@ -70,7 +62,7 @@ class Proxy:
 
     def __init__(self, folder, port, nodes):
         self.folder, self.port, self.process = folder, port, None
-        servers = "\n".join(f"  server node{node.number} {node.host}:{node.port}" for node in nodes)
+        servers = "\n".join(f"  server node{node.port} {node.host}:{node.port}" for node in nodes)
         with open(folder + "/haproxy.cfg", "w") as file:
             file.write(f"""
 defaults
@@ -84,6 +76,7 @@ defaults
   timeout server 30s
 frontend front
   bind 127.0.0.1:{port}
+  stats uri /proxy
   default_backend nodes
 backend nodes
   balance roundrobin
@@ -92,9 +85,14 @@ backend nodes
   default-server check inter 200ms fastinter 100ms fall 2 rise 1 observe layer4
 {servers}
 """)
+
     def start(self):
         with open(self.folder + "/haproxy.log", "w") as log:
             self.process = subprocess.Popen(["haproxy", "-db", "-f", self.folder + "/haproxy.cfg"], stdout=log, stderr=log)
+
+    def wait(self, count):
+        """Until it passes requests on to so many nodes."""
+        until(lambda: len(re.findall("^nodes,node.*,UP,", Client(self).get("/proxy;csv").text, re.M)) == count, f"the proxy does not see {count} nodes")
 
     def stop(self):
         if self.process:
