@@ -64,7 +64,8 @@ import Testing
         let again = try await backend.signInWithApple(AppleCredential(idToken: later, nonce: "the second nonce of this test"))
         #expect(again.profile?.id == first.profile?.id)
         let registry = server.server.registry
-        let ada = try #require(try await registry.account(try #require(first.profile?.id)))
+        let id = try #require(first.profile?.id)
+        let ada = try #require(try await registry.account(id))
         #expect(ada.email?.typed == "ada@example.org" && ada.emailConfirmedAt != nil)
         #expect(try await backend.proofs(token: again.accessToken) == [.apple])
 

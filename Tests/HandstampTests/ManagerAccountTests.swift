@@ -132,14 +132,16 @@ private struct Unexpected: Error {}
     try await session.confirmSignUp("code", password: "p")
     try await session.signIn(email: "a@example.org", password: "p")
     try await session.signInAnonymously()
-    try await session.upgrade(email: "a@example.org", password: "p", username: "ada")
-    try await session.signInWithApple(idToken: Secret("jwt"), nonce: "n1")
+    try await session.upgrade(by: .password(email: "a@example.org", password: Secret("p"), username: "ada"))
+    try await session.signInWithApple(AppleCredential(idToken: Secret("jwt"), nonce: "n1"))
     try await session.signInWithPasskey { options throws(SessionError) in options }
     try await session.signIn { [desk] in
       try await SignInTurn.take(by: .browser)
-      return try await desk.signIn(email: "a@example.org", password: Secret("p"))
+      return try await desk.signIn(email: "a@example.org", password: Secret("p"), code: nil)
     }
-    try await session.signIn { [desk] in try await desk.signIn(email: "a@example.org", password: Secret("p")) }
+    try await session.signIn { [desk] in
+      try await desk.signIn(email: "a@example.org", password: Secret("p"), code: nil)
+    }
     _ = await session.signOut()
     await session.controller.flushAuditLog()
     #expect(
@@ -162,15 +164,15 @@ private struct Unexpected: Error {}
     // Typed into the wrong field.
     _ = try? await session.signIn(email: "correct horse", password: "")
     _ = try? await session.signUp(email: "new@example.org", password: "p", username: "ada")
-    _ = try? await session.upgrade(email: "b@example.org", password: "p", username: "ada")
+    _ = try? await session.upgrade(by: .password(email: "b@example.org", password: Secret("p"), username: "ada"))
     desk.fail(with: .requestFailed(.network(.timedOut)))
-    _ = try? await session.signInWithApple(idToken: Secret("jwt"), nonce: "n1")
+    _ = try? await session.signInWithApple(AppleCredential(idToken: Secret("jwt"), nonce: "n1"))
     await session.controller.flushAuditLog()
     #expect(
       log.signIns == [
         "guest ok g1", "password wrong_credentials ada@example.org", "password wrong_credentials -",
-        "signUp wrong_credentials new@example.org", "upgrade wrong_credentials g1",
-        "apple \(RequestError.network(.timedOut).code) -",
+        "upgrade wrong_credentials g1", "upgrade wrong_credentials g1",
+        "upgrade \(RequestError.network(.timedOut).code) g1",
       ])
     #expect(!log.entries.contains { "\($0)".contains("horse") || "\($0)".contains("of the server") })
   }
