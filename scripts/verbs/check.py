@@ -31,6 +31,11 @@ class Steps:
         given = ["--program", self.program] if "test" in self.times and verb not in BUILDERS else []
         return [sys.executable, "scripts/dev", *given, verb, *more]
 
+    def again(self, step):
+        """What repeats one step, in a shell."""
+        given = "--program .build/debug/handstamp " if "--program" in self.command(step) else ""
+        return f"scripts/dev {given}{step}"
+
     def run(self, step, is_alone=True):
         verb = step.split()[0]
         if self.failed or self.names and verb not in self.names:
@@ -44,8 +49,8 @@ class Steps:
             if not is_alone:
                 print(f"\n== {verb}\n{done.stdout}", end="", flush=True)
             self.times[verb] = time.monotonic() - began
-            if done.returncode:
-                self.failed, self.last = verb, "" if is_alone else "\n".join(done.stdout.splitlines()[-20:])
+            if done.returncode and not self.failed:
+                self.failed, self.last = step, "" if is_alone else "\n".join(done.stdout.splitlines()[-20:])
 
     def run_beside(self, rows):
         threads = [threading.Thread(target=lambda row=row: [self.run(step, False) for step in row]) for row in rows]
@@ -66,8 +71,10 @@ def main(options):
     print("\nstep          minutes")
     for verb, seconds in steps.times.items():
         print(f"{verb:12} {seconds / 60:8.1f}")
-    print(f"{'all until ' + steps.failed + ' failed' if steps.failed else 'all':12} {(time.monotonic() - began) / 60:8.1f}")
+    print(f"{'all until ' + steps.failed.split()[0] + ' failed' if steps.failed else 'all':12} {(time.monotonic() - began) / 60:8.1f}")
     # The last lines are what is kept of a run elsewhere.
     if steps.last:
         print(f"\n== the end of {steps.failed}\n{steps.last}")
+    if steps.failed:
+        print(f"hint: to repeat it: {steps.again(steps.failed)}")
     return 1 if steps.failed else 0

@@ -1,5 +1,5 @@
 """A line for each case of a proof, and how many failed."""
-import os, threading, time, traceback
+import os, shlex, sys, threading, time, traceback
 
 from kit import server
 from kit.web import Lost
@@ -48,4 +48,6 @@ class Report:
     def end(self):
         server.remove_all()
         print(f"{self.ran} in {time.monotonic() - self.began:.0f} s, {len(self.failed)} failed" + (": " if self.failed else "") + ", ".join(self.failed))
+        if self.failed:
+            print(f"hint: to repeat these alone: {shlex.join([*(word for word in sys.argv if word not in self.names), *self.failed])}")
         return 1 if self.failed else 0
