@@ -5,7 +5,9 @@ import Foundation
 import Handstamp
 import HandstampRegistry
 import HandstampServer
+import HandstampSupport
 import HandstampTesting
+import HTTPTypes
 import Hummingbird
 import Testing
 
@@ -97,6 +99,52 @@ import Testing
           Issue.record("\(error)")
           return
         }
+      }
+    }
+  }
+
+  @Test func `revokes Apple's token of an account that is deleted, which does not wait for Apple`() async throws {
+    let key = try _RSA.Signing.PrivateKey(keySize: .bits2048)
+    let parts = try key.publicKey.getKeyPrimitives()
+    let (n, e) = (Self.text(parts.modulus), Self.text(parts.publicExponent))
+    let (forms, isDown) = (Locked<[String]>([]), Locked(true))
+    try await OddServer.run { router in
+      router.get("/keys") { _, _ in #"{"keys":[{"kty":"RSA","kid":"one","alg":"RS256","n":"\#(n)","e":"\#(e)"}]}"# }
+      router.post("/token") { request, _ in
+        let body = try await request.body.collect(upTo: 65_536)
+        forms.withLock { $0.append(String(buffer: body)) }
+        return #"{"access_token":"a","refresh_token":"of Apple"}"#
+      }
+      router.post("/revoke") { request, _ -> HTTPResponse.Status in
+        let body = try await request.body.collect(upTo: 65_536)
+        forms.withLock { $0.append(String(buffer: body)) }
+        return isDown.withLock { $0 } ? .serviceUnavailable : .ok
+      }
+    } _: { url in
+      let team = try #require(
+        AppleKey(team: "ABCDE12345", id: "FGHIJ67890", pem: P256.Signing.PrivateKey().pemRepresentation))
+      let apple = AppleSignIn(
+        clientIDs: ["org.example"], issuer: "https://stand.in", keysURL: url + "/keys", key: team,
+        tokenURL: url + "/token", revocationURL: url + "/revoke", transport: Kind.asyncHTTPClient.patient())
+      try await RealServer.run(apple: apple) { server async throws in
+        let backend = server.backend(.asyncHTTPClient)
+        let nonce = "the first nonce of this test"
+        let session = try await backend.signInWithApple(
+          AppleCredential(idToken: try Self.token(key, nonce: nonce), nonce: nonce, authorizationCode: Secret("c 1")))
+        #expect(await eventually { forms.withLock { $0.count } == 1 })
+        let asked = forms.withLock { $0[0] }
+        #expect(asked.contains("grant_type=authorization_code") && asked.contains("code=c%201"), "\(asked)")
+        #expect(asked.contains("client_id=org.example") && asked.contains("client_secret=ey"))
+        let again = "the second nonce of this test"
+        let proof = Proof.apple(AppleCredential(idToken: try Self.token(key, nonce: again), nonce: again))
+        try await backend.deleteAccount(proof: proof, token: session.accessToken)
+        #expect(await eventually { forms.withLock { $0.count } >= 2 })
+        isDown.withLock { $0 = false }
+        let former = forms.withLock { $0.count }
+        #expect(await eventually { forms.withLock { $0.count } > former })
+        #expect(forms.withLock { $0.dropFirst().allSatisfy { $0.contains("token=of%20Apple") } })
+        let id = try #require(session.profile?.id)
+        #expect(await eventually { try await server.server.registry.appleGrants(of: id).isEmpty })
       }
     }
   }

@@ -93,4 +93,9 @@ extension Registry {
       if !job.isOver { item.dueAt = nil }
     }
   }
+
+  /// What Apple has granted for an account, also for one that is deleted, until it is revoked.
+  package func appleGrants(of account: AccountID) async throws(RegistryError) -> [StoredItem] {
+    try await items(.appleGrant, of: account.rawValue)
+  }
 }
