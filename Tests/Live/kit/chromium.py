@@ -16,7 +16,8 @@ WITHOUT_OFFERS = "if (window.PublicKeyCredential) PublicKeyCredential.isConditio
 
 
 class Chromium:
-    def __init__(self, origin, language="en", script=True, phone=None):
+    def __init__(self, origin, language="en", phone=None):
+        """A phone is one that is emulated, and runs no scripts."""
         self.origin, self.profile = origin, tempfile.mkdtemp(prefix="pages-")
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium")
@@ -24,13 +25,12 @@ class Chromium:
                          f"--user-data-dir={self.profile}", f"--accept-lang={language}", f"--lang={language}"]:
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        if not script:
-            options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
         if phone:
+            options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
             options.add_experimental_option("mobileEmulation", phone)
         self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
         self.driver.set_page_load_timeout(60)
-        if script:
+        if not phone:
             choices = VirtualAuthenticatorOptions()
             choices.protocol, choices.transport = VirtualAuthenticatorOptions.Protocol.CTAP2, VirtualAuthenticatorOptions.Transport.INTERNAL
             choices.has_resident_key = choices.has_user_verification = choices.is_user_verified = choices.is_user_consenting = True
@@ -58,17 +58,17 @@ class Chromium:
         button = self.find(f"button[name=action][value={action}]")
         form = button.find_element(By.XPATH, "./ancestor::form")
         for name, text in fields.items():
-            field = form.find_element(By.NAME, name)
-            field.clear()
-            field.send_keys(text)
-        self.driver.execute_script("arguments[0].noValidate = true", form)
-        self.leave(lambda: button.click())
+            self.type(form.find_element(By.NAME, name), text)
+        self.script("arguments[0].noValidate = true", form)
+        self.leave(button.click)
 
     def press(self, selector):
         self.find(selector).click()
 
     def fill(self, name, text):
-        field = self.find(f"[name={name}]")
+        self.type(self.find(f"[name={name}]"), text)
+
+    def type(self, field, text):
         field.clear()
         field.send_keys(text)
 
@@ -88,11 +88,8 @@ class Chromium:
                 return self.script("return document.readyState") == "complete"
         self.wait(is_left, "nothing happens", 30)
 
-    def find(self, selector, seconds=20):
-        found = self.wait(lambda: self.driver.find_elements(By.CSS_SELECTOR, selector), "no " + selector, seconds)
-        return found[0]
-
-    wait_for = find
+    def find(self, selector):
+        return self.wait(lambda: self.driver.find_elements(By.CSS_SELECTOR, selector), "no " + selector)[0]
 
     def wait(self, condition, words, seconds=20):
         """Until the condition holds; a page that changes meanwhile is asked again."""
@@ -106,6 +103,10 @@ class Chromium:
             time.sleep(0.01)
         raise Lost(f"{words} at {self.driver.current_url}: {self.text()[:500]}")
 
+    def open_until(self, address, selector):
+        """Opens an address again and again, until its page has a part."""
+        self.wait(lambda: self.open(address) or self.has(selector), f"no {selector} at {address}")
+
     def sees(self, words):
         self.wait(lambda: words in self.driver.find_element(By.TAG_NAME, "main").text, f"“{words}” is missing")
 
@@ -114,9 +115,6 @@ class Chromium:
 
     def has(self, selector):
         return bool(self.driver.find_elements(By.CSS_SELECTOR, selector))
-
-    def has_error_page(self):
-        return "too many" in self.title().lower() or "zu viele" in self.title().lower()
 
     # What it looks like
 
@@ -129,9 +127,9 @@ class Chromium:
     def script(self, code, *arguments):
         return self.driver.execute_script(code, *arguments)
 
-    def light(self, isDark):
+    def light(self, is_dark):
         self.command("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if isDark else "light"},
+            {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def size(self, size):

@@ -11,52 +11,37 @@ SCOPES = "openid profile email offline_access wiki.read"
 
 class Site(Provider):
     """A server that confirms addresses by mail, has passkeys, and several clients."""
-    providers = None
 
     def __init__(self):
         super().__init__()
         self.issuer = f"http://localhost:{self.port}"
-        self.mails = self.folder + "/mails"
-        self.read = set()
-        self.settings = self.folder + "/settings.json"
-        self.callback = f"http://localhost:{self.port}/assets/none"
+        self.mails, self.read, self.settings = self.folder + "/mails", set(), self.folder + "/settings.json"
+        self.callback = self.issuer + "/assets/none"
         for id, name in [("wiki", "The wiki"), ("shop", "A shop with a name that is rather long for a small screen")]:
-            self.add(id, "--name", name, "--redirect-uri", self.callback, *[part for scope in SCOPES.split()
-                                                                            for part in ("--scope", scope)])
+            self.add(id, "--name", name, "--redirect-uri", self.callback, *[part for scope in SCOPES.split() for part in ("--scope", scope)])
         self.add("cli", "--name", "The command", "--redirect-uri", "http://127.0.0.1/callback", "--is-public", "--device")
 
     def begin(self):
-        self.configure("15m")
-        self.start("--issuer", self.issuer, "--mail-folder", self.mails, "--config", self.settings,
-                   "--site-name", "Example", account=False)
+        self.configure()
+        self.start("--issuer", self.issuer, "--mail-folder", self.mails, "--config", self.settings, "--site-name", "Example", account=False)
 
-    def configure(self, proof):
+    def configure(self, **more):
+        """With these settings, from now on."""
         with open(self.settings, "w") as file:
-            json.dump({"reauthenticate-after": proof, "sign-up": "confirmed",
-                       **({"providers": self.providers} if self.providers else {})}, file)
+            json.dump({"sign-up": "confirmed", "reauthenticate-after": "15m"} | more, file)
+        if self.runs():
+            self.process.send_signal(signal.SIGHUP)
 
     def offer(self):
         """From now on people can sign in with accounts of another server, which is at another host for browsers."""
         other = Provider()
-        secret = self.folder + "/office.secret"
+        secret, providers = self.folder + "/office.secret", self.folder + "/providers.json"
         with open(os.open(secret, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
             file.write(other.add("forum", "--redirect-uri", self.issuer + "/sign-in/with/office/callback"))
         other.start()
-        self.providers = self.folder + "/providers.json"
-        told("admin", "providers", "add", "office", "--providers", self.providers, "--issuer", other.issuer, "--name", "Work",
+        told("admin", "providers", "add", "office", "--providers", providers, "--issuer", other.issuer, "--name", "Work",
              "--client-id", "forum", "--client-secret-in", secret)
-        self.configure("15m")
-        self.process.send_signal(signal.SIGHUP)
-
-    def withdraw(self):
-        self.providers = None
-        self.configure("15m")
-        self.process.send_signal(signal.SIGHUP)
-
-    def expire_proofs(self):
-        """From now on every proof of the owner is too old."""
-        self.configure("1s")
-        self.process.send_signal(signal.SIGHUP)
+        self.configure(providers=providers)
 
     def sign_in(self, address, password, device, name, platform):
         """A session of an app."""
