@@ -39,7 +39,10 @@ import Testing
       fixture.effects = []
       switch reason {
       case .revoked: fixture.run(.ended(SessionID("s1"), .revoked))
-      case .idle: fixture.fire(.limit)
+      case .idle:
+        // The notice, and the end.
+        fixture.fire(.limit)
+        fixture.fire(.limit)
       case .erased:
         fixture.vault = nil
         fixture.run(.vaultChanged)

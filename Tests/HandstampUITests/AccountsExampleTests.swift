@@ -30,7 +30,7 @@ import Testing
   }
 
   private func signIn(_ name: String, to model: AccountsModel) async {
-    let form = AuthViewModel(model.accounts)
+    let form = AuthViewModel(fresh: model.accounts)
     form.onSignIn = { model.showContent() }
     (form.email, form.password) = ("\(name)@example.org", "correct horse")
     await form.submit()?.value
@@ -97,7 +97,7 @@ import Testing
     let accounts = Accounts(index: index, backend: backend) { _ in
       SessionManager(backend: backend, vault: MemoryVault(), baseURL: base) { _ in Content(name: "content") }
     }
-    let form = AuthViewModel(accounts)
+    let form = AuthViewModel(fresh: accounts)
     let task = form.continueAsGuest()
     await gate.arrivals(1)
     form.cancel()

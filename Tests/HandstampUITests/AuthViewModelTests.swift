@@ -11,7 +11,7 @@ import Testing
   let service = ScriptedAuth()
 
   private func filled(_ form: AuthViewModel.Form = .signIn, apple: ScriptedApple? = nil) -> AuthViewModel {
-    let model = AuthViewModel(service, apple: apple)
+    let model = AuthViewModel(fresh: service, apple: apple)
     model.form = form
     (model.email, model.password, model.username) = (" ada@example.org ", "correct horse", " Ada ")
     return model
@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test func `lets a guest in`() async throws {
-    let model = AuthViewModel(service)
+    let model = AuthViewModel(fresh: service)
     await model.continueAsGuest()?.value
     #expect(service.calls == ["guest"] && model.running == nil)
   }
@@ -66,26 +66,26 @@ import Testing
   @Test func `sends the hash of a nonce to Apple, and the nonce to the server`() async throws {
     let apple = ScriptedApple(.success(AppleCredential(idToken: Secret("jwt"), nonce: "")))
     let model = filled(apple: apple)
-    #expect(model.offersApple && !AuthViewModel(service).offersApple)
+    #expect(model.offersApple && !AuthViewModel(fresh: service).offersApple)
     await model.signInWithApple()?.value
     model.remembers = false
     await model.signInWithApple()?.value
     #expect(service.calls == ["apple jwt 43 true", "apple jwt 43 false"])
     let hashes = apple.hashes.withLock { $0 }
     #expect(Set(hashes).count == 2 && hashes.allSatisfy { $0.count == 64 })
-    #expect(AuthViewModel(service).signInWithApple() == nil)
+    #expect(AuthViewModel(fresh: service).signInWithApple() == nil)
   }
 
   @Test func `passes the server's options to the sheet for passkeys, and its answer back`() async throws {
-    let model = AuthViewModel(service, passkeys: ScriptedPasskeys(result: .success("yes")))
-    #expect(model.offersPasskeys && !AuthViewModel(service).offersPasskeys)
+    let model = AuthViewModel(fresh: service, passkeys: ScriptedPasskeys(result: .success("yes")))
+    #expect(model.offersPasskeys && !AuthViewModel(fresh: service).offersPasskeys)
     await model.signInWithPasskey()?.value
     #expect(service.calls == ["passkey yes to options true"] && model.failure == nil)
-    #expect(AuthViewModel(service).signInWithPasskey() == nil)
-    let closed = AuthViewModel(service, passkeys: ScriptedPasskeys(result: .failure(.cancelled)))
+    #expect(AuthViewModel(fresh: service).signInWithPasskey() == nil)
+    let closed = AuthViewModel(fresh: service, passkeys: ScriptedPasskeys(result: .failure(.cancelled)))
     await closed.signInWithPasskey()?.value
     #expect(closed.failure == nil && closed.running == nil && service.calls.count == 1)
-    let failing = AuthViewModel(service, passkeys: ScriptedPasskeys(result: .failure(.unsupported("passkeys"))))
+    let failing = AuthViewModel(fresh: service, passkeys: ScriptedPasskeys(result: .failure(.unsupported("passkeys"))))
     await failing.signInWithPasskey()?.value
     #expect(failing.failure?.action == .passkey && failing.failure?.wording.word == .errorUnsupported)
   }
@@ -101,7 +101,7 @@ import Testing
     ("   @   ", "pw", "Ada"),
   ])
   func `cannot be submitted before it is filled in`(email: String, password: String, name: String) {
-    let model = AuthViewModel(service)
+    let model = AuthViewModel(fresh: service)
     (model.email, model.password, model.username) = (email, password, name)
     #expect(!model.canSubmit && model.submit() == nil)
     model.form = .signUp
@@ -211,7 +211,7 @@ import Testing
   @Test func `signs a session in`() async throws {
     let vault = MemoryVault()
     let session = SessionManager(backend: NoAccounts(), vault: vault, baseURL: base) { _ in 0 }
-    let model = AuthViewModel(session)
+    let model = AuthViewModel(fresh: session)
     (model.email, model.password) = ("ada@example.org", "correct horse")
     await model.submit()?.value
     #expect(session.currentUser?.name == "Ada" && model.failure == nil)
@@ -241,7 +241,7 @@ import Testing
     page: BrowserPage? = nil
   ) -> AuthViewModel {
     let model = AuthViewModel(
-      service, apple: apple, passkeys: passkeys, page: page, preferences: store.defaults)
+      service, apple: apple, passkeys: passkeys, page: page, preferences: store)
     model.form = form
     (model.email, model.password, model.username) = ("ada@example.org", "correct horse", "Ada")
     return model
@@ -326,13 +326,13 @@ import Testing
   @Test func `the last person keeps address and choice, and no secret`() async throws {
     let first = model()
     await first.submit()?.value
-    #expect(AuthViewModel(service, preferences: store.defaults).email == "ada@example.org")
+    #expect(AuthViewModel(service, preferences: store).email == "ada@example.org")
     let second = model()
     second.remembers = false
     await second.submit()?.value
-    let third = AuthViewModel(service, preferences: store.defaults)
+    let third = AuthViewModel(service, preferences: store)
     #expect(third.email.isEmpty && !third.remembers)
-    #expect(!"\(store.defaults.dictionaryRepresentation())".contains("correct horse"))
+    #expect(!store.all.contains("correct horse"))
   }
 }
 
@@ -340,13 +340,6 @@ private struct NoPage: RedirectReceiver {
   @concurrent func receive(
     from authorizationURL: String, callbackScheme: String
   ) async throws(RedirectError) -> Secret { throw .cancelled }
-}
-
-/// Preferences of one test.
-private final class Preferences: Sendable {
-  private let name = "handstamp-test-" + UUID().uuidString
-  var defaults: UserDefaults { UserDefaults(suiteName: name) ?? .standard }
-  deinit { defaults.removePersistentDomain(forName: name) }
 }
 
 /// Signs Ada in, and supports nothing else.

@@ -16,7 +16,7 @@ import Testing
   }
 
   @Test func `sign in when the user takes one`() async throws {
-    let model = AuthViewModel(service, passkeys: passkeys())
+    let model = AuthViewModel(fresh: service, passkeys: passkeys())
     let offer = try #require(model.offerPasskeys())
     #expect(model.offerPasskeys() == nil, "one is enough")
     await taken.arrivals(1)
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test func `give way to another way in`() async throws {
-    let model = AuthViewModel(service, passkeys: passkeys())
+    let model = AuthViewModel(fresh: service, passkeys: passkeys())
     let offer = try #require(model.offerPasskeys())
     await taken.arrivals(1)
     let button = model.signInWithPasskey()
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func `return when the other way has failed, or has sent a mail`() async throws {
-    let model = AuthViewModel(service, passkeys: passkeys())
+    let model = AuthViewModel(fresh: service, passkeys: passkeys())
     (model.email, model.password) = ("ada@example.org", "pw")
     model.offerPasskeys()
     service.error = .refused(code: "wrong_credentials", detail: nil)
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test func `end with the form`() async throws {
-    let model = AuthViewModel(service, passkeys: passkeys())
+    let model = AuthViewModel(fresh: service, passkeys: passkeys())
     let offer = try #require(model.offerPasskeys())
     await taken.arrivals(1)
     model.cancel()
@@ -64,15 +64,15 @@ import Testing
   }
 
   @Test func `are silent where the system has none`() async {
-    let model = AuthViewModel(service, passkeys: ScriptedPasskeys(result: .success("sheet")))
+    let model = AuthViewModel(fresh: service, passkeys: ScriptedPasskeys(result: .success("sheet")))
     await model.offerPasskeys()?.value
     #expect(model.failure == nil && service.calls.isEmpty && !model.isWorking)
-    #expect(AuthViewModel(service).offerPasskeys() == nil)
+    #expect(AuthViewModel(fresh: service).offerPasskeys() == nil)
   }
 
   @Test func `are refused aloud once the user has taken one`() async throws {
     service.error = .refused(code: "passkey_unknown", detail: nil)
-    let model = AuthViewModel(service, passkeys: passkeys())
+    let model = AuthViewModel(fresh: service, passkeys: passkeys())
     let offer = try #require(model.offerPasskeys())
     taken.open()
     await offer.value
@@ -84,14 +84,14 @@ import Testing
     service.options = #"{"challenge":"AQID","rpId":"example.org"}"#
     service.error = .refused(code: "passkey_unknown", detail: nil)
     let passkeys = passkeys(signIn: .success(#"{"id":"AQ"}"#))
-    let model = AuthViewModel(service, passkeys: passkeys)
+    let model = AuthViewModel(fresh: service, passkeys: passkeys)
     await model.signInWithPasskey()?.value
     #expect(passkeys.signals.withLock { $0 } == [.unknown(id: "AQ", domain: "example.org")])
   }
 
   @Test func `are made without a sheet after a sign-in with a password`() async {
     let passkeys = passkeys()
-    let model = AuthViewModel(service, passkeys: passkeys)
+    let model = AuthViewModel(fresh: service, passkeys: passkeys)
     (model.email, model.password) = ("ada@example.org", "pw")
     await model.submit()?.value
     await model.upgrade?.value
@@ -101,12 +101,12 @@ import Testing
 
   @Test func `are not made after a refused sign-in, and failing to make one is no failure`() async {
     service.error = .refused(code: "wrong_credentials", detail: nil)
-    let refused = AuthViewModel(service, passkeys: passkeys())
+    let refused = AuthViewModel(fresh: service, passkeys: passkeys())
     (refused.email, refused.password) = ("ada@example.org", "pw")
     await refused.submit()?.value
     #expect(refused.upgrade == nil)
     service.error = nil
-    let model = AuthViewModel(service, passkeys: passkeys(add: .failure(.cancelled)))
+    let model = AuthViewModel(fresh: service, passkeys: passkeys(add: .failure(.cancelled)))
     (model.email, model.password) = ("ada@example.org", "pw")
     await model.submit()?.value
     await model.upgrade?.value

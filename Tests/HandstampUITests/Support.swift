@@ -9,6 +9,34 @@ import Observation
 
 let base = URL(fileURLWithPath: "/nowhere")
 
+/// Preferences in memory, of one test.
+// Its values are behind a lock.
+final class Preferences: UserDefaults, @unchecked Sendable {
+  private let values = Locked<[String: any Sendable]>([:])
+
+  override func object(forKey name: String) -> Any? { values.withLock { $0[name] } }
+  override func string(forKey name: String) -> String? { values.withLock { $0[name] as? String } }
+  override func removeObject(forKey name: String) { values.withLock { $0[name] = nil } }
+  override func set(_ value: Bool, forKey name: String) { values.withLock { $0[name] = value } }
+
+  override func set(_ value: Any?, forKey name: String) {
+    let text = value as? String
+    values.withLock { $0[name] = text }
+  }
+
+  var all: String { values.withLock { "\($0)" } }
+}
+
+extension AuthViewModel {
+  /// With preferences of its own.
+  convenience init(
+    fresh service: any AuthService, apple: (any AppleCredentialSource)? = nil,
+    passkeys: (any PasskeySource)? = nil
+  ) {
+    self.init(service, apple: apple, passkeys: passkeys, preferences: Preferences())
+  }
+}
+
 /// A service with scripted answers, each given when its gate opens.
 @MainActor final class ScriptedAuth: AuthService {
   var error: SessionError?

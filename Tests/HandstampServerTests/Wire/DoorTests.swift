@@ -28,6 +28,7 @@ import Testing
   private static let rows: [String: Set<Rule>] = [
     "POST /v1/sign-up": [.closed, .policy], "POST /v1/sign-up/confirm": [.closed, .policy],
     "POST /v1/sign-in/anonymous": [.closed], "POST /v1/upgrade": [.closed, .policy],
+    "POST /v1/upgrade/passkey/options": [.closed],
     "POST /sign-up": [.closed, .policy], "POST /sign-up/confirm": [.closed, .policy],
     // Apple's own tests close it: it takes a token of Apple's.
     "POST /v1/sign-in/apple": [],
@@ -68,7 +69,7 @@ import Testing
   /// The doors of each action of an account's owner.
   private static let doors: [OwnerAction: [String]] = [
     .signOut: ["POST /v1/sign-out", "POST /sign-out"], .renameOwnDevice: [], .rename: ["POST /account"],
-    .allowClient: ["POST /oauth/authorize", "POST /device"], .upgrade: ["POST /v1/upgrade"],
+    .allowClient: ["POST /oauth/authorize", "POST /device"], .upgrade: ["POST /v1/upgrade", "POST /v1/upgrade/passkey/options"],
     .cancelEmailChange: [], .confirmEmailChange: ["POST /account/email/confirm"],
     .endDevices: [
       "DELETE /v1/sessions", "DELETE /v1/sessions/{id}", "POST /v1/sessions/end-others", "POST /account/devices",
@@ -130,6 +131,10 @@ import Testing
         case "POST /v1/upgrade":
           answer = try await test.client.post(
             "/v1/upgrade", token: access, json: TestServer.signUpBody("eve@example.org")
+          ).status
+        case "POST /v1/upgrade/passkey/options":
+          answer = try await test.client.post(
+            "/v1/upgrade/passkey/options", token: access, json: #"{"email":"eve@example.org","username":"Eve"}"#
           ).status
         case "POST /sign-up":
           answer = try await form(
