@@ -97,13 +97,16 @@ def shots(folder):
 
 
 def front(folder):
+    left = dict(PICTURES)
     for name, browser in views("en", (720, 816)):
-        picture, part = PICTURES.get(name, (None, None))
+        picture, part = left.pop(name, (None, None))
         if part:
             browser.script("document.querySelector(arguments[0]).scrollIntoView()", part)
         for is_dark in [True, False] if picture else []:
             browser.light(is_dark)
             browser.shot(os.path.join(folder, f"{picture}-{'dark' if is_dark else 'light'}.webp"), "webp", whole=False)
+        if not left:
+            return
 
 
 def main(options):
