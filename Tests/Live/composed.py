@@ -1,4 +1,4 @@
-"""The services of packaging/compose.yaml without a container engine: the proxy in a network namespace of its own, the others in a second one."""
+"""The services of packaging/compose.yaml without a container engine, in a network namespace of their own."""
 import ipaddress, os, re, shutil, signal, subprocess, sys, tempfile
 
 from clusters.database import OWNER, PROGRAMS
@@ -6,39 +6,30 @@ from clusters.network import run
 from kit.web import require, until
 
 
-class Line:
-    """Two network namespaces and the line between them, with the proxy's address at one end, and those of the other services at the other."""
+class Network:
+    """A network namespace, in which each service has its address. To the server others come from that of the proxy."""
 
     def __init__(self, compose):
-        self.whole = whole = ipaddress.ip_network(compose["networks"]["default"]["ipam"]["config"][0]["subnet"])
-        self.addresses = {"proxy": compose["services"]["proxy"]["networks"]["default"]["ipv4_address"]}
-        free = (str(address) for address in whole.hosts() if str(address) != self.addresses["proxy"])
-        self.addresses |= {name: next(free) for name in compose["services"] if name != "proxy"}
-        self.names = {end: f"composed-{os.getpid()}-{end}" for end in ("proxy", "others")}
+        hosts, own = ipaddress.ip_network(compose["networks"]["default"]["ipam"]["config"][0]["subnet"]).hosts(), compose["services"]
+        proxy = own["proxy"]["networks"]["default"]["ipv4_address"]
+        free = (str(address) for address in hosts if str(address) != proxy)
+        self.addresses = {name: proxy if name == "proxy" else next(free) for name in own}
+        self.name = f"composed-{os.getpid()}"
+        self.within = ["ip", "netns", "exec", self.name]
 
     def make(self):
-        for name in self.names.values():
-            run("ip", "netns", "add", name)
-            run("ip", "-n", name, "link", "set", "lo", "up")
-        run("ip", "-n", self.names["proxy"], "link", "add", "line", "type", "veth", "peer", "name", "line", "netns", self.names["others"])
-        for service, address in self.addresses.items():
-            run("ip", "-n", self.names[self.end(service)], "address", "add", f"{address}/{self.whole.prefixlen}", "dev", "line")
-        for name in self.names.values():
-            run("ip", "-n", name, "link", "set", "line", "up")
-
-    def end(self, service):
-        return "proxy" if service == "proxy" else "others"
-
-    def within(self, service):
-        return ["ip", "netns", "exec", self.names[self.end(service)]]
+        run("ip", "netns", "add", self.name)
+        run("ip", "-n", self.name, "link", "set", "lo", "up")
+        for address in self.addresses.values():
+            run("ip", "-n", self.name, "address", "add", address + "/32", "dev", "lo")
+        run("ip", "-n", self.name, "route", "replace", "local", self.addresses["server"], "dev", "lo", "src", self.addresses["proxy"], "table", "local")
 
     @property
     def hosts(self):
         return "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in self.addresses.items())
 
     def remove(self):
-        for name in self.names.values():
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+        subprocess.run(["ip", "netns", "del", self.name], capture_output=True)
 
 
 class Services:
@@ -46,20 +37,20 @@ class Services:
 
     def __init__(self, compose, image, system):
         self.compose, self.image, self.system = compose["services"], image, system
-        self.folder, self.processes, self.line = tempfile.mkdtemp(prefix="composed-"), {}, Line(compose)
+        self.folder, self.processes, self.network = tempfile.mkdtemp(prefix="composed-"), {}, Network(compose)
         os.chmod(self.folder, 0o711)
 
     def start(self, caddyfile):
-        self.line.make()
+        self.network.make()
         with open(self.folder + "/hosts", "w") as file:
-            file.write(self.line.hosts)
+            file.write(self.network.hosts)
         self.start_database()
         self.start_mail()
         self.start_server()
         self.start_proxy(caddyfile)
 
     def launch(self, service, *command, is_within=True, **environment):
-        command = [*(self.line.within(service) if is_within else []), *command]
+        command = [*(self.network.within if is_within else []), *command]
         with open(f"{self.folder}/{service}.log", "a") as log:
             self.processes[service] = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=dict(os.environ, **environment))
 
@@ -74,7 +65,7 @@ class Services:
         def answer():
             nonlocal last
             require(self.processes[service].poll() == None, f"{words}: {self.log(service)[-3000:]}")
-            done = subprocess.run([*self.line.within(service), *command], capture_output=True, text=True, cwd="/", **more)
+            done = subprocess.run([*self.network.within, *command], capture_output=True, text=True, cwd="/", **more)
             last = done.stdout + done.stderr
             return not done.returncode and (done.stdout or " ")
 
@@ -101,7 +92,7 @@ class Services:
 
     def start_mail(self):
         self.launch("mail", sys.executable, "-u", "-m", "aiosmtpd", "-n", "-c", "aiosmtpd.handlers.Debugging", "stdout",
-                    "-l", f"{self.line.addresses['mail']}:1025")
+                    "-l", f"{self.network.addresses['mail']}:1025")
 
     def start_server(self):
         """The image's command as process 1, with the limits of compose.yaml: a system that cannot be written, no capabilities, its own user."""
@@ -119,7 +110,7 @@ class Services:
             pass
         variables = self.image.environment | service["environment"]
         self.launch("server", "systemd-nspawn", "--quiet", f"--directory={self.system}", f"--machine=composed-{os.getpid()}", "--register=no", "--keep-unit",
-                    "--console=pipe", "--resolv-conf=off", f"--network-namespace-path=/run/netns/{self.line.names['others']}", *limits,
+                    "--console=pipe", "--resolv-conf=off", f"--network-namespace-path=/run/netns/{self.network.name}", *limits,
                     f"--kill-signal={self.image.one('STOPSIGNAL')}", f"--user={self.image.user}", f"--bind={data}:{self.image.one('VOLUME')}",
                     f"--bind-ro={self.folder}/hosts:/etc/hosts", *(f"--bind-ro={folder}" for folder in self.libraries()),
                     *(f"--setenv={name}={value}" for name, value in variables.items()), "--", *self.image.command, is_within=False)
@@ -157,5 +148,5 @@ class Services:
             process.terminate()
         for process in self.processes.values():
             process.wait(30)
-        self.line.remove()
+        self.network.remove()
         shutil.rmtree(self.folder, ignore_errors=True)
