@@ -159,7 +159,8 @@ extension SessionServer {
     [
       Sweeper(server: self), EventRelay(server: self), MetricsPublisher(server: self), StreamStopper(hub: hub),
       upstreamPoller,
-    ] + (formerEnder.map { [$0] } ?? []) + (appleGranter.map { [$0] } ?? []) + (configuration.logsAudit ? [AuditRelay(server: self)] : [])
+    ] + (formerEnder.map { [$0] } ?? []) + (appleGranter.map { [$0] } ?? [])
+      + (configuration.logsAudit ? [AuditRelay(server: self)] : [])
   }
 }
 

@@ -113,10 +113,10 @@ final class Post: Mailer {
           to: next, endingOthers: true, proof: .password(next), token: grant.accessToken)
       }
       try await backend.changePassword(
-          to: next, endingOthers: false, proof: .password(password), token: grant.accessToken)
+        to: next, endingOthers: false, proof: .password(password), token: grant.accessToken)
       try await other.registerPushToken(Secret("push"), token: second.accessToken)
       try await backend.changePassword(
-          to: password, endingOthers: true, proof: .password(next), token: grant.accessToken)
+        to: password, endingOthers: true, proof: .password(next), token: grant.accessToken)
       await #expect(throws: SessionError.sessionEnded(.revoked)) {
         try await other.registerPushToken(nil, token: second.accessToken)
       }

@@ -24,7 +24,8 @@ import Testing
   ) throws -> Secret {
     let hash = SHA256.hash(data: Data(nonce.utf8)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     let end = Int(Date().timeIntervalSince1970) + 300
-    let payload = #"{"iss":"https://stand.in","aud":"org.example","sub":"\#(subject)","exp":\#(end),"nonce":"\#(hash)"\#(more)}"#
+    let payload =
+      #"{"iss":"https://stand.in","aud":"org.example","sub":"\#(subject)","exp":\#(end),"nonce":"\#(hash)"\#(more)}"#
     let body = text(Data(#"{"alg":"RS256","kid":"one"}"#.utf8)) + "." + text(Data(payload.utf8))
     let signature = try key.signature(for: Data(body.utf8), padding: .insecurePKCS1v1_5)
     return Secret(body + "." + text(signature.rawRepresentation))
@@ -63,7 +64,8 @@ import Testing
           }
         }
         let later = try Self.token(key, nonce: "the second nonce of this test")
-        let again = try await backend.signInWithApple(AppleCredential(idToken: later, nonce: "the second nonce of this test"))
+        let again = try await backend.signInWithApple(
+          AppleCredential(idToken: later, nonce: "the second nonce of this test"))
         #expect(again.profile?.id == first.profile?.id)
         let registry = server.server.registry
         let id = try #require(first.profile?.id)
@@ -84,7 +86,8 @@ import Testing
         #expect(taken?.code == "identity_taken")
         let new = try Self.token(key, nonce: "the fourth nonce of this test", subject: "2", more: "")
         let full = try await server.backend(kind, device: "tablet").upgrade(
-          by: .apple(AppleCredential(idToken: new, nonce: "the fourth nonce of this test", name: "Ada")), token: guest.accessToken
+          by: .apple(AppleCredential(idToken: new, nonce: "the fourth nonce of this test", name: "Ada")),
+          token: guest.accessToken
         ).get()
         #expect(full.profile?.id == guest.profile?.id && full.profile?.name == "Ada")
         #expect(full.profile?.isAnonymous == false)

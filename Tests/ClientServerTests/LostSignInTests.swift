@@ -147,13 +147,15 @@ private final class LosingSignIns: Transport {
       let guest = try #require(fixture.session.currentUser)
       fixture.network.lose(4)
       await #expect(throws: SessionError.self) {
-        try await fixture.session.upgrade(by: .password(email: "ada@example.org", password: Secret("correct horse battery"), username: "Ada"))
+        try await fixture.session.upgrade(
+          by: .password(email: "ada@example.org", password: Secret("correct horse battery"), username: "Ada"))
       }
       #expect(fixture.session.currentUser?.id == guest.id)
       fixture.clock.advance(by: .seconds(60))
       // A guest's session goes on: its refresh is accepted.
       try await fixture.session.controller.refreshIfNeeded(minimumValidity: .seconds(400))
-      try await fixture.session.upgrade(by: .password(email: "ada@example.org", password: Secret("correct horse battery"), username: "Ada"))
+      try await fixture.session.upgrade(
+        by: .password(email: "ada@example.org", password: Secret("correct horse battery"), username: "Ada"))
       #expect(fixture.session.currentUser?.id == guest.id)
       #expect(fixture.session.isAnonymous == false)
       #expect(try await fixture.shown() == 1)

@@ -71,7 +71,8 @@ import Testing
         email: nil, username: "", passwordHash: nil, SessionStart(device: phone), now: start)
       guard way == .upgrade else { return (guest.row, nil) }
       let full = try await registry.upgrade(
-        guest.account, to: .password(try #require(EmailAddress("full@example.org")), hash: Secret("$")), username: "Full", SessionStart(device: phone), now: start)
+        guest.account, to: .password(try #require(EmailAddress("full@example.org")), hash: Secret("$")),
+        username: "Full", SessionStart(device: phone), now: start)
       return (full.row, "pwd")
     case .provider:
       let nonce = challenge("n")

@@ -69,7 +69,9 @@ private final class Desk: AccountBackend {
   }
   func requestPasswordReset(email: String) async throws(SessionError) { try note("reset") }
   func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> { throw .unsupported("proofs") }
-  func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken { throw .unsupported("proofs") }
+  func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken {
+    throw .unsupported("proofs")
+  }
   func mailProof(token: AccessToken) async throws(SessionError) { throw .unsupported("proofs") }
   func changePassword(
     to new: Secret, endingOthers: Bool, proof: Proof?, token: AccessToken

@@ -141,14 +141,22 @@ private final class LateBackend: AccountBackend {
   @concurrent func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse {
     throw .unsupported("passwords")
   }
-  @concurrent func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse { .confirmationSent }
+  @concurrent func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse {
+    .confirmationSent
+  }
   @concurrent func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse {
     throw .unsupported("Apple")
   }
-  @concurrent func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse { throw .unsupported("passkeys") }
+  @concurrent func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse {
+    throw .unsupported("passkeys")
+  }
   @concurrent func requestPasswordReset(email: String) async throws(SessionError) {}
-  @concurrent func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> { throw .unsupported("proofs") }
-  @concurrent func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken { throw .unsupported("proofs") }
+  @concurrent func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> {
+    throw .unsupported("proofs")
+  }
+  @concurrent func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken {
+    throw .unsupported("proofs")
+  }
   @concurrent func mailProof(token: AccessToken) async throws(SessionError) { throw .unsupported("proofs") }
   @concurrent func changePassword(
     to new: Secret, endingOthers: Bool, proof: Proof?, token: AccessToken

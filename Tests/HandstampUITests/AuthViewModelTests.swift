@@ -361,14 +361,22 @@ struct NoAccounts: AccountBackend {
     throw .unsupported("sign-up")
   }
   @concurrent func signInAnonymously() async throws(SessionError) -> TokenResponse { throw .unsupported("guests") }
-  @concurrent func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse { throw .unsupported("guests") }
+  @concurrent func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse {
+    throw .unsupported("guests")
+  }
   @concurrent func signInWithApple(_ credential: AppleCredential) async throws(SessionError) -> TokenResponse {
     throw .unsupported("Sign in with Apple")
   }
-  @concurrent func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse { throw .unsupported("passkeys") }
+  @concurrent func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse {
+    throw .unsupported("passkeys")
+  }
   @concurrent func requestPasswordReset(email: String) async throws(SessionError) { throw .unsupported("reset") }
-  @concurrent func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> { throw .unsupported("proofs") }
-  @concurrent func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken { throw .unsupported("proofs") }
+  @concurrent func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> {
+    throw .unsupported("proofs")
+  }
+  @concurrent func reauthenticate(_ proof: Proof, token: AccessToken) async throws(SessionError) -> AccessToken {
+    throw .unsupported("proofs")
+  }
   @concurrent func mailProof(token: AccessToken) async throws(SessionError) { throw .unsupported("proofs") }
   @concurrent func changePassword(
     to new: Secret, endingOthers: Bool, proof: Proof?, token: AccessToken

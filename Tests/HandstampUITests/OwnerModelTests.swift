@@ -31,7 +31,8 @@ import Testing
   private func text(_ proof: Proof?) async throws(SessionError) -> String {
     switch proof {
     case nil: "-"
-    case .password(let password, let code): password.withExposed { $0 } + (code.map { " " + $0.withExposed { $0 } } ?? "")
+    case .password(let password, let code):
+      password.withExposed { $0 } + (code.map { " " + $0.withExposed { $0 } } ?? "")
     case .mailedCode(let code): "mailed " + code.withExposed { $0 }
     case .apple(let credential): "apple \(credential.nonce.count)"
     case .passkey(let ask): String(decoding: try await ask(Array("options".utf8)), as: UTF8.self)
@@ -92,7 +93,8 @@ import Testing
     #expect(model.kinds == [.page] && !model.canSubmit)
   }
 
-  @Test func `keeps what was typed after a refusal, and asks for a code where the account has got an app`() async throws {
+  @Test func `keeps what was typed after a refusal, and asks for a code where the account has got an app`() async throws
+  {
     service.accepted = [.password]
     let model = model(.passwordChange)
     await model.load()

@@ -60,7 +60,8 @@ public struct ServerDevices: Sendable {
     do throws(SessionError) {
       token = try await backend.reauthenticate(proof, token: try await controller.token())
     } catch {
-      guard case .refused(code: "second_factor_required", _) = error, case .password(let given, code: nil) = proof else {
+      guard case .refused(code: "second_factor_required", _) = error, case .password(let given, code: nil) = proof
+      else {
         throw error
       }
       password = given

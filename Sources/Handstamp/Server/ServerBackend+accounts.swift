@@ -39,7 +39,8 @@ extension ServerBackend {
 
   /// - Throws: ``SessionError/refused(code:detail:)`` with `not_anonymous`, with ``GuestUpgrade/taken``, or as the way in it does;
   ///   ``SessionError/unsupported(_:)`` for a passkey where addresses are confirmed by mail.
-  @concurrent public func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse {
+  @concurrent public func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse
+  {
     let (body, purpose): (Body, String)
     switch way {
     case .password(let email, let password, let username):

@@ -8,7 +8,9 @@ extension ServerBackend {
   ///
   /// - Throws: ``SessionError/refused(code:detail:)`` with `passkey_unknown` if no account has the passkey, `passkey_expired` if
   ///   the answer took longer than 10 min; ``SessionError/unsupported(_:)`` if the server has no passkeys; and what `ask` throws.
-  @concurrent public func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse {
+  @concurrent public func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError)
+    -> TokenResponse
+  {
     try await signIn(byPasskey: try await passkeyAnswer(by: ask))
   }
 

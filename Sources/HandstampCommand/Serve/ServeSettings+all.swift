@@ -236,7 +236,8 @@ extension ServeSettings: SettingGroup {
       .list("a list of app IDs") { $0.contains("") ? nil : Set($0) }, to: \.appleClientIDs)
     ServeSetting(
       "apple-team-id", "ID of the team at Apple that the key belongs to",
-      hint: "use the ten letters and digits of your membership", .text("an ID of ten letters and digits") { $0.count == 10 },
+      hint: "use the ten letters and digits of your membership",
+      .text("an ID of ten letters and digits") { $0.count == 10 },
       to: \.appleTeam)
     ServeSetting(
       "apple-key-id", "ID of the key for Sign in with Apple", hint: "use the ten letters and digits of the key's name",

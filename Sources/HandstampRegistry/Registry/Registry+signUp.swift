@@ -86,7 +86,8 @@ extension Registry {
     case .identity(let proof, let email):
       full.identity = email == nil ? proof.identity : nil
       full.emailConfirmedAt = email == nil ? nil : now
-      let use = CredentialUse(by: proof, of: full, changes: [.createItem(LinkedIdentity(proof, of: guest.id, at: now).item)])
+      let use = CredentialUse(
+        by: proof, of: full, changes: [.createItem(LinkedIdentity(proof, of: guest.id, at: now).item)])
       (origin.methods, origin.upstream, origin.authenticatedAt) = (use.methods, use.upstream, use.authenticatedAt)
       origin.latestExpiry = use.latestExpiry
       changes += use.changes + (try await expectations(of: use.upstream, now: now))

@@ -78,7 +78,8 @@ struct AppleGrants: NamedService {
       throw .unavailable("the key cannot sign")
     }
     let all = [("client_id", Secret(client)), ("client_secret", Secret(secret))] + fields
-    let form = all.map { name, value in "\(name)=" + value.withExposed { PercentEncoding.encode($0) } }.joined(separator: "&")
+    let form = all.map { name, value in "\(name)=" + value.withExposed { PercentEncoding.encode($0) } }.joined(
+      separator: "&")
     let request = TransportRequest(
       method: "POST", url: url, headers: [HeaderField("Content-Type", "application/x-www-form-urlencoded")],
       body: Array(form.utf8), timeout: AppleGrants.timeout, maximumResponseSize: 65_536)

@@ -38,7 +38,8 @@ struct SignInController: Sendable {
     let (token, nonce, username) = try body.identity()
     let (start, proof) = try sessions.start(of: request, body)
     let new = try await service.signIn(
-      with: token, nonce: nonce, code: try body.optionalSecret("authorization_code"), username: username, start, by: service.caller(request, context))
+      with: token, nonce: nonce, code: try body.optionalSecret("authorization_code"), username: username, start,
+      by: service.caller(request, context))
     return try sessions.answer(new, proof)
   }
 

@@ -1,5 +1,6 @@
 #if canImport(SwiftUI)
-import Handstamp
+import Foundation
+public import Handstamp
 import HandstampCore
 public import SwiftUI
 

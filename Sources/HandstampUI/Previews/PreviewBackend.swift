@@ -26,7 +26,9 @@ public struct PreviewBackend: AccountBackend {
     PreviewBackend.signIn(PreviewBackend.profile(of: "ada"))
   }
 
-  @concurrent public func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError) -> TokenResponse {
+  @concurrent public func signIn(email: String, password: Secret, code: Secret?) async throws(SessionError)
+    -> TokenResponse
+  {
     PreviewBackend.signIn(PreviewBackend.profile(of: email))
   }
 
@@ -34,7 +36,8 @@ public struct PreviewBackend: AccountBackend {
     PreviewBackend.signIn(Profile(id: AccountID("guest"), name: "", isAnonymous: true))
   }
 
-  @concurrent public func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse {
+  @concurrent public func upgrade(by way: GuestUpgrade, token: AccessToken) async throws(SessionError) -> SignUpResponse
+  {
     let name =
       switch way {
       case .password(_, _, let username), .passkey(_, let username, _): username
@@ -47,7 +50,9 @@ public struct PreviewBackend: AccountBackend {
     PreviewBackend.signIn(PreviewBackend.profile(of: "ada"))
   }
 
-  @concurrent public func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError) -> TokenResponse {
+  @concurrent public func signInWithPasskey(asking ask: @escaping PasskeyPrompt) async throws(SessionError)
+    -> TokenResponse
+  {
     PreviewBackend.signIn(PreviewBackend.profile(of: "ada"))
   }
 

@@ -33,7 +33,8 @@ extension Word {
     case .confirm: "Confirm"
     case .resetSent: "If there is an account with this address, you'll receive an email shortly."
     case .sendReset: "Send Email"
-    case .accountExists: "There is already an account with this. Sign in there? What you have as a guest stays on this device only as far as the app takes it over."
+    case .accountExists:
+      "There is already an account with this. Sign in there? What you have as a guest stays on this device only as far as the app takes it over."
     case .leavesGuest: "You are a guest. If you sign in to another account, what you have as a guest is lost."
     case .signInThere: "Sign in there"
     case .stayGuest: "Stay a guest"

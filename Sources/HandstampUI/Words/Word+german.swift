@@ -34,8 +34,10 @@ extension Word {
     case .confirm: "Bestätigen"
     case .resetSent: "Wenn es ein Konto mit dieser Adresse gibt, erhalten Sie in Kürze eine E-Mail."
     case .sendReset: "E-Mail senden"
-    case .accountExists: "Dazu gibt es schon ein Konto. Dort anmelden? Was Sie als Gast haben, bleibt nur erhalten, soweit die App es übernimmt."
-    case .leavesGuest: "Sie sind Gast. Wenn Sie sich bei einem anderen Konto anmelden, geht verloren, was Sie als Gast haben."
+    case .accountExists:
+      "Dazu gibt es schon ein Konto. Dort anmelden? Was Sie als Gast haben, bleibt nur erhalten, soweit die App es übernimmt."
+    case .leavesGuest:
+      "Sie sind Gast. Wenn Sie sich bei einem anderen Konto anmelden, geht verloren, was Sie als Gast haben."
     case .signInThere: "Dort anmelden"
     case .stayGuest: "Gast bleiben"
     case .browserSignIn: "Auf der Website anmelden"

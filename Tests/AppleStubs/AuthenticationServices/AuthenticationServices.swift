@@ -68,7 +68,9 @@ open class ASAuthorizationAppleIDProvider: NSObject {
 @MainActor open class ASAuthorizationAppleIDButton: UIControl {
   public enum ButtonType: Int, Sendable { case signIn, `continue`, signUp }
   public enum Style: Int, Sendable { case white, whiteOutline, black }
-  public init(authorizationButtonType type: ButtonType, authorizationButtonStyle style: Style) { super.init() }
+  public init(authorizationButtonType type: ButtonType, authorizationButtonStyle style: Style) {
+    super.init(frame: .zero)
+  }
 }
 #endif
 

@@ -6,9 +6,11 @@ public import UIKit
 @available(watchOS, unavailable)
 @MainActor @preconcurrency public protocol UIViewRepresentable: View where Body == Never {
   associatedtype UIViewType: UIView
+  associatedtype Coordinator = Void
   typealias Context = UIViewRepresentableContext<Self>
   @MainActor @preconcurrency func makeUIView(context: Context) -> UIViewType
   @MainActor @preconcurrency func updateUIView(_ uiView: UIViewType, context: Context)
+  @MainActor @preconcurrency func makeCoordinator() -> Coordinator
 }
 
 @available(iOS 13, tvOS 13, *)
@@ -19,7 +21,15 @@ extension UIViewRepresentable {
 
 @available(iOS 13, tvOS 13, *)
 @available(watchOS, unavailable)
-public struct UIViewRepresentableContext<Representable: UIViewRepresentable> {}
+@MainActor @preconcurrency public struct UIViewRepresentableContext<Representable: UIViewRepresentable> {
+  public var coordinator: Representable.Coordinator { fatalError() }
+}
+
+@available(iOS 13, tvOS 13, *)
+@available(watchOS, unavailable)
+extension UIViewRepresentable where Coordinator == Void {
+  public func makeCoordinator() {}
+}
 
 @available(iOS 13, tvOS 13, *)
 @available(watchOS, unavailable)

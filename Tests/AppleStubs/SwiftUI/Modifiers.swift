@@ -86,8 +86,6 @@ extension View {
   public func frame(
     width: CGFloat? = nil, height: CGFloat? = nil, alignment: Alignment = .center
   ) -> some View { Opaque() }
-  @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)
-  public func overlay<V: View>(alignment: Alignment = .center, @ViewBuilder content: () -> V) -> some View { Opaque() }
   @available(iOS 16, macOS 13, tvOS 16, watchOS 9, *)
   public func monospaced(_ isActive: Bool = true) -> some View { Opaque() }
   @available(iOS 15, macOS 12, tvOS 15, watchOS 8, *)

@@ -57,28 +57,3 @@ public struct Group<Content: View>: View {
   public init(@ViewBuilder content: () -> Content) {}
   public var body: Never { fatalError() }
 }
-
-#if canImport(UIKit)
-public import UIKit
-
-/// iOS 13, tvOS 13; not on watchOS
-@available(watchOS, unavailable)
-@MainActor @preconcurrency public protocol UIViewRepresentable: View where Body == Never {
-  associatedtype UIViewType: UIView
-  associatedtype Coordinator = Void
-  typealias Context = UIViewRepresentableContext<Self>
-  func makeUIView(context: Context) -> UIViewType
-  func updateUIView(_ uiView: UIViewType, context: Context)
-  func makeCoordinator() -> Coordinator
-}
-
-@available(watchOS, unavailable)
-extension UIViewRepresentable {
-  public var body: Never { fatalError() }
-}
-
-@available(watchOS, unavailable)
-@MainActor @preconcurrency public struct UIViewRepresentableContext<Representable: UIViewRepresentable> {
-  public var coordinator: Representable.Coordinator { fatalError() }
-}
-#endif

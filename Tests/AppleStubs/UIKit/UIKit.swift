@@ -9,6 +9,8 @@ public struct UITextContentType: Sendable, Hashable {
   public static let password = UITextContentType()
   @available(iOS 12, tvOS 12, *)
   public static let newPassword = UITextContentType()
+  @available(iOS 12, tvOS 12, *)
+  public static let oneTimeCode = UITextContentType()
 }
 
 @available(iOS 2, tvOS 9, *)

@@ -1,5 +1,5 @@
 #if Programs
-/// A password hash that another program has made: by `Independent/password_hashes.py`, at the lowest costs.
+/// A password hash that another program has made, at the lowest costs.
 struct MadeHash: Sendable, CustomStringConvertible {
   var program: String
   var password: String

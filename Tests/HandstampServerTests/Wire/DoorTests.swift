@@ -69,7 +69,8 @@ import Testing
   /// The doors of each action of an account's owner.
   private static let doors: [OwnerAction: [String]] = [
     .signOut: ["POST /v1/sign-out", "POST /sign-out"], .renameOwnDevice: [], .rename: ["POST /account"],
-    .allowClient: ["POST /oauth/authorize", "POST /device"], .upgrade: ["POST /v1/upgrade", "POST /v1/upgrade/passkey/options"],
+    .allowClient: ["POST /oauth/authorize", "POST /device"],
+    .upgrade: ["POST /v1/upgrade", "POST /v1/upgrade/passkey/options"],
     .cancelEmailChange: [], .confirmEmailChange: ["POST /account/email/confirm"],
     .endDevices: [
       "DELETE /v1/sessions", "DELETE /v1/sessions/{id}", "POST /v1/sessions/end-others", "POST /account/devices",
