@@ -8,8 +8,9 @@ import Testing
 
 /// The guides as a program that follows one after the other: the user stays signed in, and a sign-out leaves nothing alive.
 ///
-/// A pair, or a chain of guides that link each other, has one point at which the program is killed, the disk
-/// is full or the device is locked, drawn by a seed that is printed; `HANDSTAMP_DEEP=1 make test FILTER=GuideMovesTests` tries every order of up to four and every point.
+/// A pair, or a chain of guides that link each other, has one point at which the program is killed, the disk is full or the device is
+/// locked, drawn by a seed that is printed. `HANDSTAMP_DEEP=1 make test FILTER=GuideMovesTests` tries every order of up to four and every
+/// point.
 @MainActor @Suite(.timeLimit(.minutes(30))) struct `The guides, one after the other` {
   /// Where a guide keeps the session. Guides with the same place need no move.
   enum Guide: CaseIterable, Sendable {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HandstampWebAuthn
 
-/// Responses of Yubico's python-fido2, which `Independent/vectors.py` has made.
+/// Responses of Yubico's python-fido2, and of the authenticator of its tests, which its server has accepted.
 @Suite(.timeLimit(.minutes(10))) struct `Responses of other software` {
   struct Vector: CustomTestStringConvertible {
     let json: [String: Any]

@@ -130,7 +130,7 @@ def restored_to_a_time(cluster):
     for node in cluster.nodes:
         for _ in range(5):
             load.end(Client(node), next(sessions))
-    load.flow(1000)
+    load.flow()
     for node in cluster.nodes:
         node.end()
     load.stop()

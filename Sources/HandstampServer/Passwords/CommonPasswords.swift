@@ -1,8 +1,7 @@
 #if Server
 import CHandstampFiles
 
-/// The most common passwords of at least 8 characters, in lower case. The list is Django's, see NOTICE; `scripts/dev common-passwords`
-/// writes it.
+/// The most common passwords of at least 8 characters, in lower case. The list is Django's, see NOTICE.
 enum CommonPasswords {
   static let all = Set(
     String(decoding: handstamp_common_passwords().buffer, as: UTF8.self).split(whereSeparator: \.isWhitespace))

@@ -77,21 +77,6 @@ class Xcode(unittest.TestCase):
         self.assertEqual([each.split(": ")[-1] for each in found], ["Examples/AppShell/Other.xcodeproj", "Other", "macOS", "OtherTests"])
 
 
-class Turns(unittest.TestCase):
-    def test_a_process_waits_for_another_in_its_folder(self):
-        script = "import select, sys\nfrom kit import turns\nwith turns.alone('apple'):\n    print('in', flush=True)\n    select.select([sys.stdin], [], [], 30)"
-        with in_folder(), contextlib.ExitStack() as all:
-            def begin(stdin):
-                return all.enter_context(subprocess.Popen([sys.executable, "-B", "-c", script], env=dict(os.environ, PYTHONPATH=KIT), stdin=stdin,
-                                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-            first = begin(subprocess.PIPE)
-            self.assertEqual(first.stdout.readline(), "in\n")
-            second = begin(subprocess.DEVNULL)
-            self.assertEqual(second.stderr.readline(), "waiting for another process, which uses apple\n")
-            first.kill()
-            self.assertEqual(second.stdout.readline(), "in\n")
-
-
 class Packages(unittest.TestCase):
     def test_wait_for_an_apt_that_is_busy_for_ten_minutes_and_say_so_once(self):
         """On a machine without the libraries, whose apt-get is a script. Nothing sleeps."""
@@ -138,18 +123,6 @@ class Stages(unittest.TestCase):
         self.assertEqual(found[0], ("fetching packages", ""))
         self.assertEqual(found[2], ("compiling", "1 of 1,234"))
         self.assertIsNone(found[3])
-
-    def test_is_told_once_or_written_over_on_a_terminal(self):
-        for is_terminal, expected in [
-            (False, "fetching packages\ncompiling\n"),
-            (True, "^fetching packages^fetching packages, 0 s\n^compiling 1 of 1,234^compiling 12 of 1,234^compiling, 0 s\n"),
-        ]:
-            display = stages.Display(io.StringIO(), is_terminal)
-            for line in BUILD.splitlines() * 2:
-                if found := stages.stage(line):
-                    display.show(*found)
-            display.close()
-            self.assertEqual(display.output.getvalue().replace("\r\033[K", "^"), expected * 2)
 
     def test_shows_what_a_log_says_beside_progress(self):
         self.assertEqual(stages.findings(BUILD), ["/src/a.swift:3:1: error: no such thing", " 3 | oops"])
