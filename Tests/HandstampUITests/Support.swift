@@ -10,8 +10,7 @@ import Observation
 let base = URL(fileURLWithPath: "/nowhere")
 
 /// Preferences in memory, of one test.
-// Its values are behind a lock.
-final class Preferences: UserDefaults, @unchecked Sendable {
+final class Preferences: UserDefaults {
   private let values = Locked<[String: any Sendable]>([:])
 
   override func object(forKey name: String) -> Any? { values.withLock { $0[name] } }

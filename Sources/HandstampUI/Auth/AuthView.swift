@@ -175,7 +175,7 @@ public struct AuthView: View {
 private struct AppleButton: View {
   let isNew: Bool
   let isWorking: Bool
-  let action: () -> Void
+  let action: @MainActor @Sendable () -> Void
 
   var body: some View {
     #if canImport(UIKit) && !os(watchOS)
@@ -189,7 +189,7 @@ private struct AppleButton: View {
 #if canImport(UIKit) && !os(watchOS)
 private struct AppleControl: UIViewRepresentable {
   let isNew: Bool
-  let action: () -> Void
+  let action: @MainActor @Sendable () -> Void
 
   func makeUIView(context: Context) -> ASAuthorizationAppleIDButton {
     let button = ASAuthorizationAppleIDButton(
@@ -203,8 +203,8 @@ private struct AppleControl: UIViewRepresentable {
   func makeCoordinator() -> Coordinator { Coordinator(action) }
 
   @MainActor final class Coordinator {
-    var action: () -> Void
-    init(_ action: @escaping () -> Void) { self.action = action }
+    var action: @MainActor @Sendable () -> Void
+    init(_ action: @escaping @MainActor @Sendable () -> Void) { self.action = action }
   }
 }
 #endif
