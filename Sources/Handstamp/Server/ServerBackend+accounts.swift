@@ -94,12 +94,12 @@ extension ServerBackend {
   }
 
   @concurrent public func proofs(token: AccessToken) async throws(SessionError) -> Set<Proof.Kind> {
-    let response = try await send("GET", "/v1/me", token: token)
+    let response = try await send("GET", "/v1/reauthenticate", token: token)
     try check(response)
-    guard let account = try? JSONDecoder().decode(OwnAccount.self, from: Data(response.body)) else {
-      throw .invalidResponse("malformed account")
+    guard let answer = try? JSONDecoder().decode(AcceptedProofs.self, from: Data(response.body)) else {
+      throw .invalidResponse("malformed list of proofs")
     }
-    return Set(account.proofs.compactMap(Proof.Kind.init))
+    return Set(answer.proofs.compactMap(Proof.Kind.init))
   }
 
   /// - Returns: another access token of the same session, which for a while may end the account's other sessions. The session
@@ -234,8 +234,8 @@ extension ServerBackend.Body {
   }
 }
 
-/// The response to `GET /v1/me`.
-private struct OwnAccount: Decodable {
+/// The response to `GET /v1/reauthenticate`.
+private struct AcceptedProofs: Decodable {
   var proofs: [String]
 }
 

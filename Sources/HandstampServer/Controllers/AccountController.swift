@@ -19,6 +19,7 @@ struct AccountController: Sendable {
     let own = ownAccounts.signedIn(by: authenticator)
     own.delete("/v1/me", use: delete)
     own.post("/v1/password", use: changePassword)
+    own.get("/v1/reauthenticate", use: proofs)
     own.post("/v1/reauthenticate", use: reauthenticate)
     own.post("/v1/reauthenticate/mail", use: mailProof)
     ownAccounts.post("/v1/password-reset", use: requestReset)
@@ -34,10 +35,6 @@ struct AccountController: Sendable {
     // The name used by OpenID Connect's userinfo endpoint.
     json.add("sub", account.id.rawValue)
     if context.session.scopes?.contains("email") ?? true { json.add("email", ifPresent: account.email?.typed) }
-    // No other client's business.
-    if context.session.scopes == nil {
-      json.add("proofs", try await service.proofs(of: account).map(\.rawValue))
-    }
     json.add("session_id", context.session.id.rawValue)
     json.add("created_at", account.createdAt.description)
     json.add("created_at_ms", account.createdAt.milliseconds)
@@ -78,6 +75,16 @@ struct AccountController: Sendable {
       with: try body.secret("token"), to: try body.secret("new_password"),
       keepingOthers: try body.optionalFlag("keep_passkeys"), by: service.caller(request, context))
     return .nothing
+  }
+
+  /// `GET /v1/reauthenticate`: how the account's owner can prove to be that.
+  @concurrent func proofs(
+    _ request: Request, _ context: SignedInContext<some SessionRequestContext>
+  ) async throws -> Response {
+    let owner = try await service.owner(request, context)
+    var json = JSONText()
+    json.add("proofs", try await service.proofs(of: owner.account).map(\.rawValue))
+    return .json(json)
   }
 
   /// `POST /v1/reauthenticate`: the user proves to be the account's owner, for what a session alone may not do. The response is
