@@ -147,7 +147,7 @@ import Testing
         #expect(await eventually { forms.withLock { $0.count } > former })
         #expect(forms.withLock { $0.dropFirst().allSatisfy { $0.contains("token=of%20Apple") } })
         let id = try #require(session.profile?.id)
-        #expect(await eventually { try await server.server.registry.appleGrants(of: id).isEmpty })
+        #expect(try await eventually { try await server.server.registry.appleGrants(of: id).isEmpty })
       }
     }
   }
