@@ -167,6 +167,18 @@ import Testing
     }
   }
 
+  /// Lets time pass from timer to timer until the session says that its end is near, and no further.
+  private func untilNotice(of session: SessionManager<String>) async {
+    for _ in 0..<100 {
+      await clock.sleepers(1)
+      if case .signedIn(let facts) = session.controller.state, facts.upcomingEnd == nil {
+        clock.advance(by: clock.untilNextWake ?? .zero)
+      } else {
+        return
+      }
+    }
+  }
+
   @Test func `covers content while the lock is closed, and loses none`() async throws {
     let session = session()
     let model = AuthGuardModel(session, lock: lock)
@@ -228,7 +240,8 @@ import Testing
     }
     // An hour, with a limit of 15 min.
     #expect(session.isAuthenticated && model.upcomingEnd == nil)
-    await pass(by: .seconds(1)) { model.upcomingEnd != nil }
+    await untilNotice(of: session)
+    await observed { model.upcomingEnd != nil }
     let end = try #require(model.upcomingEnd)
     #expect(end.reason == .idle && end.at.since(clock.now().wall) <= .seconds(60))
     // The button of the notice, or a touch.
