@@ -1,4 +1,5 @@
 // swift-tools-version: 6.3
+// Longer than 500 lines: one manifest has every target with its traits, and SwiftPM reads no second file.
 import PackageDescription
 
 /// The compiler settings of every target of this package. Warnings are errors with the trait `Strict` alone: Xcode, and SwiftPM's

@@ -1,7 +1,7 @@
 package import HandstampCore
 import HandstampSupport
 
-/// What Apple has granted the app for an account: the authorization code of a sign-in, which is exchanged for a refresh token while it is
+/// Apple's grant to the app for an account: the authorization code of a sign-in, which is exchanged for a refresh token while it is
 /// good, and that token, which is revoked when the account is deleted (Apple's TN3194). The job waits until then; neither the sign-in
 /// nor the deletion waits for Apple.
 package struct AppleGrant: RetriedJob {
@@ -53,9 +53,11 @@ package struct AppleGrant: RetriedJob {
       return nil
     }
     job.isOver = true
-    var next = item
-    (next.payload, next.dueAt) = (PayloadCoding.text(job), now)
-    return .putItem(next)
+    // Begun now: an outage is waited for from the deletion on, not from the sign-in, which may be years ago.
+    return .putItem(
+      StoredItem(
+        id: item.id, kind: item.kind, subject: item.subject, payload: PayloadCoding.text(job), createdAt: now,
+        dueAt: now, expiresAt: item.expiresAt, revision: item.revision))
   }
 }
 
@@ -94,7 +96,7 @@ extension Registry {
     }
   }
 
-  /// What Apple has granted for an account, also for one that is deleted, until it is revoked.
+  /// Returns Apple's grants for an account, also for one that is deleted, until it is revoked.
   package func appleGrants(of account: AccountID) async throws(RegistryError) -> [StoredItem] {
     try await items(.appleGrant, of: account.rawValue)
   }

@@ -150,7 +150,7 @@ extension Registry {
   }
 }
 
-/// What makes a guest's account a full one: its owner can sign in to it again.
+/// The way in that makes a guest's account a full one: its owner can sign in to it again.
 public enum WayIn: Sendable {
   case password(EmailAddress, hash: Secret)
   /// - Parameter email: an address that the provider is trusted to have verified, and that no account has; `nil` for none.

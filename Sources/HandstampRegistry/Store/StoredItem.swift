@@ -22,7 +22,7 @@ public struct StoredItem: Sendable, Hashable, Identifiable {
     case recoveryCodes = "recovery_codes"
     /// The authenticator app of an account, see ``TOTPRecord``.
     case totp
-    /// What Apple has granted the app for an account, see `AppleGrant`.
+    /// Apple's grant to the app for an account, see `AppleGrant`.
     case appleGrant = "apple_grant"
     /// The groups that administrators have put an account into, see ``Registry/groups(of:)``.
     case groups

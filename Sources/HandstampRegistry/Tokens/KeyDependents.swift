@@ -29,7 +29,7 @@ extension TokenMint {
     case upstreamTokens = "hsu2 upstream tokens"
     /// The secret that a webhook's messages are signed with.
     case webhook = "hsw1 webhook"
-    /// What Apple has granted the app for an account.
+    /// Apple's grant to the app for an account.
     case appleGrant = "hsa1 Apple grant"
   }
 }
