@@ -75,15 +75,24 @@ import Testing
   }
 
   @Test func `does not ask after a request has asked, and the user has declined`() async {
-    let lock = lock(.untilExit, ScriptedPresence { _ in .declined })
+    let gate = Gate()
+    let lock = lock(
+      .untilExit,
+      ScriptedPresence { _ in
+        await gate.wait()
+        return .declined
+      })
     let model = CoverModel(lock)
     let following = Task { await model.follow() }
     defer { following.cancel() }
     model.enter(.active)
     #expect(model.asksByItself)
-    try? await lock.unlock()
-    await observed { !model.asksByItself }
-    #expect(model.cover == .locked)
+    let request = Task { try? await lock.unlock() }
+    await observed { model.cover == .confirming }
+    gate.open()
+    await request.value
+    await observed { model.cover == .locked }
+    #expect(!model.asksByItself)
   }
 
   @Test func `shows that the user is being asked, also behind the system's question`() async {
