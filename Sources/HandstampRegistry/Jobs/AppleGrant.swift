@@ -15,8 +15,8 @@ package struct AppleGrant: RetriedJob {
   package var code: String?
   /// The refresh token, sealed; `nil` before.
   package var token: String?
-  /// Whether the account is deleted.
-  package var isOver = false
+  /// When the account was deleted; `nil` before.
+  package var endedAt: UnixTime?
   package var attempts = 0
   package var lease = ""
   package var failures = 0
@@ -27,7 +27,8 @@ package struct AppleGrant: RetriedJob {
 
   package var fields: [String: String?] {
     [
-      "client": client, "code": code, "token": token, "over": isOver ? "1" : nil, "attempts": String(attempts),
+      "client": client, "code": code, "token": token, "ended": endedAt.map { String($0.milliseconds) },
+      "attempts": String(attempts),
       "lease": lease, "failures": String(failures), "failure": failure,
     ]
   }
@@ -35,7 +36,8 @@ package struct AppleGrant: RetriedJob {
   package init?(fields: [String: String]) {
     guard let client = fields["client"], let attempts = fields["attempts"].flatMap({ Int($0) }) else { return nil }
     self.init(client: client)
-    (code, token, isOver, self.attempts) = (fields["code"], fields["token"], fields["over"] != nil, attempts)
+    (code, token, self.attempts) = (fields["code"], fields["token"], attempts)
+    endedAt = fields["ended"].flatMap { Int64($0) }.map { UnixTime(milliseconds: $0) }
     lease = fields["lease"] ?? ""
     failures = fields["failures"].flatMap { Int($0) } ?? 0
     failure = fields["failure"]
@@ -52,12 +54,13 @@ package struct AppleGrant: RetriedJob {
     guard var job = PayloadCoding.value(AppleGrant.self, item.payload), job.code != nil || job.token != nil else {
       return nil
     }
-    job.isOver = true
-    // Begun now: an outage is waited for from the deletion on, not from the sign-in, which may be years ago.
+    job.endedAt = now
     return .putItem(
       StoredItem(
-        id: item.id, kind: item.kind, subject: item.subject, payload: PayloadCoding.text(job), createdAt: now,
-        dueAt: now, expiresAt: item.expiresAt, revision: item.revision))
+        id: item.id, kind: item.kind, subject: item.subject, payload: PayloadCoding.text(job),
+        createdAt: item.createdAt,
+        // A code may be on its way to Apple: the worker has until then to note what it was exchanged for.
+        dueAt: job.code == nil ? now : max(now, item.dueAt ?? now), expiresAt: item.expiresAt, revision: item.revision))
   }
 }
 
@@ -82,18 +85,35 @@ extension Registry {
 
   /// Notes the refresh token that a code was exchanged for.
   ///
-  /// - Returns: the job as it is now; `nil` if it is another worker's, or the account was deleted meanwhile: then it is due again.
+  /// - Returns: the job as it is now; `nil` if it is another worker's. If the account was deleted meanwhile, the token is noted for that
+  ///   one, which revokes it.
   package func note(
     appleToken token: Secret, in claimed: ClaimedJob<AppleGrant>
   ) async throws(RegistryError) -> ClaimedJob<AppleGrant>? {
     var claimed = claimed
+    let code = claimed.job.code
     (claimed.job.code, claimed.job.failures, claimed.job.failure) = (nil, 0, nil)
     claimed.job.token = try mint.seal(token, for: .appleGrant, boundTo: claimed.context)
     let job = claimed.job
-    return try await change(claimed) { item in
-      item.payload = PayloadCoding.text(job)
-      if !job.isOver { item.dueAt = nil }
+    if let noted = try await change(
+      claimed,
+      { item in
+        item.payload = PayloadCoding.text(job)
+        if job.endedAt == nil { item.dueAt = nil }
+      })
+    {
+      return noted
     }
+    // A deletion has kept the code, which is used up now.
+    guard let stored = try await item(claimed.item.id),
+      var ended = PayloadCoding.value(AppleGrant.self, stored.payload),
+      ended.endedAt != nil, ended.code == code
+    else { return nil }
+    (ended.code, ended.token) = (nil, job.token)
+    var next = stored
+    next.payload = PayloadCoding.text(ended)
+    _ = try await write([.replaceItem(next, expecting: stored.revision)], [])
+    return nil
   }
 
   /// Returns Apple's grants for an account, also for one that is deleted, until it is revoked.

@@ -42,7 +42,7 @@ struct AppleGrants: NamedService {
           claimed = noted
         } catch { throw .unavailable("\(error)") }
       }
-      guard claimed.job.isOver else { return }
+      guard claimed.job.endedAt != nil else { return }
       if let sealed = claimed.job.token { try await revoke(try opened(sealed, claimed), claimed.job.client) }
     } catch { return try await retry(claimed, after: error) }
     try await server.registry.finish(claimed)
@@ -105,7 +105,8 @@ struct AppleGrants: NamedService {
       }
     let next = server.clock.now.advanced(by: AppleGrants.pause.after(attempts: claimed.job.failures + 1))
     let limit = claimed.job.code == nil ? AppleGrants.patience : AppleGrant.codeLife
-    let isOver = isRefused || next.since(claimed.createdAt) >= limit
+    // An outage is waited for from the deletion on, not from the sign-in, which may be years ago.
+    let isOver = isRefused || next.since(claimed.job.endedAt ?? claimed.createdAt) >= limit
     let metadata: Logger.Metadata = ["handstamp.cause": "\(words)"]
     if !isOver {
       logger.warning("Apple's token not exchanged or revoked; will retry", metadata: metadata)

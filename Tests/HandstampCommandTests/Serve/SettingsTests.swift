@@ -1,5 +1,6 @@
 #if Programs
 import ArgumentParser
+import Crypto
 import Foundation
 import HandstampCore
 import HandstampRegistry
@@ -253,6 +254,29 @@ import Testing
       ["apple-issuer": ""],
     ] {
       await #expect(throws: CommandError.self) { try await apple(flags) }
+    }
+  }
+
+  @Test func `take Apple's key whole, or not at all`() async throws {
+    try await ProcessFixture.inFolder { folder in
+      let (good, other) = (folder + "/good.p8", folder + "/other.p8")
+      try P256.Signing.PrivateKey().pemRepresentation.write(toFile: good, atomically: true, encoding: .utf8)
+      try P384.Signing.PrivateKey().pemRepresentation.write(toFile: other, atomically: true, encoding: .utf8)
+      let all = [
+        "apple-client-id": "org.example", "apple-team-id": "ABCDE12345", "apple-key-id": "FGHIJ67890",
+        "apple-key": good,
+      ]
+      #expect(try await settings(all).apple?.key != nil)
+      #expect(try await settings(["apple-client-id": "org.example"]).apple?.key == nil)
+      for name in all.keys.sorted() {
+        var part = all
+        part[name] = nil
+        let error = await #expect(throws: CommandError.self) { try await settings(part) }
+        #expect(error?.message == "Apple's key needs --\(name)")
+      }
+      for (name, value) in [("apple-key", other), ("apple-key", "/nowhere"), ("apple-team-id", "ABC")] {
+        await #expect(throws: CommandError.self) { try await settings(all.merging([name: value]) { $1 }) }
+      }
     }
   }
 
