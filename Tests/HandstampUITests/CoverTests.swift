@@ -167,10 +167,13 @@ import Testing
       profile: Profile(id: "ada", name: "Ada"))
   }
 
-  /// Lets time pass until `isOver`, at most 1200 steps.
-  private func pass(by step: Duration = .seconds(10), until isOver: () -> Bool, each: () -> Void = {}) async {
+  /// Lets time pass until `isOver`, at most 1200 steps. The session hears of each step, however busy the machine is.
+  private func pass(
+    of session: Session, by step: Duration = .seconds(10), until isOver: () -> Bool, each: () -> Void = {}
+  ) async {
     for _ in 0..<1200 where !isOver() {
       await othersFirst()
+      _ = await session.controller.cleanupCount
       clock.advance(by: step)
       each()
     }
@@ -241,7 +244,7 @@ import Testing
     model.enter(.active)
     try await session.signIn { grant() }
     var touches = 0
-    await pass {
+    await pass(of: session) {
       touches == 360
     } each: {
       model.reportActivity()
@@ -257,7 +260,7 @@ import Testing
     model.reportActivity()
     await observed { model.upcomingEnd == nil }
     #expect(session.isAuthenticated)
-    await pass { !session.isAuthenticated }
+    await pass(of: session) { !session.isAuthenticated }
     #expect(session.state == .signedOut(.idle) && model.upcomingEnd == nil)
   }
 
@@ -266,7 +269,7 @@ import Testing
     let open = AuthGuardModel(session)
     try await session.signIn { grant() }
     var returns = 0
-    await pass {
+    await pass(of: session) {
       returns == 360
     } each: {
       open.enter(.inactive)
@@ -275,7 +278,7 @@ import Testing
     }
     #expect(session.isAuthenticated)
     let covered = AuthGuardModel(session, lock: lock)
-    await pass {
+    await pass(of: session) {
       !session.isAuthenticated
     } each: {
       covered.enter(.inactive)

@@ -94,6 +94,8 @@ import Testing
       waiting.send(Self.request)
       let next = try await test.server.start(on: .descriptor(socket.copy()))
       #expect(await waiting.receive(until: "ok\"}").text.hasPrefix("HTTP/1.1 200 "))
+      // Otherwise the end waits for another request of it, as long as the grace is.
+      waiting.finish()
       try await next.stop()
     }
   }
