@@ -20,7 +20,7 @@ extension APIClient {
     guard let body else { return TransportRequest(method: method, url: url, headers: headers) }
     if headers.first(named: "Content-Type") == nil { headers.append(HeaderField("Content-Type", "application/json")) }
     let data: Data
-    do { data = try options.encoder.encode(body) } catch { throw .invalidRequest(describe(error)) }
+    do { data = try options.encoder.encode(body) } catch { throw .invalidRequest(APIClient.describe(error)) }
     return TransportRequest(method: method, url: url, headers: headers, body: Array(data))
   }
 
@@ -55,12 +55,12 @@ extension APIClient {
       }
       return try decoder.decode(Response.self, from: Data(response.body))
     } catch {
-      throw .unreadable(describe(error))
+      throw .unreadable(APIClient.describe(error))
     }
   }
 
   /// Returns the location of a coding error, without the value there.
-  private func describe(_ error: any Error) -> String {
+  static func describe(_ error: any Error) -> String {
     func path(_ context: DecodingError.Context) -> String {
       context.codingPath.map(\.stringValue).joined(separator: ".")
     }

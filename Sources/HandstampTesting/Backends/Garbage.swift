@@ -3,15 +3,24 @@ public import HandstampCore
 /// Invalid responses, as sent by proxies, captive portals, gateways and half-broken servers.
 public enum Garbage {
   /// The responses, each with a name for messages. None of them may end a session or count as new tokens.
-  public static let answers: [(name: String, answer: TransportResponse)] = [
+  public static let answers: [(name: String, answer: TransportResponse)] = ofIntermediaries + ofServers
+
+  /// Those that something in front of a server gives, whatever the server's protocol is.
+  static let ofIntermediaries: [(name: String, answer: TransportResponse)] = [
     ("an empty 200", .init(status: 200)),
     ("a captive portal", html(200)),
     ("a gateway's 400", html(400)),
     ("a login page's 401", html(401)),
+    ("a bare 401", .init(status: 401)),
+    ("a 401 without a code", json(401, "{}")),
     ("a 502", html(502)),
     ("a 302", .init(status: 302, headers: [HeaderField("Location", "https://portal.example/")])),
     ("a 429", json(429, #"{"error":"slow_down"}"#)),
     ("a 503", .init(status: 503, headers: [HeaderField("Retry-After", "7")])),
+  ]
+
+  /// Those of a server with RFC 6749's token endpoint, or of something that speaks like one.
+  private static let ofServers: [(name: String, answer: TransportResponse)] = [
     ("a 500 that says invalid_grant", json(500, #"{"error":"invalid_grant"}"#)),
     ("a 404 that says invalid_grant", json(404, #"{"error":"invalid_grant"}"#)),
     ("a page that says invalid_grant", .init(status: 400, body: Array("invalid_grant".utf8))),
@@ -26,13 +35,13 @@ public enum Garbage {
     ("an empty token", json(200, #"{"access_token":"","refresh_token":"","token_type":"Bearer"}"#)),
   ]
 
-  private static func html(_ status: Int) -> TransportResponse {
+  static func html(_ status: Int) -> TransportResponse {
     .init(
       status: status, headers: [HeaderField("Content-Type", "text/html")],
       body: Array("<!doctype html><title>Welcome</title>".utf8))
   }
 
-  private static func json(_ status: Int, _ text: String) -> TransportResponse {
+  static func json(_ status: Int, _ text: String) -> TransportResponse {
     .init(status: status, headers: [HeaderField("Content-Type", "application/json")], body: Array(text.utf8))
   }
 }
