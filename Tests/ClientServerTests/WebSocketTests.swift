@@ -136,6 +136,23 @@ private final class AnswersPings: ChannelInboundHandler {
 }
 
 @Suite(.timeLimit(.minutes(10))) struct `Messages over a WebSocket` {
+  /// Those of this platform.
+  enum Connector: CaseIterable {
+    case swiftNIO
+    #if canImport(Darwin)
+    case urlSession
+    #endif
+
+    func make(messageLimit: Int = 1 << 20) -> any MessageConnector {
+      switch self {
+      case .swiftNIO: return WebSocketConnector(messageLimit: messageLimit)
+      #if canImport(Darwin)
+      case .urlSession: return URLSessionMessageConnector(messageLimit: messageLimit)
+      #endif
+      }
+    }
+  }
+
   private let clock = ManualClock()
 
   private func session() async throws -> SessionController {
@@ -146,9 +163,11 @@ private final class AnswersPings: ChannelInboundHandler {
     return controller
   }
 
-  private func stream(_ url: String, _ controller: SessionController) throws -> MessageStream {
+  private func stream(
+    _ url: String, _ controller: SessionController, _ connector: Connector
+  ) throws -> MessageStream {
     MessageStream(
-      try #require(URL(string: url)), controller: controller, connector: WebSocketConnector(),
+      try #require(URL(string: url)), controller: controller, connector: connector.make(),
       // No pause, so that the clock does not need to move.
       options: StreamOptions(retry: RetryPolicy(base: .zero)),
       id: { message in if case .text(let text) = message { text } else { nil } })
@@ -169,10 +188,11 @@ private final class AnswersPings: ChannelInboundHandler {
     return messages.makeAsyncIterator()
   }
 
-  @Test func `arrive in order, authenticated, and replies are sent back`() async throws {
+  @Test(arguments: Connector.allCases)
+  func `arrive in order, authenticated, and replies are sent back`(connector: Connector) async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
-      let stream = try stream(url, controller)
+      let stream = try stream(url, controller, connector)
       var messages = read(stream)
       let visit = try #require(await server.next())
       #expect(visit.authorization == "Bearer access-s1-0")
@@ -185,20 +205,22 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `are not lost if they arrive together with the upgrade response`() async throws {
+  @Test(arguments: Connector.allCases)
+  func `are not lost if they arrive together with the upgrade response`(connector: Connector) async throws {
     let controller = try await session()
     try await NumberServer.run(isSlow: true) { url, server in
-      var messages = read(try stream(url, controller))
+      var messages = read(try stream(url, controller, connector))
       let visit = try #require(await server.next())
       visit.send(1)
       #expect(try await messages.next() == .text("1"))
     }
   }
 
-  @Test func `resume after a broken connection, after the last message`() async throws {
+  @Test(arguments: Connector.allCases)
+  func `resume after a broken connection, after the last message`(connector: Connector) async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
-      var messages = read(try stream(url, controller))
+      var messages = read(try stream(url, controller, connector))
       var visit = try #require(await server.next())
       visit.send(1)
       #expect(try await messages.next() == .text("1"))
@@ -212,12 +234,13 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `continue with a new token when the old one is refused`() async throws {
+  @Test(arguments: Connector.allCases)
+  func `continue with a new token when the old one is refused`(connector: Connector) async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
       clock.advance(by: .seconds(60))
       server.refuse(.unauthorized)
-      var messages = read(try stream(url, controller))
+      var messages = read(try stream(url, controller, connector))
       let visit = try #require(await server.next())
       #expect(visit.authorization == "Bearer access-s1-1")
       visit.send(1)
@@ -225,10 +248,11 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `end with the session`() async throws {
+  @Test(arguments: Connector.allCases)
+  func `end with the session`(connector: Connector) async throws {
     let controller = try await session()
     try await NumberServer.run { url, server in
-      var messages = read(try stream(url, controller))
+      var messages = read(try stream(url, controller, connector))
       let visit = try #require(await server.next())
       visit.send(1)
       _ = try await messages.next()
@@ -244,11 +268,12 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `may be fragmented, and may not exceed the limit`() async throws {
+  @Test(arguments: Connector.allCases)
+  func `may be fragmented, and may not exceed the limit`(connector: Connector) async throws {
     try await NumberServer.run { url, server in
       let request = TransportRequest(
         method: "GET", url: url, headers: [HeaderField("Authorization", "Bearer access-x")])
-      let connection = try await WebSocketConnector(messageLimit: 100).open(request)
+      let connection = try await connector.make(messageLimit: 100).open(request)
       let visit = try #require(await server.next())
       visit.send(.text, ByteBuffer(string: "ha"), fin: false)
       visit.send(.continuation, ByteBuffer(string: "lf"))
@@ -265,18 +290,19 @@ private final class AnswersPings: ChannelInboundHandler {
     }
   }
 
-  @Test func `are refused with the server's status or the network's error`() async throws {
+  @Test(arguments: Connector.allCases)
+  func `are refused with the server's status or the network's error`(connector: Connector) async throws {
     try await NumberServer.run { url, _ in
       await #expect(throws: MessageError.status(401, retryAfter: .seconds(7))) {
-        try await WebSocketConnector().open(TransportRequest(method: "GET", url: url))
+        try await connector.make().open(TransportRequest(method: "GET", url: url))
       }
     }
     await #expect(throws: MessageError.self) {
-      try await WebSocketConnector().open(TransportRequest(method: "GET", url: "ws://127.0.0.1:1/"))
+      try await connector.make().open(TransportRequest(method: "GET", url: "ws://127.0.0.1:1/"))
     }
     for url in ["http://a", "ws://", "nothing", "ws://a:99999/", "ws://u@a/"] {
       await #expect(throws: MessageError.transport(.invalidRequest("not a valid WebSocket URL"))) {
-        try await WebSocketConnector().open(TransportRequest(method: "GET", url: url))
+        try await connector.make().open(TransportRequest(method: "GET", url: url))
       }
     }
   }

@@ -201,7 +201,7 @@ import Testing
     fixture.signOut(.signedOut, .everything)
     #expect(fixture.cleaning.map(\.step) == ["memory", "jar", "settings", "store"])
     #expect(fixture.vault?.tombstones.count == 1)
-    #expect(fixture.states.last == .signedOut(.signedOut))
+    #expect(fixture.states.last == .signedOut(.expired))
   }
 
   @Test func `keeps the tombstone until both the steps and the revocation are done`() {

@@ -21,6 +21,8 @@ struct Ledger: Sendable, Hashable {
   var cleaned: [SessionID: Set<String>] = [:]
   /// The clean-up steps ordered by a sign-out, by session.
   var ordered: [SessionID: Set<String>] = [:]
+  /// The last end that the vault told of when a process showed why a user is signed out, by process.
+  var shownEnds: [Int: SessionID] = [:]
   /// The sessions that have ever been stored durably.
   var stored: Set<SessionID> = []
   var entropy: UInt64 = 0x9e37_79b9

@@ -117,6 +117,7 @@ extension World {
       case .signedIn(let facts):
         if !ledger.stored.contains(facts.id) { fail(3, "\(facts.id) was shown before it was durable") }
       case .signedOut(let reason):
+        judgeReason(reason, of: index, isDurable: isDurable)
         guard isDurable, case .signedIn(let former) = processes[index].shown, vaultState != .unconfirmed,
           vault.session?.id == former.id, !endedRightly.contains(former.id)
         else { break }
@@ -153,6 +154,21 @@ extension World {
       .edit, .lock, .checkSender,
       .revoke:
       break
+    }
+  }
+
+  /// A process shows why a user is signed out: another reason than before only because another session has ended.
+  private mutating func judgeReason(_ reason: EndReason?, of index: Int, isDurable: Bool) {
+    // An older vault knows of older ends.
+    guard limits.goesBack == 0 else { return }
+    let end = isDurable && vaultState == .works ? vault.tombstones.last?.session : nil
+    switch processes[index].shown {
+    case .signedOut(let former?):
+      if former != reason, let end, end == ledger.shownEnds[index] { fail(10, "\(end) ended for two reasons") }
+      ledger.shownEnds[index] = end
+    // Its end may be missing in the vault.
+    case .signedIn(let former): ledger.shownEnds[index] = vault.tombstone(of: former.id) == nil ? nil : end
+    case .signedOut(nil), .restoring, .unavailable: ledger.shownEnds[index] = end
     }
   }
 

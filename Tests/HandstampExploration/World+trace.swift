@@ -60,6 +60,7 @@ extension World {
     case .advance(let session, let tokens):
       "advance \(short(session)) \(short(tokens.sent)) → \(short(tokens.successor))"
     case .renew(let session, _, _): "renew \(short(session))"
+    case .identify(let session, let profile): "identify \(short(session)) as \(profile.name)"
     case .end(let session, let token, let reason, _, _):
       "end \(short(session)) \(token.map { "holding \(short($0))" } ?? "") \(reason.rawValue)"
     case .signOut(let reason, _, _, _): "end whatever: \(reason.rawValue)"

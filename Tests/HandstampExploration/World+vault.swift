@@ -131,9 +131,8 @@ extension World {
     switch edit {
     case .prepare: !limits.faults.contains(.keyIsNotDurable)
     case .begin: !limits.faults.contains(.signInIsNotDurable)
-    case .prepareSignIn, .forgetSignIn, .updateAttempt, .advance, .renew, .putBack, .end, .signOut, .bury, .delivered,
-      .replaceRevocation,
-      .postpone, .cleaned, .touch, .claim, .receive, .vacate:
+    case .prepareSignIn, .forgetSignIn, .updateAttempt, .advance, .renew, .identify, .putBack, .end, .signOut, .bury,
+      .delivered, .replaceRevocation, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       true
     }
   }
@@ -161,8 +160,8 @@ extension World {
           fail(invariant, "a client ended a session that the server accepts, because of \(reason)")
         }
       }
-    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .updateAttempt, .advance, .renew, .putBack, .end, .bury,
-      .delivered,
+    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .updateAttempt, .advance, .renew, .identify, .putBack, .end,
+      .bury, .delivered,
       .replaceRevocation, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       break
     }
@@ -230,8 +229,8 @@ extension World {
       }
     case .touch(let session, _) where limits.faults.contains(.activityIsIgnored):
       .touch(session, at: vault.session?.startedAt ?? now)
-    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .updateAttempt, .advance, .renew, .putBack, .end, .signOut,
-      .bury,
+    case .prepareSignIn, .forgetSignIn, .begin, .prepare, .updateAttempt, .advance, .renew, .identify, .putBack, .end,
+      .signOut, .bury,
       .delivered, .replaceRevocation, .postpone, .cleaned, .touch, .claim, .receive, .vacate:
       edit
     }

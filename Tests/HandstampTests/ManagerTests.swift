@@ -31,6 +31,19 @@ import Testing
     }
   }
 
+  @Test func `keeps the reason of an end at a second sign-out`() async throws {
+    let session = manager()
+    try await session.signIn { .sample(0) }
+    await session.signOut(reason: .accountClosed)
+    var states = session.states.makeAsyncIterator()
+    await session.signOut()
+    #expect(session.snapshot.endReason == .accountClosed)
+    await session.retryPendingWork()
+    try await session.signIn { .sample(0, session: "s2") }
+    #expect(await states.next() == .signedOut(.accountClosed))
+    #expect(await states.next()?.isSignedIn == true)
+  }
+
   @Test func `changes session and content in one step`() async throws {
     let session = manager()
     await observed { session.snapshot.session == .success(nil) }

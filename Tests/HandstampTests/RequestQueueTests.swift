@@ -43,9 +43,11 @@ import Testing
   }
 
   /// Opens the queue's file again. A thread that has served the former queue may hold its lock for a moment longer.
-  private func reopened(_ api: APIClient) async throws -> RequestQueue {
+  private func reopened(_ api: APIClient) async throws -> RequestQueue { try await reopened { queue(api) } }
+
+  private func reopened(_ open: () -> RequestQueue) async throws -> RequestQueue {
     while true {
-      let queue = queue(api)
+      let queue = open()
       do throws(QueueError) {
         _ = try await queue.requests
         return queue
@@ -105,6 +107,48 @@ import Testing
     }
     #expect(await second.replay().sent.count == 1)
     #expect(bodies == ["a private note"])
+  }
+
+  @Test func `beside a keychain vault is encrypted, waits before the first unlock, and is never lost with its key`()
+    async throws
+  {
+    let api = try await api()
+    let device = EmulatedKeychain.Device()
+    func open() -> RequestQueue {
+      let vault = KeychainVault(EmulatedKeychain(device), service: "forum", account: account, folder: folder.path)
+      return RequestQueue(for: account, api: api, beside: vault)
+    }
+    var queue: RequestQueue? = open()
+    try await queue?.enqueue(post("a private note"))
+    queue = nil
+    let path = folder.path
+    let names = try FileManager.default.contentsOfDirectory(atPath: path)
+    let file = try #require(names.first { $0.hasSuffix(".queue") })
+    let sealed = FileManager.default.contents(atPath: "\(path)/\(file)") ?? Data()
+    #expect(!sealed.isEmpty && sealed.range(of: Data("private".utf8)) == nil)
+    let keys = device.items.filter { $0.data.count == 32 }.map(\.key)
+    #expect(keys.count == 1)
+
+    device.set(.beforeFirstUnlock)
+    let early = open()
+    await #expect(throws: QueueError.storage(.locked)) { try await early.requests }
+    // While the screen is locked, the queue goes on.
+    device.set(.locked)
+    queue = try await reopened(open)
+    #expect(await queue?.replay().sent.count == 1)
+    #expect(bodies == ["a private note"])
+    try await queue?.enqueue(post("b"))
+    queue = nil
+
+    device.set(.unlocked)
+    device.change { items in items.removeAll { keys.contains($0.key) } }
+    let lost = await #expect(throws: QueueError.self) { _ = try await self.reopened(open) }
+    guard case .storage(.wrongKey) = lost else {
+      Issue.record("\(String(describing: lost))")
+      return
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path).contains(file))
+    #expect(!device.items.contains { keys.contains($0.key) })
   }
 
   @Test func `never holds a token, or a request to another origin`() async throws {

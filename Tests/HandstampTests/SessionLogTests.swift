@@ -56,6 +56,16 @@ private struct Lines: LogHandler {
       ])
   }
 
+  @Test func `names the scopes of a sign-out that have no step, once`() async throws {
+    let session = controller(.rotating())
+    for _ in 0..<2 {
+      try await session.signIn { .sample(0) }
+      #expect(await session.signOut().scopesWithoutStep == [.cookies, .preferences, .requestCache])
+    }
+    let line = "Nothing to clear these scopes handstamp.scopes=cookies preferences request_cache"
+    #expect(messages.filter { $0.hasPrefix("Nothing") } == [line])
+  }
+
   @Test func `holds no secret, and not the server's own words`() async throws {
     let backend = ScriptedBackend { _, _, _ in
       .noDecision(.configuration(.init(status: 401, error: "invalid_client", detail: "the-servers-own-words")))

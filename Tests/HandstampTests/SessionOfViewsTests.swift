@@ -76,8 +76,8 @@ import FoundationNetworking
     let session = manager(ScriptedBackend.rotating(), steps: [CleanupStep("cache", .requestCache) { _ in }])
     try await session.signIn { .sample(0) }
     let report = await session.signOut(.standard.erasing(.downloads))
-    #expect(report.cleanup.cleared == ["cache"])
-    #expect(report.scopesWithoutStep == [.cookies, .preferences, .downloads])
+    #expect(report.cleanup.cleared.contains("cache"))
+    #expect(report.scopesWithoutStep == [.downloads])
   }
 
   @Test func `has a life cycle, as have the open accounts`() async throws {

@@ -16,10 +16,10 @@ ARGUMENTS = OUT + "/arguments"
 BUILT = os.environ.get("BUILD_FOLDER") or ".build"
 # Every stand-in can import the ones before it. Those that some platforms lack:
 STUBS = ["Darwin", "os", "Security", "LocalAuthentication", "UIKit", "AppKit", "AuthenticationServices", "BackgroundTasks", "CoreGraphics", "CoreImage",
-         "Combine", "Network", "SwiftUI", "AppIntents", "WidgetKit"]
+         "Combine", "CoreData", "Network", "SwiftUI", "WebKit", "AppIntents", "WidgetKit"]
 LACKING = {
-    "macos": {"UIKit", "BackgroundTasks"}, "ios": {"AppKit"}, "tvos": {"AppKit", "LocalAuthentication", "WidgetKit"},
-    "watchos": {"AppKit", "BackgroundTasks", "CoreImage"}, "xros": {"AppKit"},
+    "macos": {"UIKit", "BackgroundTasks"}, "ios": {"AppKit"}, "tvos": {"AppKit", "LocalAuthentication", "WebKit", "WidgetKit"},
+    "watchos": {"AppKit", "BackgroundTasks", "CoreImage", "WebKit"}, "xros": {"AppKit"},
 }
 # Every module can import the ones before it.
 MODULES = """

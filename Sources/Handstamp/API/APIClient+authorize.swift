@@ -1,4 +1,5 @@
 import HandstampCore
+import HandstampSupport
 
 /// One attempt of a call: credential, request, and one repetition after a 401.
 extension APIClient {
@@ -6,6 +7,8 @@ extension APIClient {
     _ request: TransportRequest, requiresAuth: Bool, by transfer: Transfer, in generation: UInt64
   ) async throws(APIError) -> TransportResponse {
     guard requiresAuth else { return try await transfer.send(request, over: transport) }
+    // A web view may have been given a newer cookie.
+    await controller.lending.withLock { $0 }?.exchange()
     // The 401 that replaces the first credential.
     var rejection: (response: TransportResponse, credential: Credential)?
     // The token with which the user has met a demand.

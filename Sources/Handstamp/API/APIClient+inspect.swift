@@ -29,6 +29,19 @@ extension APIClient {
     return request.onlyReads ? second : response
   }
 
+  /// Takes in what the site has changed in a web view. A web view does not tell the status of a response, which may have been that of a
+  /// server in trouble: the removal of the credential is a hint, as in a redirect, and the server is asked.
+  ///
+  /// - Parameter credential: the one that was lent.
+  func takeIn(_ changes: [HeaderField], sent credential: Credential, in generation: UInt64) async {
+    let page = TransportRequest(method: "GET", url: baseURL.absoluteString)
+    guard let scheme = controller.abilities.credential,
+      let request = scheme.authorize(page, with: credential, at: controller.clock.now().wall)
+    else { return }
+    let response = TransportResponse(status: 302, headers: changes)
+    _ = try? await inspected(response, to: request, by: scheme, sent: credential, in: generation)
+  }
+
   /// How far a response shows that the session has ended.
   private enum EndEvidence {
     case nothing, hint, proof

@@ -58,7 +58,8 @@ extension Accounts {
   ///   - audit: creates an account's audit log, such as `.standard(name, account: $0)`, which is beside the platform's usual vault; with a
   ///     vault of your own, the log of that vault, see ``FileAuditLog``. `nil` (the default) for none.
   ///   - presence: one lock for all accounts; `nil` (the default) if none.
-  ///   - cleanups: the steps that erase an account's data when its session ends.
+  ///   - cleanups: the steps that erase an account's data when its session ends, beside those that every session has, see
+  ///     ``SignOutPlan``.
   ///   - logger: gets one line for every decision of a session; `nil` (the default) for none. No line contains a secret.
   ///   - apiOptions: coders, headers and retries of each ``SessionManager/api``.
   ///   - load: loads an account's content, as for a ``SessionManager``; `{ _ in }` loads nothing.
@@ -82,8 +83,8 @@ extension Accounts {
         backend: backend, vault: vault,
         formerly: formerly.filter { $0.serverName != nil }
           + (isInPlace ? [] : adopted.withLock { $0[account, default: []] }),
-        baseURL: baseURL, transport: transport, policy: policy,
-        audit: audit?(account), presence: presence,
+        baseURL: baseURL, transport: transport, policy: policy, clock: SystemClock(),
+        audit: audit?(account), presence: presence, clearing: { _ in account },
         cleanups: cleanups(account) + (AccountFolder(of: account, program: name).map { .removals(in: $0) } ?? []),
         logger: logger, apiOptions: apiOptions, load: load)
     }

@@ -248,8 +248,15 @@ public final class Accounts<Content: Sendable> {
         return await owns(tokens, id)
       }
     }
+    session.controller.neighbours.withLock { neighbours in
+      neighbours?.restore = { [weak self] in await self?.restoreOthers(than: id) }
+    }
     sessions[id] = session
     return session
+  }
+
+  private func restoreOthers(than id: AccountID) async {
+    for other in accounts where other.id != id { _ = await session(of: other.id)?.restoreSession() }
   }
 
   @discardableResult

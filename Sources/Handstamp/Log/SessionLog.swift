@@ -56,6 +56,10 @@ struct SessionLog: Sendable {
     }
   }
 
+  func note(withoutStep scopes: Set<CleanupScope>) {
+    write(.notice, "Nothing to clear these scopes", ["scopes": scopes.map(\.rawValue).sorted().joined(separator: " ")])
+  }
+
   private func note(_ entry: AuditEntry) {
     var values = ["outcome": entry.outcome]
     if let session = entry.session { values["session"] = session.rawValue }

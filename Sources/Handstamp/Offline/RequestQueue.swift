@@ -58,6 +58,17 @@ public actor RequestQueue {
     file = vault.map { SealedFile(beside: $0, account: account, purpose: "queue", limit: limit) }
   }
 
+  /// Creates a queue for the requests of `account`, kept in a sealed file in the folder of the vault's locks. Its key is in a keychain
+  /// item of its own, readable after the first unlock since start-up. On tvOS the system may empty the folder.
+  public init(
+    for account: AccountID, api: APIClient, beside vault: KeychainVault, maximumCount count: Int = 200,
+    maximumBytes bytes: Int = 1 << 20,
+    report: @escaping @Sendable (QueueOutcome) async -> Void = { _ in }
+  ) {
+    self.init(
+      for: account, api: api, beside: vault.fileVault, maximumCount: count, maximumBytes: bytes, report: report)
+  }
+
   deinit { lock?.unlock() }
 
   /// The requests in the queue, in order.

@@ -36,7 +36,7 @@ extension SessionManager {
   ///   - audit: records the session's events, in order, such as `.standard(name)` in a file beside the platform's vault, or the
   ///     ``FileAuditLog`` of `vault`; `nil` (the default) for none.
   ///   - presence: the lock that guards the tokens; `nil` makes them available to any caller.
-  ///   - cleanups: the steps that erase the app's data when a session ends.
+  ///   - cleanups: the steps that erase the app's data when a session ends, beside those that every session has, see ``SignOutPlan``.
   ///   - logger: gets one line for every decision; `nil` for none. No line contains a secret.
   ///   - apiOptions: coders, headers and retries of ``api``.
   ///   - load: loads the app's content after each sign-in and each restore, once; ``refreshContent()`` repeats it. It runs

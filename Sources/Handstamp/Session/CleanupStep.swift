@@ -12,6 +12,8 @@ public import FoundationNetworking
 /// run twice, and must be harmless then.
 public struct CleanupStep: Sendable {
   package var cleanup: Cleanup
+  /// Whether other accounts of the same server use the same data, which stays while one of them is signed in.
+  var isShared = false
   let run: @Sendable (EndedSession) async throws -> Void
 
   /// Creates a step.
@@ -111,9 +113,13 @@ extension CleanupStep {
   public static func preferences(prefix: String, suite: String? = nil) -> CleanupStep {
     CleanupStep("preferences", .preferences) { _ in
       guard let preferences = suite.map({ UserDefaults(suiteName: $0) }) ?? .standard else { return }
-      for key in preferences.dictionaryRepresentation().keys where key.hasPrefix(prefix) {
-        preferences.removeObject(forKey: key)
-      }
+      removePreferences(of: preferences, prefix: prefix)
+    }
+  }
+
+  static func removePreferences(of preferences: UserDefaults, prefix: String) {
+    for key in preferences.dictionaryRepresentation().keys where key.hasPrefix(prefix) {
+      preferences.removeObject(forKey: key)
     }
   }
 }
@@ -128,6 +134,29 @@ public struct CleanupReport: Sendable, Hashable {
   public var failed: [String: String] = [:]
   /// The steps that were still running when the wait ended.
   public var unfinished: [String] = []
+  /// The steps that erased nothing, because another account of the same server is signed in in this process and uses the same data.
+  public var kept: [String] = []
 
   package init() {}
+
+  mutating func add(_ result: CleanupResult, of step: String) {
+    switch result {
+    case .cleared: cleared.append(step)
+    case .kept: kept.append(step)
+    case .failed(let type): failed[step] = type
+    }
+  }
+}
+
+enum CleanupResult: Sendable {
+  case cleared, kept
+  /// With the type of the error.
+  case failed(String)
+
+  var isFailure: Bool {
+    switch self {
+    case .cleared, .kept: false
+    case .failed: true
+    }
+  }
 }

@@ -49,7 +49,8 @@ public struct FormerPlace: Sendable {
   /// - Parameters:
   ///   - read: Returns them; `nil` if there are none. Throws if that is not known now, as on a locked device. A lifetime of zero
   ///     means that the first use refreshes; without an access token, pass an empty one. A profile has the ID that the server gives
-  ///     the account; if the app does not know it, pass none. Such tokens cannot become one of `Accounts`.
+  ///     the account; if the app does not know it, pass none. ``SessionManager/update(profile:)`` completes it later. Tokens without it
+  ///     cannot become one of `Accounts`.
   ///   - remove: Removes them, once the vault holds them.
   public static func tokens(
     read: @escaping @Sendable () async throws -> TokenResponse?, remove: @escaping @Sendable () async throws -> Void

@@ -19,7 +19,8 @@ extension SessionController {
   ///
   /// - Parameters:
   ///   - plan: selects the clean-up steps. They run after the end is published; this waits at most 10 s for them.
-  ///   - reason: the reason that is published and stored. Default ``EndReason/signedOut``.
+  ///   - reason: the reason that is published and stored, unless no session is in use: then that of the last end stays. Default
+  ///     ``EndReason/signedOut``.
   /// - Returns: the results of the clean-up steps of the session that it ended, and any error of the vault. If none was in use,
   ///   those of the last session.
   @discardableResult
@@ -31,7 +32,7 @@ extension SessionController {
     let waiter = nextWaiter()
     let before = await cleanupCount
     var report = SignOutReport()
-    report.scopesWithoutStep = plan.scopes.subtracting([.always]).subtracting(cleanups.values.map(\.cleanup.scope))
+    report.scopesWithoutStep = scopesWithoutStep(of: plan)
     let outcome = await command(waiter, .signOut(waiter, reason, plan))
     guard case .success(.signedOut(let ended, let trouble)) = outcome else { return report }
     report.storageError = trouble
@@ -59,12 +60,8 @@ extension SessionController {
     for step in await machine.cleanups.steps where scopes.contains(step.scope) {
       // Never the data of a session that replaced this one.
       guard case .signedIn(let now) = state, now.id == facts.id else { break }
-      do {
-        try await cleanups[step.name]?.run(current)
-        report.cleared.append(step.name)
-      } catch {
-        report.failed[step.name] = String(describing: type(of: error))
-      }
+      guard let step = cleanups[step.name] else { continue }
+      report.add(await SessionController.result(of: step, for: current, neighbours), of: step.cleanup.name)
     }
     return report
   }
@@ -112,18 +109,44 @@ extension SessionController {
 
   func clean(_ ended: EndedSession, step name: String) {
     guard let step = cleanups[name] else { return }
-    Task.detached(priority: .utility) { [weak self] in
-      var failure: String?
-      do { try await step.run(ended) } catch { failure = String(describing: type(of: error)) }
-      await self?.cleaned(ended.id, name, failure: failure)
+    Task.detached(priority: .utility) { [weak self, neighbours, lending] in
+      await lending.withLock { $0 }?.takeBack(after: ended.id)
+      let result = await SessionController.result(of: step, for: ended, neighbours)
+      await self?.cleaned(ended.id, name, result)
     }
   }
 
-  private func cleaned(_ session: SessionID, _ step: String, failure: String?) {
+  private static func result(
+    of step: CleanupStep, for ended: EndedSession, _ neighbours: Locked<Neighbours?>
+  ) async -> CleanupResult {
+    if step.isShared, let neighbours = neighbours.withLock({ $0 }) {
+      await neighbours.restore()
+      if OpenSessions.isInUse(neighbours.host, besides: ended.id) { return .kept }
+    }
+    do {
+      try await step.run(ended)
+      return .cleared
+    } catch { return .failed(String(describing: type(of: error))) }
+  }
+
+  private func cleaned(_ session: SessionID, _ step: String, _ result: CleanupResult) {
     cleanupCount += 1
-    let entry = CleanupLogEntry(number: cleanupCount, session: session, step: step, failure: failure)
+    let entry = CleanupLogEntry(number: cleanupCount, session: session, step: step, result: result)
     cleanupLog = cleanupLog.suffix(255) + [entry]
-    post(.cleaned(session, step: step, succeeded: failure == nil, entropy: .random(in: .min ... .max)))
+    post(.cleaned(session, step: step, succeeded: !result.isFailure, entropy: .random(in: .min ... .max)))
+  }
+
+  /// Also in the log, once.
+  private nonisolated func scopesWithoutStep(of plan: SignOutPlan) -> Set<CleanupScope> {
+    let missing = plan.scopes.subtracting([.always]).subtracting(cleanups.values.map(\.cleanup.scope))
+      // The client of a session of this process keeps no responses.
+      .subtracting(neighbours.withLock { $0 } == nil ? [] : [.requestCache])
+    let isNew = saidMissing.withLock { said in
+      defer { said.formUnion(missing) }
+      return !missing.isSubset(of: said)
+    }
+    if isNew { log?.note(withoutStep: missing) }
+    return missing
   }
 
   private func cleanupReport(
@@ -132,8 +155,7 @@ extension SessionController {
     _ = await wait(until: .cleaned(session), within: limit)
     var report = CleanupReport()
     for entry in cleanupLog where entry.number > number && entry.session == session {
-      report.failed[entry.step] = entry.failure
-      if entry.failure == nil { report.cleared.append(entry.step) }
+      report.add(entry.result, of: entry.step)
     }
     report.unfinished = machine.cleanups.pending[session]?.running.sorted() ?? []
     return report
@@ -202,7 +224,7 @@ extension SessionController {
     let number: Int
     let session: SessionID
     let step: String
-    let failure: String?
+    let result: CleanupResult
   }
 }
 
@@ -222,7 +244,7 @@ public struct SignOutReport: Sendable, Hashable {
   /// The clean-up steps that failed, with the types of their errors.
   public var failed: [String: String] { cleanup.failed }
 
-  /// The scopes of the plan for which the session has no clean-up step: nothing of them was erased.
+  /// The scopes of the plan for which the session has no clean-up step: nothing of them was erased. The log names them once.
   public var scopesWithoutStep: Set<CleanupScope> = []
 
   package init(cleanup: CleanupReport = CleanupReport(), storageError: VaultError? = nil) {

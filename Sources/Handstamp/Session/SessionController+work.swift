@@ -64,6 +64,7 @@ extension SessionController {
       // A raised fence has emptied it.
       if $0.fences == 0 { $0 = new }
     }
+    if let lend = lending.withLock({ $0 }) { Task { await lend.exchange() } }
   }
 
   private func perform(_ effect: SessionMachine.Effect) {

@@ -21,6 +21,12 @@ public actor SessionController {
   /// Releases the refresh locks of this session before the system suspends the program, see ``SessionLifeCycle``.
   package nonisolated let refreshLocks = RefreshLockManager()
   let cleanups: [String: CleanupStep]
+  /// `nil` if no step erases what accounts share.
+  nonisolated let neighbours = Locked<Neighbours?>(nil)
+  /// The session's cookies in a web view.
+  nonisolated let lending = Locked<CookieLend?>(nil)
+  /// The scopes without a step that the log has named.
+  nonisolated let saidMissing = Locked<Set<CleanupScope>>([])
   /// The results of clean-up steps, newest last.
   var cleanupLog: [CleanupLogEntry] = []
   /// How many clean-up steps have ended.
@@ -70,6 +76,8 @@ public actor SessionController {
   var confirming: Task<Void, Never>?
   nonisolated let lastUse = Locked(LastUse())
   nonisolated let lastWaiter = Locked<UInt64>(0)
+  /// What is retried once with the pending work.
+  private nonisolated let retry = Locked<(@Sendable () async -> Void)?>(nil)
 
   /// Creates a controller and begins to restore the session from `vault` at once.
   ///
@@ -347,7 +355,17 @@ public actor SessionController {
   /// - A refresh that is due by the timer.
   /// - Revocations that got no response. Those after a 4xx that decided nothing keep their delay, see ``signOut(_:reason:)``.
   /// - Clean-up steps that failed, while no user is signed in.
-  public func retryPendingWork() { post(.conditionsChanged) }
+  /// - A push token that the server has not got, see ``SessionManager/registerPushToken(_:)``.
+  public func retryPendingWork() {
+    post(.conditionsChanged)
+    let body = retry.withLock { retry in
+      defer { retry = nil }
+      return retry
+    }
+    if let body { Task { await body() } }
+  }
+
+  nonisolated func retryOnce(_ body: @escaping @Sendable () async -> Void) { retry.withLock { $0 = body } }
 
   // MARK: Waiting
 

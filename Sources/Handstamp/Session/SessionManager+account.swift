@@ -52,12 +52,13 @@ extension SessionManager {
   ///
   /// - Parameters:
   ///   - code: the code of an authenticator app, after a refusal with `second_factor_required`. Default: none.
+  ///   - method: what the audit log records: `.biometric` for a password that the device has kept. Default `.password`.
   ///   - remember: `false` keeps the session out of the vault, see ``SessionController/signIn(remember:_:)``. Default `true`.
   /// - Throws: ``SessionError/refused(code:detail:)`` if the server refuses the sign-in, such as with `wrong_credentials`.
   public func signIn(
-    email: String, password: String, code: String? = nil, remember: Bool = true
+    email: String, password: String, code: String? = nil, by method: SignInMethod = .password, remember: Bool = true
   ) async throws(SessionError) {
-    try await signIn(by: SignInClaim(.password, as: email), remember) { () async throws(SessionError) in
+    try await signIn(by: SignInClaim(method, as: email), remember) { () async throws(SessionError) in
       if let backend = backend as? any CredentialBackend {
         return try await backend.signIn(email, Secret(password))
       }

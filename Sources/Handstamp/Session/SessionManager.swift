@@ -44,6 +44,8 @@ public final class SessionManager<Content: Sendable> {
 
   /// The backend that the session was created with.
   public nonisolated let backend: any Backend
+  /// Whose data the usual clean-up steps clear.
+  nonisolated let clearing: (@Sendable (EndedSession) -> AccountID?)?
   /// Takes over what a guest has, before the guest's session ends because the user signs in to an account that exists. Called by every
   /// sign-in during a guest's session. The guest's session stays in the vault, and in use, until it has returned; if the program ends
   /// before, the guest is still there. If it throws, so does the sign-in, with ``SessionError/contentFailed(_:)``, and the guest stays.
@@ -58,6 +60,7 @@ public final class SessionManager<Content: Sendable> {
     []
   @ObservationIgnored private var restoreWaiters: [CheckedContinuation<Void, Never>] = []
   @ObservationIgnored private var commands = 0
+  @ObservationIgnored package lazy var push = PushDelivery(of: controller, at: backend)
 
   /// Creates a session and begins to restore it at once.
   ///
@@ -72,7 +75,7 @@ public final class SessionManager<Content: Sendable> {
   ///   - clock: the device's clocks; tests pass their own.
   ///   - audit: records the session's events, in order, such as ``FileAuditLog``; `nil` (the default) for none.
   ///   - presence: the lock that guards the tokens; `nil` (the default) makes them available to any caller.
-  ///   - cleanups: the steps that erase the app's data when a session ends.
+  ///   - cleanups: the steps that erase the app's data when a session ends, beside those that every session has, see ``SignOutPlan``.
   ///   - logger: gets one line for every decision of the session; `nil` (the default) for none. No line contains a secret.
   ///   - apiOptions: coders, headers and retries of ``api``.
   ///   - load: loads the app's content (`me`, `appConfig`) after each sign-in and each restore, once; ``refreshContent()``
@@ -81,7 +84,7 @@ public final class SessionManager<Content: Sendable> {
   ///     without a usable response, ``SessionError/invalidResponse(_:)`` for one that cannot be decoded, and
   ///     ``SessionError/contentFailed(_:)`` for any other, with its type's name. Default: loads nothing, a
   ///     `SessionManager<Void>`.
-  public init(
+  public convenience init(
     backend: any Backend, vault: any Vault, formerly: [FormerPlace] = [], baseURL: URL,
     transport: any Transport = URLSessionTransport(),
     policy: SessionPolicy = SessionPolicy(), clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil,
@@ -89,12 +92,28 @@ public final class SessionManager<Content: Sendable> {
     apiOptions: APIClient.Options = APIClient.Options(),
     load: @escaping @Sendable (APIClient) async throws -> Content = { (_: APIClient) in }
   ) {
+    self.init(
+      backend: backend, vault: vault, formerly: formerly, baseURL: baseURL, transport: transport, policy: policy,
+      clock: clock, audit: audit, presence: presence, clearing: { $0.account }, cleanups: cleanups, logger: logger,
+      apiOptions: apiOptions, load: load)
+  }
+
+  /// - Parameter account: Whose data the usual steps clear; `nil` for a program that has none of it.
+  package init(
+    backend: any Backend, vault: any Vault, formerly: [FormerPlace], baseURL: URL, transport: any Transport,
+    policy: SessionPolicy, clock: any SessionClock, audit: (any AuditLog)?, presence: PresenceLock?,
+    clearing account: (@Sendable (EndedSession) -> AccountID?)?, cleanups: [CleanupStep], logger: Logger?,
+    apiOptions: APIClient.Options, load: @escaping @Sendable (APIClient) async throws -> Content
+  ) {
+    let host = baseURL.host?.lowercased()
+    let usual = account.map { UsualCleanup(host: host, account: $0).steps } ?? []
     controller = SessionController(
       backend: backend, vault: vault, formerly: formerly, policy: policy, clock: clock, audit: audit,
-      presence: presence,
-      cleanups: cleanups, logger: logger)
+      presence: presence, cleanups: cleanups + usual, logger: logger)
+    if account != nil, let host { controller.join(host) }
     api = APIClient(baseURL: baseURL, controller: controller, transport: transport, options: apiOptions)
     self.backend = backend
+    clearing = account
     self.load = load
     let states = controller.hub.subscribe()
     watching = Task { [weak self] in
@@ -284,7 +303,10 @@ public final class SessionManager<Content: Sendable> {
       forget(&new)
     }
     snapshot = new
-    if loads { startLoading() }
+    if loads {
+      startLoading()
+      push.sessionBegan()
+    }
     version = state.version
     for waiter in versionWaiters where waiter.version <= version { waiter.continuation.resume() }
     versionWaiters.removeAll { $0.version <= version }

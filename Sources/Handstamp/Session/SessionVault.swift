@@ -91,7 +91,7 @@ final class SessionVault: Sendable {
     case .prepareSignIn, .forgetSignIn, .begin, .bury, .delivered, .replaceRevocation, .postpone, .cleaned:
       return await editPlace(edit).mapEntry { shown($0, with: held) }
     case .claim, .receive, .vacate: return await editPlace(edit)
-    case .prepare, .updateAttempt, .advance, .renew, .putBack, .touch, .end, .signOut: break
+    case .prepare, .updateAttempt, .advance, .renew, .identify, .putBack, .touch, .end, .signOut: break
     }
     switch edit.applied(to: VaultEntry(session: held)) {
     case .unchanged: return .done(await entry(of: held))

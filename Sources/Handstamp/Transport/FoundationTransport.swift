@@ -22,6 +22,11 @@ final class FoundationTransport: Transport {
   }
 
   private static func session(for receiver: Receiver, on queue: OperationQueue? = nil) -> URLSession {
+    URLSession(configuration: configuration, delegate: receiver, delegateQueue: queue)
+  }
+
+  /// Without cookies, a cache and credentials of its own.
+  static var configuration: URLSessionConfiguration {
     let configuration = URLSessionConfiguration.ephemeral
     configuration.httpShouldSetCookies = false
     configuration.httpCookieAcceptPolicy = .never
@@ -29,7 +34,7 @@ final class FoundationTransport: Transport {
     configuration.urlCache = nil
     configuration.urlCredentialStorage = nil
     configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
-    return URLSession(configuration: configuration, delegate: receiver, delegateQueue: queue)
+    return configuration
   }
 
   deinit { session.finishTasksAndInvalidate() }
@@ -142,7 +147,7 @@ final class FoundationTransport: Transport {
 
   /// `URLSession`'s own timer restarts with every byte; this one does not, so that a server which trickles bytes cannot hold a
   /// caller indefinitely.
-  private static func deadline(_ limit: Duration, _ over: @escaping @Sendable () -> Void) -> Task<Void, Never> {
+  static func deadline(_ limit: Duration, _ over: @escaping @Sendable () -> Void) -> Task<Void, Never> {
     Task.detached(priority: .userInitiated) {
       if (try? await Task.sleep(for: limit)) != nil { over() }
     }

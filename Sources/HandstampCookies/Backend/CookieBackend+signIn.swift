@@ -37,10 +37,15 @@ extension CookieBackend: CredentialBackend {
       guard loginCookie(in: jar, at: clock.now().wall) != nil else {
         throw .invalidResponse("a successful sign-in without the cookie \(site.loginCookie)")
       }
-      return TokenResponse(
-        tokens: TokenSet(cookies: jar.text), profile: profile,
-        revocation: site.signOut == nil ? nil : RevocationHandle(jar.text))
+      return response(with: jar, of: profile)
     }
+  }
+
+  /// The session that a jar is.
+  func response(with jar: CookieJar, of profile: Profile?) -> TokenResponse {
+    TokenResponse(
+      tokens: TokenSet(cookies: jar.text), profile: profile,
+      revocation: site.signOut == nil ? nil : RevocationHandle(jar.text))
   }
 
   /// The most hidden fields that a form may have, and the most bytes in them.

@@ -40,9 +40,11 @@ public struct Cookie: Sendable, Hashable {
 
   /// Whether the cookie is sent with a request to `address` (RFC 6265 section 5.4).
   public func goes(to address: WebAddress) -> Bool {
-    (isHostOnly ? address.host == domain : DomainRules.matches(address.host, domain))
-      && Cookie.path(address.path, matches: path) && (!isSecure || address.isTrustworthy)
+    isFor(address.host) && Cookie.path(address.path, matches: path) && (!isSecure || address.isTrustworthy)
   }
+
+  /// Whether that host gets it, whatever the path.
+  func isFor(_ host: String) -> Bool { isHostOnly ? host == domain : DomainRules.matches(host, domain) }
 
   /// Path matching (RFC 6265 section 5.1.4).
   static func path(_ request: String, matches path: String) -> Bool {

@@ -11,7 +11,7 @@ extension SessionMachine {
     case startTimer(Timer, ticket: UInt64, after: Duration)
     /// Gives callers their token, or the error.
     case resume([Waiter], Result<StoredAccess, SessionError>)
-    /// A sign-in, a sign-out or the replacement of a credential has finished.
+    /// A sign-in, a sign-out, or the replacement of a credential or a profile has finished.
     case finish(Waiter, Result<CommandOutcome, SessionError>)
     /// Cancels requests started in an earlier epoch.
     case cancelRequests
@@ -34,8 +34,9 @@ extension SessionMachine {
     case revoke(SessionID, RevocationHandle)
   }
 
-  /// The result of a sign-in, a sign-out or the replacement of a credential.
+  /// The result of a sign-in, a sign-out, or the replacement of a credential or a profile.
   package enum CommandOutcome: Sendable, Hashable {
+    /// Also the session in use, with its new profile.
     case signedIn(SignedIn)
     /// The session that ended, or the last one that did if there was none; `nil` if neither is known. With an error: signed out
     /// here, but the vault could not store it; it is retried.

@@ -85,6 +85,8 @@ extension SessionMachine {
 
     /// The server replaced the credential in this session's requests.
     case renewed(Waiter, SessionID, from: Credential, to: Credential)
+    /// The app knows whose session it is, or how the account is called now.
+    case identified(Waiter, SessionID, Profile)
 
     case demand(Waiter, Need)
     /// A caller no longer waits.

@@ -19,7 +19,7 @@ extension SessionMachine {
     case .signedOut:
       guard case .signedOut(let reason) = published else { return [.resume([waiter], .failure(.signedOut(nil)))] }
       return [.resume([waiter], .failure(.signedOut(reason)))]
-    case .ending(let ending): return [.resume([waiter], .failure(.signedOut(ending.reason)))]
+    case .ending(let ending): return [.resume([waiter], .failure(.signedOut(shownReason(of: ending))))]
     case .live(let live):
       if let access = token(for: need, of: live, at: now) {
         return [.resume([waiter], .success(access))] + refreshAheadIfDue(at: now)

@@ -15,8 +15,8 @@ extension SessionMachine {
       }
       return effects
     case .idleCheck: return idleChecked(reading, at: now)
-    case .begin, .lateAnswer, .save, .renew, .restoreEntry, .end, .retryEnd, .revoked, .updateRevocation, .postpone,
-      .cleaned, .touch, nil:
+    case .begin, .lateAnswer, .save, .renew, .identify, .restoreEntry, .end, .retryEnd, .revoked, .updateRevocation,
+      .postpone, .cleaned, .touch, nil:
       return [.ignored]
     }
   }
@@ -40,6 +40,7 @@ extension SessionMachine {
         effects = began(waiter, session, by: method, isWanted: isWanted, outcome, at: now)
       case .save(let unsaved): effects = savedAgain(unsaved, outcome, at: now)
       case .renew(let waiter, let session, let access): effects = renewed(waiter, session, access, outcome, at: now)
+      case .identify(let waiter, let session): effects = identified(waiter, session, outcome, at: now)
       case .end: effects = endCompleted(outcome, at: now)
       case .retryEnd: effects = tombstoneRetried(outcome, at: now)
       case .revoked:

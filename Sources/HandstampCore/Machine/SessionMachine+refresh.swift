@@ -426,7 +426,7 @@ extension SessionMachine {
     work = work.filter { _, purpose in
       switch purpose {
       case .save, .touch: false
-      case .reload, .begin, .renew, .lateAnswer, .restoreEntry, .end, .retryEnd, .revoked, .updateRevocation,
+      case .reload, .begin, .renew, .identify, .lateAnswer, .restoreEntry, .end, .retryEnd, .revoked, .updateRevocation,
         .postpone, .cleaned, .idleCheck:
         true
       }

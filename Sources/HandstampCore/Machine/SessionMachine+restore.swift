@@ -59,13 +59,13 @@ extension SessionMachine {
       if let found { return enter(found, action: .restore, at: now) + sendRevocations(at: now) + proceed(at: now) }
       let wasOut = phase == .signedOut
       phase = .signedOut
-      let reason = entry.tombstones.last?.reason ?? lastEndReason
+      let reason = endReason(in: entry)
       return publish(.signedOut(reason)) + resumeAll(.failure(.signedOut(reason))) + clean(again: !wasOut)
         + sendRevocations(at: now) + proceed(at: now)
     case .live(var live):
       guard let found else {
         let reason = entry.tombstone(of: live.stored.id)?.reason ?? .erased
-        return over(Ending(live, reason: reason, steps: steps(for: reason)), at: now)
+        return over(Ending(live, reason: reason, steps: steps(for: reason)), in: entry, at: now)
       }
       guard found.id == live.stored.id else {
         let effects = leave(live, telling: .signedOut(.replaced), for: found.id, at: now)
@@ -125,6 +125,12 @@ extension SessionMachine {
 
   var lastEndReason: EndReason? {
     if case .signedOut(let reason) = published { reason } else { nil }
+  }
+
+  /// Why the last session ended. An end that this process has shown keeps its reason, also until it can be written.
+  func endReason(in entry: VaultEntry) -> EndReason? {
+    guard unwrittenEnd == nil, let last = entry.tombstones.last else { return lastEndReason }
+    return ended.contains(last.session) ? lastEndReason ?? last.reason : last.reason
   }
 
   /// A session is in use from now on: state, audit entry, timers, in this order; then waiting callers.

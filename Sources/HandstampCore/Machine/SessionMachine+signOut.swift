@@ -28,6 +28,8 @@ extension SessionMachine {
       if live.hasOnlyAccess { ending.at = now }
       return effects + end(ending, .signOut(reason, at: now, steps: steps))
     case .dormant, .restoring, .signedOut, .unavailable:
+      // A session whose end could not be written yet ends for its own reason.
+      let reason = unwrittenEnd == nil ? reason : lastEndReason ?? reason
       var ending = Ending(reason: reason, steps: steps, commands: [waiter])
       ending.at = now
       return effects + end(ending, .signOut(reason, at: now, steps: steps))
@@ -75,7 +77,7 @@ extension SessionMachine {
       }
       sessionNotToAdopt = entry.session?.id
       note(entry)
-      return over(ending, last: entry.tombstones.last?.session, at: now)
+      return over(ending, in: entry, at: now)
     case .conflict(let entry):
       // Only an end by the server or by a limit has a condition: the vault holds another session by now, or none.
       phase = .signedOut
@@ -83,7 +85,7 @@ extension SessionMachine {
       ending.lock = nil
       note(entry)
       guard let found = entry.session, found.id != ending.session, !ended.contains(found.id) else {
-        return lock + over(ending, at: now)
+        return lock + over(ending, in: entry, at: now)
       }
       if let session = ending.session { remember(session) }
       timers[.end] = nil
@@ -97,26 +99,27 @@ extension SessionMachine {
 
   /// The session has ended: reported in the order publish, audit, callers, requests, lock, commands, server.
   ///
-  /// - Parameter last: the session whose tombstone is the last one in the vault.
+  /// - Parameter entry: the vault's content, if it is known.
   mutating func over(
-    _ ending: Ending, last: SessionID? = nil, storageError trouble: VaultError? = nil, at now: Moment
+    _ ending: Ending, in entry: VaultEntry? = nil, storageError trouble: VaultError? = nil, at now: Moment
   ) -> [Effect] {
+    let reason = shownReason(of: ending, in: entry)
     dropRefresh()
     stopSessionTimers()
     timers[.end] = nil
     epoch += 1
     phase = .signedOut
     if let session = ending.session { remember(session) }
-    var effects = publish(.signedOut(ending.reason))
+    var effects = publish(.signedOut(reason))
     effects.append(ended(ending, trouble == nil ? ending.reason.rawValue : "not_durable", at: now))
-    effects += resumeAll(.failure(ending.isRejection ? .sessionEnded(ending.reason) : .signedOut(ending.reason)))
+    effects += resumeAll(.failure(ending.isRejection ? .sessionEnded(reason) : .signedOut(reason)))
     effects.append(.cancelRequests)
     if let lock = ending.lock { effects.append(.unlock(lock)) }
     if let session = ending.session {
       cleanups.add(ending.steps, for: EndedSession(id: session, account: ending.account, reason: ending.reason))
     }
     effects += cleanups.start(again: true)
-    let outcome = CommandOutcome.signedOut(ending.session ?? last, storageError: trouble)
+    let outcome = CommandOutcome.signedOut(ending.session ?? entry?.tombstones.last?.session, storageError: trouble)
     effects += ending.commands.map { .finish($0, .success(outcome)) }
     if trouble == nil {
       unwrittenEnd = nil
@@ -137,6 +140,13 @@ extension SessionMachine {
       effects.append(startTimer(.bury, after: .seconds(1)))
     }
     return effects + sendRevocations(at: now) + proceed(at: now)
+  }
+
+  /// Why a user is signed out after an end. A session keeps the reason that the vault has, whichever process ended it first; a
+  /// sign-out without a session leaves the reason of the last end.
+  func shownReason(of ending: Ending, in entry: VaultEntry? = nil) -> EndReason {
+    if let session = ending.session, entry?.tombstone(of: session) == nil { return ending.reason }
+    return entry.flatMap { endReason(in: $0) } ?? lastEndReason ?? ending.reason
   }
 
   func ended(_ ending: Ending, _ outcome: String, at now: Moment) -> Effect {

@@ -229,6 +229,7 @@ package struct SessionMachine: Sendable, Hashable {
     case lateAnswer(SessionID, sent: RefreshToken)
     case save(RefreshedTokens)
     case renew(Waiter?, SessionID, StoredAccess)
+    case identify(Waiter, SessionID)
     case end
     case retryEnd
     /// The server has decided on a revocation.
@@ -260,6 +261,7 @@ package struct SessionMachine: Sendable, Hashable {
         cleaned(session, step, succeeded: succeeded, entropy: entropy, at: now)
       case .ended(let session, let reason): endedByServer(session, reason, at: now)
       case .renewed(let waiter, let session, let old, let new): renewed(waiter, session, from: old, to: new)
+      case .identified(let waiter, let session, let profile): identified(waiter, session, as: profile)
       case .demand(let waiter, let need): demand(waiter, need, at: now)
       case .gone(let waiter): forget(waiter)
       case .activity: activity(at: now)

@@ -23,6 +23,8 @@ package enum VaultEdit: Sendable, Hashable {
   /// The server replaced the credential in requests, as it may with a cookie. Only if the session holds that one, so that of two
   /// concurrent responses the second is merged. If the same secret is also the revocation handle, the new one replaces it.
   case renew(SessionID, holding: Credential, with: StoredAccess)
+  /// The session is this account's, or the account is called so now. Only if it is not known to be another's.
+  case identify(SessionID, Profile)
   /// An older state of the vault was restored (a restored folder) while a program still held this newer one, stored at
   /// `revision`: it is written again. Only if the vault holds the same session at no higher revision.
   case putBack(StoredSession, revision: UInt64)
@@ -75,8 +77,8 @@ package enum VaultEdit: Sendable, Hashable {
     case .advance, .bury, .vacate: .response
     case .end: .end
     case .signOut: .signOut
-    case .prepareSignIn, .forgetSignIn, .prepare, .updateAttempt, .renew, .putBack, .delivered, .replaceRevocation,
-      .postpone, .cleaned, .touch, .claim, .receive:
+    case .prepareSignIn, .forgetSignIn, .prepare, .updateAttempt, .renew, .identify, .putBack, .delivered,
+      .replaceRevocation, .postpone, .cleaned, .touch, .claim, .receive:
       .ordinary
     }
   }
@@ -115,6 +117,12 @@ package enum VaultEdit: Sendable, Hashable {
       }
       guard access != session.access else { return .unchanged }
       new.session?.renew(with: access)
+    case .identify(let id, let profile):
+      guard let session = entry.session, session.id == id, session.profile.map({ $0.id == profile.id }) ?? true else {
+        return .conflict
+      }
+      guard session.profile != profile else { return .unchanged }
+      new.identify(profile)
     case .putBack(let session, let revision):
       guard entry.session?.id == session.id, entry.revision <= revision else { return .conflict }
       new.session = session

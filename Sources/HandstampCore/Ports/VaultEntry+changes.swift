@@ -7,12 +7,22 @@ extension VaultEntry {
       bury(former, reason: .replaced, at: new.startedAt, steps: new.isOfAnotherAccount(than: former) ? steps : [])
     }
     release(new.id, revokedBy: new.revocation)
-    // The same user is back: their data stays.
-    if let account = new.person {
+    session = new
+    keepData()
+  }
+
+  /// The session in use is that account's.
+  mutating func identify(_ profile: Profile) {
+    session?.profile = profile
+    keepData()
+  }
+
+  /// The user of the session is back: their data stays.
+  private mutating func keepData() {
+    if let account = session?.person {
       for index in tombstones.indices where tombstones[index].account == account { tombstones[index].steps = [] }
     }
     forgetDelivered()
-    session = new
   }
 }
 

@@ -1,17 +1,29 @@
-/// Selects the clean-up steps that run when a session ends: those of the `cleanups` passed to the session whose scope is in the
-/// plan. A plan erases nothing itself, and a scope without a step has no effect.
+/// Selects the clean-up steps that run when a session ends: those whose scope is in the plan.
 ///
-/// | steps that run | request cache | cookies | preferences | downloads, database, images |
+/// | scopes | request cache | cookies | preferences | downloads, database, images |
 /// |---|---|---|---|---|
 /// | ``expiry`` | yes | yes | no | no |
 /// | ``standard`` | yes | yes | yes | no |
 /// | ``everything`` | yes | yes | yes | yes |
 ///
+/// These steps every `SessionManager` of `Handstamp` has, so that an app passes `cleanups` only for what it keeps elsewhere:
+///
+/// | scope | data |
+/// |---|---|
+/// | request cache | none: the session's own client keeps no responses |
+/// | cookies | those of the server's host in `HTTPCookieStorage.shared` and in web views; there also the host's records |
+/// | always | web data of the account's own, `AccountID.webDataIdentifier`; cookies that were lent to a web view |
+/// | preferences | those whose keys begin with `AccountID.preferencesPrefix` |
+/// | downloads, database, images | with `Accounts`, the account's folders; otherwise none |
+///
+/// Cookies of the host are those that it set for itself, not for the domain above it. Cookies and records of a host are shared by its
+/// accounts: they stay while another one is signed in, and `CleanupReport.kept` says so. A scope without a step erases nothing, which
+/// `SignOutReport.scopesWithoutStep` says. The cookies of a browser's sheet are the browser's, and stay.
+///
 /// The session's tokens and profile are removed whatever the plan. If the same account signs in again over its own session, no
 /// step runs: its data stays.
 ///
-/// ``CleanupScope/preferences`` means those of the account. Settings of the app itself, onboarding progress and the device's
-/// registration belong to no account: write no step for them.
+/// Settings of the app itself, onboarding progress and the device's registration belong to no account: write no step for them.
 public struct SignOutPlan: Sendable, Hashable {
   /// The scopes whose clean-up steps run; always includes ``CleanupScope/always``.
   public private(set) var scopes: Set<CleanupScope>
@@ -53,9 +65,9 @@ public struct SignOutPlan: Sendable, Hashable {
 public enum CleanupScope: String, Sendable, Hashable, CaseIterable, Codable {
   /// Part of every plan.
   case always
-  /// Cached API responses.
+  /// Cached responses of the app's own requests: a session's client keeps none.
   case requestCache = "request_cache"
-  /// The cookies of the app's web views and requests.
+  /// Cookies, and other data of web views.
   case cookies
   /// Preferences that belong to the account.
   case preferences

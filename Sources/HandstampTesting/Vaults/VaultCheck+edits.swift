@@ -12,6 +12,7 @@ extension VaultCheck {
         session.id,
         RefreshedTokens(sent: RefreshToken("t"), to: RefreshToken("u"), access: VaultSamples.access(), profile: nil)),
       .renew(session.id, holding: VaultSamples.access().credential, with: VaultSamples.access("new")),
+      .identify(session.id, Profile(id: AccountID("ada"), name: "Ada")),
       .end(session.id, holding: nil, reason: .revoked, at: VaultSamples.moment()),
       .touch(session.id, at: VaultSamples.moment()),
     ]

@@ -17,8 +17,13 @@ extension Accounts: AuthService {
   /// A guest stays in the list.
   public var losesGuest: Bool { false }
 
-  public func signIn(email: String, password: String, code: String?, remember: Bool) async throws(SessionError) {
-    try await signIn(by: SignInClaim(.password, as: email), remember) { backend throws(SessionError) in
+  /// The user of the active account.
+  public var currentUser: Profile? { active?.currentUser }
+
+  public func signIn(
+    email: String, password: String, code: String?, by method: SignInMethod, remember: Bool
+  ) async throws(SessionError) {
+    try await signIn(by: SignInClaim(method, as: email), remember) { backend throws(SessionError) in
       if let backend = backend as? any CredentialBackend {
         return try await backend.signIn(email, Secret(password))
       }

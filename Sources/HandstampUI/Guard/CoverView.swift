@@ -1,5 +1,6 @@
 #if canImport(SwiftUI)
 import Foundation
+import Handstamp
 import HandstampCore
 import SwiftUI
 
@@ -17,10 +18,6 @@ extension CoverModel.Phase {
     }
     #endif
   }
-}
-
-extension UnixTime {
-  init(_ date: Date) { self.init(milliseconds: Int64(date.timeIntervalSince1970 * 1000)) }
 }
 
 /// Hides the content, with a button where the user can unlock it.

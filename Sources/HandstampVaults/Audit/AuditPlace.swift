@@ -35,7 +35,5 @@ extension SealedFileVault {
 
 extension KeychainVault {
   /// The log lies in the folder of the locks, and its key in a keychain item of its own, one per service.
-  var auditPlace: AuditPlace {
-    AuditPlace(folder: folder, account: account, key: .managed(by: ManagedVaultKey(in: KeychainAuditKey(vault: self))))
-  }
+  var auditPlace: AuditPlace { fileVault.auditPlace }
 }

@@ -100,7 +100,17 @@ package struct SealedFile: Sendable {
     let folder = try vault.place.openOrMake()
     try await vault.key.find()
     let lock = try LockFile(name + ".lock", in: folder)
-    return try await lock.take(until: .now, pauses: .inFlight) ? lock : nil
+    guard try await lock.take(until: .now, pauses: .inFlight) else { return nil }
+    try await makeKey(in: folder)
+    return lock
+  }
+
+  /// Creates the key of the first write, if it is not in a file.
+  private func makeKey(in folder: PosixFile) async throws(VaultError) {
+    guard case .managed(let kept) = vault.key, kept.key == nil, try !folder.names().contains(name) else { return }
+    let lock = try await VaultFolder.lock(in: folder, within: .seconds(10))
+    defer { lock.unlock() }
+    try await vault.key.make(for: folder)
   }
 }
 

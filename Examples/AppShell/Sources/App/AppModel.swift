@@ -28,7 +28,11 @@ nonisolated struct Content: Sendable {
       DevicePresence(), policy: .window(.seconds(300)), reason: "to show your messages")
     audit = FileAuditLog(vault)
     session = Session(
-      backend: server, vault: vault, baseURL: Forum.url, audit: audit, presence: presence, logger: .system(Forum.name)
+      backend: server, vault: vault, baseURL: Forum.url, audit: audit, presence: presence,
+      cleanups: [
+        .removal(of: Forum.downloads, "downloads", .downloads), .removal(of: Forum.messages, "messages", .database),
+      ],
+      logger: .system(Forum.name)
     ) { api in
       Content(me: try await api.get("/v1/me"))
     }

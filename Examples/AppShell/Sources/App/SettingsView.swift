@@ -32,7 +32,7 @@ struct SettingsView: View {
   private var plan: SignOutPlan {
     var plan = SignOutPlan.standard
     if erasesDownloads { plan = plan.erasing(.downloads) }
-    if erasesDatabase { plan = plan.erasing(.database, .imageCache) }
+    if erasesDatabase { plan = plan.erasing(.database) }
     return plan
   }
 

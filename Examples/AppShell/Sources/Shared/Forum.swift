@@ -6,6 +6,10 @@ nonisolated enum Forum {
   static let name = "org.example.forum"
   static let url = URL(string: "https://api.example.org") ?? URL(fileURLWithPath: "/")
 
+  /// Where the app keeps what its user downloaded and read.
+  static let downloads = URL.documentsDirectory.appending(path: "downloads")
+  static let messages = URL.applicationSupportDirectory.appending(path: "messages")
+
   /// The place of the session. Its lock files are in the container of the group, where every one of these programs finds them.
   ///
   /// A program that is not signed for the group keeps a session of its own.

@@ -20,9 +20,7 @@ public struct ForumStore: Sendable {
   }
 
   /// The device's wall-clock time.
-  @Sendable public static func now() -> UnixTime {
-    UnixTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
-  }
+  @Sendable public static func now() -> UnixTime { UnixTime.now }
 
   // MARK: Pages in
 

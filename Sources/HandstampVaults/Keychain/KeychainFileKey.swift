@@ -1,8 +1,8 @@
 import HandstampCore
 
-/// The key of the audit logs of one keychain service. It is readable after the first unlock, also where the session is not:
-/// the log records that the session is locked.
-struct KeychainAuditKey: VaultKeyStore {
+/// The key of the files beside the vaults of one keychain service: audit logs and queues. It is readable after the first
+/// unlock, also where the session is not: the log records that the session is locked.
+struct KeychainFileKey: VaultKeyStore {
   let vault: KeychainVault
 
   private var key: KeychainKey { KeychainKey(service: vault.service + ".audit", account: "key") }
@@ -29,5 +29,14 @@ struct KeychainAuditKey: VaultKeyStore {
     let status = vault.keychain.add(item)
     // Another program was faster: its key counts.
     if status != .duplicateItem, let trouble = status.trouble { throw trouble }
+  }
+}
+
+extension KeychainVault {
+  /// For files beside the vault: the folder of the locks, with a key in a keychain item of its own, one per service. It holds
+  /// no session.
+  package var fileVault: SealedFileVault {
+    let key = ManagedVaultKey(in: KeychainFileKey(vault: self))
+    return SealedFileVault(folder: folder, account: account, key: .managed(by: key))
   }
 }

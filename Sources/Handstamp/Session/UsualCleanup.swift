@@ -1,0 +1,121 @@
+public import Foundation
+import HandstampSupport
+import HandstampVaults
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// What a session clears at its end without a step of the app's.
+///
+/// The request cache is not among it: the session's own client keeps none.
+struct UsualCleanup {
+  /// The session's server. Cookies and web data are a host's, whatever the port.
+  let host: String?
+  /// The account whose data it is.
+  let account: @Sendable (EndedSession) -> AccountID?
+
+  var steps: [CleanupStep] {
+    var steps = [
+      CleanupStep("account_preferences", .preferences) { [account] ended in
+        guard let account = account(ended) else { return }
+        CleanupStep.removePreferences(of: .standard, prefix: account.preferencesPrefix)
+      }
+    ]
+    #if canImport(WebKit) && !os(watchOS)
+    // With every plan: cookies that the session has lent are as good as its own. They have been taken back before any step runs, so
+    // that only web views of the app's keep the store in use.
+    steps.append(
+      CleanupStep("account_web_data", .always) { [account] ended in
+        guard let account = account(ended) else { return }
+        try await WebData.remove(account.webDataIdentifier)
+      })
+    #endif
+    guard let host else { return steps }
+    return steps + shared(host)
+  }
+
+  private func shared(_ host: String) -> [CleanupStep] {
+    var steps = [
+      CleanupStep("host_cookies", .cookies) { _ in
+        let jar = HTTPCookieStorage.shared
+        for cookie in jar.cookies ?? [] where cookie.isOf(host) { jar.deleteCookie(cookie) }
+      }
+    ]
+    #if canImport(WebKit) && !os(watchOS)
+    steps.append(CleanupStep("host_web_data", .cookies) { _ in await WebData.remove(of: host) })
+    #endif
+    for place in steps.indices { steps[place].isShared = true }
+    return steps
+  }
+}
+
+extension HTTPCookie {
+  /// Whether it was set for this host, and not for the domain above it.
+  func isOf(_ host: String) -> Bool {
+    (domain.hasPrefix(".") ? String(domain.dropFirst()) : domain).lowercased() == host
+  }
+}
+
+extension AccountID {
+  /// The beginning of the keys of this account's preferences in `UserDefaults.standard`, which a sign-out removes if its plan includes
+  /// ``CleanupScope/preferences``. With ``Accounts``, use the account's ID in the list; otherwise its ID at the server.
+  ///
+  /// ```swift
+  /// UserDefaults.standard.set("dark", forKey: account.preferencesPrefix + "theme")
+  /// ```
+  /// It contains a digest of the ID, so that no account's prefix is the beginning of another's.
+  public var preferencesPrefix: String { "account.\(VaultInspection.digest(of: self))." }
+
+  /// The identifier for a `WKWebsiteDataStore(forIdentifier:)` of this account alone, which every sign-out removes. No web view may use
+  /// the store at that time: otherwise the step fails, and is repeated. The ID is that of ``preferencesPrefix``.
+  public var webDataIdentifier: UUID {
+    let digits = Array(VaultInspection.digest(of: self).prefix(32))
+    let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
+    // 32 hexadecimal digits in this form are always a UUID.
+    return UUID(uuidString: groups.joined(separator: "-")) ?? UUID()
+  }
+}
+
+/// Where a session's end meets other accounts.
+struct Neighbours: Sendable {
+  let host: String
+  /// Restores the sessions of the program's other accounts.
+  var restore: @Sendable () async -> Void = {}
+}
+
+extension SessionController {
+  /// The end of this session leaves what another one at the host uses, and the other way round.
+  nonisolated func join(_ host: String) {
+    neighbours.withLock { $0 = Neighbours(host: host) }
+    OpenSessions.add(self, at: host)
+  }
+}
+
+/// The sessions of this process, so that the end of one leaves what another uses as well.
+enum OpenSessions {
+  private struct Entry: Sendable {
+    let host: String
+    weak let controller: SessionController?
+  }
+  private static let entries = Locked<[Entry]>([])
+
+  static func add(_ controller: SessionController, at host: String) {
+    entries.withLock { entries in
+      entries.removeAll { $0.controller == nil }
+      entries.append(Entry(host: host, controller: controller))
+    }
+  }
+
+  /// Whether a session other than `ended` is in use at this host. One that cannot be read may be.
+  static func isInUse(_ host: String, besides ended: SessionID) -> Bool {
+    let others = entries.withLock { $0.filter { $0.host == host }.compactMap(\.controller) }
+    return others.contains { other in
+      switch other.state {
+      case .signedIn(let facts): facts.id != ended
+      case .restoring, .unavailable: true
+      case .signedOut: false
+      }
+    }
+  }
+}
