@@ -227,6 +227,7 @@ import Testing
     case .passkey: model.signInWithPasskey()
     case .passkeySignUp: model.signUpWithPasskey()
     case .browser: model.signInWithBrowser()
+    case .biometric: model.signInWithBiometric()
     }
   }
 }

@@ -30,9 +30,9 @@ extension AuthViewModel {
   /// With preferences of its own.
   convenience init(
     fresh service: any AuthService, apple: (any AppleCredentialSource)? = nil,
-    passkeys: (any PasskeySource)? = nil
+    passkeys: (any PasskeySource)? = nil, biometric: BiometricSecret? = nil
   ) {
-    self.init(service, apple: apple, passkeys: passkeys, preferences: Preferences())
+    self.init(service, apple: apple, passkeys: passkeys, biometric: biometric, preferences: Preferences())
   }
 }
 
@@ -47,6 +47,7 @@ extension AuthViewModel {
   var offer = SignInOffer(identifier: .email, accounts: true, browser: false)
   var isAnonymous = false
   var losesGuest = false
+  var currentUser: Profile?
 
   private func answer(_ call: String) async throws(SessionError) {
     calls.append(call)
@@ -55,8 +56,11 @@ extension AuthViewModel {
     if let error { throw error }
   }
 
-  func signIn(email: String, password: String, code: String?, remember: Bool) async throws(SessionError) {
-    try await answer("signIn \(email) \(password) \(code.map { $0 + " " } ?? "")\(remember)")
+  func signIn(
+    email: String, password: String, code: String?, by method: SignInMethod, remember: Bool
+  ) async throws(SessionError) {
+    let how = method == .password ? "" : "\(method) "
+    try await answer("signIn \(how)\(email) \(password) \(code.map { $0 + " " } ?? "")\(remember)")
   }
 
   func signInWithBrowser(_ page: BrowserPage, remember: Bool) async throws(SessionError) {

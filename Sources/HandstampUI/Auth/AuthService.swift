@@ -9,7 +9,12 @@ import HandstampCore
   var isAnonymous: Bool { get }
   /// Whether a sign-in to an account that exists ends a guest's session, and nothing takes over what the guest has.
   var losesGuest: Bool { get }
-  func signIn(email: String, password: String, code: String?, remember: Bool) async throws(SessionError)
+  /// Who is signed in; `nil` if nobody is, or if the server did not say who.
+  var currentUser: Profile? { get }
+  /// - Parameter method: `.biometric` for a password that the device has kept; otherwise `.password`.
+  func signIn(
+    email: String, password: String, code: String?, by method: SignInMethod, remember: Bool
+  ) async throws(SessionError)
   func signUp(
     email: String, password: String, username: String, remember: Bool
   ) async throws(SessionError) -> SignUpResult

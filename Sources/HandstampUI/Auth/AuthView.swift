@@ -23,13 +23,16 @@ public struct AuthView: View {
   ///     a sign-in with a password, where the password manager makes one by itself. `nil` for none.
   ///   - page: The way to the server's own page, such as `BrowserPage(WebSignIn(), redirectURI: "org.example.app:/back")`, for a backend
   ///     that has one. `nil` hides the button.
+  ///   - biometric: Where the device keeps the password of a user who wants to sign in by biometry, such as
+  ///     `BiometricSecret(service: "org.example.app")`. `nil` hides button and toggle.
   ///   - allowsGuests: Whether to show a button for guests.
   ///   - onSignIn: Called when a user has signed in, such as to close a sheet.
   public init(
     _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil,
-    page: BrowserPage? = nil, allowsGuests: Bool = false, onSignIn: (@MainActor () -> Void)? = nil
+    page: BrowserPage? = nil, biometric: BiometricSecret? = nil, allowsGuests: Bool = false,
+    onSignIn: (@MainActor () -> Void)? = nil
   ) {
-    let model = AuthViewModel(service, apple: apple, passkeys: passkeys, page: page)
+    let model = AuthViewModel(service, apple: apple, passkeys: passkeys, page: page, biometric: biometric)
     model.onSignIn = onSignIn
     self.init(model, allowsGuests: allowsGuests)
   }
@@ -65,6 +68,7 @@ public struct AuthView: View {
         if model.offered.accounts { Section { links } }
       }
     }
+    .task { await model.findBiometric() }
     .onAppear { model.offerPasskeys() }
     .onDisappear { model.cancel() }
   }
@@ -93,6 +97,7 @@ public struct AuthView: View {
         .passwordContent(isNew: model.form != .signIn)
         .onSubmit { model.submit() }
       Toggle(Word.remember.text, isOn: $model.remembers)
+      if model.canKeepBiometric { Toggle(Word.biometricKeep.text, isOn: $model.keepsBiometric) }
     }
   }
 
@@ -104,6 +109,16 @@ public struct AuthView: View {
         WorkingLabel(submitWord, isWorking: model.running == .submit)
       }
       .disabled(!model.canSubmit)
+    }
+    if model.offersBiometric, model.form == .signIn {
+      Button {
+        model.signInWithBiometric()
+      } label: {
+        WorkingLabel(.biometricSignIn, systemImage: "faceid", isWorking: model.running == .biometric)
+      }
+      .disabled(model.isWorking)
+      Button(Word.biometricRemove.text) { Task { await model.removeBiometric() } }
+        .disabled(model.isWorking)
     }
     if model.offersBrowser {
       Button {

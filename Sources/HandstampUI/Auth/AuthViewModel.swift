@@ -25,7 +25,9 @@ public final class AuthViewModel {
   }
 
   /// The operation that the user started.
-  public enum Action: Sendable, Hashable, CaseIterable { case submit, guest, apple, passkey, passkeySignUp, browser }
+  public enum Action: Sendable, Hashable, CaseIterable {
+    case submit, guest, apple, passkey, passkeySignUp, browser, biometric
+  }
 
   /// What the user has to decide first: nothing has happened yet.
   public enum Question: Sendable, Hashable {
@@ -100,6 +102,13 @@ public final class AuthViewModel {
   /// Whether a guest's account can get a passkey in place of a password.
   public var offersPasskeySignUp: Bool { offersPasskeys && form == .signUp && service.isAnonymous }
 
+  /// Whether the device keeps a password that it releases once the user has confirmed their presence. Known from ``findBiometric()`` on.
+  public private(set) var offersBiometric = false
+  /// Whether a sign-in with a password lets the device keep it for ``signInWithBiometric()``.
+  public var keepsBiometric = false
+  /// Whether to ask for ``keepsBiometric``.
+  public var canKeepBiometric: Bool { biometric != nil && !offersBiometric && form == .signIn }
+
   /// Whether the server's own page is available.
   public var offersBrowser: Bool { page != nil && offered.browser }
 
@@ -107,6 +116,7 @@ public final class AuthViewModel {
   @ObservationIgnored private let apple: (any AppleCredentialSource)?
   @ObservationIgnored private let passkeys: (any PasskeySource)?
   @ObservationIgnored private let page: BrowserPage?
+  @ObservationIgnored private let biometric: BiometricSecret?
   @ObservationIgnored private let preferences: UserDefaults
   /// Whether the user has chosen to sign in to an account that exists, although a guest is signed in.
   @ObservationIgnored private var leavesGuest = false
@@ -126,15 +136,17 @@ public final class AuthViewModel {
   ///   - apple: Shows Apple's sheet; `nil` disables Sign in with Apple.
   ///   - passkeys: The device's passkeys; `nil` disables them.
   ///   - page: The way to the server's own page, for a backend that has one; `nil` disables it.
+  ///   - biometric: Where the device keeps the address and the password of a user who wants to sign in by biometry; `nil` disables it.
   ///   - preferences: Where the last address, and whether to remember a session, are kept: they are no secrets.
   public init(
     _ service: any AuthService, apple: (any AppleCredentialSource)? = nil, passkeys: (any PasskeySource)? = nil,
-    page: BrowserPage? = nil, preferences: UserDefaults = .standard
+    page: BrowserPage? = nil, biometric: BiometricSecret? = nil, preferences: UserDefaults = .standard
   ) {
     self.service = service
     self.apple = apple
     self.passkeys = passkeys
     self.page = page
+    self.biometric = biometric
     self.preferences = preferences
     email = preferences.string(forKey: AuthViewModel.lastAddress) ?? ""
     remembers = preferences.object(forKey: AuthViewModel.lastChoice) as? Bool ?? true
@@ -182,8 +194,9 @@ public final class AuthViewModel {
       switch form {
       case .signIn, .secondFactor:
         try await service.signIn(
-          email: email, password: password, code: form == .signIn ? nil : code, remember: remembers)
+          email: email, password: password, code: form == .signIn ? nil : code, by: .password, remember: remembers)
         self?.addPasskeyQuietly()
+        await self?.keepBiometric(email, password)
         return nil
       case .signUp:
         let result = try await service.signUp(email: email, password: password, username: name, remember: remembers)
@@ -230,6 +243,9 @@ public final class AuthViewModel {
 
   private func signIn(with credential: AppleCredential, upgradesGuest: Bool) async throws(SessionError) {
     try await service.signInWithApple(credential, upgradesGuest: upgradesGuest, remember: remembers)
+    if let user = credential.user, let account = service.currentUser?.id {
+      preferences.set(user, forKey: account.appleUserKey)
+    }
   }
 
   @discardableResult
@@ -265,6 +281,47 @@ public final class AuthViewModel {
       try await service.signInWithBrowser(page, remember: remembers)
       return nil
     }
+  }
+
+  // MARK: Biometry
+
+  /// Finds out whether the device keeps a password. Does not ask the user. The view calls it when it appears.
+  public func findBiometric() async { offersBiometric = await biometric?.isStored() ?? false }
+
+  /// Signs in with the password that the device keeps, once the user has confirmed their presence. One that the server no longer accepts
+  /// is removed.
+  @discardableResult
+  public func signInWithBiometric() -> Task<Void, Never>? {
+    guard offersBiometric, let biometric, mayLeaveGuest(then: { $0.signInWithBiometric() }) else { return nil }
+    return start(.biometric) { [weak self, service, remembers] () async throws(SessionError) in
+      guard let kept = try await biometric.secret(Word.biometricReason.text), let (email, password) = kept.lines else {
+        self?.offersBiometric = false
+        throw .presence(.noSecret)
+      }
+      self?.email = email
+      do throws(SessionError) {
+        try await service.signIn(email: email, password: password, code: nil, by: .biometric, remember: remembers)
+      } catch {
+        // The code is all that is left to ask for.
+        if case .refused(code: "second_factor_required", _) = error { self?.password = password }
+        if case .refused(code: "wrong_credentials", _) = error { await self?.removeBiometric() }
+        throw error
+      }
+      return nil
+    }
+  }
+
+  /// Lets the device forget the password.
+  public func removeBiometric() async {
+    do throws(VaultError) { try await biometric?.remove() } catch { return }
+    offersBiometric = false
+  }
+
+  /// If the device cannot keep it, the sign-in has succeeded nevertheless, and there is no button next time.
+  private func keepBiometric(_ email: String, _ password: String) async {
+    guard keepsBiometric, let biometric else { return }
+    do throws(VaultError) { try await biometric.store(Secret("\(email)\n\(password)")) } catch { return }
+    (keepsBiometric, offersBiometric) = (false, true)
   }
 
   // MARK: A guest
@@ -366,6 +423,7 @@ public final class AuthViewModel {
       case .passkey: signInWithPasskey()
       case .passkeySignUp: signUpWithPasskey()
       case .browser: signInWithBrowser()
+      case .biometric: signInWithBiometric()
       }
     case .resetPassword: form = .reset
     case .signInInstead: form = .signIn
@@ -476,6 +534,15 @@ extension AuthService {
         await passkeys.report(signal)
       }
       throw error
+    }
+  }
+}
+
+extension Secret {
+  /// The first line, and all that follows it.
+  fileprivate var lines: (String, String)? {
+    withExposed { text in
+      text.firstIndex(of: "\n").map { (String(text[..<$0]), String(text[text.index(after: $0)...])) }
     }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 public import Handstamp
 import HandstampCore
 public import Observation
@@ -27,6 +28,8 @@ public final class AuthGuardModel<Content: Sendable> {
   /// Decides what covers the content; `nil` without a lock.
   @ObservationIgnored public let covering: CoverModel?
   @ObservationIgnored private let session: SessionManager<Content>
+  /// Whether Apple still lets a user's credential be used; `nil` where Apple cannot be asked.
+  @ObservationIgnored private let isAppleValid: (@Sendable (String) async -> Bool)?
   /// The last content loaded, and its account: content on display stays visible when the device goes offline.
   @ObservationIgnored private var last: (owner: Owner, content: Content)?
 
@@ -43,8 +46,19 @@ public final class AuthGuardModel<Content: Sendable> {
   /// - Parameters:
   ///   - session: the session.
   ///   - lock: the lock whose closing covers the content, usually the session's. `nil` (the default) covers it never.
-  public init(_ session: SessionManager<Content>, lock: PresenceLock? = nil) {
+  public convenience init(_ session: SessionManager<Content>, lock: PresenceLock? = nil) {
+    #if canImport(AuthenticationServices) && !os(watchOS)
+    self.init(session, lock: lock, isAppleValid: AppleSheet.isValid)
+    #else
+    self.init(session, lock: lock, isAppleValid: nil)
+    #endif
+  }
+
+  package init(
+    _ session: SessionManager<Content>, lock: PresenceLock?, isAppleValid: (@Sendable (String) async -> Bool)?
+  ) {
     self.session = session
+    self.isAppleValid = isAppleValid
     covering = lock.map { CoverModel($0) }
   }
 
@@ -93,6 +107,19 @@ public final class AuthGuardModel<Content: Sendable> {
   /// Signs out of a session whose content cannot be loaded, or which is of another server.
   public func signOut() async { await session.signOut() }
 
+  /// The account that is signed in.
+  var account: AccountID? { facts?.profile?.id }
+
+  /// Signs out of an account that was signed in to with Apple, if the user has taken the app off Apple's list since, in the settings of
+  /// the device. For each account that is shown.
+  func checkApple() async {
+    guard let isAppleValid, let account, let user = UserDefaults.standard.string(forKey: account.appleUserKey) else {
+      return
+    }
+    let isValid = await isAppleValid(user)
+    if !isValid, account == self.account { await session.signOut(reason: .endedAtProvider("Apple")) }
+  }
+
   // MARK: Lock and limits
 
   /// What covers the content; `nil` if it is visible, and while no session is in use.
@@ -131,4 +158,9 @@ public final class AuthGuardModel<Content: Sendable> {
     session.updateSessionActivity()
     if case .failure(.presence) = session.snapshot.content { session.refreshContent() }
   }
+}
+
+extension AccountID {
+  /// The preference with Apple's name for the account's user. A sign-out removes it.
+  var appleUserKey: String { preferencesPrefix + "apple_user" }
 }

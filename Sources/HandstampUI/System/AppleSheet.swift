@@ -34,8 +34,8 @@ public struct AppleSheet: AppleCredentialSource {
   }
 
   /// Returns whether a user's credential may still be used here: not after the user has taken the app off the list in the settings of
-  /// the device. Ask at each launch, with the ``AppleCredential/user`` that was kept, and sign out if it may not. `true` if Apple does not
-  /// say now.
+  /// the device. `true` if Apple does not say now. ``AuthGuardView`` asks at each launch; an app with views of its own keeps
+  /// ``AppleCredential/user``, and signs out if it may not.
   public static func isValid(_ user: String) async -> Bool {
     let state = try? await ASAuthorizationAppleIDProvider().credentialState(forUserID: user)
     return state != .revoked && state != .notFound

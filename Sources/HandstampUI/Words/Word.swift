@@ -43,6 +43,10 @@ public enum Word: String, Sendable, CaseIterable {
   case stayGuest = "stay_guest"
   case browserSignIn = "browser_sign_in"
   case passkeySignUp = "passkey_sign_up"
+  case biometricSignIn = "biometric_sign_in"
+  case biometricKeep = "biometric_keep"
+  case biometricRemove = "biometric_remove"
+  case biometricReason = "biometric_reason"
 
   case devices
   case thisDevice = "this_device"
