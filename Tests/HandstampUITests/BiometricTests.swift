@@ -110,9 +110,12 @@ import Testing
       asked.withLock { $0.append(user) }
       return isValid.withLock { $0 }
     }
-    // Not signed in to with Apple.
+    // Not begun with Apple, and another session that was.
     await model.checkApple()
-    UserDefaults.standard.set("001.apple", forKey: account.appleUserKey)
+    UserDefaults.standard.set("former 001.apple", forKey: account.appleUserKey)
+    await model.checkApple()
+    #expect(asked.withLock { $0 } == [])
+    UserDefaults.standard.set("s 001.apple", forKey: account.appleUserKey)
     await model.checkApple()
     #expect(session.isAuthenticated && asked.withLock { $0 } == ["001.apple"])
     isValid.withLock { $0 = false }
@@ -123,12 +126,13 @@ import Testing
 
   @Test func `is known by the form that signed in`() async throws {
     let service = ScriptedAuth()
-    service.currentUser = Profile(id: "ada", name: "Ada")
+    service.currentSession = SignedIn(
+      id: "s", profile: Profile(id: "ada", name: "Ada"), startedAt: UnixTime(milliseconds: 0))
     let preferences = Preferences()
     let credential = AppleCredential(
       idToken: Secret("jwt"), nonce: "", name: nil, authorizationCode: nil, user: "001.apple")
     let model = AuthViewModel(service, apple: ScriptedApple(.success(credential)), preferences: preferences)
     await model.signInWithApple()?.value
-    #expect(preferences.string(forKey: AccountID("ada").appleUserKey) == "001.apple")
+    #expect(preferences.string(forKey: AccountID("ada").appleUserKey) == "s 001.apple")
   }
 }

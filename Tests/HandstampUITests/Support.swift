@@ -47,7 +47,7 @@ extension AuthViewModel {
   var offer = SignInOffer(identifier: .email, accounts: true, browser: false)
   var isAnonymous = false
   var losesGuest = false
-  var currentUser: Profile?
+  var currentSession: SignedIn?
 
   private func answer(_ call: String) async throws(SessionError) {
     calls.append(call)

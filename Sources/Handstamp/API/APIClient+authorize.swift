@@ -8,7 +8,7 @@ extension APIClient {
   ) async throws(APIError) -> TransportResponse {
     guard requiresAuth else { return try await transfer.send(request, over: transport) }
     // A web view may have been given a newer cookie.
-    await controller.lending.withLock { $0 }?.exchange()
+    await controller.exchangeLent()
     // The 401 that replaces the first credential.
     var rejection: (response: TransportResponse, credential: Credential)?
     // The token with which the user has met a demand.

@@ -24,8 +24,10 @@ extension SessionController {
   ) async throws(SessionError) {
     if let scheme = abilities.credential {
       let bare = TransportRequest(method: request.httpMethod ?? "GET", url: request.url?.absoluteString ?? "")
+      await exchangeLent()
       let credential = try await credential(minimumValidity: validity)
       guard let ready = scheme.authorize(bare, with: credential, at: clock.now().wall) else {
+        if case .signedIn(let facts) = state { await endHere(facts.id, reason: .expired) }
         throw .signedOut(.expired)
       }
       for field in ready.headers { request.setValue(field.value, forHTTPHeaderField: field.name) }

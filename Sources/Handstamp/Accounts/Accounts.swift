@@ -60,8 +60,8 @@ public final class Accounts<Content: Sendable> {
   ///
   /// - Parameters:
   ///   - backend: where `AuthView` of HandstampUI signs in to another account; `nil` (the default) if the app does that itself.
-  ///   - makeSession: creates the session of an account, with a vault of its own. Called when a session is first requested, not for
-  ///     every account in the list.
+  ///   - makeSession: creates the session of an account, with a vault of its own. Called when a session is first requested, or when
+  ///     the end of another one depends on it, not for every account in the list.
   public convenience init(
     index: any AccountsIndex, clock: any SessionClock = SystemClock(), backend: (any Backend)? = nil,
     makeSession: @escaping (AccountID) -> SessionManager<Content>
@@ -255,8 +255,13 @@ public final class Accounts<Content: Sendable> {
     return session
   }
 
+  /// Until one of them is in use, or cannot be read: that is enough to know.
   private func restoreOthers(than id: AccountID) async {
-    for other in accounts where other.id != id { _ = await session(of: other.id)?.restoreSession() }
+    let others = accounts.map(\.id).filter { $0 != id }
+    for other in others.filter({ sessions[$0] != nil }) + others.filter({ sessions[$0] == nil }) {
+      guard let session = session(of: other) else { continue }
+      guard case .success(nil) = await session.restoreSession() else { return }
+    }
   }
 
   @discardableResult

@@ -119,9 +119,28 @@ import HandstampSupport
     lent = (current, cookies)
   }
 
+  /// Waits for work at a web view, no longer than that, and no longer than the caller wants to.
+  package nonisolated static func within(_ limit: Duration, _ work: @escaping @Sendable () async -> Void) async {
+    let (ends, end) = AsyncStream.makeStream(of: Void.self)
+    let working = Task {
+      await work()
+      end.finish()
+    }
+    let waiting = Task {
+      try? await Task.sleep(for: limit)
+      end.finish()
+    }
+    for await _ in ends {}
+    waiting.cancel()
+    _ = working
+  }
+
   /// Ends the lend: nothing comes back any more, and the store is emptied. No effect after the end of another session.
   package func takeBack(after ended: SessionID) async {
-    guard ended == session else { return }
+    if ended == session { await takeBack() }
+  }
+
+  fileprivate func takeBack() async {
     isOver = true
     store.observe(nil)
     await last?.value
@@ -133,6 +152,11 @@ import HandstampSupport
 }
 
 extension SessionController {
+  /// Takes in what a web view was given, as far as it says so in time.
+  nonisolated func exchangeLent() async {
+    if let lend = lending.withLock({ $0 }) { await CookieLend.within(.seconds(2)) { await lend.exchange() } }
+  }
+
   /// The credential of that session; `nil` if it is not in use, or is being signed out.
   fileprivate nonisolated func credential(of session: SessionID) -> Credential? {
     guard case .signedIn(let facts) = state, facts.id == session else { return nil }
@@ -161,10 +185,10 @@ extension SessionManager {
       await former.exchange()
       return store
     }
+    await former?.takeBack()
     let store = try make(facts)
     let lend = CookieLend(of: facts.id, as: scheme, over: api, to: store)
     controller.lending.withLock { $0 = lend }
-    await former?.takeBack(after: facts.id)
     await lend.exchange()
     guard lend.isUsed(by: facts.id) else { throw controller.fenceError }
     return store

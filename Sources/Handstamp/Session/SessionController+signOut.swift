@@ -110,7 +110,10 @@ extension SessionController {
   func clean(_ ended: EndedSession, step name: String) {
     guard let step = cleanups[name] else { return }
     Task.detached(priority: .utility) { [weak self, neighbours, lending] in
-      await lending.withLock { $0 }?.takeBack(after: ended.id)
+      // WebKit may not answer, as in the background.
+      if let lend = lending.withLock({ $0 }) {
+        await CookieLend.within(.seconds(5)) { await lend.takeBack(after: ended.id) }
+      }
       let result = await SessionController.result(of: step, for: ended, neighbours)
       await self?.cleaned(ended.id, name, result)
     }
@@ -121,7 +124,12 @@ extension SessionController {
   ) async -> CleanupResult {
     if step.isShared, let neighbours = neighbours.withLock({ $0 }) {
       await neighbours.restore()
-      if OpenSessions.isInUse(neighbours.host, besides: ended.id) { return .kept }
+      switch OpenSessions.isInUse(neighbours.host, besides: ended.id) {
+      case true?: return .kept
+      // Tried again, by when it may be known.
+      case nil: return .failed("\(VaultError.self)")
+      case false?: break
+      }
     }
     do {
       try await step.run(ended)

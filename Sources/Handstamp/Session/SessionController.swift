@@ -22,7 +22,7 @@ public actor SessionController {
   package nonisolated let refreshLocks = RefreshLockManager()
   let cleanups: [String: CleanupStep]
   /// `nil` if no step erases what accounts share.
-  nonisolated let neighbours = Locked<Neighbours?>(nil)
+  nonisolated let neighbours: Locked<Neighbours?>
   /// The session's cookies in a web view.
   nonisolated let lending = Locked<CookieLend?>(nil)
   /// The scopes without a step that the log has named.
@@ -96,6 +96,17 @@ public actor SessionController {
     clock: any SessionClock = SystemClock(), audit: (any AuditLog)? = nil, presence: PresenceLock? = nil,
     cleanups: [CleanupStep] = [], logger: Logger? = nil
   ) {
+    self.init(
+      backend: backend, vault: vault, formerly: formerly, policy: policy, clock: clock, audit: audit,
+      presence: presence, cleanups: cleanups, sharing: nil, logger: logger)
+  }
+
+  /// - Parameter host: Where other accounts may use what a shared step erases; `nil` without such steps.
+  init(
+    backend: any Backend, vault: any Vault, formerly: [FormerPlace], policy: SessionPolicy, clock: any SessionClock,
+    audit: (any AuditLog)?, presence: PresenceLock?, cleanups: [CleanupStep], sharing host: String?, logger: Logger?
+  ) {
+    neighbours = Locked(host.map { Neighbours(host: $0) })
     let abilities = backend.abilities
     let (auditQueue, auditWork) = AsyncStream.makeStream(of: Work.self)
     self.auditWork = auditWork
@@ -124,6 +135,7 @@ public actor SessionController {
     self.vaultWork = vaultWork
     Task.detached(priority: .userInitiated) { for await work in vaultQueue { await work() } }
     if audit != nil { Task.detached(priority: .utility) { for await work in auditQueue { await work() } } }
+    if let host { OpenSessions.add(self, at: host) }
     // Weak, so that a controller without an owner is released; its streams end with it.
     Task.detached(priority: .userInitiated) { [weak self] in await self?.begin() }
   }

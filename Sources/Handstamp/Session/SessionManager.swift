@@ -109,8 +109,7 @@ public final class SessionManager<Content: Sendable> {
     let usual = account.map { UsualCleanup(host: host, account: $0).steps } ?? []
     controller = SessionController(
       backend: backend, vault: vault, formerly: formerly, policy: policy, clock: clock, audit: audit,
-      presence: presence, cleanups: cleanups + usual, logger: logger)
-    if account != nil, let host { controller.join(host) }
+      presence: presence, cleanups: cleanups + usual, sharing: account == nil ? nil : host, logger: logger)
     api = APIClient(baseURL: baseURL, controller: controller, transport: transport, options: apiOptions)
     self.backend = backend
     clearing = account

@@ -84,14 +84,6 @@ struct Neighbours: Sendable {
   var restore: @Sendable () async -> Void = {}
 }
 
-extension SessionController {
-  /// The end of this session leaves what another one at the host uses, and the other way round.
-  nonisolated func join(_ host: String) {
-    neighbours.withLock { $0 = Neighbours(host: host) }
-    OpenSessions.add(self, at: host)
-  }
-}
-
 /// The sessions of this process, so that the end of one leaves what another uses as well.
 enum OpenSessions {
   private struct Entry: Sendable {
@@ -107,15 +99,17 @@ enum OpenSessions {
     }
   }
 
-  /// Whether a session other than `ended` is in use at this host. One that cannot be read may be.
-  static func isInUse(_ host: String, besides ended: SessionID) -> Bool {
+  /// Whether a session other than `ended` is in use at this host; `nil` if there is one that cannot be read now.
+  static func isInUse(_ host: String, besides ended: SessionID) -> Bool? {
     let others = entries.withLock { $0.filter { $0.host == host }.compactMap(\.controller) }
-    return others.contains { other in
+    var isKnown = true
+    for other in others {
       switch other.state {
-      case .signedIn(let facts): facts.id != ended
-      case .restoring, .unavailable: true
-      case .signedOut: false
+      case .signedIn(let facts) where facts.id != ended: return true
+      case .restoring, .unavailable: isKnown = false
+      case .signedIn, .signedOut: continue
       }
     }
+    return isKnown ? false : nil
   }
 }

@@ -80,6 +80,12 @@ private final class Receiver: NSObject, URLSessionWebSocketDelegate, Sendable {
     answer.finish()
   }
 
+  /// The code is read where messages are received.
+  func urlSession(
+    _ session: URLSession, webSocketTask: URLSessionWebSocketTask,
+    didCloseWith _: URLSessionWebSocketTask.CloseCode, reason _: Data?
+  ) {}
+
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     let head = HTTPHead(task.response)
     switch head.status {

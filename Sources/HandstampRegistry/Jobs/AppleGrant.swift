@@ -105,15 +105,16 @@ extension Registry {
       return noted
     }
     // A deletion has kept the code, which is used up now.
-    guard let stored = try await item(claimed.item.id),
-      var ended = PayloadCoding.value(AppleGrant.self, stored.payload),
-      ended.endedAt != nil, ended.code == code
-    else { return nil }
-    (ended.code, ended.token) = (nil, job.token)
-    var next = stored
-    next.payload = PayloadCoding.text(ended)
-    _ = try await write([.replaceItem(next, expecting: stored.revision)], [])
-    return nil
+    for _ in 0..<Registry.attempts {
+      guard let stored = try await item(claimed.item.id),
+        var ended = PayloadCoding.value(AppleGrant.self, stored.payload), ended.endedAt != nil, ended.code == code
+      else { return nil }
+      (ended.code, ended.token) = (nil, job.token)
+      var next = stored
+      next.payload = PayloadCoding.text(ended)
+      if try await write([.replaceItem(next, expecting: stored.revision)], []) { return nil }
+    }
+    throw Registry.contention
   }
 
   /// Returns Apple's grants for an account, also for one that is deleted, until it is revoked.

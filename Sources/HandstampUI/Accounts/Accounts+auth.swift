@@ -17,8 +17,8 @@ extension Accounts: AuthService {
   /// A guest stays in the list.
   public var losesGuest: Bool { false }
 
-  /// The user of the active account.
-  public var currentUser: Profile? { active?.currentUser }
+  /// That of the active account.
+  public var currentSession: SignedIn? { active?.currentSession }
 
   public func signIn(
     email: String, password: String, code: String?, by method: SignInMethod, remember: Bool

@@ -9,8 +9,8 @@ import HandstampCore
   var isAnonymous: Bool { get }
   /// Whether a sign-in to an account that exists ends a guest's session, and nothing takes over what the guest has.
   var losesGuest: Bool { get }
-  /// Who is signed in; `nil` if nobody is, or if the server did not say who.
-  var currentUser: Profile? { get }
+  /// The session in use, which a sign-in has begun; `nil` if there is none.
+  var currentSession: SignedIn? { get }
   /// - Parameter method: `.biometric` for a password that the device has kept; otherwise `.password`.
   func signIn(
     email: String, password: String, code: String?, by method: SignInMethod, remember: Bool
@@ -34,4 +34,5 @@ import HandstampCore
 
 extension SessionManager: AuthService {
   public var losesGuest: Bool { isAnonymous && mergeGuest == nil }
+  public var currentSession: SignedIn? { snapshot.session.value ?? nil }
 }

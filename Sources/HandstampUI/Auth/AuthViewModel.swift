@@ -190,13 +190,16 @@ public final class AuthViewModel {
     let (service, email, password, name) = (service, trimmed(email), password, trimmed(username))
     let (form, code, remembers) = (form, trimmed(code), remembers)
     if form == .signIn, !mayLeaveGuest(then: { $0.submit() }) { return nil }
+    let kept = keepsBiometric ? biometric : nil
     return start(.submit) { [weak self] () async throws(SessionError) in
       switch form {
       case .signIn, .secondFactor:
         try await service.signIn(
           email: email, password: password, code: form == .signIn ? nil : code, by: .password, remember: remembers)
         self?.addPasskeyQuietly()
-        await self?.keepBiometric(email, password)
+        // The form may be gone. If the device cannot keep it, there is no button next time.
+        do throws(VaultError) { try await kept?.store(Secret("\(email)\n\(password)")) } catch { return nil }
+        if kept != nil { self?.hasKept() }
         return nil
       case .signUp:
         let result = try await service.signUp(email: email, password: password, username: name, remember: remembers)
@@ -243,8 +246,8 @@ public final class AuthViewModel {
 
   private func signIn(with credential: AppleCredential, upgradesGuest: Bool) async throws(SessionError) {
     try await service.signInWithApple(credential, upgradesGuest: upgradesGuest, remember: remembers)
-    if let user = credential.user, let account = service.currentUser?.id {
-      preferences.set(user, forKey: account.appleUserKey)
+    if let user = credential.user, let session = service.currentSession, let account = session.profile?.id {
+      preferences.set("\(session.id.rawValue) \(user)", forKey: account.appleUserKey)
     }
   }
 
@@ -317,12 +320,7 @@ public final class AuthViewModel {
     offersBiometric = false
   }
 
-  /// If the device cannot keep it, the sign-in has succeeded nevertheless, and there is no button next time.
-  private func keepBiometric(_ email: String, _ password: String) async {
-    guard keepsBiometric, let biometric else { return }
-    do throws(VaultError) { try await biometric.store(Secret("\(email)\n\(password)")) } catch { return }
-    (keepsBiometric, offersBiometric) = (false, true)
-  }
+  private func hasKept() { (keepsBiometric, offersBiometric) = (false, true) }
 
   // MARK: A guest
 

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 public import Handstamp
 import HandstampCore
 public import Observation
@@ -30,6 +30,7 @@ public final class AuthGuardModel<Content: Sendable> {
   @ObservationIgnored private let session: SessionManager<Content>
   /// Whether Apple still lets a user's credential be used; `nil` where Apple cannot be asked.
   @ObservationIgnored private let isAppleValid: (@Sendable (String) async -> Bool)?
+  @ObservationIgnored private let preferences: UserDefaults
   /// The last content loaded, and its account: content on display stays visible when the device goes offline.
   @ObservationIgnored private var last: (owner: Owner, content: Content)?
 
@@ -55,9 +56,11 @@ public final class AuthGuardModel<Content: Sendable> {
   }
 
   package init(
-    _ session: SessionManager<Content>, lock: PresenceLock?, isAppleValid: (@Sendable (String) async -> Bool)?
+    _ session: SessionManager<Content>, lock: PresenceLock?, isAppleValid: (@Sendable (String) async -> Bool)?,
+    preferences: UserDefaults = .standard
   ) {
     self.session = session
+    self.preferences = preferences
     self.isAppleValid = isAppleValid
     covering = lock.map { CoverModel($0) }
   }
@@ -107,17 +110,18 @@ public final class AuthGuardModel<Content: Sendable> {
   /// Signs out of a session whose content cannot be loaded, or which is of another server.
   public func signOut() async { await session.signOut() }
 
-  /// The account that is signed in.
-  var account: AccountID? { facts?.profile?.id }
+  /// The session that is shown.
+  var shown: SessionID? { facts?.id }
 
-  /// Signs out of an account that was signed in to with Apple, if the user has taken the app off Apple's list since, in the settings of
-  /// the device. For each account that is shown.
+  /// Signs out of a session that began with Apple, if the user has taken the app off Apple's list since, in the settings of the device.
+  /// For each session that is shown.
   func checkApple() async {
-    guard let isAppleValid, let account, let user = UserDefaults.standard.string(forKey: account.appleUserKey) else {
-      return
-    }
-    let isValid = await isAppleValid(user)
-    if !isValid, account == self.account { await session.signOut(reason: .endedAtProvider("Apple")) }
+    guard let isAppleValid, let facts, let account = facts.profile?.id,
+      let kept = preferences.string(forKey: account.appleUserKey), let end = kept.firstIndex(of: " "),
+      kept[..<end] == facts.id.rawValue
+    else { return }
+    let isValid = await isAppleValid(String(kept[kept.index(after: end)...]))
+    if !isValid, shown == facts.id { await session.signOut(reason: .endedAtProvider("Apple")) }
   }
 
   // MARK: Lock and limits
@@ -161,6 +165,6 @@ public final class AuthGuardModel<Content: Sendable> {
 }
 
 extension AccountID {
-  /// The preference with Apple's name for the account's user. A sign-out removes it.
+  /// The preference with the session that began with Apple, a space, and Apple's ID of the user. A sign-out removes it.
   var appleUserKey: String { preferencesPrefix + "apple_user" }
 }

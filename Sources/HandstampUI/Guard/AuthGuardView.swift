@@ -27,7 +27,7 @@ public import SwiftUI
 /// watchOS a tap and becoming active are all. A timer, a request or a video that plays does not count: an app for which it does
 /// calls the session's `updateSessionActivity()` itself.
 ///
-/// **Apple.** An account that was signed in to with Apple by `AuthView` is signed out if its user has taken the app off Apple's list in the
+/// **Apple.** A session that `AuthView` began with Apple is signed out if its user has taken the app off Apple's list in the
 /// settings of the device. The view asks Apple at each launch.
 ///
 /// **An end by a limit.** While one is near, the view says in how many seconds the session ends; where use puts that off, with
@@ -84,7 +84,7 @@ private struct AuthGuardBody<Content: Sendable, SignedIn: View, SignedOut: View>
       }
     }
     .task { await model.covering?.follow() }
-    .task(id: model.account) { await model.checkApple() }
+    .task(id: model.shown) { await model.checkApple() }
     .onChange(of: phase, initial: true) { _, new in
       model.enter(CoverModel.Phase(new))
       guard new == .active else { return }

@@ -38,7 +38,8 @@ public struct AppleSheet: AppleCredentialSource {
   /// ``AppleCredential/user``, and signs out if it may not.
   public static func isValid(_ user: String) async -> Bool {
     let state = try? await ASAuthorizationAppleIDProvider().credentialState(forUserID: user)
-    return state != .revoked && state != .notFound
+    // Not found: another Apple account is in use on the device.
+    return state != .revoked
   }
 }
 #endif
