@@ -32,7 +32,8 @@ import Testing
     let (ada, bob) = (try await add("ada", to: accounts), try await add("bob", to: accounts))
     #expect(FileManager.default.fileExists(atPath: ada.place.folder.path))
     let report = try #require(await accounts.session(of: AccountID("ada"))?.signOut(.everything))
-    #expect(report.cleanup.cleared.sorted() == ["account_database", "account_downloads", "account_images"])
+    let folders = ["account_database", "account_downloads", "account_images"]
+    #expect(Set(report.cleanup.cleared).isSuperset(of: folders) && report.failed.isEmpty)
     #expect(!FileManager.default.fileExists(atPath: try program.folder(of: "ada").path))
     #expect(try bob.read(Small.texts) == ["text 1", "text 2", "text 3"])
     // Bob leaves for good.

@@ -7,7 +7,7 @@ public import Observation
 /// One account's session, observable by a user interface: the type that an app's views name.
 ///
 /// `SessionManager<Content>` loads the app's content after each sign-in; one without `load` is a `SessionManager<Void>`. Its account
-/// functions, such as ``signIn(email:password:code:remember:)``, throw ``SessionError/unsupported(_:)`` if ``backend`` is no
+/// functions, such as ``signIn(email:password:code:by:remember:)``, throw ``SessionError/unsupported(_:)`` if ``backend`` is no
 /// ``AccountBackend``: an app at another server signs in with ``signIn(remember:_:)``.
 ///
 /// All observable properties come from one ``Snapshot`` that is replaced as a whole, in a separate turn of the main actor: no

@@ -37,7 +37,7 @@ extension SessionManager {
   /// which takes the cookies back. A session has one store at a time.
   ///
   /// - Parameter isPersistent: whether cookies, local storage and caches of the site outlive the program: in the account's own store,
-  ///   ``AccountID/webDataIdentifier``, which the end of the session removes. Default `false`.
+  ///   `AccountID.webDataIdentifier`, which the end of the session removes. Default `false`.
   /// - Throws: ``SessionError/unsupported(_:)`` for a session that is no cookie, and for a persistent store while the account is not known;
   ///   otherwise as ``SessionController/credential(minimumValidity:)``.
   public func webData(isPersistent: Bool = false) async throws(SessionError) -> WKWebsiteDataStore {

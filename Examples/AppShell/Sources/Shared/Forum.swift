@@ -8,7 +8,7 @@ nonisolated enum Forum {
 
   /// Where the app keeps what its user downloaded and read.
   static let downloads = URL.documentsDirectory.appending(path: "downloads")
-  static let messages = URL.documentsDirectory.appending(path: "messages")
+  static let messages = URL.applicationSupportDirectory.appending(path: "messages")
 
   /// The place of the session. Its lock files are in the container of the group, where every one of these programs finds them.
   ///
