@@ -153,7 +153,7 @@ def meets_the_server(forum, reader):
     over = "you were signed out: the sign-in has expired"
 
     def expired():
-        reader.says("r")
+        reader.last().startswith("name:") or reader.says("r")
         until(lambda: over in reader.screen() or "nothing new" in reader.screen(), lambda: f"no response:\n{reader.screen()}", 60)
         return over in reader.screen()
     until(expired, "the cookie does not expire", 60, 1)
