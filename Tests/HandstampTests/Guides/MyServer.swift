@@ -49,8 +49,7 @@ struct MyServer: Backend {
   }
 
   private struct Answer {
-    var status = 0
-    var json: [String: Any] = [:]
+    var (status, json): (Int, [String: Any]) = (0, [:])
     var failure: RequestError
     var retryAfter: Duration?
 
@@ -74,9 +73,8 @@ struct MyServer: Backend {
       // A refresh may leave the refresh token as it is, and say nothing of it.
       let refresh = (json["refresh"] as? String).map { RefreshToken($0) }
       let lifetime = (json["expires_in"] as? Int).map { Duration.seconds($0) }
-      let profile = (json["user"] as? String).map { Profile(id: AccountID($0), name: $0) }
-      let tokens = TokenSet(access: AccessToken(access), expiresIn: lifetime, refresh: refresh)
-      return TokenResponse(tokens: tokens, profile: profile)
+      let set = TokenSet(access: AccessToken(access), expiresIn: lifetime, refresh: refresh)
+      return TokenResponse(tokens: set, profile: (json["user"] as? String).map { Profile(id: AccountID($0), name: $0) })
     }
   }
 }
