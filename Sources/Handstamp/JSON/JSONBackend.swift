@@ -55,7 +55,8 @@ public struct JSONBackend: CredentialBackend {
   ///   - reuse: whether a refresh brings a new refresh token, and how long the former is still accepted; `nil` (the default) if that is not
   ///     known: then none is presented twice while a response may still arrive.
   ///   - signsOutByAccessToken: whether the sign-out wants an access token as its bearer token. A refresh gets one for it, since a sign-out
-  ///     may be sent days later. Default `false`.
+  ///     may be sent days later. If that refresh succeeds and the sign-out gets no answer, a server that rotates may keep the successor's
+  ///     session. Default `false`.
   ///   - headers: header fields of every request, such as an API key. Default: none.
   ///   - transport: sends the requests. Default: `URLSession`.
   public init(
